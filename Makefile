@@ -1,0 +1,26 @@
+# Thin: what a target needs is set up by scripts/setup, once, into .venv.
+.PHONY: demo test lint benchmarks lock clean
+
+demo: .venv/ready
+	.venv/bin/freshline plan -p examples/network/freshline.yml
+	.venv/bin/freshline simulate -p examples/network/freshline.yml --for 8h --plot out/demo
+
+test: .venv/ready lint
+	.venv/bin/pytest
+
+lint: .venv/ready
+	.venv/bin/ruff check .
+	.venv/bin/ruff format --check .
+	.venv/bin/mypy
+
+benchmarks: .venv/ready
+	scripts/benchmarks
+
+lock: .venv/ready
+	scripts/lock
+
+clean:
+	rm -rf .venv out .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+.venv/ready: pyproject.toml requirements/dev.txt scripts/setup
+	scripts/setup

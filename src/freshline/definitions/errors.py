@@ -1,0 +1,43 @@
+"""What a user gets to read when the input is wrong."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where in the user's file something stands."""
+
+    file: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+class InputError(Exception):
+    """Bad input: what is wrong, where, and what to do about it. The command line ends with exit code 2."""
+
+    def __init__(self, what: str, remedy: str, place: Place | None = None) -> None:
+        self.what = what
+        self.remedy = remedy
+        self.place = place
+        super().__init__(str(self))
+
+    def __str__(self) -> str:
+        where = f"{self.place}: " if self.place else ""
+        return f"{where}{self.what}. {self.remedy}."
+
+
+class DefinitionErrors(InputError):
+    """Several errors of one file, reported together so that one edit can mend them all."""
+
+    def __init__(self, errors: list[InputError]) -> None:
+        assert errors, "an error report without errors"
+        self.errors = errors
+        first = errors[0]
+        super().__init__(first.what, first.remedy, first.place)
+
+    def __str__(self) -> str:
+        return "\n".join(str(error) for error in self.errors)

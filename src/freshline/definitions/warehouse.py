@@ -1,0 +1,94 @@
+"""What a warehouse is: frozen records, complete and consistent, without behaviour.
+
+They are made by `freshline.definitions.load` from a user's file, or by hand in tests. All durations are
+whole microseconds; every default has been filled in and every source has been found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Literal
+
+from freshline.definitions.errors import Place
+
+Arrival = Literal["files", "continuous"]
+PolicyName = Literal["fifo", "rm", "edf", "edf-strict", "clustered-edf", "prp"]
+
+NOWHERE = Place("<memory>", 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """The cost of one update of length L: (S + R·L), varying by up to ±b (paper 004, Definition 7)."""
+
+    startup_us: int
+    rate: Fraction
+    variability: Fraction = Fraction(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """A number of tracks under one policy."""
+
+    name: str
+    tracks: int
+    policy: PolicyName = "edf"
+    cluster_factor: Fraction = Fraction(10)  # prp only: periods within this factor share a cluster
+    place: Place = NOWHERE
+
+
+@dataclass(frozen=True, slots=True)
+class Landing:
+    """Where a feed's data files are found and how they are read."""
+
+    path: str | None = None
+    format: Literal["csv", "json", "parquet"] | None = None
+    schema: str | None = None
+    timestamp: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """A source of data: files that arrive one a period, or records that can be loaded at any time."""
+
+    name: str
+    arrival: Arrival
+    period_us: int | None  # always there for files
+    phase_us: int = 0  # files only
+    jitter_us: int = 0  # files only: a file may be this late
+    timestamp_jitter_us: int = 0  # files only: a file's newest record may be this much older than its arrival
+    landing: Landing = Landing()
+    place: Place = NOWHERE
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A base table (it has a feed) or a derived table (it has sources)."""
+
+    name: str
+    pool: str
+    period_us: int
+    feed: str | None = None
+    sources: tuple[str, ...] = ()
+    sql: str | None = None
+    phase_us: int = 0  # of a table that is released periodically; elsewhere 0
+    target_lag_us: int | None = None
+    cost: Cost | None = None
+    place: Place = NOWHERE
+
+
+@dataclass(frozen=True, slots=True)
+class Warehouse:
+    """Everything that one file defines. Tables, feeds and pools stand in the order of their definition."""
+
+    name: str
+    storage: str
+    pools: Mapping[str, Pool]
+    feeds: Mapping[str, Feed]
+    tables: Mapping[str, Table]
+    # The tables' names, every table after its sources.
+    topological_order: tuple[str, ...]
+    # The tables with a feed of arrival `files` somewhere upstream: they are released by paper 001's rule (4).
+    released_by_files: frozenset[str] = field(default_factory=frozenset)
