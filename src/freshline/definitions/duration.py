@@ -8,6 +8,8 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Final
 
+from freshline.definitions.errors import InputError
+
 MICROSECOND: Final = 1
 MILLISECOND: Final = 1_000
 SECOND: Final = 1_000_000
@@ -25,11 +27,13 @@ _UNITS: Final = {
     **dict.fromkeys(("d", "day", "days"), DAY),
     **dict.fromkeys(("w", "week", "weeks"), WEEK),
 }
-_PART: Final = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Zµμ]+)\s*")
+_PART: Final = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-zA-Zµμ]+)\s*")
 # Kernel time must fit comfortably in 64 bits, sums of many durations included.
 _LONGEST: Final = 100 * 366 * DAY
 
-DURATION_PATTERN: Final = r"^\s*(\d+(\.\d+)?\s*[a-zA-Zµμ]+\s*)+$|^0$"
+_NUMBER_AND_UNIT: Final = "Write a number and a unit, such as '5 minutes' or '300s'"
+
+DURATION_PATTERN: Final = r"^\s*([0-9]+(\.[0-9]+)?\s*[a-zA-Zµμ]+\s*)+$|^0$"
 
 
 @lru_cache(maxsize=65_536)
@@ -46,24 +50,26 @@ def parse_duration(text: str) -> int:
     while position < len(text):
         part = _PART.match(text, position)
         if part is None:
-            raise ValueError(f"{text!r} is not a duration: write a number and a unit, such as '5 minutes' or '300s'")
+            raise InputError(f"{text!r} is not a duration", _NUMBER_AND_UNIT)
         number, unit = part.groups()
         factor = _UNITS.get(unit) or _UNITS.get(unit.lower())
         if factor is None:
-            raise ValueError(f"{text!r} has the unknown unit {unit!r}: use us, ms, s, m, h, d or w, or their names")
+            raise InputError(
+                f"{text!r} has the unknown unit {unit!r}", "Use us, ms, s, m, h, d or w, or their names"
+            )
         total += Fraction(Decimal(number)) * factor
         position = part.end()
     if position == 0:
-        raise ValueError("an empty duration: write a number and a unit, such as '5 minutes' or '300s'")
+        raise InputError("the duration is empty", _NUMBER_AND_UNIT)
     if total.denominator != 1:
-        raise ValueError(f"{text!r} is finer than a microsecond: round it to whole microseconds")
+        raise InputError(f"{text!r} is finer than a microsecond", "Round it to whole microseconds")
     if total > _LONGEST:
-        raise ValueError(f"{text!r} is longer than a hundred years: give a shorter duration")
+        raise InputError(f"{text!r} is longer than a hundred years", "Give a shorter duration")
     return int(total)
 
 
-def format_duration(microseconds: int | None) -> str:
-    """A duration in the two largest units that say it, for people to read.
+def format_duration(microseconds: int | None, up: bool = False) -> str:
+    """A duration for people to read, rounded to about three digits; `up`: never to less than it is.
 
     >>> format_duration(5_400_000_000)
     '1h 30m'
@@ -72,21 +78,30 @@ def format_duration(microseconds: int | None) -> str:
         return "-"
     if microseconds < 0:
         return "-" + format_duration(-microseconds)
-    if microseconds < MINUTE:
-        return _short(microseconds)
-    # Minutes and up are shown in whole seconds, rounded to the nearest.
-    seconds = (microseconds + SECOND // 2) // SECOND * SECOND
+    grain = _grain(microseconds)
+    rest = (microseconds + (grain - 1 if up else grain // 2)) // grain * grain
+    if rest < MINUTE:
+        return _decimal(rest)
     parts = []
     for name, unit in (("d", DAY), ("h", HOUR), ("m", MINUTE), ("s", SECOND)):
-        count, seconds = divmod(seconds, unit)
+        count, rest = divmod(rest, unit)
         if count:
             parts.append(f"{count}{name}")
-    return " ".join(parts[:2])
+    return " ".join(parts)
 
 
-def _short(microseconds: int) -> str:
-    if microseconds >= SECOND:
-        return f"{microseconds / SECOND:.3g}s" if microseconds < 59_950_000 else "60s"
-    if microseconds >= MILLISECOND:
-        return f"{microseconds / MILLISECOND:.3g}ms"
+def _grain(microseconds: int) -> int:
+    for limit, grain in ((2 * DAY, HOUR), (2 * HOUR, MINUTE), (MINUTE, SECOND), (10 * SECOND, 100_000)):
+        if microseconds >= limit:
+            return grain
+    for limit in (SECOND, 100_000, 10_000, MILLISECOND):
+        if microseconds >= limit:
+            return limit // 100
+    return 1
+
+
+def _decimal(microseconds: int) -> str:
+    for unit, name in ((SECOND, "s"), (MILLISECOND, "ms")):
+        if microseconds >= unit:
+            return f"{microseconds / unit:g}{name}"
     return f"{microseconds}µs" if microseconds else "0s"

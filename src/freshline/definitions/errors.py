@@ -7,16 +7,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where in the user's file something stands."""
+    """Where in the user's file something stands; line 0 is the file as a whole."""
 
     file: str
     line: int
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}"
+        return f"{self.file}:{self.line}" if self.line else self.file
 
 
-class InputError(Exception):
+class InputError(ValueError):
     """Bad input: what is wrong, where, and what to do about it. The command line ends with exit code 2."""
 
     def __init__(self, what: str, remedy: str, place: Place | None = None) -> None:
@@ -30,7 +30,7 @@ class InputError(Exception):
         return f"{where}{self.what}. {self.remedy}."
 
 
-class DefinitionErrors(InputError):
+class DefinitionErrors(InputError):  # noqa: N818  (it is several)
     """Several errors of one file, reported together so that one edit can mend them all."""
 
     def __init__(self, errors: list[InputError]) -> None:

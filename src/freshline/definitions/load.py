@@ -1,0 +1,104 @@
+"""From a user's file to the records of a warehouse, or to everything that is wrong with it."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from freshline.definitions.document import Document, parse, read
+from freshline.definitions.errors import DefinitionErrors, InputError
+from freshline.definitions.file import SECTIONS, WarehouseFile
+from freshline.definitions.names import is_name
+from freshline.definitions.resolve import Resolver
+from freshline.definitions.sentences import about, empty_error, input_errors
+from freshline.definitions.warehouse import Warehouse
+
+
+def load(path: Path | str) -> Warehouse:
+    """The warehouse that a file defines; an `InputError` says what is wrong with it, and where."""
+    with _collector_paused():
+        document = read(path)
+    return _warehouse(document)
+
+
+def loads(text: str, file: str = "freshline.yml") -> Warehouse:
+    """The warehouse that a text defines; errors call it `file`."""
+    with _collector_paused():
+        document = parse(text, file)
+    return _warehouse(document)
+
+
+def _warehouse(document: Document) -> Warehouse:
+    errors = [*document.errors, *_name_errors(document)]
+    with _collector_paused():
+        file = _validated(document, errors)
+    if file is not None:
+        resolver = Resolver(file, document)
+        warehouse = resolver.warehouse()
+        errors += resolver.errors
+        if not errors:
+            return warehouse
+    # One edit mends a line: the errors stand in the order of the file.
+    errors.sort(key=lambda error: error.place.line if error.place else 0)
+    raise errors[0] if len(errors) == 1 else DefinitionErrors(errors)
+
+
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """A large file becomes a million objects and no garbage: to look for it would double the time."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def _name_errors(document: Document) -> list[InputError]:
+    """What is wrong with the names of pools, feeds and tables, whether or not the rest of each is right."""
+    errors: list[InputError] = []
+    for section in SECTIONS:
+        entries = document.tree.get(section)
+        if not isinstance(entries, dict):
+            continue
+        if not entries and section != "feeds":
+            errors.append(empty_error((section,), document))
+        first_by_folded: dict[str, str] = {}
+        for name in entries:
+            first = first_by_folded.setdefault(name.lower(), name)
+            if first == name and is_name(name):
+                continue
+            place = document.place((section, name))
+            if first != name:
+                line = document.place((section, first)).line
+                what = f"two definitions of one name: `{name}` is `{first}` of line {line} in another case"
+                errors.append(InputError(about((section,), what), "Rename one of the two", place))
+            else:
+                what = f"`{name}` cannot be a name"
+                remedy = "Begin with a letter or _, and go on with up to 127 letters, digits and _"
+                errors.append(InputError(about((section,), what), remedy, place))
+    return errors
+
+
+def _validated(document: Document, errors: list[InputError]) -> WarehouseFile | None:
+    """The file, without the entries that are wrong by themselves; None if a whole section is."""
+    try:
+        return WarehouseFile.model_validate(document.tree)
+    except ValidationError as error:
+        errors += input_errors(error, document)
+        wrong = {details["loc"][:2] for details in error.errors(include_url=False)}
+    if any(path[0] in SECTIONS and len(path) == 1 for path in wrong):
+        return None
+    rest: dict[str, Any] = {"name": "unnamed"}
+    for key, value in document.tree.items():
+        if key in SECTIONS:
+            rest[key] = {name: entry for name, entry in value.items() if (key, name) not in wrong}
+        elif (key,) not in wrong:
+            rest[key] = value
+    return WarehouseFile.model_validate(rest)

@@ -1,0 +1,92 @@
+"""What pydantic finds wrong with a file, in sentences for its author."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from pydantic import BaseModel, ValidationError
+
+from freshline.definitions.document import Document, kind_of, shown
+from freshline.definitions.errors import InputError
+from freshline.definitions.file import SECTIONS, CostEntry, WarehouseFile
+from freshline.definitions.names import close_match, one_of
+
+Path = tuple[str | int, ...]
+
+_EXPECTED: Final = {
+    "string_type": ("text", "Put it in quotes if it is meant as text"),
+    "list_type": ("a list", "Write a list, such as [packets, hosts]"),
+    "dict_type": ("a mapping of names", "Write names below it, each with its keys"),
+    "model_type": ("a mapping of keys", "Write keys and their values below it"),
+}
+_MISSING: Final = {
+    "name": "Add one, such as `name: network`",
+    "pools": "Add a pool, such as `pools: {updates: {tracks: 2}}`",
+    "tables": "Add a table, such as `tables: {packets: {feed: packets}}`",
+    "tracks": "Add how many jobs may run at once, such as `tracks: 2`",
+}
+
+
+def input_errors(error: ValidationError, document: Document) -> list[InputError]:
+    """One error for each thing that is wrong, with its place."""
+    return [_input_error(details, document) for details in error.errors(include_url=False)]
+
+
+def about(path: Sequence[str | int], what: str) -> str:
+    """A sentence about a key path: `tables.traffic.period: it is empty`. Positions in lists are left out."""
+    return f"{'.'.join(step for step in path if isinstance(step, str))}: {what}" if path else what
+
+
+def empty_error(path: Sequence[str | int], document: Document) -> InputError:
+    """A key without a value, or a section without entries."""
+    remedy = _MISSING.get(str(path[-1]), "Give it a value, or remove the key")
+    return InputError(about(path, "it is empty"), remedy, document.place(path))
+
+
+def _input_error(details: Any, document: Document) -> InputError:
+    path: Path = details["loc"]
+    kind: str = details["type"]
+    parent, key = path[:-1], str(path[-1])
+    if kind == "missing":
+        return InputError(about(parent, f"`{key}` is missing"), _MISSING[key], document.place(parent))
+    if kind == "extra_forbidden":
+        return InputError(
+            about(parent, f"unknown key `{key}`"), _keys_remedy(key, parent), document.place(path)
+        )
+    if details["input"] is None or kind in ("string_too_short", "too_short"):
+        return empty_error(path, document)
+    what, remedy = _sentence(kind, details["input"], details.get("ctx", {}))
+    return InputError(about(path, what), remedy, document.place(path))
+
+
+def _sentence(kind: str, value: object, context: dict[str, Any]) -> tuple[str, str]:
+    """What is wrong with a value, and what to do about it."""
+    if kind == "value_error":
+        error: InputError = context["error"]
+        return error.what, error.remedy
+    if kind == "literal_error":
+        return f"{shown(value)} is not a choice here", f"Write {context['expected']}"
+    expected, remedy = _EXPECTED[kind]
+    return f"{kind_of(value)} stands where {expected} belongs", remedy
+
+
+def _keys_remedy(key: str, parent: Path) -> str:
+    keys = _keys(_model(parent))
+    match = close_match(key, keys)
+    if match:
+        return f"Perhaps `{match}` is meant"
+    owner = next((section for section, model in SECTIONS.items() if key in _keys(model)), None)
+    belongs = f"It belongs under `{owner}`; the keys" if owner else "The keys"
+    return f"{belongs} here are {one_of(keys)}"
+
+
+def _model(path: Path) -> type[BaseModel]:
+    """The model of the mapping at a path: the file itself, an entry of a section, or a cost."""
+    if not path:
+        return WarehouseFile
+    return SECTIONS[str(path[0])] if len(path) == 2 else CostEntry
+
+
+def _keys(model: type[BaseModel]) -> list[str]:
+    return [field.alias or name for name, field in model.model_fields.items()]

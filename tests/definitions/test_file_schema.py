@@ -1,0 +1,140 @@
+"""The JSON schema that editors get."""
+
+from typing import Any
+
+from freshline.definitions.document import parse
+from freshline.definitions.duration import DURATION_PATTERN
+from freshline.definitions.file import WarehouseFile, json_schema
+
+NAMES = {"pattern": "^[A-Za-z_][A-Za-z0-9_]{0,127}$"}
+EXAMPLES = ["5 minutes", "300s", "1h 30m"]
+
+
+def without_descriptions(schema: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: {key: value for key, value in keys.items() if key != "description"}
+        for name, keys in schema["properties"].items()
+    }
+
+
+def test_the_schema_says_which_draft_it_is_and_what_it_describes() -> None:
+    schema = json_schema()
+    assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
+    assert schema["title"] == "Freshline warehouse"
+    assert schema["required"] == ["name", "pools", "tables"]
+    assert schema["additionalProperties"] is False
+    assert without_descriptions(schema) == {
+        "name": {"type": "string", "minLength": 1, "examples": ["network"]},
+        "storage": {"type": "string", "minLength": 1, "default": "./warehouse"},
+        "pools": {
+            "type": "object",
+            "additionalProperties": {"$ref": "#/$defs/PoolEntry"},
+            "propertyNames": NAMES,
+            "minProperties": 1,
+        },
+        "feeds": {
+            "type": "object",
+            "additionalProperties": {"$ref": "#/$defs/FeedEntry"},
+            "propertyNames": NAMES,
+            "default": {},
+        },
+        "tables": {
+            "type": "object",
+            "additionalProperties": {"$ref": "#/$defs/TableEntry"},
+            "propertyNames": NAMES,
+            "minProperties": 1,
+        },
+    }
+
+
+def test_a_duration_is_text_of_a_pattern_with_examples() -> None:
+    table = json_schema()["$defs"]["TableEntry"]
+    assert without_descriptions(table)["period"] == {
+        "type": "string",
+        "pattern": DURATION_PATTERN,
+        "examples": EXAMPLES,
+    }
+
+
+def test_a_duration_that_may_be_zero_may_be_a_bare_zero() -> None:
+    table = json_schema()["$defs"]["TableEntry"]
+    assert without_descriptions(table)["phase"] == {
+        "type": ["string", "integer"],
+        "pattern": DURATION_PATTERN,
+        "examples": EXAMPLES,
+        "minimum": 0,
+        "maximum": 0,
+    }
+
+
+def test_a_pool_has_its_choices_limits_and_defaults() -> None:
+    pool = json_schema()["$defs"]["PoolEntry"]
+    assert pool["required"] == ["tracks"]
+    assert without_descriptions(pool) == {
+        "tracks": {"type": "integer", "minimum": 1, "maximum": 1_000_000, "examples": [2]},
+        "policy": {
+            "type": "string",
+            "enum": ["fifo", "rm", "edf", "edf-strict", "clustered-edf", "prp"],
+            "default": "edf",
+        },
+        "cluster_factor": {"type": "number", "minimum": 1},
+    }
+
+
+def test_a_table_is_base_or_derived() -> None:
+    table = json_schema()["$defs"]["TableEntry"]
+    assert table["oneOf"] == [
+        {"required": ["feed"]},
+        {"anyOf": [{"required": ["sql"]}, {"required": ["sources"]}]},
+    ]
+    assert list(table["properties"]) == [
+        "feed", "sql", "sources", "period", "phase", "pool", "target_lag", "cost",
+    ]  # fmt: skip
+
+
+def test_a_cost_has_exact_numbers_and_at_least_one_part() -> None:
+    cost = json_schema()["$defs"]["CostEntry"]
+    assert cost["anyOf"] == [{"required": ["startup"]}, {"required": ["rate"]}]
+    assert without_descriptions(cost)["rate"] == {"type": "number", "minimum": 0, "default": 0.0}
+    assert without_descriptions(cost)["variability"] == {
+        "type": "number",
+        "minimum": 0,
+        "maximum": 1,
+        "default": 0.0,
+    }
+
+
+def test_every_key_is_described() -> None:
+    schema = json_schema()
+    undescribed = [
+        (owner["title"], name)
+        for owner in (schema, *schema["$defs"].values())
+        for name, keys in owner["properties"].items()
+        if not keys.get("description")
+    ]
+    assert undescribed == []
+
+
+def test_nothing_in_the_schema_may_be_null() -> None:
+    assert "null" not in str(json_schema())
+    assert "None" not in str(json_schema())
+
+
+def test_the_schemas_keys_are_those_that_are_read() -> None:
+    text = """
+    name: n
+    storage: s
+    pools: {p: {tracks: 1, policy: prp, cluster_factor: 2}}
+    feeds: {f: {arrival: files, period: 1s, phase: 0, jitter: 0s, timestamp_jitter: 1s, path: p, format: csv,
+                schema: ts timestamp, timestamp: ts}}
+    tables: {t: {feed: f, sql: s, sources: [a], period: 1s, phase: 1s, pool: p, target_lag: 1s,
+                 cost: {startup: 1s, rate: 1, variability: 0}}}
+    """
+    tree = parse(text, "freshline.yml").tree
+    schema = json_schema()
+    WarehouseFile.model_validate(tree)
+    assert list(tree) == list(schema["properties"])
+    for section, definition in (("pools", "PoolEntry"), ("feeds", "FeedEntry"), ("tables", "TableEntry")):
+        (entry,) = tree[section].values()
+        assert list(entry) == list(schema["$defs"][definition]["properties"])
+    assert list(tree["tables"]["t"]["cost"]) == list(schema["$defs"]["CostEntry"]["properties"])

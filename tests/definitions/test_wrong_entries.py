@@ -1,0 +1,186 @@
+"""What a user reads when a pool, a feed or a table is wrong by itself."""
+
+import pytest
+from complaints import with_feed, with_pool, with_tables
+
+NUMBER_AND_UNIT = "Write a number and a unit, such as '5 minutes' or '300s'."
+TRACKS = "is not a whole number from 1 to 1000000. Write how many jobs may run at once."
+POLICIES = "Write 'fifo', 'rm', 'edf', 'edf-strict', 'clustered-edf' or 'prp'."
+TABLE_KEYS = "`feed`, `sql`, `sources`, `period`, `phase`, `pool`, `target_lag` or `cost`"
+
+
+@pytest.mark.parametrize(
+    ("pool", "message"),
+    [
+        ("{}", ": `tracks` is missing. Add how many jobs may run at once, such as `tracks: 2`."),
+        ("{tracks: }", ".tracks: it is empty. Add how many jobs may run at once, such as `tracks: 2`."),
+        ("{tracks: 0}", f".tracks: 0 {TRACKS}"),
+        ("{tracks: true}", f".tracks: true {TRACKS}"),
+        ("{tracks: 2.0}", f".tracks: 2.0 {TRACKS}"),
+        ("{tracks: '2'}", f".tracks: '2' {TRACKS}"),
+        ("{tracks: [2]}", f".tracks: a list {TRACKS}"),
+        ("{tracks: 1, policy: lifo}", f".policy: 'lifo' is not a choice here. {POLICIES}"),
+        ("{tracks: 1, policy: yes}", f".policy: true is not a choice here. {POLICIES}"),
+        (
+            "{tracks: 1, cluster_factor: 2}",
+            ".cluster_factor: it has no effect with the policy edf. Remove it, or set `policy: prp`.",
+        ),
+        (
+            "{tracks: 1, policy: prp, cluster_factor: 0.5}",
+            ".cluster_factor: 0.5 is out of range. Write a number of 1 or more.",
+        ),
+        ("{tracks: 1, polcy: rm}", ": unknown key `polcy`. Perhaps `policy` is meant."),
+        (
+            "{tracks: 1, nodes: 3}",
+            ": unknown key `nodes`. The keys here are `tracks`, `policy` or `cluster_factor`.",
+        ),
+        ("5", ": the number 5 stands where a mapping of keys belongs. Write keys and their values below it."),
+    ],
+)
+def test_a_wrong_pool_is_refused(pool: str, message: str) -> None:
+    assert with_pool(pool) == [f"freshline.yml:3: pools.updates{message}"]
+
+
+@pytest.mark.parametrize(
+    ("feed", "message"),
+    [
+        (
+            "{}",
+            ": a feed of files has no `period`. "
+            "Add the time between two files, such as `period: 5 minutes`, or set `arrival: continuous`.",
+        ),
+        ("{period: 300}", ".period: the duration 300 has no unit. Add the unit, such as '300s'."),
+        ("{period: 1.5}", ".period: the duration 1.5 has no unit. Add the unit, such as '1.5s'."),
+        ("{period: 0s}", ".period: the duration is zero. Give one above zero, such as '5 minutes'."),
+        ("{period: 0}", ".period: the duration is zero. Give one above zero, such as '5 minutes'."),
+        ("{period: 1:30}", f".period: '1:30' is not a duration. {NUMBER_AND_UNIT}"),
+        ("{period: no}", f".period: false is not a duration. {NUMBER_AND_UNIT}"),
+        ("{period: }", ".period: it is empty. Give it a value, or remove the key."),
+        ("{period: 5m, jitter: -1s}", f".jitter: '-1s' is not a duration. {NUMBER_AND_UNIT}"),
+        (
+            "{period: 5m, jitter: 6m}",
+            ".jitter: it is longer than the feed's period of 5m. Give at most the period.",
+        ),
+        (
+            "{arrival: continuous, phase: 1s}",
+            ".phase: it has no effect on a continuous feed. Move it to the tables that load the feed.",
+        ),
+        (
+            "{arrival: continuous, jitter: 0}",
+            ".jitter: it has no effect on a continuous feed. Remove it, or set `arrival: files`.",
+        ),
+        (
+            "{arrival: continuous, timestamp_jitter: 1s}",
+            ".timestamp_jitter: it has no effect on a continuous feed. Remove it, or set `arrival: files`.",
+        ),
+        (
+            "{arrival: daily, period: 1d}",
+            ".arrival: 'daily' is not a choice here. Write 'files' or 'continuous'.",
+        ),
+        (
+            "{period: 1s, format: xml}",
+            ".format: 'xml' is not a choice here. Write 'csv', 'json' or 'parquet'.",
+        ),
+        (
+            "{period: 1s, path: 7}",
+            ".path: the number 7 stands where text belongs. Put it in quotes if it is meant as text.",
+        ),
+        ("{period: 1s, path: ''}", ".path: it is empty. Give it a value, or remove the key."),
+    ],
+)
+def test_a_wrong_feed_is_refused(feed: str, message: str) -> None:
+    assert with_feed(feed) == [f"freshline.yml:5: feeds.extra{message}"]
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        (
+            "{target_lag: 1m}",
+            ": it has neither a feed nor sources. "
+            "Add `feed` to make it a base table, or `sql` or `sources` to make it a derived one.",
+        ),
+        (
+            "{feed: packets, sql: SELECT * FROM beats}",
+            ".sql: a table that loads a feed cannot have SQL. "
+            "Remove `feed` or `sql`: a query over this table is another table.",
+        ),
+        (
+            "{feed: packets, sources: [beats]}",
+            ".sources: it has no effect on a table that loads a feed. Remove it.",
+        ),
+        (
+            "{feed: packets, period: 1m}",
+            ".period: it is not the period of its feed `packets`, 5m. "
+            "Remove it: each file of the feed is one update.",
+        ),
+        (
+            "{feed: packets, phase: 1s}",
+            ".phase: it has no effect on a table that loads a feed of files. Move it to the feed `packets`.",
+        ),
+        (
+            "{feed: flows}",
+            ": neither it nor its feed `flows` has a `period`. "
+            "Add `period` to the table or to the feed, such as `period: 5 minutes`.",
+        ),
+        (
+            "{sources: [packets]}",
+            ": a derived table has no `period`. "
+            "Add the time between two updates, such as `period: 15 minutes`.",
+        ),
+        (
+            "{sources: [beats, packets], period: 1s, phase: 1s}",
+            ".phase: it has no effect, for files upstream release this table. "
+            "Move it to the feeds upstream that deliver files.",
+        ),
+        ("{sources: [], period: 1s}", ".sources: it is empty. Give it a value, or remove the key."),
+        (
+            "{sources: packets, period: 1s}",
+            ".sources: text stands where a list belongs. Write a list, such as [packets, hosts].",
+        ),
+        (
+            "{sources: [beats, 5], period: 1s}",
+            ".sources: the number 5 stands where text belongs. Put it in quotes if it is meant as text.",
+        ),
+        ("{sources: [beats, Beats], period: 1s}", ".sources: it names `beats` twice. Remove one of the two."),
+        (
+            "{feed: packets, target_lag: 0}",
+            ".target_lag: the duration is zero. Give one above zero, such as '5 minutes'.",
+        ),
+        (
+            "{feed: packets, cost: {variability: 0.1}}",
+            ".cost: neither `startup` nor `rate` is given. Add one, such as `startup: 3s`.",
+        ),
+        (
+            "{feed: packets, cost: 3s}",
+            ".cost: text stands where a mapping of keys belongs. Write keys and their values below it.",
+        ),
+        (
+            "{feed: packets, cost: {startup: 3}}",
+            ".cost.startup: the duration 3 has no unit. Add the unit, such as '3s'.",
+        ),
+        ("{feed: packets, cost: {rate: -1}}", ".cost.rate: -1 is out of range. Write a number of 0 or more."),
+        (
+            "{feed: packets, cost: {rate: 1e999999}}",
+            ".cost.rate: 1E+999999 is out of range. Write a number of 0 or more.",
+        ),
+        (
+            "{feed: packets, cost: {rate: '0.1'}}",
+            ".cost.rate: '0.1' is not a number. Write a number of 0 or more, without quotes.",
+        ),
+        (
+            "{feed: packets, cost: {rate: 1, variability: 1.5}}",
+            ".cost.variability: 1.5 is out of range. Write a number from 0 to 1.",
+        ),
+        (
+            "{feed: packets, cost: {rate: 1, fixed: 1}}",
+            ".cost: unknown key `fixed`. The keys here are `startup`, `rate` or `variability`.",
+        ),
+        (
+            "{feed: packets, jitter: 1s}",
+            f": unknown key `jitter`. It belongs under `feeds`; the keys here are {TABLE_KEYS}.",
+        ),
+    ],
+)
+def test_a_wrong_table_is_refused(table: str, message: str) -> None:
+    assert with_tables(f"extra: {table}") == [f"freshline.yml:11: tables.extra{message}"]
