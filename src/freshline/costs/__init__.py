@@ -1,0 +1,1 @@
+"""What an update costs: at worst, on average, and in one simulated run."""

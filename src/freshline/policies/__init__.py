@@ -1,0 +1,1 @@
+"""Policies: which ready job a free track runs first."""

@@ -1,0 +1,30 @@
+"""The cost that the analysis counts with."""
+
+from __future__ import annotations
+
+from math import ceil, floor
+
+from freshline.definitions.warehouse import Cost, Feed, Table
+
+
+def longest_update_us(table: Table, feed: Feed | None) -> int:
+    """L_max: how much one job may have to load.
+
+    It is the period by paper 004's Definition 4 and paper 001's Definition 8, except that a data file is
+    indivisible: the first may reach back to instant 0, and a later one may be late and follow one whose
+    newest record was old.
+    """
+    if feed is None or feed.arrival == "continuous":
+        return table.period_us
+    jitter_us = feed.jitter_us
+    return max(feed.phase_us + jitter_us, table.period_us + jitter_us + feed.timestamp_jitter_us)
+
+
+def worst_case_us(cost: Cost, length_us: int) -> int:
+    """e = (1 + b)·(S + R·L), rounded up (paper 004, Definition 7 and section 5)."""
+    return max(1, ceil((1 + cost.variability) * (cost.startup_us + cost.rate * length_us)))
+
+
+def average_us(cost: Cost, length_us: int) -> int:
+    """S + R·L."""
+    return max(1, floor(cost.startup_us + cost.rate * length_us))

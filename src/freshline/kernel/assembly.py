@@ -1,0 +1,99 @@
+"""From a plan to the kernel that runs it, in simulated time or on Spark."""
+
+from __future__ import annotations
+
+from freshline.definitions.warehouse import Table, Warehouse
+from freshline.kernel.intake import ContinuousIntake, DerivedIntake, FileIntake, Intake
+from freshline.kernel.kernel import Kernel
+from freshline.kernel.pool import Pool
+from freshline.kernel.release import PeriodicRelease, StaleRelease
+from freshline.kernel.task import Task
+from freshline.plan.plan import Plan, PoolPlan
+from freshline.policies.edf import Edf, StrictEdf
+from freshline.policies.fifo import Fifo
+from freshline.policies.order import Order
+from freshline.policies.prp import Proportional
+from freshline.policies.rm import RateMonotonic
+
+_ORDERS: dict[str, type[Order]] = {"fifo": Fifo, "rm": RateMonotonic, "edf": Edf, "edf-strict": StrictEdf}
+
+
+def assemble(plan: Plan) -> Kernel:
+    """The kernel for a planned warehouse, at instant 0."""
+    kernel = Kernel()
+    _add_tasks(kernel, plan)
+    for pool in plan.pools:
+        _add_pool(kernel, pool)
+    kernel.begin()
+    return kernel
+
+
+def _add_tasks(kernel: Kernel, plan: Plan) -> None:
+    warehouse = plan.warehouse
+    index_of = {name: index for index, name in enumerate(warehouse.tables)}
+    tasks: dict[str, Task] = {}
+    for name in warehouse.topological_order:
+        table = warehouse.tables[name]
+        intake = _intake(warehouse, table, tasks)
+        cost_us = plan.tables[index_of[name]].cost_us
+        task = Task(index_of[name], name, table.period_us, cost_us, intake)
+        tasks[name] = task
+        if name not in warehouse.released_by_files:
+            task.rule = PeriodicRelease(task, table.phase_us, kernel.timers)
+            continue
+        task.rule = StaleRelease(task, kernel.timers)
+        for source in table.sources:
+            tasks[source].dependents.append(task)
+        if table.feed is not None:
+            kernel.readers.setdefault(table.feed, []).append(task)
+    kernel.tasks = [tasks[name] for name in warehouse.tables]
+
+
+def _intake(warehouse: Warehouse, table: Table, tasks: dict[str, Task]) -> Intake:
+    if table.feed is None:
+        return DerivedIntake([tasks[source] for source in table.sources])
+    if warehouse.feeds[table.feed].arrival == "continuous":
+        return ContinuousIntake()
+    return FileIntake()
+
+
+def _add_pool(kernel: Kernel, plan: PoolPlan) -> None:
+    if plan.policy == "clustered-edf" and plan.clusters is not None:
+        # Clusters are pools of their own: nothing passes between them (paper 004, section 4.2).
+        for number, cluster in enumerate(plan.clusters, start=1):
+            members = [plan.tables[member] for member in cluster.members]
+            _add_tracks(kernel, f"{plan.name}/{number}", cluster.tracks, Edf(), members)
+    else:
+        _add_tracks(kernel, plan.name, plan.tracks, _order(plan, _tracks_so_far(kernel)), plan.tables)
+
+
+def _add_tracks(
+    kernel: Kernel, name: str, tracks: int, order: Order, members: list[int] | tuple[int, ...]
+) -> None:
+    pool = Pool(name, tracks, _tracks_so_far(kernel), order, kernel.touched)
+    kernel.pools.append(pool)
+    for member in members:
+        kernel.tasks[member].pool = pool
+
+
+def _tracks_so_far(kernel: Kernel) -> int:
+    return sum(pool.tracks for pool in kernel.pools)
+
+
+def _order(plan: PoolPlan, tracks_from: int) -> Order:
+    if plan.policy != "prp":
+        # A clustered pool that is overloaded has no clusters: it is run as one.
+        return _ORDERS["edf" if plan.policy == "clustered-edf" else plan.policy]()
+    assert plan.clusters is not None, "prp without clusters"
+    cluster_of_task = {
+        plan.tables[member]: number
+        for number, cluster in enumerate(plan.clusters)
+        for member in cluster.members
+    }
+    cluster_of_track = dict(
+        enumerate(
+            (number for number, cluster in enumerate(plan.clusters) for _ in range(cluster.tracks)),
+            start=tracks_from,
+        )
+    )
+    return Proportional(cluster_of_task, cluster_of_track)

@@ -1,0 +1,106 @@
+"""What a table can load at an instant: three kinds of source, one question each."""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from freshline.kernel.events import DataFile
+    from freshline.kernel.task import Task
+
+
+class Intake(Protocol):
+    """Where a table's new data comes from."""
+
+    def trailing_edge(self, now: int) -> int:
+        """TE: up to which timestamp could be loaded now."""
+
+    def stale(self, freshness: int) -> bool:
+        """Whether there is anything to load (not FRESH, paper 001 (2))."""
+
+    def backlogged(self, freshness: int, period_us: int) -> bool:
+        """Whether a whole update is waiting, so that an idle track may start it before its release."""
+
+    def claim(self, task: Task, now: int, whole: bool) -> tuple[int, tuple[DataFile, ...]]:
+        """What a job starting now loads: the new freshness and the files. `whole`: all there is."""
+
+
+class ContinuousIntake:
+    """Every record up to now can be loaded at any time (paper 004, Definition 3)."""
+
+    __slots__ = ()
+
+    def trailing_edge(self, now: int) -> int:
+        return now
+
+    def stale(self, freshness: int) -> bool:
+        return True
+
+    def backlogged(self, freshness: int, period_us: int) -> bool:
+        return False
+
+    def claim(self, task: Task, now: int, whole: bool) -> tuple[int, tuple[DataFile, ...]]:
+        reach = task.freshness + task.period_us
+        return (now if whole or now < reach else reach), ()
+
+
+class FileIntake:
+    """Data files that arrived and are not loaded (paper 001, Definitions 3 and 6)."""
+
+    __slots__ = ("newest", "pending")
+
+    def __init__(self) -> None:
+        self.pending: list[DataFile] = []  # by timestamp
+        self.newest = 0
+
+    def add(self, file: DataFile) -> None:
+        """A file has arrived. Files come almost sorted, so inserting is cheap."""
+        insort(self.pending, file)
+        self.newest = max(self.newest, file.timestamp)
+
+    def trailing_edge(self, now: int) -> int:
+        return self.newest
+
+    def stale(self, freshness: int) -> bool:
+        return bool(self.pending)
+
+    def backlogged(self, freshness: int, period_us: int) -> bool:
+        return bool(self.pending)
+
+    def claim(self, task: Task, now: int, whole: bool) -> tuple[int, tuple[DataFile, ...]]:
+        count = len(self.pending) if whole else 1
+        files = tuple(self.pending[:count])
+        del self.pending[:count]
+        return max(task.freshness, files[-1].timestamp), files
+
+
+class DerivedIntake:
+    """Other tables, as far as all of them reach (trailing-edge consistency: paper 004, Definition 3)."""
+
+    __slots__ = ("sources",)
+
+    def __init__(self, sources: Sequence[Task]) -> None:
+        assert sources, "a derived table without sources"
+        self.sources = tuple(sources)
+
+    def trailing_edge(self, now: int) -> int:
+        edge = self.sources[0].freshness
+        for source in self.sources:
+            if source.freshness < edge:
+                edge = source.freshness
+        return edge
+
+    def stale(self, freshness: int) -> bool:
+        return self.trailing_edge(0) > freshness
+
+    def backlogged(self, freshness: int, period_us: int) -> bool:
+        # Only a full-length update is worth a start ahead of time: shorter ones would spend the start-up
+        # cost on every advance of a source, and make the declared period meaningless.
+        return self.trailing_edge(0) - freshness >= period_us
+
+    def claim(self, task: Task, now: int, whole: bool) -> tuple[int, tuple[DataFile, ...]]:
+        edge = self.trailing_edge(now)
+        reach = task.freshness + task.period_us
+        return (edge if whole or edge < reach else reach), ()

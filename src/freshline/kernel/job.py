@@ -1,0 +1,56 @@
+"""One update of one table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from freshline.kernel.events import DataFile
+    from freshline.kernel.task import Task
+
+
+class Job:
+    """A started update: it loads (`loaded_from`, `loaded_to`] into its table, on one track."""
+
+    __slots__ = (
+        "deadline",
+        "files",
+        "loaded_from",
+        "loaded_to",
+        "number",
+        "release",
+        "start",
+        "task",
+        "track",
+    )
+
+    def __init__(
+        self,
+        task: Task,
+        number: int,
+        release: int,
+        deadline: int,
+        start: int,
+        track: int,
+        loaded_from: int,
+        loaded_to: int,
+        files: tuple[DataFile, ...],
+    ) -> None:
+        self.task = task
+        self.number = number  # 1 for the table's first
+        self.release = release
+        self.deadline = deadline
+        self.start = start
+        self.track = track
+        self.loaded_from = loaded_from  # the table's freshness F
+        self.loaded_to = loaded_to  # the new freshness NF
+        self.files = files  # the data files it loads, oldest first; none for a derived or continuous table
+
+    @property
+    def length_us(self) -> int:
+        """The update length L (paper 004, Definition 4; paper 001, Definition 8)."""
+        return self.loaded_to - self.loaded_from
+
+    def __repr__(self) -> str:
+        loaded = f"({self.loaded_from}, {self.loaded_to}]"
+        return f"Job({self.task.name} #{self.number}, {loaded}, track {self.track})"

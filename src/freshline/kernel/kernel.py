@@ -1,0 +1,93 @@
+"""The kernel: events of an instant in, instructions out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from freshline.kernel.events import Arrived, Event, Finished, Instruction
+from freshline.kernel.intake import FileIntake
+from freshline.kernel.pool import Pool
+from freshline.kernel.task import IDLE, RUNNING, Task
+from freshline.kernel.timers import Timers
+
+
+class Kernel:
+    """The state of a warehouse and the decisions about it.
+
+    It owns freshness, trailing edge and backlog. A driver calls `handle` with everything that happened at
+    one instant, carries out the instructions, and calls again when something happens or `wake_at` is
+    reached. The same calls always give the same instructions.
+    """
+
+    def __init__(self) -> None:
+        self.now = 0
+        self.tasks: list[Task] = []
+        self.pools: list[Pool] = []
+        self.timers = Timers()
+        self.touched: list[Pool] = []  # pools with something new to dispatch
+        self.readers: dict[str, list[Task]] = {}  # by feed: the tasks that load its files
+
+    @property
+    def wake_at(self) -> int:
+        """When to call `handle` even if nothing happens before."""
+        return self.timers.earliest()
+
+    def begin(self) -> None:
+        """Sets the first timers. Called once, when all tasks and pools are there."""
+        for task in self.tasks:
+            task.rule.begin()
+
+    def handle(self, now: int, events: Sequence[Event]) -> list[Instruction]:
+        """Takes all events of one instant, in the order finished, arrived, timer, and dispatches once."""
+        assert now >= self.now, f"time went back from {self.now} to {now}"
+        self.now = now
+        if len(events) > 1:
+            events = sorted(events, key=_priority)
+        for event in events:
+            if isinstance(event, Finished):
+                self._finished(event, now)
+            else:
+                self._arrived(event, now)
+        self.timers.go_off(now)
+        instructions: list[Instruction] = []
+        touched = self.touched
+        if touched:
+            if len(touched) == 1:
+                touched[0].dispatch(now, instructions)
+            else:
+                # In the order of definition, whatever happened first.
+                for pool in sorted(set(touched), key=_first_track):
+                    pool.dispatch(now, instructions)
+            touched.clear()
+        return instructions
+
+    def _finished(self, event: Finished, now: int) -> None:
+        job = event.job
+        task = job.task
+        assert task.job is job, f"{job!r} is not running"
+        assert event.freshness >= task.freshness, f"{task!r} would lose data"
+        task.freshness = event.freshness
+        task.job = None
+        task.state = IDLE
+        task.pool.release_track(job)
+        task.rule.job_finished(now)
+        for dependent in task.dependents:
+            if dependent.state != RUNNING:
+                dependent.rule.source_advanced(now)
+
+    def _arrived(self, event: Arrived, now: int) -> None:
+        if event.file.timestamp <= 0:
+            return  # it holds nothing newer than the empty table (paper 001, (1))
+        for task in self.readers.get(event.feed, ()):
+            intake = task.intake
+            assert isinstance(intake, FileIntake)
+            intake.add(event.file)
+            task.rule.source_advanced(now)
+
+
+def _priority(event: Event) -> int:
+    return event.priority
+
+
+def _first_track(pool: Pool) -> int:
+    return pool.tracks_from

@@ -1,0 +1,73 @@
+"""A number of tracks under one policy."""
+
+from __future__ import annotations
+
+from heapq import heappush
+from typing import TYPE_CHECKING
+
+from freshline.kernel.events import Instruction, Start
+from freshline.kernel.job import Job
+from freshline.kernel.task import RUNNING, Task
+
+if TYPE_CHECKING:
+    from freshline.policies.order import Order
+
+
+class Pool:
+    """Gives free tracks to jobs in the order that its policy says."""
+
+    __slots__ = ("_touched", "idle", "name", "order", "running", "tracks", "tracks_from")
+
+    def __init__(self, name: str, tracks: int, tracks_from: int, order: Order, touched: list[Pool]) -> None:
+        assert tracks >= 1, "a pool without tracks"
+        self.name = name
+        self.tracks = tracks
+        self.tracks_from = tracks_from  # tracks are numbered through all pools
+        self.order = order
+        self.idle = list(range(tracks_from, tracks_from + tracks))  # a heap: the lowest number goes first
+        self.running: dict[int, Job] = {}  # by track
+        self._touched = touched
+
+    def add(self, task: Task) -> None:
+        """The task's job is ready."""
+        self.order.add(task)
+        self._touched.append(self)
+
+    def expect(self, task: Task) -> None:
+        """The task's job is not released yet, but all its work is there."""
+        self.order.expect(task)
+        self._touched.append(self)
+
+    def release_track(self, job: Job) -> None:
+        del self.running[job.track]
+        heappush(self.idle, job.track)
+        self._touched.append(self)
+
+    def dispatch(self, now: int, instructions: list[Instruction]) -> None:
+        """Starts jobs while there are idle tracks and jobs to run on them."""
+        order = self.order
+        idle = self.idle
+        while idle:
+            task = order.take(now, idle)
+            if task is None:
+                return
+            track = order.track_for(task, idle)
+            loaded_to, files = task.intake.claim(task, now, order.absorbs)
+            task.jobs_started += 1
+            job = Job(
+                task,
+                task.jobs_started,
+                task.release,
+                task.deadline,
+                now,
+                track,
+                task.freshness,
+                loaded_to,
+                files,
+            )
+            if order.absorbs:
+                task.rule.absorb()
+            task.job = job
+            task.state = RUNNING
+            self.running[track] = job
+            instructions.append(Start(job))

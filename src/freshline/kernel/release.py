@@ -1,0 +1,144 @@
+"""When a table's next job is released."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from freshline.kernel.task import IDLE, READY, WAITING, Task
+
+if TYPE_CHECKING:
+    from freshline.kernel.timers import Timers
+
+
+class Release(Protocol):
+    """A release rule. It moves its task between idle, waiting and ready, and tells the task's pool."""
+
+    def begin(self) -> None:
+        """The kernel has started, at instant 0."""
+
+    def due(self, at: int) -> int | None:
+        """The timer set for `at` went off. Returns the instant of the next one, if there is one."""
+
+    def job_finished(self, now: int) -> None:
+        """The task's job has ended and its freshness is up to date."""
+
+    def source_advanced(self, now: int) -> None:
+        """The trailing edge may have moved."""
+
+    def absorb(self) -> None:
+        """The job that starts now does the work of every job released so far."""
+
+    def unfinished_deadlines(self) -> list[int]:
+        """The deadlines of the jobs that are released and not finished."""
+
+
+class PeriodicRelease:
+    """Job j is released at phase + (j − 1)·p, come what may (paper 004, (1))."""
+
+    __slots__ = ("pending", "phase_us", "task", "timers")
+
+    def __init__(self, task: Task, phase_us: int, timers: Timers) -> None:
+        self.task = task
+        self.phase_us = phase_us
+        self.timers = timers
+        self.pending = 0  # released beyond the task's current job
+
+    def begin(self) -> None:
+        self.timers.set(self.phase_us, self)
+
+    def due(self, at: int) -> int | None:
+        task = self.task
+        if task.state == IDLE:
+            task.release = at
+            task.deadline = at + task.period_us
+            task.state = READY
+            task.pool.add(task)
+        else:
+            self.pending += 1
+        return at + task.period_us
+
+    def job_finished(self, now: int) -> None:
+        if self.pending:
+            self.pending -= 1
+            task = self.task
+            task.release += task.period_us
+            task.deadline += task.period_us
+            task.state = READY
+            task.pool.add(task)
+
+    def source_advanced(self, now: int) -> None:
+        pass
+
+    def absorb(self) -> None:
+        task = self.task
+        task.release += self.pending * task.period_us
+        task.deadline += self.pending * task.period_us
+        self.pending = 0
+
+    def unfinished_deadlines(self) -> list[int]:
+        task = self.task
+        if task.state == IDLE:
+            return []
+        current = task.deadline if task.job is None else task.job.deadline
+        return [current, *(task.deadline + (k + 1) * task.period_us for k in range(self.pending))]
+
+
+class StaleRelease:
+    """A job is released when there is something to load and the last job's period is over.
+
+    Paper 001's rule (4): r = d of the job before where the table is not fresh at max(d, f), even if that
+    lies in the past; otherwise the first instant at which it is not fresh. Deadlines by (3).
+    """
+
+    __slots__ = ("finish_before", "task", "timers")
+
+    def __init__(self, task: Task, timers: Timers) -> None:
+        self.task = task
+        self.timers = timers
+        self.finish_before = 0
+
+    def begin(self) -> None:
+        pass
+
+    def due(self, at: int) -> int | None:
+        task = self.task
+        # A job that an idle track took ahead of its release leaves its timer behind.
+        if task.state == WAITING and task.release == at:
+            task.state = READY
+            task.pool.add(task)
+        return None
+
+    def job_finished(self, now: int) -> None:
+        self.finish_before = now
+        if self.task.intake.stale(self.task.freshness):
+            self._release(now)
+
+    def source_advanced(self, now: int) -> None:
+        task = self.task
+        if task.state == IDLE:
+            if task.intake.stale(task.freshness):
+                self._release(now)
+        elif task.state == WAITING and task.intake.backlogged(task.freshness, task.period_us):
+            task.pool.expect(task)
+
+    def absorb(self) -> None:
+        pass
+
+    def unfinished_deadlines(self) -> list[int]:
+        task = self.task
+        return [task.deadline] if task.state > WAITING else []
+
+    def _release(self, now: int) -> None:
+        task = self.task
+        deadline_before = task.deadline
+        release = deadline_before if now <= deadline_before or now == self.finish_before else now
+        task.release = release
+        task.deadline = release + task.period_us
+        if release <= now:
+            task.state = READY
+            task.pool.add(task)
+            return
+        task.state = WAITING
+        self.timers.set(release, self)
+        if task.intake.backlogged(task.freshness, task.period_us):
+            task.pool.expect(task)

@@ -1,0 +1,61 @@
+"""A table as the kernel sees it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from freshline.kernel.intake import Intake
+    from freshline.kernel.job import Job
+    from freshline.kernel.pool import Pool
+    from freshline.kernel.release import Release
+
+IDLE: Final = 0  # no job released
+WAITING: Final = 1  # the next job's release is known and lies ahead
+READY: Final = 2  # released, not started
+RUNNING: Final = 3
+
+
+class Task:
+    """The updating of one table: its freshness and its one current or coming job.
+
+    A table's jobs run one after the other, so one release and one deadline are all there is to know; what
+    has been released beyond them is the release rule's to count.
+    """
+
+    __slots__ = (
+        "deadline",
+        "dependents",
+        "freshness",
+        "index",
+        "intake",
+        "job",
+        "jobs_started",
+        "name",
+        "period_us",
+        "pool",
+        "release",
+        "rule",
+        "state",
+        "worst_case_us",
+    )
+
+    pool: Pool
+    rule: Release
+
+    def __init__(self, index: int, name: str, period_us: int, worst_case_us: int, intake: Intake) -> None:
+        self.index = index  # its place in the definition: ties go by it
+        self.name = name
+        self.period_us = period_us
+        self.worst_case_us = worst_case_us
+        self.intake = intake
+        self.dependents: list[Task] = []  # those whose release follows this table's freshness
+        self.freshness = 0
+        self.state = IDLE
+        self.release = 0
+        self.deadline = 0
+        self.job: Job | None = None
+        self.jobs_started = 0
+
+    def __repr__(self) -> str:
+        return f"Task({self.name})"

@@ -1,0 +1,69 @@
+"""PRP, the proportional heuristic that papers 001 and 004 compare with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from heapq import heapify, heappop
+from typing import ClassVar
+
+from freshline.kernel.task import Task
+from freshline.policies.order import Order
+
+
+class Proportional(Order):
+    """Shorter periods first, within clusters of similar periods (paper 004, section 5).
+
+    A free track serves its own cluster, then any (promotion): the shortest period first, among equal ones
+    the table with the most freshness gained for its worst-case cost. A start loads all there is, for all
+    pending releases. The papers leave open how clusters are formed: `plan.tracks` says how we do.
+    """
+
+    absorbs: ClassVar[bool] = True
+
+    def __init__(self, cluster_of_task: Mapping[int, int], cluster_of_track: Mapping[int, int]) -> None:
+        super().__init__()
+        self._cluster_of_task = cluster_of_task
+        self._cluster_of_track = cluster_of_track
+        clusters = set(cluster_of_task.values()) | set(cluster_of_track.values())
+        self._by_cluster: dict[int, dict[int, list[Task]]] = {cluster: {} for cluster in sorted(clusters)}
+
+    def add(self, task: Task) -> None:
+        by_period = self._by_cluster[self._cluster_of_task[task.index]]
+        by_period.setdefault(task.period_us, []).append(task)
+
+    def take(self, now: int, idle: list[int]) -> Task | None:
+        own = {self._cluster_of_track[track] for track in idle}
+        group = self._first_group(own) or self._first_group(self._by_cluster.keys())
+        if group is None:
+            return None
+        best = max(group, key=lambda task: (_gain_per_cost(task, now), -task.index))
+        group.remove(best)
+        return best
+
+    def track_for(self, task: Task, idle: list[int]) -> int:
+        cluster = self._cluster_of_task[task.index]
+        own = [track for track in idle if self._cluster_of_track[track] == cluster]
+        if not own:
+            return heappop(idle)
+        track = min(own)
+        idle.remove(track)
+        heapify(idle)
+        return track
+
+    def ready(self) -> list[Task]:
+        return [task for periods in self._by_cluster.values() for group in periods.values() for task in group]
+
+    def _first_group(self, clusters: Iterable[int]) -> list[Task] | None:
+        """The ready tasks of the shortest period in these clusters."""
+        groups = (
+            (period, cluster)
+            for cluster in clusters
+            for period, tasks in self._by_cluster[cluster].items()
+            if tasks
+        )
+        first = min(groups, default=None)
+        return None if first is None else self._by_cluster[first[1]][first[0]]
+
+
+def _gain_per_cost(task: Task, now: int) -> float:
+    return (task.intake.trailing_edge(now) - task.freshness) / task.worst_case_us

@@ -1,0 +1,121 @@
+"""The kernel as a state machine: whole lists of instructions for given events."""
+
+from dataclasses import replace
+
+import pytest
+
+from freshline.definitions.duration import SECOND
+from freshline.kernel.assembly import assemble
+from freshline.kernel.events import Arrived, DataFile, Finished, Start
+from freshline.kernel.kernel import Kernel
+from freshline.kernel.timers import NEVER
+from freshline.kernel.validation import validate
+from freshline.plan.make import make_plan
+from freshline.testing.builder import Builder
+
+
+def started(instructions: list[Start]) -> list[tuple[str, int, int, int]]:
+    return [
+        (start.job.task.name, start.job.track, start.job.loaded_from, start.job.loaded_to)
+        for start in instructions
+    ]
+
+
+def test_events_of_one_instant_are_taken_in_the_order_finished_arrived_timer_and_dispatched_once():
+    warehouse = (
+        Builder(tracks=1)
+        .files("urgent", period=5, phase=10, cost=1)
+        .continuous("slow", period=100, phase=7, cost=3)
+        .continuous("periodic", period=20, phase=10, cost=1)
+        .build()
+    )
+    kernel = assemble(make_plan(warehouse))
+    (slow,) = kernel.handle(7 * SECOND, [])
+    arrived = Arrived("urgent", DataFile(10 * SECOND, "1"))
+    # Given in the wrong order: the file is there, the timer is due and the track is free when it is decided.
+    instructions = kernel.handle(10 * SECOND, [arrived, Finished(slow.job, slow.job.loaded_to)])
+    assert started(instructions) == [("urgent", 0, 0, 10 * SECOND)]
+    validate(kernel)
+
+
+def test_ties_go_by_definition_order():
+    builder = Builder(tracks=2)
+    for name in ("b", "c", "a"):
+        builder.continuous(name, period=10)
+    kernel = assemble(make_plan(builder.build()))
+    assert started(kernel.handle(0, [])) == [("b", 0, 0, 0), ("c", 1, 0, 0)]
+    validate(kernel)
+
+
+def test_the_kernel_says_when_it_wants_to_be_called_again():
+    kernel = assemble(make_plan(Builder().continuous("a", period=10, phase=4).build()))
+    assert kernel.wake_at == 4 * SECOND
+    kernel.handle(4 * SECOND, [])
+    assert kernel.wake_at == 14 * SECOND
+
+
+def test_a_kernel_that_waits_for_files_only_never_asks_to_be_woken():
+    kernel = assemble(make_plan(Builder().files("a", period=10).build()))
+    assert kernel.wake_at == NEVER
+
+
+def test_a_driver_that_wakes_the_kernel_late_gets_releases_as_they_were_due():
+    kernel = assemble(make_plan(Builder().continuous("a", period=10).build()))
+    (start,) = kernel.handle(0, [])
+    kernel.handle(1 * SECOND, [Finished(start.job, 0)])
+    (start,) = kernel.handle(35 * SECOND, [])
+    assert (start.job.release, start.job.deadline) == (10 * SECOND, 20 * SECOND)
+    assert start.job.loaded_to == 10 * SECOND  # an update is at most a period long
+    assert start.job.task.rule.unfinished_deadlines() == [20 * SECOND, 30 * SECOND, 40 * SECOND]
+    validate(kernel)
+
+
+def test_no_two_jobs_of_a_table_run_at_once():
+    kernel = assemble(make_plan(Builder(tracks=4).continuous("a", period=10).build()))
+    kernel.handle(0, [])
+    assert kernel.handle(10 * SECOND, []) == []
+    validate(kernel)
+
+
+def test_pools_do_not_share_tracks():
+    warehouse = (
+        Builder(tracks=1)
+        .pool("reports", tracks=1)
+        .continuous("a", period=10)
+        .continuous("b", period=20)
+        .continuous("c", period=5, pool="reports")
+        .build()
+    )
+    kernel = assemble(make_plan(warehouse))
+    assert started(kernel.handle(0, [])) == [("a", 0, 0, 0), ("c", 1, 0, 0)]
+    validate(kernel)
+
+
+def test_two_tables_may_load_one_feed():
+    warehouse = Builder(tracks=2).files("a", period=10).build()
+    table = warehouse.tables["a"]
+    warehouse = replace(
+        warehouse,
+        tables={"a": table, "b": replace(table, name="b")},
+        topological_order=("a", "b"),
+        released_by_files=frozenset({"a", "b"}),
+    )
+    kernel = assemble(make_plan(warehouse))
+    instructions = kernel.handle(10 * SECOND, [Arrived("a", DataFile(10 * SECOND, "1"))])
+    assert started(instructions) == [("a", 0, 0, 10 * SECOND), ("b", 1, 0, 10 * SECOND)]
+    assert [start.job.files for start in instructions] == [(DataFile(10 * SECOND, "1"),)] * 2
+
+
+def test_time_does_not_go_back():
+    kernel = Kernel()
+    kernel.handle(10, [])
+    with pytest.raises(AssertionError, match="time went back"):
+        kernel.handle(9, [])
+
+
+def test_a_job_cannot_finish_twice():
+    kernel = assemble(make_plan(Builder().continuous("a", period=10).build()))
+    (start,) = kernel.handle(0, [])
+    kernel.handle(SECOND, [Finished(start.job, 0)])
+    with pytest.raises(AssertionError, match="is not running"):
+        kernel.handle(2 * SECOND, [Finished(start.job, 0)])
