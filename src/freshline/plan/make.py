@@ -1,0 +1,134 @@
+"""From definitions to the verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from freshline.analysis.utilization import fits, utilization
+from freshline.costs.bounds import longest_update_us, worst_case_us
+from freshline.definitions.errors import InputError
+from freshline.definitions.warehouse import Pool, Table, Warehouse
+from freshline.plan.advice import advise
+from freshline.plan.least_tracks import Question, least_tracks
+from freshline.plan.plan import Plan, PoolPlan, TablePlan
+from freshline.plan.staleness import StalenessModel, staleness_model
+from freshline.plan.tracks import PROVEN, divide, pool_tardiness
+
+
+def make_plan(warehouse: Warehouse) -> Plan:
+    """Works out whether every target holds. Raises InputError where a cost is missing."""
+    costs = _worst_cases_us(warehouse)
+    periods = [table.period_us for table in warehouse.tables.values()]
+    members = _members(warehouse)
+    response_us: list[int | None] = [None] * len(costs)
+    pools = []
+    for pool in warehouse.pools.values():
+        own = members[pool.name]
+        own_costs, own_periods = [costs[i] for i in own], [periods[i] for i in own]
+        clusters = divide(pool.policy, own_costs, own_periods, pool.tracks, pool.cluster_factor)
+        tardiness = pool_tardiness(pool.policy, own_costs, own_periods, pool.tracks, clusters)
+        if tardiness is not None:
+            for member, period, late in zip(own, own_periods, tardiness, strict=True):
+                response_us[member] = period + late
+        pools.append(
+            PoolPlan(
+                name=pool.name,
+                tracks=pool.tracks,
+                policy=pool.policy,
+                utilization=utilization(own_costs, own_periods),
+                fits=fits(own_costs, own_periods, pool.tracks),
+                tables=tuple(own),
+                clusters=clusters,
+                tracks_least=None,
+            )
+        )
+    model = staleness_model(warehouse)
+    tables = _table_plans(warehouse, costs, response_us, model.bounds(response_us))
+    questions = [_question(warehouse, pool, tables, response_us, model) for pool in pools]
+    least = [least_tracks(question) for question in questions]
+    pools = [
+        replace(pool, tracks_least=tracks if pool.policy in PROVEN else None)
+        for pool, tracks in zip(pools, least, strict=True)
+    ]
+    best = [question.bounds([0] * len(question.members)) for question in questions]
+    return Plan(
+        warehouse=warehouse,
+        pools=tuple(pools),
+        tables=tables,
+        advice=tuple(advise(pools, tables, least, best)),
+    )
+
+
+def with_tracks(warehouse: Warehouse, policy: str | None, tracks: Mapping[str, int]) -> Warehouse:
+    """The same warehouse with another policy in all pools, or other numbers of tracks in some."""
+    pools: dict[str, Pool] = {}
+    for name, pool in warehouse.pools.items():
+        changed = replace(pool, tracks=tracks.get(name, pool.tracks))
+        pools[name] = changed if policy is None else replace(changed, policy=policy)  # type: ignore[arg-type]
+    return replace(warehouse, pools=pools)
+
+
+def _worst_cases_us(warehouse: Warehouse) -> list[int]:
+    missing = [table for table in warehouse.tables.values() if table.cost is None]
+    if missing:
+        names = ", ".join(table.name for table in missing[:10])
+        more = f" and {len(missing) - 10} more" if len(missing) > 10 else ""
+        raise InputError(
+            f"no cost is known for {names}{more}",
+            "Declare one, such as `cost: {startup: 3s, rate: 0.1}` (seconds of work for each second of data)",
+            missing[0].place,
+        )
+    return [_worst_case_us(warehouse, table) for table in warehouse.tables.values()]
+
+
+def _worst_case_us(warehouse: Warehouse, table: Table) -> int:
+    assert table.cost is not None
+    feed = None if table.feed is None else warehouse.feeds[table.feed]
+    return worst_case_us(table.cost, longest_update_us(table, feed))
+
+
+def _members(warehouse: Warehouse) -> dict[str, list[int]]:
+    members: dict[str, list[int]] = {name: [] for name in warehouse.pools}
+    for index, table in enumerate(warehouse.tables.values()):
+        members[table.pool].append(index)
+    return members
+
+
+def _table_plans(
+    warehouse: Warehouse, costs: list[int], response_us: list[int | None], bounds: list[int | None]
+) -> tuple[TablePlan, ...]:
+    return tuple(
+        TablePlan(
+            name=table.name,
+            pool=table.pool,
+            period_us=table.period_us,
+            cost_us=cost,
+            response_bound_us=response,
+            staleness_bound_us=bound,
+            target_lag_us=table.target_lag_us,
+            holds=bound is not None and (table.target_lag_us is None or bound <= table.target_lag_us),
+        )
+        for table, cost, response, bound in zip(
+            warehouse.tables.values(), costs, response_us, bounds, strict=True
+        )
+    )
+
+
+def _question(
+    warehouse: Warehouse,
+    pool: PoolPlan,
+    tables: tuple[TablePlan, ...],
+    response_us: list[int | None],
+    model: StalenessModel,
+) -> Question:
+    return Question(
+        # A policy without a proof is asked as if it were edf: that is what would help.
+        policy=pool.policy if pool.policy in PROVEN else "edf",
+        members=pool.tables,
+        costs=[tables[i].cost_us for i in pool.tables],
+        periods=[tables[i].period_us for i in pool.tables],
+        model=model,
+        response_us=response_us,
+        target_lag_us=[table.target_lag_us for table in warehouse.tables.values()],
+    )

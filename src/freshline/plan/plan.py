@@ -1,0 +1,52 @@
+"""What is known before anything runs: per pool and table, whether the targets hold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from freshline.analysis.clusters import Cluster
+from freshline.definitions.warehouse import PolicyName, Warehouse
+
+
+@dataclass(frozen=True, slots=True)
+class PoolPlan:
+    """A pool, how busy it is at worst, and how its tracks are divided."""
+
+    name: str
+    tracks: int
+    policy: PolicyName
+    utilization: float
+    fits: bool  # U <= tracks, decided exactly
+    tables: tuple[int, ...]  # indices in the order of definition
+    # Which tracks serve which tables, where the policy divides them (members are indices into `tables`).
+    clusters: tuple[Cluster, ...] | None
+    # The least number of tracks for which every target of the warehouse's tables in it is proven.
+    tracks_least: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class TablePlan:
+    """A table, what it costs at worst, and how stale it can become."""
+
+    name: str
+    pool: str
+    period_us: int
+    cost_us: int
+    response_bound_us: int | None  # Θ; None where no bound is proven
+    staleness_bound_us: int | None  # A(V)
+    target_lag_us: int | None
+    holds: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The verdict on a warehouse."""
+
+    warehouse: Warehouse
+    pools: tuple[PoolPlan, ...]
+    tables: tuple[TablePlan, ...]  # in the order of definition
+    advice: tuple[str, ...]
+
+    @property
+    def holds(self) -> bool:
+        return all(table.holds for table in self.tables)

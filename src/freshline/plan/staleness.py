@@ -1,0 +1,63 @@
+"""Staleness bounds A(V) over the DAG of tables (paper 004, Definition 5; paper 001, Definition 13)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from freshline.definitions.warehouse import Table, Warehouse
+
+
+@dataclass(frozen=True, slots=True)
+class StalenessModel:
+    """A(V) = Θ + own term + max A(source), ready to be worked out for any response bounds Θ.
+
+    Lists are by table index (order of definition); `order` visits every table after its sources.
+    """
+
+    order: tuple[int, ...]
+    own_us: tuple[int, ...]
+    sources: tuple[tuple[int, ...], ...]
+
+    def bounds(self, response_us: Sequence[int | None]) -> list[int | None]:
+        """A(V) for every table; None downstream of a table without a response bound."""
+        bounds: list[int | None] = [None] * len(self.own_us)
+        for index in self.order:
+            response = response_us[index]
+            if response is None:
+                continue
+            upstream = 0
+            for source in self.sources[index]:
+                bound = bounds[source]
+                if bound is None:
+                    break
+                if bound > upstream:
+                    upstream = bound
+            else:
+                bounds[index] = response + self.own_us[index] + upstream
+        return bounds
+
+
+def staleness_model(warehouse: Warehouse) -> StalenessModel:
+    """The part of A(V) that does not depend on how the tables are scheduled."""
+    index_of = {name: index for index, name in enumerate(warehouse.tables)}
+    return StalenessModel(
+        order=tuple(index_of[name] for name in warehouse.topological_order),
+        own_us=tuple(_own_us(warehouse, table) for table in warehouse.tables.values()),
+        sources=tuple(
+            tuple(index_of[source] for source in table.sources) for table in warehouse.tables.values()
+        ),
+    )
+
+
+def _own_us(warehouse: Warehouse, table: Table) -> int:
+    if table.name not in warehouse.released_by_files:
+        return max(table.period_us, table.phase_us)
+    if table.feed is None:
+        return table.period_us
+    feed = warehouse.feeds[table.feed]
+    # Paper 001 lets a file arrive early by the jitter, we late: its φ becomes φ + J.
+    jitter_us = feed.jitter_us
+    return table.period_us + max(
+        feed.phase_us + jitter_us, table.period_us + jitter_us + feed.timestamp_jitter_us
+    )

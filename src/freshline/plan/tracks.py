@@ -1,0 +1,74 @@
+"""Which tracks of a pool serve which of its tables, and how late they can be then."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+from freshline.analysis.clusters import Cluster, construct_clusters
+from freshline.analysis.response import tardiness_bounds
+from freshline.definitions.warehouse import PolicyName
+
+# Policies for which a response bound is proven. The others are run, not promised.
+PROVEN: frozenset[PolicyName] = frozenset({"edf", "edf-strict", "clustered-edf"})
+
+
+def divide(
+    policy: PolicyName, costs: Sequence[int], periods: Sequence[int], tracks: int, cluster_factor: Fraction
+) -> tuple[Cluster, ...] | None:
+    """How a policy divides a pool's tracks among its tables; None where all tracks serve all tables."""
+    if policy == "prp":
+        return period_clusters(costs, periods, tracks, cluster_factor) if costs else ()
+    if policy == "clustered-edf" and costs:
+        clusters = construct_clusters(costs, periods, tracks)
+        return None if clusters is None else tuple(clusters)
+    return None
+
+
+def pool_tardiness(
+    policy: PolicyName,
+    costs: Sequence[int],
+    periods: Sequence[int],
+    tracks: int,
+    clusters: Sequence[Cluster] | None,
+) -> list[int] | None:
+    """Per table of a pool the smallest proven tardiness bound Y, or None where there is none."""
+    if policy not in PROVEN:
+        return None
+    if not clusters:
+        return tardiness_bounds(costs, periods, tracks)
+    tardiness = [0] * len(costs)
+    for cluster in clusters:
+        bounds = tardiness_bounds(
+            [costs[member] for member in cluster.members],
+            [periods[member] for member in cluster.members],
+            cluster.tracks,
+        )
+        if bounds is None:
+            return None
+        for member, bound in zip(cluster.members, bounds, strict=True):
+            tardiness[member] = bound
+    return tardiness
+
+
+def period_clusters(
+    costs: Sequence[int], periods: Sequence[int], tracks: int, factor: Fraction
+) -> tuple[Cluster, ...]:
+    """PRP's clusters: periods within a factor of a cluster's shortest, tracks by utilisation.
+
+    Every cluster gets a track while there are any, the shortest periods first; one that gets none is
+    served by promotion only. A factor of 1 gives each period a cluster of its own.
+    """
+    by_period = sorted(range(len(periods)), key=lambda index: (periods[index], index))
+    groups: list[list[int]] = []
+    for index in by_period:
+        if not groups or periods[index] > factor * periods[groups[-1][0]]:
+            groups.append([])
+        groups[-1].append(index)
+    shares = [sum(costs[index] / periods[index] for index in group) for group in groups]
+    counts = [1 if number < tracks else 0 for number in range(len(groups))]
+    for _ in range(tracks - sum(counts)):
+        # The one with the most work a track; a cluster without one cannot be left here.
+        neediest = max(range(len(groups)), key=lambda number: (shares[number] / counts[number], -number))
+        counts[neediest] += 1
+    return tuple(Cluster(tuple(sorted(group)), count) for group, count in zip(groups, counts, strict=True))
