@@ -1,0 +1,1 @@
+"""The simulated driver: the kernel in invented time, from event to event."""

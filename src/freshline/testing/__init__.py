@@ -1,0 +1,1 @@
+"""Doubles and generators to test warehouses with."""

@@ -1,0 +1,113 @@
+"""The simulated driver: costs from the cost model, time by jumps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from heapq import heappop, heappush
+from typing import Protocol
+
+from freshline.kernel.events import Arrived, DataFile, Event, Finished
+from freshline.kernel.job import Job
+from freshline.kernel.kernel import Kernel
+from freshline.simulation.log import EventLog
+from freshline.simulation.observation import Observation
+
+# How many instants pass between two reports of progress.
+_INSTANTS_PER_REPORT = 20_000
+
+
+class Costs(Protocol):
+    """What the jobs of one table cost, one after the other."""
+
+    def draw_us(self, length_us: int) -> int: ...
+
+
+class Files(Protocol):
+    """The files of one feed, one after the other: when each arrives; None after the last."""
+
+    def next(self) -> tuple[int, DataFile] | None: ...
+
+
+class Witness(Protocol):
+    """Someone who is told of every job that ends."""
+
+    def finished(self, now: int, job: Job) -> None: ...
+
+
+class Driver:
+    """Runs a kernel in simulated time. `costs` are by table index, `files` by feed."""
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        costs: Sequence[Costs],
+        files: Mapping[str, Files],
+        witness: Witness | None = None,
+        log: EventLog | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.observation = Observation(len(kernel.tasks))
+        self._draw = [cost.draw_us for cost in costs]
+        self._witness = witness
+        self._log = log
+        self._completions: list[tuple[int, int, Job]] = []
+        self._files = files
+        self._coming: list[tuple[int, str, DataFile]] = []
+        for feed in files:
+            self._expect_file(feed)
+
+    def run(self, end: int, progress: Callable[[int], None] | None = None) -> Observation:
+        """Simulates up to and including the instant `end`."""
+        kernel = self.kernel
+        completions = self._completions
+        coming = self._coming
+        draw = self._draw
+        log = self._log
+        instants = 0
+        while True:
+            now = kernel.wake_at
+            if completions and completions[0][0] < now:
+                now = completions[0][0]
+            if coming and coming[0][0] < now:
+                now = coming[0][0]
+            if now > end:
+                break
+            events = self._events(now)
+            instructions = kernel.handle(now, events)
+            for instruction in instructions:
+                job = instruction.job
+                index = job.task.index
+                heappush(completions, (now + draw[index](job.loaded_to - job.loaded_from), index, job))
+            if log is not None:
+                log.write(now, events, instructions)
+            if progress is not None:
+                instants += 1
+                if instants % _INSTANTS_PER_REPORT == 0:
+                    progress(now)
+        self.observation.ended(end, kernel)
+        return self.observation
+
+    def _events(self, now: int) -> list[Event]:
+        """All that happens at this instant: jobs that end, in definition order, then files."""
+        events: list[Event] = []
+        completions = self._completions
+        if completions and completions[0][0] == now:
+            jobs = [heappop(completions)[2]]
+            while completions and completions[0][0] == now:
+                jobs.append(heappop(completions)[2])
+            self.observation.finished(now, jobs)
+            events = [Finished(job, job.loaded_to) for job in jobs]
+            if self._witness is not None:
+                for job in jobs:
+                    self._witness.finished(now, job)
+        coming = self._coming
+        while coming and coming[0][0] == now:
+            _, feed, file = heappop(coming)
+            events.append(Arrived(feed, file))
+            self._expect_file(feed)
+        return events
+
+    def _expect_file(self, feed: str) -> None:
+        coming = self._files[feed].next()
+        if coming is not None:
+            heappush(self._coming, (coming[0], feed, coming[1]))

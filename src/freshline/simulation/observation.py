@@ -1,0 +1,71 @@
+"""What a run showed: the worst staleness and lag of each table, misses, busy tracks."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+
+from freshline.kernel.job import Job
+from freshline.kernel.kernel import Kernel
+
+
+class Observation:
+    """The running maxima over one run.
+
+    Staleness and lag grow until a completion, so their suprema are found just before each completion and
+    at the end. The driver tells of a completion *before* the kernel does: then everything still is as it
+    was up to this instant.
+    """
+
+    def __init__(self, tables: int) -> None:
+        self.staleness_us_max = [0] * tables
+        self.lag_us_max = [0] * tables
+        self.jobs = [0] * tables
+        self.misses = [0] * tables
+        self.busy_us: dict[int, int] = {}  # by track
+
+    def finished(self, now: int, jobs: Sequence[Job]) -> None:
+        """These jobs end now."""
+        for job in jobs:
+            task = job.task
+            index = task.index
+            freshness = job.loaded_from
+            if now - freshness > self.staleness_us_max[index]:
+                self.staleness_us_max[index] = now - freshness
+            lag_us = task.intake.trailing_edge(now) - freshness
+            if lag_us > self.lag_us_max[index]:
+                self.lag_us_max[index] = lag_us
+            self.jobs[index] += 1
+            if now > job.deadline:
+                self.misses[index] += 1
+            self.busy_us[job.track] = self.busy_us.get(job.track, 0) + now - job.start
+
+    def ended(self, end: int, kernel: Kernel) -> None:
+        """The run is over."""
+        for task in kernel.tasks:
+            index = task.index
+            self.staleness_us_max[index] = max(self.staleness_us_max[index], end - task.freshness)
+            lag_us = task.intake.trailing_edge(end) - task.freshness
+            self.lag_us_max[index] = max(self.lag_us_max[index], lag_us)
+            self.misses[index] += sum(deadline < end for deadline in task.rule.unfinished_deadlines())
+            if task.job is not None:
+                track = task.job.track
+                self.busy_us[track] = self.busy_us.get(track, 0) + end - task.job.start
+
+
+class History:
+    """Every job of a run, for pictures: 40 bytes a job."""
+
+    def __init__(self) -> None:
+        self.tables = array("q")
+        self.tracks = array("q")
+        self.starts = array("q")
+        self.ends = array("q")
+        self.freshness = array("q")  # reached
+
+    def finished(self, now: int, job: Job) -> None:
+        self.tables.append(job.task.index)
+        self.tracks.append(job.track)
+        self.starts.append(job.start)
+        self.ends.append(now)
+        self.freshness.append(job.loaded_to)

@@ -1,0 +1,97 @@
+"""Schedules by script: what each job costs and when each file arrives is written down.
+
+This is how the papers' worked examples are replayed job by job.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from freshline.kernel.events import DataFile
+from freshline.kernel.job import Job
+from freshline.kernel.kernel import Kernel
+from freshline.kernel.validation import validate
+from freshline.simulation.driver import Driver
+
+
+class FixedCosts:
+    """Costs one after the other; the last one goes on for ever."""
+
+    def __init__(self, costs_us: Sequence[int]) -> None:
+        assert costs_us, "at least one cost"
+        self._costs_us = list(costs_us)
+
+    def draw_us(self, length_us: int) -> int:
+        return self._costs_us.pop(0) if len(self._costs_us) > 1 else self._costs_us[0]
+
+
+class FixedFiles:
+    """Files that arrive at given instants with given timestamps."""
+
+    def __init__(self, arrivals: Iterable[tuple[int, int]]) -> None:
+        self._coming = [
+            (at, DataFile(timestamp, number)) for number, (at, timestamp) in enumerate(arrivals, 1)
+        ]
+
+    def next(self) -> tuple[int, DataFile] | None:
+        return self._coming.pop(0) if self._coming else None
+
+
+class Done(NamedTuple):
+    """A job that ran."""
+
+    table: str
+    number: int
+    release: int
+    deadline: int
+    start: int
+    finish: int
+    loaded_from: int
+    loaded_to: int
+
+
+class Schedule:
+    """The jobs of a run in the order in which they ended."""
+
+    def __init__(self) -> None:
+        self.jobs: list[Done] = []
+
+    def finished(self, now: int, job: Job) -> None:
+        self.jobs.append(
+            Done(
+                job.task.name,
+                job.number,
+                job.release,
+                job.deadline,
+                job.start,
+                now,
+                job.loaded_from,
+                job.loaded_to,
+            )
+        )
+
+    def of(self, table: str) -> list[Done]:
+        return [job for job in self.jobs if job.table == table]
+
+
+def play(
+    kernel: Kernel,
+    end: int,
+    costs_us: Mapping[str, Sequence[int]],
+    files: Mapping[str, Iterable[tuple[int, int]]],
+) -> Schedule:
+    """Runs a kernel by script up to `end` and checks its invariants.
+
+    `costs_us` gives each table's costs, `files` each feed's (arrival, timestamp) pairs.
+    """
+    schedule = Schedule()
+    driver = Driver(
+        kernel,
+        [FixedCosts(costs_us[task.name]) for task in kernel.tasks],
+        {feed: FixedFiles(arrivals) for feed, arrivals in files.items()},
+        schedule,
+    )
+    driver.run(end)
+    validate(kernel)
+    return schedule

@@ -1,0 +1,155 @@
+"""Random warehouses, replayed from a seed."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from fractions import Fraction
+
+from freshline.definitions.duration import SECOND
+from freshline.definitions.warehouse import Cost, Feed, PolicyName, Pool, Table, Warehouse
+
+_POLICIES: tuple[PolicyName, ...] = ("edf", "edf-strict", "clustered-edf")
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What a random warehouse may look like."""
+
+    tables_max: int = 24
+    depth_max: int = 5
+    tracks_max: int = 8
+    policies: tuple[PolicyName, ...] = _POLICIES
+    pools_max: int = 2
+
+
+ANY_SHAPE = Shape()
+
+
+def random_warehouse(seed: int, shape: Shape = ANY_SHAPE) -> Warehouse:
+    """A warehouse whose pools are not overloaded: U is at most the number of tracks.
+
+    It mixes continuous and file feeds, with phases, jitter and variable costs. Half of the warehouses have
+    harmonic periods, the others arbitrary ones; a third is loaded to the brim.
+    """
+    rng = random.Random(f"warehouse:{seed}")
+    pools = {
+        f"pool{number}": Pool(f"pool{number}", rng.randint(1, shape.tracks_max), rng.choice(shape.policies))
+        for number in range(rng.randint(1, shape.pools_max))
+    }
+    draft = _Draft(rng, list(pools.values()), harmonic=rng.random() < 0.5)
+    count = rng.randint(1, shape.tables_max)
+    for number in range(count):
+        draft.add_table(f"t{number}", shape.depth_max)
+    return draft.warehouse(pools)
+
+
+class _Draft:
+    """A warehouse being made up, table by table."""
+
+    def __init__(self, rng: random.Random, pools: list[Pool], harmonic: bool) -> None:
+        self.rng = rng
+        self.harmonic = harmonic
+        self.spare = {pool.name: self._capacity(pool.tracks) for pool in pools}
+        self.feeds: dict[str, Feed] = {}
+        self.tables: dict[str, Table] = {}
+        self.depth: dict[str, int] = {}
+        self.released_by_files: set[str] = set()
+
+    def _capacity(self, tracks: int) -> Fraction:
+        return Fraction(tracks) * (1 if self.rng.random() < 0.33 else Fraction(self.rng.randint(30, 99), 100))
+
+    def _period_us(self) -> int:
+        if self.harmonic:
+            return self.rng.choice((1, 2, 4, 8, 16, 32)) * SECOND
+        return self.rng.randint(100_000, 30 * SECOND)
+
+    def _phase_us(self, period_us: int) -> int:
+        if self.rng.random() < 0.4:
+            return 0
+        return self.rng.randint(0, 3 * period_us)
+
+    def add_table(self, name: str, depth_max: int) -> None:
+        sources = [table for table in self.tables if self.depth[table] < depth_max]
+        if sources and self.rng.random() < 0.55:
+            chosen = tuple(self.rng.sample(sources, self.rng.randint(1, min(3, len(sources)))))
+            self._add_derived(name, chosen)
+        else:
+            self._add_base(name)
+
+    def _add_derived(self, name: str, sources: tuple[str, ...]) -> None:
+        period_us = self._period_us()
+        if self.released_by_files.isdisjoint(sources):
+            phase_us = self._phase_us(period_us)
+        else:
+            phase_us = 0
+            self.released_by_files.add(name)
+        self.depth[name] = 1 + max(self.depth[source] for source in sources)
+        self._add(Table(name, self._pool(), period_us, sources=sources, phase_us=phase_us), period_us)
+
+    def _add_base(self, name: str) -> None:
+        period_us = self._period_us()
+        self.depth[name] = 1
+        if self.rng.random() < 0.5:
+            self.feeds[name] = Feed(name, "continuous", period_us)
+            table = Table(name, self._pool(), period_us, feed=name, phase_us=self._phase_us(period_us))
+            self._add(table, period_us)
+            return
+        feed = Feed(
+            name,
+            "files",
+            period_us,
+            phase_us=self._phase_us(period_us),
+            jitter_us=self.rng.choice((0, self.rng.randint(0, period_us))),
+            timestamp_jitter_us=self.rng.choice((0, self.rng.randint(0, 2 * period_us))),
+        )
+        self.feeds[name] = feed
+        self.released_by_files.add(name)
+        longest_us = max(
+            feed.phase_us + feed.jitter_us, period_us + feed.jitter_us + feed.timestamp_jitter_us
+        )
+        self._add(Table(name, self._pool(), period_us, feed=name), longest_us)
+
+    def _pool(self) -> str:
+        return self.rng.choice(list(self.spare))
+
+    def _add(self, table: Table, longest_us: int) -> None:
+        """Gives the table a cost that its pool can still carry, or leaves it out."""
+        spare = min(self.spare[table.pool], Fraction(1))
+        # Mostly small shares, so that there are more tables than tracks; now and then all that is left.
+        share = spare if self.rng.random() < 0.15 else spare * Fraction(self.rng.randint(1, 60), 100)
+        variability = self.rng.choice((Fraction(0), Fraction(1, 5), Fraction(1, 2)))
+        budget_us = int(share * table.period_us / (1 + variability)) - 2
+        if budget_us < 2:
+            self.feeds.pop(table.name, None)
+            self.depth.pop(table.name)
+            self.released_by_files.discard(table.name)
+            return
+        startup_us = self.rng.choice((0, budget_us, self.rng.randint(0, budget_us)))
+        rate = Fraction(budget_us - startup_us, longest_us)
+        cost = Cost(startup_us, rate, variability)
+        used = Fraction(int((1 + variability) * budget_us) + 2, table.period_us)
+        self.spare[table.pool] -= used
+        self.tables[table.name] = Table(
+            table.name,
+            table.pool,
+            table.period_us,
+            table.feed,
+            table.sources,
+            phase_us=table.phase_us,
+            cost=cost,
+        )
+
+    def warehouse(self, pools: dict[str, Pool]) -> Warehouse:
+        if not self.tables:
+            self.spare = {name: Fraction(1) for name in self.spare}
+            self._add_base("t0")
+        return Warehouse(
+            name="random",
+            storage="./warehouse",
+            pools=pools,
+            feeds=self.feeds,
+            tables=self.tables,
+            topological_order=tuple(self.tables),
+            released_by_files=frozenset(self.released_by_files & self.tables.keys()),
+        )

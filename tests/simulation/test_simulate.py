@@ -1,0 +1,122 @@
+"""Running a plan in simulated time."""
+
+import io
+import json
+
+import pytest
+
+from freshline.definitions.duration import SECOND
+from freshline.definitions.warehouse import PolicyName
+from freshline.kernel import assembly
+from freshline.kernel.kernel import Kernel
+from freshline.kernel.validation import validate
+from freshline.plan.make import make_plan, with_tracks
+from freshline.simulation import simulate as module
+from freshline.simulation.simulate import simulate
+from freshline.testing.builder import Builder
+from freshline.testing.warehouses import random_warehouse
+
+POLICIES: list[PolicyName] = ["fifo", "rm", "edf", "edf-strict", "clustered-edf", "prp"]
+
+
+def logged(seed: int, policy: PolicyName) -> str:
+    stream = io.StringIO()
+    plan = make_plan(with_tracks(random_warehouse(3), policy, {}))
+    simulate(plan, 100 * SECOND, seed, log=stream)
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_the_same_seed_writes_the_same_log_byte_for_byte(policy):
+    assert logged(7, policy) == logged(7, policy)
+    assert logged(7, policy) != logged(8, policy)
+
+
+def test_the_log_names_version_seed_and_every_event_and_instruction():
+    stream = io.StringIO()
+    plan = make_plan(Builder().files("v", period=10, phase=10, cost=2).build())
+    simulate(plan, 13 * SECOND, 5, log=stream)
+    lines = [json.loads(line) for line in stream.getvalue().splitlines()]
+    assert lines == [
+        {"freshline": "0.1.0", "warehouse": "test", "seed": 5, "end": 13_000_000},
+        {"at": 10_000_000, "event": "arrived", "feed": "v", "file": [10_000_000, 1]},
+        {
+            "at": 10_000_000,
+            "instruction": "start",
+            "table": "v",
+            "job": 1,
+            "track": 0,
+            "release": 10_000_000,
+            "deadline": 20_000_000,
+            "from": 0,
+            "to": 10_000_000,
+            "files": [1],
+        },
+        {"at": 12_000_000, "event": "finished", "table": "v", "job": 1, "freshness": 10_000_000},
+    ]
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("seed", range(25))
+def test_the_kernels_invariants_hold_at_every_instant(policy, seed, monkeypatch):
+    class Checked(Kernel):
+        def handle(self, now, events):
+            instructions = super().handle(now, events)
+            validate(self)
+            return instructions
+
+    monkeypatch.setattr(assembly, "Kernel", Checked)
+    plan = make_plan(with_tracks(random_warehouse(seed), policy, {}))
+    result = module.simulate(plan, 40 * SECOND, seed)
+    assert len(result.tables) == len(plan.tables)
+
+
+def test_lag_is_the_distance_to_the_trailing_edge():
+    warehouse = Builder(policy="edf-strict").files("v", period=10, phase=10, cost=6).build()
+    (table,) = simulate(make_plan(warehouse), 60 * SECOND).tables
+    # Just before the completion at 26, the file of 20 is not loaded: stale by 26 − 10, behind by 20 − 10.
+    assert (table.staleness_us_max, table.lag_us_max) == (16 * SECOND, 10 * SECOND)
+    assert (table.jobs, table.misses) == (5, 0)
+
+
+def test_an_overloaded_pool_runs_and_counts_its_misses():
+    warehouse = Builder().continuous("a", period=10, cost=8).continuous("b", period=10, cost=8).build()
+    plan = make_plan(warehouse)
+    result = simulate(plan, 100 * SECOND)
+    assert [table.plan.staleness_bound_us for table in result.tables] == [None, None]
+    # They take turns: a ends at 8, 24, …, 88 and b at 16, 32, …, 96. What is released by 80 is due by 90.
+    assert [(table.jobs, table.misses) for table in result.tables] == [(6, 8), (6, 9)]
+
+
+def test_busy_tracks_are_measured_per_pool():
+    warehouse = (
+        Builder(tracks=2)
+        .pool("reports", tracks=1)
+        .continuous("a", period=10, cost=5)
+        .continuous("b", period=10, cost=2, pool="reports")
+        .build()
+    )
+    result = simulate(make_plan(warehouse), 100 * SECOND - 1)
+    assert [(pool.name, pool.tracks) for pool in result.pools] == [("updates", 2), ("reports", 1)]
+    assert [round(pool.busy, 6) for pool in result.pools] == [0.5, 0.2]
+
+
+def test_every_policy_sees_the_same_costs_for_a_tables_jobs():
+    def costs(policy: PolicyName) -> list[int]:
+        warehouse = Builder(policy=policy).continuous("a", period=10, cost=4, variability=0.5).build()
+        result = simulate(make_plan(warehouse), 200 * SECOND, 1, keep_history=True)
+        assert result.history is not None
+        return [end - start for start, end in zip(result.history.starts, result.history.ends, strict=True)]
+
+    assert costs("edf") == costs("rm") == costs("fifo") == costs("prp")
+    assert len(set(costs("edf"))) > 10
+
+
+def test_a_target_that_is_exceeded_is_reported():
+    warehouse = Builder().continuous("a", period=10, cost=4, target=12).build()
+    plan = make_plan(warehouse)
+    assert not plan.holds  # A = 10 + 10
+    result = simulate(plan, 100 * SECOND)
+    assert [table.exceeded_target for table in result.tables] == [True]
+    assert not result.holds
+    assert result.tables[0].staleness_us_max == 14 * SECOND
