@@ -1,0 +1,171 @@
+"""Paper 004, section 5: observed staleness and the pessimism of the bounds, on 4 to 32 tracks."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Literal
+
+from rich.console import Console
+from rich.progress import track
+
+from freshline.definitions.duration import SECOND
+from freshline.definitions.warehouse import Cost, Feed, PolicyName, Pool, Table, Warehouse
+from freshline.experiments.staleness_page import write_page
+from freshline.plan.make import make_plan
+from freshline.simulation.simulate import simulate
+
+TRACKS = (4, 8, 16, 24, 32)
+EVENTS = 2_000_000  # releases and completions
+EVENTS_QUICK = EVENTS // 20
+VARIABILITY = Fraction(1, 5)
+# The four classes: their period and the share of the fill level that they may take.
+CLASSES = (
+    (300, Fraction(1, 10)),
+    (900, Fraction(1, 10)),
+    (3_600, Fraction(1, 10)),
+    (28_800, Fraction(7, 10)),
+)
+# A task's utilisation is 0.11 on average and 0.132 at worst; the paper does not say which one fills.
+FILLS = (Fraction(11, 100), Fraction(132, 1000))
+
+Phases = Literal["zero", "uniform"]
+PHASES: tuple[Phases, ...] = ("zero", "uniform")
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """A line of the figure."""
+
+    label: str
+    name: PolicyName
+    cluster_factor: int = 10
+
+
+POLICIES = (
+    Policy("RM", "rm"),
+    Policy("PRP, factor 10", "prp", 10),
+    Policy("PRP, factor 1", "prp", 1),
+    Policy("NP-GEDF", "edf"),
+    Policy("C-NP-GEDF", "clustered-edf"),
+)
+CONTENTION_FREE = Policy("a track for each table", "edf")
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One simulation."""
+
+    fill: Fraction
+    phases: Phases
+    tracks: int
+    policy: Policy
+    events: int
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What it showed. MWS is the sum of max staleness over period, (11)."""
+
+    fill: float
+    phases: Phases
+    tracks: int
+    policy: str
+    tables: int
+    clusters: int | None
+    jobs: int
+    observed_mws: float
+    bound_mws: float | None
+
+
+def tasks_per_class(tracks: int, fill: Fraction) -> list[int]:
+    """How many tasks of each class fit under U_f = m/(1 + b)."""
+    level = tracks / (1 + VARIABILITY)
+    return [int(share * level / fill) for _, share in CLASSES]
+
+
+def warehouse(case: Case) -> Warehouse:
+    """The synthetic set: base tables on continuous feeds, S = 0.01·p, R = 0.1, b = 0.2."""
+    rng = random.Random(f"phases:{case.seed}")
+    feeds: dict[str, Feed] = {}
+    tables: dict[str, Table] = {}
+    for (period, _), count in zip(CLASSES, tasks_per_class(case.tracks, case.fill), strict=True):
+        period_us = period * SECOND
+        for number in range(count):
+            name = f"v{period}_{number}"
+            phase_us = rng.randrange(period_us) if case.phases == "uniform" else 0
+            feeds[name] = Feed(name, "continuous", period_us)
+            cost = Cost(period_us // 100, Fraction(1, 10), VARIABILITY)
+            tables[name] = Table(name, "updates", period_us, feed=name, phase_us=phase_us, cost=cost)
+    tracks = len(tables) if case.policy == CONTENTION_FREE else case.tracks
+    pool = Pool("updates", tracks, case.policy.name, Fraction(case.policy.cluster_factor))
+    return Warehouse("paper 004", ".", {"updates": pool}, feeds, tables, tuple(tables))
+
+
+def run_case(case: Case) -> Outcome:
+    """Plans and simulates one case, long enough for its number of events."""
+    plan = make_plan(warehouse(case))
+    jobs_a_us = sum(1 / table.period_us for table in plan.tables)
+    result = simulate(plan, int(case.events / 2 / jobs_a_us), case.seed)
+    assert not any(table.exceeded_bound for table in result.tables), f"a bound does not hold: {case}"
+    bounds = [table.staleness_bound_us for table in plan.tables]
+    bound_mws = None
+    if None not in bounds:
+        bound_mws = sum(
+            bound / table.period_us
+            for bound, table in zip(bounds, plan.tables, strict=True)
+            if bound is not None
+        )
+    clusters = plan.pools[0].clusters
+    return Outcome(
+        fill=float(case.fill),
+        phases=case.phases,
+        tracks=case.tracks,
+        policy=case.policy.label,
+        tables=len(plan.tables),
+        clusters=None if clusters is None else len(clusters),
+        jobs=sum(table.jobs for table in result.tables),
+        observed_mws=sum(table.staleness_us_max / table.plan.period_us for table in result.tables),
+        bound_mws=bound_mws,
+    )
+
+
+def cases(events: int, seed: int) -> Iterator[Case]:
+    for fill in FILLS:
+        for phases in PHASES:
+            for tracks in TRACKS:
+                for policy in (*POLICIES, CONTENTION_FREE):
+                    yield Case(fill, phases, tracks, policy, events, seed)
+
+
+def run(out: Path, *, quick: bool = False, seed: int = 0, quiet: bool = False) -> dict[str, Any]:
+    """Runs everything on all cores and writes results.json, figure.png and page.md into a folder."""
+    events = EVENTS_QUICK if quick else EVENTS
+    todo = list(cases(events, seed))
+    screen = Console(stderr=True, quiet=quiet)
+    screen.print(f"{len(todo)} simulations of {events:,} scheduling events, seed {seed}", highlight=False)
+    with ProcessPoolExecutor(os.cpu_count()) as executor:
+        futures = {executor.submit(run_case, case): number for number, case in enumerate(todo)}
+        done = {
+            futures[future]: future.result()
+            for future in track(
+                as_completed(futures),
+                "simulating",
+                total=len(todo),
+                console=screen,
+                disable=not screen.is_terminal,
+            )
+        }
+    outcomes = [done[number] for number in range(len(todo))]
+    record = {"seed": seed, "events": events, "outcomes": [asdict(outcome) for outcome in outcomes]}
+    page = write_page(record, out)
+    if not quiet:
+        print(page.read_text(encoding="utf-8"))
+        screen.print(f"Written: {out}/page.md, figure.png, results.json", highlight=False, soft_wrap=True)
+    return record
