@@ -1,0 +1,5 @@
+"""`python -m freshline`."""
+
+from freshline.cli.main import run
+
+run()

@@ -1,0 +1,39 @@
+"""`freshline experiment`: the papers' evaluations, run again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from freshline.cli.shared import JsonOption, print_json
+
+experiment = typer.Typer(
+    help="Run a paper's evaluation again and compare.", no_args_is_help=True, rich_markup_mode=None
+)
+
+
+@experiment.callback()
+def _group() -> None:
+    """Run a paper's evaluation again and compare."""
+
+
+@experiment.command("staleness-bounds")
+def staleness_bounds(
+    quick: Annotated[bool, typer.Option("--quick", help="A twentieth of the events.")] = False,
+    out: Annotated[Path, typer.Option(help="Where table, figure and page go.", metavar="DIR")] = Path(
+        "out/staleness-bounds"
+    ),
+    seed: Annotated[int, typer.Option(help="The seed of costs and phases.")] = 0,
+    as_json: JsonOption = False,
+) -> None:
+    """Paper 004, section 5: observed staleness and the pessimism of its bounds, m = 4 to 32.
+
+    Example: freshline experiment staleness-bounds --quick --out out
+    """
+    from freshline.experiments.staleness_bounds import run
+
+    record = run(out, quick=quick, seed=seed, quiet=as_json)
+    if as_json:
+        print_json(record)

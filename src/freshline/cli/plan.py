@@ -1,0 +1,140 @@
+"""`freshline plan`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import typer
+from rich.console import Console
+
+from freshline.cli.shared import (
+    DEFAULT_PROJECT,
+    ROWS_MAX,
+    AllOption,
+    JsonOption,
+    ProjectOption,
+    console,
+    grid,
+    load_project,
+    plan_record,
+    print_json,
+)
+from freshline.definitions.duration import format_duration
+from freshline.plan.make import make_plan
+from freshline.plan.plan import Plan, PoolPlan, TablePlan
+from freshline.plan.tracks import PROVEN
+
+
+def plan(
+    project: ProjectOption = DEFAULT_PROJECT, as_json: JsonOption = False, all_rows: AllOption = False
+) -> None:
+    """Prove, before anything runs, how stale each table can become.
+
+    Example: freshline plan -p examples/network/freshline.yml
+    """
+    verdict = make_plan(load_project(project))
+    if as_json:
+        print_json(plan_record(verdict))
+    else:
+        show_plan(console(), verdict, all_rows)
+    raise typer.Exit(0 if verdict.holds else 1)
+
+
+def show_plan(screen: Console, plan: Plan, all_rows: bool) -> None:
+    pools = grid(
+        f"Pools of {plan.warehouse.name}",
+        {
+            "pool": False,
+            "policy": False,
+            "tracks": True,
+            "utilisation": True,
+            "least tracks": True,
+            "verdict": False,
+        },
+    )
+    for pool in plan.pools:
+        pools.add_row(
+            pool.name,
+            pool.policy,
+            str(pool.tracks),
+            f"{pool.utilization:.3f}",
+            "-" if pool.tracks_least is None else str(pool.tracks_least),
+            _verdict(pool),
+        )
+    screen.print(pools)
+    for pool in plan.pools:
+        _show_clusters(screen, pool, plan.tables)
+    screen.print()
+    tables = grid(
+        "Tables",
+        {
+            "table": False,
+            "pool": False,
+            "period": True,
+            "cost ≤": True,
+            "response ≤": True,
+            "staleness ≤": True,
+            "target": True,
+            "": False,
+        },
+    )
+    for table in chosen_rows(plan.tables, all_rows):
+        tables.add_row(
+            table.name,
+            table.pool,
+            format_duration(table.period_us),
+            format_duration(table.cost_us, up=True),
+            format_duration(table.response_bound_us, up=True),
+            format_duration(table.staleness_bound_us, up=True),
+            format_duration(table.target_lag_us),
+            "[green]holds[/]" if table.holds else "[red]not proven[/]",
+        )
+    screen.print(tables)
+    show_rest(screen, len(plan.tables), all_rows)
+    screen.print()
+    if plan.holds:
+        targets = sum(table.target_lag_us is not None for table in plan.tables)
+        said = (
+            f"all {targets} targets are proven"
+            if targets
+            else "all tables have a bound (no targets declared)"
+        )
+        screen.print(f"[green]Holds:[/] {said}.", highlight=False)
+    else:
+        failing = sum(not table.holds for table in plan.tables)
+        screen.print(f"[red]Not proven[/] for {failing} of {len(plan.tables)} tables.", highlight=False)
+        for sentence in plan.advice:
+            screen.print(f"  - {sentence}", highlight=False, markup=False)
+    screen.print(
+        "Assumed: no update costs more than declared, feeds deliver as declared, the tracks stay.",
+        style="dim",
+        highlight=False,
+    )
+
+
+def chosen_rows(tables: Sequence[TablePlan], all_rows: bool) -> list[TablePlan]:
+    """The tables to show: all of them, or the troubled ones first."""
+    if all_rows or len(tables) <= ROWS_MAX:
+        return list(tables)
+    return sorted(tables, key=lambda table: table.holds)[:ROWS_MAX]
+
+
+def show_rest(screen: Console, rows: int, all_rows: bool) -> None:
+    if not all_rows and rows > ROWS_MAX:
+        screen.print(f"... and {rows - ROWS_MAX} more: --all shows every one, --json too.", style="dim")
+
+
+def _show_clusters(screen: Console, pool: PoolPlan, tables: tuple[TablePlan, ...]) -> None:
+    for number, cluster in enumerate(pool.clusters or (), start=1):
+        names = [tables[pool.tables[member]].name for member in cluster.members]
+        listed = ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
+        tracks = "1 track" if cluster.tracks == 1 else f"{cluster.tracks} tracks"
+        screen.print(
+            f"  {pool.name}/{number}: {tracks} for {listed}", style="dim", highlight=False, markup=False
+        )
+
+
+def _verdict(pool: PoolPlan) -> str:
+    if not pool.fits:
+        return "[red]overloaded[/]"
+    return "bounded" if pool.policy in PROVEN else "[yellow]no bound known[/]"

@@ -1,0 +1,114 @@
+"""What several commands have in common."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from freshline.definitions.duration import SECOND, parse_duration
+from freshline.definitions.errors import InputError
+from freshline.definitions.load import load
+from freshline.definitions.warehouse import Warehouse
+from freshline.plan.plan import Plan, PoolPlan, TablePlan
+
+# A table on the screen is for reading: beyond this, the troubled rows come first and the rest is counted.
+ROWS_MAX = 40
+
+ProjectOption = Annotated[
+    Path,
+    typer.Option("-p", "--project", help="The warehouse's file, or the folder it is in.", metavar="FILE"),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
+AllOption = Annotated[bool, typer.Option("--all", help=f"Show every table, not only the first {ROWS_MAX}.")]
+
+DEFAULT_PROJECT = Path("freshline.yml")
+
+
+def load_project(project: Path) -> Warehouse:
+    """The warehouse that a file, or the freshline.yml of a folder, defines."""
+    return load(project / DEFAULT_PROJECT if project.is_dir() else project)
+
+
+def duration_option(text: str, option: str) -> int:
+    """A duration from the command line, at least 1 µs."""
+    try:
+        duration_us = parse_duration(text)
+    except ValueError as error:
+        raise InputError(f"{option}: {error}", f"For example: {option} 8h") from error
+    if duration_us <= 0:
+        raise InputError(f"{option} is {text}", "Give a duration above zero, such as 8h")
+    return duration_us
+
+
+def seconds(microseconds: int | None) -> float | None:
+    """Durations are seconds in JSON."""
+    return None if microseconds is None else microseconds / SECOND
+
+
+def console() -> Console:
+    # Where nobody looks (a pipe, a log) lines are not broken to an 80-column guess.
+    return Console() if sys.stdout.isatty() else Console(width=120)
+
+
+def print_json(record: Mapping[str, Any]) -> None:
+    print(json.dumps(record, indent=2))
+
+
+def grid(title: str, columns: Mapping[str, bool]) -> Table:
+    """An empty table; a column is right-aligned where its value is true."""
+    table = Table(title=title, title_justify="left", title_style="bold", header_style="bold", box=None)
+    for name, right in columns.items():
+        table.add_column(name, justify="right" if right else "left", no_wrap=not right)
+    return table
+
+
+def pool_record(pool: PoolPlan, tables: tuple[TablePlan, ...]) -> dict[str, Any]:
+    """A pool as JSON."""
+    clusters = None
+    if pool.clusters is not None:
+        clusters = [
+            {
+                "tracks": cluster.tracks,
+                "tables": [tables[pool.tables[member]].name for member in cluster.members],
+            }
+            for cluster in pool.clusters
+        ]
+    return {
+        "name": pool.name,
+        "tracks": pool.tracks,
+        "policy": pool.policy,
+        "utilization": round(pool.utilization, 9),
+        "clusters": clusters,
+        "tracks_least": pool.tracks_least,
+    }
+
+
+def table_record(table: TablePlan) -> dict[str, Any]:
+    """A table's plan as JSON."""
+    return {
+        "name": table.name,
+        "pool": table.pool,
+        "period": seconds(table.period_us),
+        "cost": seconds(table.cost_us),
+        "response_bound": seconds(table.response_bound_us),
+        "staleness_bound": seconds(table.staleness_bound_us),
+        "target_lag": seconds(table.target_lag_us),
+        "holds": table.holds,
+    }
+
+
+def plan_record(plan: Plan) -> dict[str, Any]:
+    """A plan as JSON."""
+    return {
+        "holds": plan.holds,
+        "pools": [pool_record(pool, plan.tables) for pool in plan.pools],
+        "tables": [table_record(table) for table in plan.tables],
+        "advice": list(plan.advice),
+    }

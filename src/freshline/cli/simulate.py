@@ -1,0 +1,229 @@
+"""`freshline simulate`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Annotated, Any, Protocol, get_args
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from freshline.cli.plan import show_rest
+from freshline.cli.shared import (
+    DEFAULT_PROJECT,
+    ROWS_MAX,
+    AllOption,
+    JsonOption,
+    ProjectOption,
+    console,
+    duration_option,
+    grid,
+    load_project,
+    pool_record,
+    print_json,
+    seconds,
+    table_record,
+)
+from freshline.definitions.duration import format_duration
+from freshline.definitions.errors import InputError
+from freshline.definitions.warehouse import PolicyName, Warehouse
+from freshline.plan.make import make_plan, with_tracks
+from freshline.simulation.simulate import SimulationResult, TableResult
+from freshline.simulation.simulate import simulate as run_simulation
+
+
+def simulate(
+    project: ProjectOption = DEFAULT_PROJECT,
+    policy: Annotated[
+        str | None, typer.Option(help=f"Another policy in all pools: {', '.join(get_args(PolicyName))}.")
+    ] = None,
+    tracks: Annotated[
+        list[str] | None,
+        typer.Option(help="Another number of tracks: M, or POOL=M (repeatable).", metavar="[POOL=]M"),
+    ] = None,
+    for_: Annotated[
+        str, typer.Option("--for", help="How long, in simulated time.", metavar="DURATION")
+    ] = "8h",
+    seed: Annotated[int, typer.Option(help="The seed of costs and arrivals.")] = 0,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw staleness and tracks into this folder.", metavar="DIR")
+    ] = None,
+    log: Annotated[
+        Path | None, typer.Option(help="Write every event and instruction to this file.", metavar="FILE")
+    ] = None,
+    as_json: JsonOption = False,
+    all_rows: AllOption = False,
+) -> None:
+    """Replay a warehouse in simulated time: what was observed, beside what was proven.
+
+    Example: freshline simulate --tracks 1 --for 24h --plot out
+    """
+    warehouse = load_project(project)
+    end = duration_option(for_, "--for")
+    plan = make_plan(with_tracks(warehouse, _policy(policy), _tracks(warehouse, tracks or [])))
+    with ExitStack() as stack:
+        stream = None if log is None else stack.enter_context(_writable(log))
+        progress = stack.enter_context(simulated_progress(end))
+        result = run_simulation(plan, end, seed, keep_history=plot is not None, log=stream, progress=progress)
+    pictures = []
+    if plot is not None:
+        from freshline.simulation.plots import draw  # matplotlib is slow to import
+
+        pictures = draw(result, plot)
+    if as_json:
+        print_json(_record(result))
+    else:
+        _show(console(), result, pictures, all_rows)
+    broken = [table.plan.name for table in result.tables if table.exceeded_bound]
+    if broken:
+        print(
+            f"A proven bound was exceeded: {', '.join(broken)}. This is a bug of Freshline: "
+            f"please report it, with the file and seed {seed}.",
+            file=sys.stderr,
+        )
+    raise typer.Exit(0 if result.holds and not broken else 1)
+
+
+def _policy(name: str | None) -> PolicyName | None:
+    for known in get_args(PolicyName):
+        if name == known:
+            return known  # type: ignore[no-any-return]
+    if name is None:
+        return None
+    raise InputError(f"--policy {name} is not known", f"Choose one of {', '.join(get_args(PolicyName))}")
+
+
+def _tracks(warehouse: Warehouse, options: list[str]) -> dict[str, int]:
+    changed: dict[str, int] = {}
+    for option in options:
+        pool, separator, number = option.rpartition("=")
+        if not separator:
+            if len(warehouse.pools) > 1:
+                raise InputError(
+                    f"--tracks {option} does not say of which pool",
+                    f"Write --tracks {next(iter(warehouse.pools))}={option}",
+                )
+            pool = next(iter(warehouse.pools))
+        if pool not in warehouse.pools:
+            raise InputError(
+                f"--tracks {option} names no pool", f"The pools are {', '.join(warehouse.pools)}"
+            )
+        if not number.isdecimal() or int(number) < 1:
+            raise InputError(f"--tracks {option} is not a number of tracks", "Write a whole number from 1 on")
+        changed[pool] = int(number)
+    return changed
+
+
+def _writable(path: Path) -> Any:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return path.open("w", encoding="utf-8")
+    except OSError as error:
+        raise InputError(
+            f"cannot write {path}: {error.strerror}", "Name a file that can be written"
+        ) from error
+
+
+class _Report(Protocol):
+    def __call__(self, now: int) -> None: ...
+
+
+@contextmanager
+def simulated_progress(end: int) -> Iterator[_Report]:
+    """A bar on standard error that follows simulated time."""
+    bar = Progress(
+        TextColumn("simulating"), BarColumn(), TextColumn("{task.percentage:.0f} %"), TimeRemainingColumn(),
+        console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty(),
+    )  # fmt: skip
+    with bar:
+        task = bar.add_task("", total=end)
+        yield lambda now: bar.update(task, completed=now)
+
+
+def _record(result: SimulationResult) -> dict[str, Any]:
+    busy = {pool.name: pool.busy for pool in result.pools}
+    plan = result.plan
+    return {
+        "holds": result.holds,
+        "seed": result.seed,
+        "for": seconds(result.end),
+        "pools": [
+            {**pool_record(pool, plan.tables), "tracks_busy": round(busy[pool.name], 6)}
+            for pool in plan.pools
+        ],
+        "tables": [
+            {
+                **table_record(table.plan),
+                "staleness_max": seconds(table.staleness_us_max),
+                "lag_max": seconds(table.lag_us_max),
+                "jobs": table.jobs,
+                "misses": table.misses,
+            }
+            for table in result.tables
+        ],
+    }
+
+
+def _show(screen: Console, result: SimulationResult, pictures: list[Path], all_rows: bool) -> None:
+    rows = list(result.tables)
+    if not all_rows and len(rows) > ROWS_MAX:
+        rows = sorted(rows, key=_urgency)[:ROWS_MAX]
+    table = grid(
+        f"{result.plan.warehouse.name} over {format_duration(result.end)}, seed {result.seed}",
+        {
+            "table": False,
+            "staleness": True,
+            "bound": True,
+            "of bound": True,
+            "target": True,
+            "lag": True,
+            "jobs": True,
+            "misses": True,
+            "": False,
+        },
+    )
+    for row in rows:
+        bound_us, target_us = row.plan.staleness_bound_us, row.plan.target_lag_us
+        verdict = (
+            "[red]exceeded[/]" if row.exceeded_target else "[green]kept[/]" if target_us is not None else ""
+        )
+        table.add_row(
+            row.plan.name,
+            format_duration(row.staleness_us_max),
+            format_duration(bound_us, up=True),
+            "-" if bound_us is None else f"{row.staleness_us_max / bound_us:.0%}",
+            format_duration(target_us),
+            format_duration(row.lag_us_max),
+            str(row.jobs),
+            str(row.misses),
+            verdict,
+        )
+    screen.print(table)
+    show_rest(screen, len(result.tables), all_rows)
+    screen.print()
+    for pool, planned in zip(result.pools, result.plan.pools, strict=True):
+        screen.print(
+            f"Pool {pool.name}: {pool.busy:.2f} of {pool.tracks} tracks busy on average "
+            f"(worst case {planned.utilization:.2f}), policy {planned.policy}.",
+            highlight=False,
+            markup=False,
+        )
+    for picture in pictures:
+        screen.print(f"Drawn: {picture}", highlight=False, markup=False, soft_wrap=True)
+    exceeded = sum(row.exceeded_target for row in result.tables)
+    if exceeded:
+        screen.print(
+            f"[red]Exceeded[/]: {exceeded} targets. `freshline plan` says what would help.", highlight=False
+        )
+    else:
+        screen.print("[green]Kept[/]: no target was exceeded.", highlight=False)
+
+
+def _urgency(row: TableResult) -> tuple[bool, float]:
+    """Exceeded targets first, then what came closest to its bound."""
+    bound_us = row.plan.staleness_bound_us
+    return (not row.exceeded_target, -row.staleness_us_max / bound_us if bound_us else 0.0)
