@@ -1,0 +1,60 @@
+"""Simulates random warehouses and compares every table's staleness with its proven bound.
+
+.venv/bin/python benchmarks/bounds_hold.py --warehouses 1000
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from concurrent.futures import ProcessPoolExecutor
+
+from freshline.definitions.duration import SECOND
+from freshline.plan.make import make_plan
+from freshline.simulation.simulate import simulate
+from freshline.testing.warehouses import random_warehouse
+
+LENGTH_US = 1_000 * SECOND
+# Bounds in which the theorems about contention have a say, not only phase and period.
+TARDY = "with tardiness"
+
+
+def closest(seed: int) -> tuple[int, int, list[tuple[float, str, str]]]:
+    """Tables, jobs, and for each table (staleness over bound, its name, how it is bounded)."""
+    plan = make_plan(random_warehouse(seed))
+    result = simulate(plan, LENGTH_US, seed)
+    ratios = []
+    for table in result.tables:
+        assert table.plan.staleness_bound_us is not None
+        assert table.plan.response_bound_us is not None
+        kind = TARDY if table.plan.response_bound_us > table.plan.period_us else "without"
+        ratios.append((table.staleness_us_max / table.plan.staleness_bound_us, table.plan.name, kind))
+    return len(ratios), sum(table.jobs for table in result.tables), ratios
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--warehouses", type=int, default=1_000)
+    parser.add_argument("--first-seed", type=int, default=0)
+    arguments = parser.parse_args()
+    seeds = range(arguments.first_seed, arguments.first_seed + arguments.warehouses)
+    tables = jobs = exceeded = 0
+    tightest: dict[str, tuple[float, int, str]] = {}
+    with ProcessPoolExecutor() as executor:
+        for seed, (count, finished, ratios) in zip(
+            seeds, executor.map(closest, seeds, chunksize=10), strict=True
+        ):
+            tables += count
+            jobs += finished
+            for ratio, name, kind in ratios:
+                exceeded += ratio > 1
+                tightest[kind] = max(tightest.get(kind, (0.0, 0, "")), (ratio, seed, name))
+    print(f"{arguments.warehouses:,} random warehouses, {tables:,} tables, {jobs:,} jobs")
+    for kind, (ratio, seed, name) in sorted(tightest.items()):
+        print(f"tightest ratio of staleness to bound, {kind:>14}: {ratio:.6f} (seed {seed}, table {name})")
+    print(f"bounds exceeded: {exceeded}")
+    sys.exit(1 if exceeded else 0)
+
+
+if __name__ == "__main__":
+    main()
