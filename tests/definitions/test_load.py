@@ -4,8 +4,10 @@ import gc
 from fractions import Fraction
 from pathlib import Path
 
+import pytest
+
 from freshline.definitions.duration import HOUR, MINUTE, SECOND
-from freshline.definitions.errors import Place
+from freshline.definitions.errors import InputError, Place
 from freshline.definitions.load import load, loads
 from freshline.definitions.warehouse import Cost, Feed, Landing, Pool, Table, Warehouse
 
@@ -216,11 +218,8 @@ def test_a_chain_of_ten_thousand_tables_is_ordered() -> None:
 
 
 def test_the_garbage_collector_is_left_as_it_was() -> None:
+    usual = gc.get_threshold()
     loads(EXAMPLE)
-    assert gc.isenabled()
-    gc.disable()
-    try:
-        loads(EXAMPLE)
-        assert not gc.isenabled()
-    finally:
-        gc.enable()
+    with pytest.raises(InputError):
+        loads("")
+    assert gc.get_threshold() == usual

@@ -6,13 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from freshline.analysis.np_gedf import NpGedf
+from freshline.analysis.np_gedf_per_task import NpGedfPerTask
 from freshline.analysis.response import tardiness_bounds
 from freshline.analysis.utilization import tracks_at_least
 from freshline.definitions.warehouse import PolicyName
 from freshline.plan.staleness import StalenessModel
 from freshline.plan.tracks import divide, pool_tardiness
 
+# Longer than any target.
+NEVER = 1 << 62
 # Clusters change with every number of tracks, so each one is tried out; this many are.
 CLUSTERED_TRIES = 64
 
@@ -63,32 +65,35 @@ def least_tracks(question: Question) -> int | None:
         return _clustered(question, least)
     if least == 1 and question.holds(tardiness_bounds(costs, periods, 1)):
         return 1
-    x_allowed = _x_allowed(question)
-    if x_allowed is not None:
-        np_gedf = NpGedf(costs, periods)
-        for tracks in range(max(2, least), everyone):
-            x = np_gedf.x_ceiling(tracks)
-            if x is not None and x <= x_allowed:
+    fewest = max(2, least)
+    share_allowed = _share_allowed(question, [cost - -(-cost // fewest) for cost in costs])
+    if share_allowed is not None:
+        np_gedf = NpGedfPerTask(costs, periods)
+        for tracks in range(fewest, everyone):
+            # The first test is cheap and passes nearly as seldom as the second, so few are worked out.
+            likely = np_gedf.work_left_at_least(tracks) // tracks <= share_allowed
+            if likely and question.holds(np_gedf.tardiness(tracks)):
                 return tracks
     return everyone
 
 
-def _x_allowed(question: Question) -> int | None:
-    """The largest x for which all targets hold with Y = e + x; None where they do not hold for x = 0.
+def _share_allowed(question: Question, fixed: Sequence[int]) -> int | None:
+    """The largest y for which all targets hold with Y = fixed + y; None where they do not hold for y = 0.
 
-    Each A(V) is the largest of several sums of constants and one x for each of the pool's tables on a
-    path: convex and increasing in x. So stepping from an x that is too large along the slope of a violated
-    target never steps over the answer (Newton's method on a convex piecewise linear function).
+    With m tracks or more a table's tardiness bound is at least σ/m + e − e/m, so that no larger share σ/m
+    of the work left can do. Each A(V) is the largest of several sums of constants and one y for each of the
+    pool's tables on a path: convex and increasing in y. So stepping from a y that is too large along the
+    slope of a violated target never steps over the answer (Newton's method).
     """
-    if not question.holds(question.costs):
+    if not question.holds(fixed):
         return None
     targets = [question.target_lag_us[member] for member in question.members]
-    x = max((target for target in targets if target is not None), default=None)
-    if x is None:
-        return 1 << 62
+    share = max((target for target in targets if target is not None), default=None)
+    if share is None:
+        return NEVER
     in_pool = set(question.members)
     while True:
-        bounds = question.bounds([cost + x for cost in question.costs])
+        bounds = question.bounds([part + share for part in fixed])
         slopes = _slopes(question.model, bounds, in_pool)
         steps = [
             -(-(bound - target) // slopes[member])
@@ -96,8 +101,8 @@ def _x_allowed(question: Question) -> int | None:
             if target is not None and (bound := bounds[member]) is not None and bound > target
         ]
         if not steps:
-            return x
-        x -= max(steps)
+            return share
+        share -= max(steps)
 
 
 def _slopes(model: StalenessModel, bounds: Sequence[int | None], in_pool: set[int]) -> list[int]:
