@@ -1,12 +1,13 @@
 """The kernel as a state machine: whole lists of instructions for given events."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
 from freshline.definitions.duration import SECOND
 from freshline.kernel.assembly import assemble
-from freshline.kernel.events import Arrived, DataFile, Finished, Start
+from freshline.kernel.events import Arrived, DataFile, Failed, Finished, Start
 from freshline.kernel.kernel import Kernel
 from freshline.kernel.timers import NEVER
 from freshline.kernel.validation import validate
@@ -119,3 +120,78 @@ def test_a_job_cannot_finish_twice():
     kernel.handle(SECOND, [Finished(start.job, 0)])
     with pytest.raises(AssertionError, match="is not running"):
         kernel.handle(2 * SECOND, [Finished(start.job, 0)])
+
+
+def test_a_failed_job_is_tried_again_after_its_back_off_with_its_files_and_deadline():
+    kernel = assemble(make_plan(Builder().files("a", period=10).build()))
+    file = DataFile(10 * SECOND, "1")
+    (start,) = kernel.handle(10 * SECOND, [Arrived("a", file)])
+    assert kernel.handle(11 * SECOND, [Failed(start.job, 14 * SECOND)]) == []
+    validate(kernel)
+    assert kernel.wake_at == 14 * SECOND
+    # Another file makes no difference to the back-off.
+    assert kernel.handle(12 * SECOND, [Arrived("a", DataFile(12 * SECOND, "2"))]) == []
+    (again,) = kernel.handle(14 * SECOND, [])
+    assert again.job.files == (file,)
+    assert (again.job.release, again.job.deadline) == (start.job.release, start.job.deadline)
+    assert again.job.number == 2
+    validate(kernel)
+
+
+def test_a_failing_table_does_not_hold_up_the_others():
+    kernel = assemble(make_plan(Builder().files("a", period=10).files("b", period=10).build()))
+    (start,) = kernel.handle(10 * SECOND, [Arrived("a", DataFile(10 * SECOND, "1"))])
+    instructions = kernel.handle(
+        11 * SECOND, [Failed(start.job, 60 * SECOND), Arrived("b", DataFile(11 * SECOND, "1"))]
+    )
+    assert started(instructions) == [("b", 0, 0, 11 * SECOND)]
+
+
+def test_a_restored_kernel_goes_on_where_the_tables_are():
+    warehouse = Builder(tracks=2).files("a", period=10).derived("b", ["a"], period=20).build()
+    now = 1_000_000 * SECOND
+    kernel = assemble(make_plan(warehouse), now, {"a": now - 5 * SECOND, "b": now - 30 * SECOND})
+    assert kernel.wake_at == now
+    assert started(kernel.handle(now, [])) == [("b", 0, now - 30 * SECOND, now - 10 * SECOND)]
+
+
+def test_a_table_that_was_never_loaded_takes_all_there_is_at_first():
+    warehouse = Builder(tracks=2).files("a", period=10).derived("b", ["a"], period=20).build()
+    now = 1_000_000 * SECOND
+    kernel = assemble(make_plan(warehouse), now, {"a": now - 5 * SECOND, "b": None})
+    (start,) = kernel.handle(now, [])
+    assert (start.job.loaded_from, start.job.loaded_to) == (0, now - 5 * SECOND)
+    kernel.handle(now + SECOND, [Finished(start.job, start.job.loaded_to)])
+    validate(kernel)
+
+
+def test_a_file_can_be_for_one_of_a_feeds_tables_only():
+    warehouse = Builder(tracks=2).files("a", period=10).build()
+    table = warehouse.tables["a"]
+    warehouse = replace(
+        warehouse,
+        tables={"a": table, "b": replace(table, name="b")},
+        topological_order=("a", "b"),
+        released_by_files=frozenset({"a", "b"}),
+    )
+    kernel = assemble(make_plan(warehouse))
+    file = DataFile(10 * SECOND, "1")
+    instructions = kernel.handle(10 * SECOND, [Arrived("a", file, frozenset({"b"}))])
+    assert started(instructions) == [("b", 0, 0, 10 * SECOND)]
+
+
+def test_an_aligned_table_is_loaded_up_to_a_windows_edge_minus_a_microsecond():
+    warehouse = Builder(tracks=2).files("a", period=10).derived("b", ["a"], period=30).build()
+    tables = {"a": warehouse.tables["a"], "b": replace(warehouse.tables["b"], align_us=20 * SECOND)}
+    kernel = assemble(make_plan(replace(warehouse, tables=tables)))
+    loaded = []
+    for number in range(1, 9):
+        now = number * 10 * SECOND
+        (start,) = kernel.handle(now, [Arrived("a", DataFile(now + 5, number))])
+        for begun in kernel.handle(now + 5 * SECOND, [Finished(start.job, start.job.loaded_to)]):
+            loaded.append((begun.job.loaded_from, begun.job.loaded_to))
+            kernel.handle(now + 6 * SECOND, [Finished(begun.job, begun.job.loaded_to)])
+        validate(kernel)
+    # A window needs the file that reaches beyond it.
+    edges = [0, 20 * SECOND - 1, 40 * SECOND - 1, 80 * SECOND - 1]
+    assert loaded == list(pairwise(edges))

@@ -5,9 +5,13 @@ import json
 
 import pytest
 
+from freshline import __version__
 from freshline.definitions.duration import SECOND
+from freshline.definitions.serial import from_record
 from freshline.definitions.warehouse import PolicyName
 from freshline.kernel import assembly
+from freshline.kernel.assembly import assemble
+from freshline.kernel.journal import replay
 from freshline.kernel.kernel import Kernel
 from freshline.kernel.validation import validate
 from freshline.plan.make import make_plan, with_tracks
@@ -37,23 +41,46 @@ def test_the_log_names_version_seed_and_every_event_and_instruction():
     plan = make_plan(Builder().files("v", period=10, phase=10, cost=2).build())
     simulate(plan, 13 * SECOND, 5, log=stream)
     lines = [json.loads(line) for line in stream.getvalue().splitlines()]
+    header = lines.pop(0)
+    assert from_record(header.pop("warehouse")) == plan.warehouse
+    assert header == {"freshline": __version__, "seed": 5, "end": 13_000_000, "now": 0, "freshness": None}
+    start = {
+        "start": "v",
+        "job": 1,
+        "track": 0,
+        "release": 10_000_000,
+        "deadline": 20_000_000,
+        "from": 0,
+        "to": 10_000_000,
+        "files": [1],
+    }
     assert lines == [
-        {"freshline": "0.1.0", "warehouse": "test", "seed": 5, "end": 13_000_000},
-        {"at": 10_000_000, "event": "arrived", "feed": "v", "file": [10_000_000, 1]},
         {
-            "at": 10_000_000,
-            "instruction": "start",
-            "table": "v",
-            "job": 1,
-            "track": 0,
-            "release": 10_000_000,
-            "deadline": 20_000_000,
-            "from": 0,
-            "to": 10_000_000,
-            "files": [1],
+            "now": 10_000_000,
+            "events": [{"arrived": "v", "timestamp": 10_000_000, "file": 1}],
+            "instructions": [start],
         },
-        {"at": 12_000_000, "event": "finished", "table": "v", "job": 1, "freshness": 10_000_000},
+        {"now": 12_000_000, "events": [{"finished": "v", "job": 1, "freshness": 10_000_000}]},
     ]
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_replayed_log_gives_the_same_instructions(policy):
+    plan = make_plan(with_tracks(random_warehouse(3), policy, {}))
+    header, *calls = [json.loads(line) for line in logged(7, policy).splitlines()]
+    assert from_record(header["warehouse"]) == plan.warehouse
+    assert replay(assemble(plan), calls) == (len(calls), None)
+
+
+def test_a_log_that_was_tampered_with_is_found_out():
+    plan = make_plan(with_tracks(random_warehouse(3), "edf", {}))
+    _, *calls = [json.loads(line) for line in logged(7, "edf").splitlines()]
+    tampered = next(number for number, call in enumerate(calls) if call.get("instructions"))
+    calls[tampered]["instructions"][0]["deadline"] += 1
+    agreed, difference = replay(assemble(plan), calls)
+    assert agreed == tampered
+    assert difference is not None
+    assert difference.call == tampered + 1
 
 
 @pytest.mark.parametrize("policy", POLICIES)

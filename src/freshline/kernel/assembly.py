@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from freshline.definitions.warehouse import Table, Warehouse
 from freshline.kernel.intake import ContinuousIntake, DerivedIntake, FileIntake, Intake
 from freshline.kernel.kernel import Kernel
@@ -18,17 +20,20 @@ from freshline.policies.rm import RateMonotonic
 _ORDERS: dict[str, type[Order]] = {"fifo": Fifo, "rm": RateMonotonic, "edf": Edf, "edf-strict": StrictEdf}
 
 
-def assemble(plan: Plan) -> Kernel:
-    """The kernel for a planned warehouse, at instant 0."""
+def assemble(plan: Plan, now: int = 0, freshness: Mapping[str, int | None] | None = None) -> Kernel:
+    """The kernel for a planned warehouse: at instant 0, all tables empty, or as it was found at `now`.
+
+    `freshness` then says how far each table is loaded, None for one into which nothing was loaded yet.
+    """
     kernel = Kernel()
-    _add_tasks(kernel, plan)
+    _add_tasks(kernel, plan, freshness)
     for pool in plan.pools:
         _add_pool(kernel, pool)
-    kernel.begin()
+    kernel.begin(now)
     return kernel
 
 
-def _add_tasks(kernel: Kernel, plan: Plan) -> None:
+def _add_tasks(kernel: Kernel, plan: Plan, freshness: Mapping[str, int | None] | None) -> None:
     warehouse = plan.warehouse
     index_of = {name: index for index, name in enumerate(warehouse.tables)}
     tasks: dict[str, Task] = {}
@@ -37,6 +42,11 @@ def _add_tasks(kernel: Kernel, plan: Plan) -> None:
         intake = _intake(warehouse, table, tasks)
         cost_us = plan.tables[index_of[name]].cost_us
         task = Task(index_of[name], name, table.period_us, cost_us, intake)
+        if freshness is not None:
+            task.freshness = freshness[name] or 0
+            task.empty = freshness[name] is None
+            if isinstance(intake, FileIntake):
+                intake.newest = task.freshness
         tasks[name] = task
         if name not in warehouse.released_by_files:
             task.rule = PeriodicRelease(task, table.phase_us, kernel.timers)
@@ -51,7 +61,7 @@ def _add_tasks(kernel: Kernel, plan: Plan) -> None:
 
 def _intake(warehouse: Warehouse, table: Table, tasks: dict[str, Task]) -> Intake:
     if table.feed is None:
-        return DerivedIntake([tasks[source] for source in table.sources])
+        return DerivedIntake([tasks[source] for source in table.sources], table.align_us)
     if warehouse.feeds[table.feed].arrival == "continuous":
         return ContinuousIntake()
     return FileIntake()

@@ -28,21 +28,36 @@ class Finished:
         return f"Finished({self.job!r}, freshness={self.freshness})"
 
 
-class Arrived:
-    """A data file can be read."""
+class Failed:
+    """A job has ended without effect. Its files are to be loaded again, not before `retry_at`."""
 
-    __slots__ = ("feed", "file")
+    __slots__ = ("job", "retry_at")
+    priority = 0
+
+    def __init__(self, job: Job, retry_at: int) -> None:
+        self.job = job
+        self.retry_at = retry_at
+
+    def __repr__(self) -> str:
+        return f"Failed({self.job!r}, retry_at={self.retry_at})"
+
+
+class Arrived:
+    """A data file can be read: by all tables that load the feed, or by some (the others have it already)."""
+
+    __slots__ = ("feed", "file", "tables")
     priority = 1
 
-    def __init__(self, feed: str, file: DataFile) -> None:
+    def __init__(self, feed: str, file: DataFile, tables: frozenset[str] | None = None) -> None:
         self.feed = feed
         self.file = file
+        self.tables = tables
 
     def __repr__(self) -> str:
         return f"Arrived({self.feed}, {self.file!r})"
 
 
-Event = Finished | Arrived
+Event = Finished | Failed | Arrived
 
 
 class Start:

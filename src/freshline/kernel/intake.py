@@ -26,6 +26,9 @@ class Intake(Protocol):
     def claim(self, task: Task, now: int, whole: bool) -> tuple[int, tuple[DataFile, ...]]:
         """What a job starting now loads: the new freshness and the files. `whole`: all there is."""
 
+    def give_back(self, files: tuple[DataFile, ...]) -> None:
+        """A job failed: what it claimed is there again."""
+
 
 class ContinuousIntake:
     """Every record up to now can be loaded at any time (paper 004, Definition 3)."""
@@ -44,6 +47,9 @@ class ContinuousIntake:
     def claim(self, task: Task, now: int, whole: bool) -> tuple[int, tuple[DataFile, ...]]:
         reach = task.freshness + task.period_us
         return (now if whole or now < reach else reach), ()
+
+    def give_back(self, files: tuple[DataFile, ...]) -> None:
+        pass
 
 
 class FileIntake:
@@ -75,22 +81,30 @@ class FileIntake:
         del self.pending[:count]
         return max(task.freshness, files[-1].timestamp), files
 
+    def give_back(self, files: tuple[DataFile, ...]) -> None:
+        self.pending = sorted([*files, *self.pending])
+
 
 class DerivedIntake:
-    """Other tables, as far as all of them reach (trailing-edge consistency: paper 004, Definition 3)."""
+    """Other tables, as far as all of them reach (trailing-edge consistency: paper 004, Definition 3).
 
-    __slots__ = ("sources",)
+    With `align_us` only whole windows [k·align, (k+1)·align) are loaded, so freshness stands at a window's
+    edge minus 1 µs and an aggregate never emits half a window.
+    """
 
-    def __init__(self, sources: Sequence[Task]) -> None:
+    __slots__ = ("align_us", "sources")
+
+    def __init__(self, sources: Sequence[Task], align_us: int | None = None) -> None:
         assert sources, "a derived table without sources"
         self.sources = tuple(sources)
+        self.align_us = align_us
 
     def trailing_edge(self, now: int) -> int:
         edge = self.sources[0].freshness
         for source in self.sources:
             if source.freshness < edge:
                 edge = source.freshness
-        return edge
+        return edge if self.align_us is None else self._aligned(edge)
 
     def stale(self, freshness: int) -> bool:
         return self.trailing_edge(0) > freshness
@@ -103,4 +117,14 @@ class DerivedIntake:
     def claim(self, task: Task, now: int, whole: bool) -> tuple[int, tuple[DataFile, ...]]:
         edge = self.trailing_edge(now)
         reach = task.freshness + task.period_us
-        return (edge if whole or edge < reach else reach), ()
+        if self.align_us is not None:
+            # Rounded up to an edge: a table that loads less than a period each period would fall behind.
+            reach = self._aligned(reach + self.align_us - 1)
+        return (edge if whole or task.empty or edge < reach else reach), ()
+
+    def give_back(self, files: tuple[DataFile, ...]) -> None:
+        pass
+
+    def _aligned(self, instant: int) -> int:
+        assert self.align_us is not None
+        return max(0, (instant + 1) // self.align_us * self.align_us - 1)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from freshline.kernel.events import Arrived, Event, Finished, Instruction
+from freshline.kernel.events import Arrived, Event, Failed, Finished, Instruction
 from freshline.kernel.intake import FileIntake
+from freshline.kernel.job import Job
 from freshline.kernel.pool import Pool
-from freshline.kernel.task import IDLE, RUNNING, Task
+from freshline.kernel.release import Retry
+from freshline.kernel.task import BACKED_OFF, IDLE, RUNNING, Task
 from freshline.kernel.timers import Timers
 
 
@@ -29,13 +31,14 @@ class Kernel:
 
     @property
     def wake_at(self) -> int:
-        """When to call `handle` even if nothing happens before."""
-        return self.timers.earliest()
+        """When to call `handle` even if nothing happens before: at once, where jobs are ready from the start."""
+        return self.now if self.touched else self.timers.earliest()
 
-    def begin(self) -> None:
+    def begin(self, now: int) -> None:
         """Sets the first timers. Called once, when all tasks and pools are there."""
+        self.now = now
         for task in self.tasks:
-            task.rule.begin()
+            task.rule.begin(now)
 
     def handle(self, now: int, events: Sequence[Event]) -> list[Instruction]:
         """Takes all events of one instant, in the order finished, arrived, timer, and dispatches once."""
@@ -46,6 +49,8 @@ class Kernel:
         for event in events:
             if isinstance(event, Finished):
                 self._finished(event, now)
+            elif isinstance(event, Failed):
+                self._failed(event)
             else:
                 self._arrived(event, now)
         self.timers.go_off(now)
@@ -62,23 +67,35 @@ class Kernel:
         return instructions
 
     def _finished(self, event: Finished, now: int) -> None:
-        job = event.job
-        task = job.task
-        assert task.job is job, f"{job!r} is not running"
+        task = self._ended(event.job)
         assert event.freshness >= task.freshness, f"{task!r} would lose data"
         task.freshness = event.freshness
-        task.job = None
+        task.empty = task.empty and event.freshness == 0
         task.state = IDLE
-        task.pool.release_track(job)
         task.rule.job_finished(now)
         for dependent in task.dependents:
             if dependent.state != RUNNING:
                 dependent.rule.source_advanced(now)
 
+    def _failed(self, event: Failed) -> None:
+        task = self._ended(event.job)
+        task.intake.give_back(event.job.files)
+        task.state = BACKED_OFF
+        self.timers.set(event.retry_at, Retry(task))
+
+    def _ended(self, job: Job) -> Task:
+        task = job.task
+        assert task.job is job, f"{job!r} is not running"
+        task.job = None
+        task.pool.release_track(job)
+        return task
+
     def _arrived(self, event: Arrived, now: int) -> None:
         if event.file.timestamp <= 0:
             return  # it holds nothing newer than the empty table (paper 001, (1))
         for task in self.readers.get(event.feed, ()):
+            if event.tables is not None and task.name not in event.tables:
+                continue
             intake = task.intake
             assert isinstance(intake, FileIntake)
             intake.add(event.file)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from freshline.kernel.task import IDLE, READY, WAITING, Task
+from freshline.kernel.task import BACKED_OFF, IDLE, READY, WAITING, Task
 
 if TYPE_CHECKING:
     from freshline.kernel.timers import Timers
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 class Release(Protocol):
     """A release rule. It moves its task between idle, waiting and ready, and tells the task's pool."""
 
-    def begin(self) -> None:
-        """The kernel has started, at instant 0."""
+    def begin(self, now: int) -> None:
+        """The kernel has started."""
 
     def due(self, at: int) -> int | None:
         """The timer set for `at` went off. Returns the instant of the next one, if there is one."""
@@ -43,8 +43,9 @@ class PeriodicRelease:
         self.timers = timers
         self.pending = 0  # released beyond the task's current job
 
-    def begin(self) -> None:
-        self.timers.set(self.phase_us, self)
+    def begin(self, now: int) -> None:
+        missed = max(0, -(-(now - self.phase_us) // self.task.period_us))
+        self.timers.set(self.phase_us + missed * self.task.period_us, self)
 
     def due(self, at: int) -> int | None:
         task = self.task
@@ -97,8 +98,8 @@ class StaleRelease:
         self.timers = timers
         self.finish_before = 0
 
-    def begin(self) -> None:
-        pass
+    def begin(self, now: int) -> None:
+        self.source_advanced(now)
 
     def due(self, at: int) -> int | None:
         task = self.task
@@ -142,3 +143,18 @@ class StaleRelease:
         self.timers.set(release, self)
         if task.intake.backlogged(task.freshness, task.period_us):
             task.pool.expect(task)
+
+
+class Retry:
+    """The end of a failed job's back-off: it is ready again, with the release and deadline it had."""
+
+    __slots__ = ("task",)
+
+    def __init__(self, task: Task) -> None:
+        self.task = task
+
+    def due(self, at: int) -> int | None:
+        if self.task.state == BACKED_OFF:
+            self.task.state = READY
+            self.task.pool.add(self.task)
+        return None

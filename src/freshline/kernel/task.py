@@ -14,6 +14,7 @@ IDLE: Final = 0  # no job released
 WAITING: Final = 1  # the next job's release is known and lies ahead
 READY: Final = 2  # released, not started
 RUNNING: Final = 3
+BACKED_OFF: Final = 4  # the job failed and is tried again later
 
 
 class Task:
@@ -26,6 +27,7 @@ class Task:
     __slots__ = (
         "deadline",
         "dependents",
+        "empty",
         "freshness",
         "index",
         "intake",
@@ -51,6 +53,8 @@ class Task:
         self.intake = intake
         self.dependents: list[Task] = []  # those whose release follows this table's freshness
         self.freshness = 0
+        # Nothing was ever loaded and time did not start at 0: the first update takes all there is.
+        self.empty = False
         self.state = IDLE
         self.release = 0
         self.deadline = 0

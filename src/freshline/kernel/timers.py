@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 from heapq import heappop, heappush, heapreplace
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from freshline.kernel.release import Release
+from typing import Protocol
 
 NEVER = 1 << 62
 
 
+class Waiter(Protocol):
+    """Someone who wants to be told at an instant: a release rule, the end of a back-off."""
+
+    def due(self, at: int) -> int | None:
+        """The timer set for `at` went off. Returns the instant of the next one, if there is one."""
+
+
 class Timers:
-    """A heap of (instant, sequence, rule). Timers of one instant go off in the order they were set."""
+    """A heap of (instant, sequence, waiter). Timers of one instant go off in the order they were set."""
 
     __slots__ = ("_heap", "_sequence")
 
     def __init__(self) -> None:
-        self._heap: list[tuple[int, int, Release]] = []
+        self._heap: list[tuple[int, int, Waiter]] = []
         self._sequence = 0
 
-    def set(self, at: int, rule: Release) -> None:
+    def set(self, at: int, waiter: Waiter) -> None:
         self._sequence += 1
-        heappush(self._heap, (at, self._sequence, rule))
+        heappush(self._heap, (at, self._sequence, waiter))
 
     def earliest(self) -> int:
         return self._heap[0][0] if self._heap else NEVER
@@ -31,15 +35,13 @@ class Timers:
         """Lets every timer up to now go off, a late one with the instant it was set for."""
         heap = self._heap
         while heap and heap[0][0] <= now:
-            at, _, rule = heap[0]
-            # The rule may set timers itself, so its own entry is put aside only afterwards: it is still
-            # the first, as nothing is set for an instant before `at`.
-            again = rule.due(at)
+            at, _, waiter = heap[0]
+            again = waiter.due(at)
             if again is None:
                 heappop(heap)
             else:
                 self._sequence += 1
-                heapreplace(heap, (again, self._sequence, rule))
+                heapreplace(heap, (again, self._sequence, waiter))
 
     def __len__(self) -> int:
         return len(self._heap)

@@ -6,7 +6,7 @@ from freshline.kernel.intake import FileIntake
 from freshline.kernel.kernel import Kernel
 from freshline.kernel.pool import Pool
 from freshline.kernel.release import PeriodicRelease
-from freshline.kernel.task import IDLE, READY, RUNNING, WAITING, Task
+from freshline.kernel.task import BACKED_OFF, IDLE, READY, RUNNING, WAITING, Task
 
 
 def validate(kernel: Kernel) -> None:
@@ -24,6 +24,7 @@ def _validate_task(kernel: Kernel, task: Task) -> None:
     assert 0 <= task.freshness <= edge, f"{task!r} is fresher than its sources"
     assert edge <= kernel.now, f"{task!r} could load the future"
     assert (task.state == RUNNING) == (task.job is not None)
+    assert not (task.empty and task.freshness), f"{task!r} is empty and has data"
     if task.state != IDLE:
         assert task.deadline == task.release + task.period_us
     if task.state == WAITING:
@@ -43,7 +44,7 @@ def _validate_task(kernel: Kernel, task: Task) -> None:
             assert not task.intake.pending, f"{task!r} has files and no job"
     if isinstance(task.rule, PeriodicRelease):
         assert task.state != WAITING
-        assert task.rule.pending == 0 or task.state in (READY, RUNNING)
+        assert task.rule.pending == 0 or task.state in (READY, RUNNING, BACKED_OFF)
 
 
 def _validate_pool(kernel: Kernel, pool: Pool) -> None:

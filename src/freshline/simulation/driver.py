@@ -8,8 +8,8 @@ from typing import Protocol
 
 from freshline.kernel.events import Arrived, DataFile, Event, Finished
 from freshline.kernel.job import Job
+from freshline.kernel.journal import Journal
 from freshline.kernel.kernel import Kernel
-from freshline.simulation.log import EventLog
 from freshline.simulation.observation import Observation
 
 # How many instants pass between two reports of progress.
@@ -43,13 +43,13 @@ class Driver:
         costs: Sequence[Costs],
         files: Mapping[str, Files],
         witness: Witness | None = None,
-        log: EventLog | None = None,
+        journal: Journal | None = None,
     ) -> None:
         self.kernel = kernel
         self.observation = Observation(len(kernel.tasks))
         self._draw = [cost.draw_us for cost in costs]
         self._witness = witness
-        self._log = log
+        self._journal = journal
         self._completions: list[tuple[int, int, Job]] = []
         self._files = files
         self._coming: list[tuple[int, str, DataFile]] = []
@@ -62,7 +62,7 @@ class Driver:
         completions = self._completions
         coming = self._coming
         draw = self._draw
-        log = self._log
+        journal = self._journal
         instants = 0
         while True:
             now = kernel.wake_at
@@ -78,8 +78,8 @@ class Driver:
                 job = instruction.job
                 index = job.task.index
                 heappush(completions, (now + draw[index](job.loaded_to - job.loaded_from), index, job))
-            if log is not None:
-                log.write(now, events, instructions)
+            if journal is not None:
+                journal.write(now, events, instructions)
             if progress is not None:
                 instants += 1
                 if instants % _INSTANTS_PER_REPORT == 0:

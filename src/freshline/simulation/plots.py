@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from matplotlib import colormaps
@@ -17,64 +18,96 @@ from freshline.simulation.observation import History
 from freshline.simulation.simulate import SimulationResult, TableResult
 
 # More would not be told apart on a page.
-_TABLES_MAX = 12
+CURVES_MAX = 12
 _TEETH_MAX = 3_000
 _BARS_MAX = 300
 _COLORS = 20
 _STALENESS, _BOUND, _TARGET = "#1f77b4", "#d62728", "#2ca02c"
+_SPANS = ("#ff7f0e", "#9467bd", "#8c564b", "#7f7f7f")
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """One table's staleness over a run, beside its limits. Instants count from the run's beginning."""
+
+    name: str
+    points: Sequence[tuple[int, int]]  # (instant, staleness)
+    bound_us: int | None
+    target_us: int | None
+    end_us: int
+
+
+# What to shade in every curve: its name, from when, to when.
+Span = tuple[str, int, int]
 
 
 def draw(result: SimulationResult, folder: Path) -> list[Path]:
     """Draws both pictures into a folder and returns their paths. The run must have kept its history."""
     assert result.history is not None, "nothing was kept to draw"
     pictures = {
-        "staleness.png": _staleness(result, result.history),
-        "tracks.png": _tracks(result, result.history),
+        folder / "staleness.png": _staleness(result, result.history),
+        folder / "tracks.png": _tracks(result, result.history),
     }
+    for path, figure in pictures.items():
+        save(figure, path)
+    return list(pictures)
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Writes a picture as PNG, into a folder that is made where it is missing."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, figure in pictures.items():
-            figure.savefig(folder / name, dpi=110)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path, dpi=110)
     except OSError as error:
         raise InputError(
-            f"cannot draw into {folder}: {error.strerror}", "Name a folder that can be written"
+            f"cannot draw into {path.parent}: {error.strerror}", "Name a folder that can be written"
         ) from error
-    return [folder / name for name in pictures]
 
 
-def _staleness(result: SimulationResult, history: History) -> Figure:
-    chosen = sorted(range(len(result.tables)), key=lambda index: -_closeness(result.tables[index]))[
-        :_TABLES_MAX
-    ]
-    chosen.sort()
-    teeth = _teeth(history, set(chosen))
-    columns = min(3, len(chosen))
-    rows = -(-len(chosen) // columns)
+def staleness_figure(curves: Sequence[Curve], end_us: int, title: str, spans: Sequence[Span] = ()) -> Figure:
+    """A picture of every curve in axes of its own, against bound and target."""
+    columns = min(3, len(curves))
+    rows = -(-len(curves) // columns)
     figure = Figure(figsize=(4.6 * columns, 2.5 * rows + 0.6), layout="constrained")
-    unit_us, unit = _unit(result.end)
-    for number, index in enumerate(chosen):
+    unit_us, unit = _unit(end_us)
+    names = list(dict.fromkeys(name for name, _, _ in spans))
+    colors = {name: _SPANS[number % len(_SPANS)] for number, name in enumerate(names)}
+    for number, curve in enumerate(curves):
         axes = figure.add_subplot(rows, columns, number + 1)
-        _draw_teeth(axes, result.tables[index], teeth.get(index, []), result.end, unit_us)
-        if number >= len(chosen) - columns:
+        for name, begin, end in spans:
+            axes.axvspan(begin / unit_us, end / unit_us, color=colors[name], alpha=0.18, linewidth=0)
+        _draw_curve(axes, curve, unit_us)
+        if number >= len(curves) - columns:
             axes.set_xlabel(f"time ({unit})")
-    handles = [
+    handles: list[Line2D | Patch] = [
         Line2D([], [], color=_BOUND, label="proven bound"),
         Line2D([], [], color=_TARGET, linestyle="--", label="target"),
         Line2D([], [], color=_STALENESS, label="staleness"),
+        *(Patch(color=colors[name], alpha=0.18, label=name) for name in names),
     ]
     figure.legend(handles=handles, loc="outside lower center", ncols=3, fontsize=9)
-    more = f" (the {len(chosen)} closest to their bounds)" if len(result.tables) > len(chosen) else ""
-    figure.suptitle(
-        f"{result.plan.warehouse.name}: staleness against bound and target{more}, seed {result.seed}"
-    )
+    figure.suptitle(title)
     return figure
 
 
+def closeness(staleness_us: int, bound_us: int | None, target_us: int | None) -> float:
+    """How close a table came to the nearer of its limits: 1 is at it. Without any it is looked at first."""
+    limits = [limit for limit in (bound_us, target_us) if limit is not None]
+    return staleness_us / min(limits) if limits else float("inf")
+
+
+def _staleness(result: SimulationResult, history: History) -> Figure:
+    chosen = sorted(range(len(result.tables)), key=lambda index: -_closeness(result.tables[index]))
+    chosen = sorted(chosen[:CURVES_MAX])
+    teeth = _teeth(history, set(chosen))
+    curves = [_curve(result.tables[index], teeth[index], result.end) for index in chosen]
+    more = f" (the {len(chosen)} closest to their bounds)" if len(result.tables) > len(chosen) else ""
+    title = f"{result.plan.warehouse.name}: staleness against bound and target{more}, seed {result.seed}"
+    return staleness_figure(curves, result.end, title)
+
+
 def _closeness(table: TableResult) -> float:
-    limits = [
-        limit for limit in (table.plan.staleness_bound_us, table.plan.target_lag_us) if limit is not None
-    ]
-    return table.staleness_us_max / min(limits) if limits else float("inf")
+    return closeness(table.staleness_us_max, table.plan.staleness_bound_us, table.plan.target_lag_us)
 
 
 def _teeth(history: History, tables: set[int]) -> dict[int, list[tuple[int, int]]]:
@@ -86,29 +119,34 @@ def _teeth(history: History, tables: set[int]) -> dict[int, list[tuple[int, int]
     return teeth
 
 
-def _draw_teeth(axes: Axes, table: TableResult, teeth: list[tuple[int, int]], end: int, unit_us: int) -> None:
-    plan = table.plan
-    height_us, height = _unit(
-        max(table.staleness_us_max, plan.staleness_bound_us or 0, plan.target_lag_us or 0)
-    )
-    times, staleness = [0.0], [0.0]
-    fresh = 0
+def _curve(table: TableResult, teeth: list[tuple[int, int]], end: int) -> Curve:
+    """Staleness grows until a completion, and then falls at once."""
+    points = [(0, 0)]
+    reached = 0
+    for at, freshness in teeth:
+        points += [(at, at - reached), (at, at - freshness)]
+        reached = freshness
     last = end if len(teeth) < _TEETH_MAX else teeth[-1][0]
-    for at, freshness in [*teeth, (last, -1)]:
-        times.append(at / unit_us)
-        staleness.append((at - fresh) / height_us)
-        if freshness >= 0:
-            fresh = freshness
-            times.append(at / unit_us)
-            staleness.append((at - fresh) / height_us)
-    axes.plot(times, staleness, linewidth=0.7, color=_STALENESS)
-    if plan.staleness_bound_us is not None:
-        axes.axhline(plan.staleness_bound_us / height_us, color=_BOUND, linewidth=1.2)
-    if plan.target_lag_us is not None:
-        axes.axhline(plan.target_lag_us / height_us, color=_TARGET, linewidth=1.2, linestyle="--")
+    points.append((last, last - reached))
+    return Curve(table.plan.name, points, table.plan.staleness_bound_us, table.plan.target_lag_us, last)
+
+
+def _draw_curve(axes: Axes, curve: Curve, unit_us: int) -> None:
+    highest_us = max((staleness for _, staleness in curve.points), default=0)
+    height_us, height = _unit(max(highest_us, curve.bound_us or 0, curve.target_us or 0))
+    axes.plot(
+        [at / unit_us for at, _ in curve.points],
+        [staleness / height_us for _, staleness in curve.points],
+        linewidth=0.7,
+        color=_STALENESS,
+    )
+    if curve.bound_us is not None:
+        axes.axhline(curve.bound_us / height_us, color=_BOUND, linewidth=1.2)
+    if curve.target_us is not None:
+        axes.axhline(curve.target_us / height_us, color=_TARGET, linewidth=1.2, linestyle="--")
     axes.set_ylim(bottom=0)
-    axes.set_xlim(0, last / unit_us)
-    axes.set_title(plan.name, fontsize=10)
+    axes.set_xlim(0, curve.end_us / unit_us)
+    axes.set_title(curve.name, fontsize=10)
     axes.set_ylabel(height, fontsize=8)
     axes.tick_params(labelsize=8)
 

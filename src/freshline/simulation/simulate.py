@@ -8,11 +8,12 @@ from typing import TextIO
 
 from freshline import __version__
 from freshline.costs.draws import CostDraws
+from freshline.definitions.serial import to_record
 from freshline.kernel.assembly import assemble
+from freshline.kernel.journal import Journal
 from freshline.plan.plan import Plan, TablePlan
 from freshline.simulation.arrivals import Arrivals
 from freshline.simulation.driver import Driver
-from freshline.simulation.log import EventLog
 from freshline.simulation.observation import History
 
 
@@ -89,11 +90,11 @@ def simulate(
         if feed.arrival == "files" and name in used
     }
     history = History() if keep_history else None
-    event_log = None
+    journal = None
     if log is not None:
-        header = {"freshline": __version__, "warehouse": warehouse.name, "seed": seed, "end": end}
-        event_log = EventLog(log, header)
-    observation = Driver(kernel, draws, arrivals, history, event_log).run(end, progress)
+        header = {"freshline": __version__, "seed": seed, "end": end, "now": 0, "freshness": None}
+        journal = Journal(log, {**header, "warehouse": to_record(warehouse)})
+    observation = Driver(kernel, draws, arrivals, history, journal).run(end, progress)
     pools = []
     first_track = 0
     for pool in plan.pools:

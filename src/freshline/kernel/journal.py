@@ -1,0 +1,101 @@
+"""The kernel's journal: what it was told and what it said, call by call; enough to check it again.
+
+Each line is one call of `handle`. Played to a fresh kernel of the same plan, the same events must bring the
+same instructions: simulated runs and runs on Spark are checked in the same way.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, TextIO
+
+from freshline.kernel.events import Arrived, DataFile, Event, Failed, Finished, Instruction
+from freshline.kernel.kernel import Kernel
+
+Record = dict[str, Any]
+
+
+class Journal:
+    """Writes a header and then a JSON line for each call. The same run writes the same bytes."""
+
+    def __init__(self, stream: TextIO, header: Record) -> None:
+        self._stream = stream
+        self._line(header)
+
+    def write(self, now: int, events: Sequence[Event], instructions: Sequence[Instruction]) -> None:
+        record: Record = {"now": now}
+        if events:
+            record["events"] = [event_record(event) for event in events]
+        if instructions:
+            record["instructions"] = [instruction_record(instruction) for instruction in instructions]
+        self._line(record)
+
+    def flush(self) -> None:
+        self._stream.flush()
+
+    def _line(self, record: Record) -> None:
+        self._stream.write(json.dumps(record, separators=(",", ":")) + "\n")
+
+
+def event_record(event: Event) -> Record:
+    if isinstance(event, Finished):
+        return {"finished": event.job.task.name, "job": event.job.number, "freshness": event.freshness}
+    if isinstance(event, Failed):
+        return {"failed": event.job.task.name, "job": event.job.number, "retry_at": event.retry_at}
+    record: Record = {"arrived": event.feed, "timestamp": event.file.timestamp, "file": event.file.name}
+    if event.tables is not None:
+        record["tables"] = sorted(event.tables)
+    return record
+
+
+def instruction_record(instruction: Instruction) -> Record:
+    job = instruction.job
+    record: Record = {
+        "start": job.task.name,
+        "job": job.number,
+        "track": job.track,
+        "release": job.release,
+        "deadline": job.deadline,
+        "from": job.loaded_from,
+        "to": job.loaded_to,
+    }
+    if job.files:
+        record["files"] = [file.name for file in job.files]
+    return record
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Where a replayed kernel said something else."""
+
+    call: int
+    now: int
+    journal: list[Record]
+    replayed: list[Record]
+
+
+def replay(kernel: Kernel, records: Iterable[Record]) -> tuple[int, Difference | None]:
+    """Plays a journal's calls to a fresh kernel: how many calls agreed, and the first that did not."""
+    tasks = {task.name: task for task in kernel.tasks}
+
+    def event(record: Record) -> Event:
+        if "arrived" in record:
+            tables = record.get("tables")
+            file = DataFile(record["timestamp"], record["file"])
+            return Arrived(record["arrived"], file, None if tables is None else frozenset(tables))
+        job = tasks[record["finished"] if "finished" in record else record["failed"]].job
+        assert job is not None, f"the journal ends a job that was not started: {record}"
+        assert job.number == record["job"], f"the journal ends another job than is running: {record}"
+        return Finished(job, record["freshness"]) if "finished" in record else Failed(job, record["retry_at"])
+
+    calls = 0
+    for record in records:
+        events = [event(entry) for entry in record.get("events", ())]
+        said = [instruction_record(instruction) for instruction in kernel.handle(record["now"], events)]
+        written = record.get("instructions", [])
+        if said != written:
+            return calls, Difference(calls + 1, record["now"], written, said)
+        calls += 1
+    return calls, None
