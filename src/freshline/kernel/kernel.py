@@ -31,7 +31,7 @@ class Kernel:
 
     @property
     def wake_at(self) -> int:
-        """When to call `handle` even if nothing happens before: at once, where jobs are ready from the start."""
+        """When to call `handle` even if nothing happens before; at once, if jobs are ready from the start."""
         return self.now if self.touched else self.timers.earliest()
 
     def begin(self, now: int) -> None:
