@@ -50,6 +50,7 @@ def example_from(file: str) -> Warehouse:
                 pool="updates",
                 period_us=5 * MINUTE,
                 feed="packets",
+                timestamp="ts",
                 target_lag_us=20 * MINUTE,
                 cost=Cost(3 * SECOND, Fraction(1, 10), Fraction(1, 5)),
                 place=Place(file, 9),
@@ -60,6 +61,7 @@ def example_from(file: str) -> Warehouse:
                 period_us=15 * MINUTE,
                 sources=("packets",),
                 sql="SELECT ts, src, sum(bytes) AS bytes FROM packets GROUP BY ts, src",
+                timestamp="ts",
                 target_lag_us=HOUR,
                 cost=Cost(9 * SECOND, Fraction(1, 10), Fraction(0)),
                 place=Place(file, 10),
@@ -129,8 +131,61 @@ def test_every_key_reaches_its_record() -> None:
         Table("a", "p", 10 * SECOND, "f", place=places[0]),
         Table("b", "q", 20 * SECOND, "g", phase_us=7 * SECOND, target_lag_us=MINUTE, place=places[1]),
         Table("c", "q", 5 * SECOND, "g", place=places[2]),
-        Table("d", "q", 9 * SECOND, None, ("b", "c"), "SELECT * FROM b", 0, None, cost, places[3]),
+        Table("d", "q", 9 * SECOND, sources=("b", "c"), sql="SELECT * FROM b", cost=cost, place=places[3]),
     ]
+
+
+def test_every_key_of_a_live_warehouse_reaches_its_record() -> None:
+    text = """
+    name: n
+    pools: {p: {tracks: 1}}
+    feeds:
+      f: {period: 10s, path: in, format: csv, schema: "at timestamp, n int", timestamp: at, header: no,
+          name_timestamp: "%Y%m%d.csv", lateness: 2s, ahead: 0, after_load: archive}
+    tables:
+      a: {feed: f, select: "SELECT at AS ts, n FROM F", timestamp: ts}
+      b: {sql: "SELECT * FROM a", period: 9s, lookback: 3s, align: 9s}
+      c: {sources: [b], period: 9s, timestamp: time}
+    """
+    warehouse = loads(text)
+    assert warehouse.feeds["f"].landing == Landing(
+        path="in",
+        format="csv",
+        schema="at timestamp, n int",
+        timestamp="at",
+        header=False,
+        name_timestamp="%Y%m%d.csv",
+        lateness_us=2 * SECOND,
+        ahead_us=0,
+        after_load="archive",
+    )
+    a, b, c = warehouse.tables.values()
+    assert (a.select, a.timestamp) == ("SELECT at AS ts, n FROM F", "ts")
+    assert (b.timestamp, b.lookback_us, b.align_us) == ("ts", 3 * SECOND, 9 * SECOND)
+    assert (c.timestamp, c.lookback_us, c.align_us) == ("time", 0, None)
+
+
+def test_a_timestamp_column_is_that_of_the_first_source_and_unknown_where_that_is() -> None:
+    text = """
+    name: n
+    pools: {p: {tracks: 1}}
+    feeds: {f: {period: 1s, timestamp: ts}, g: {period: 1s, timestamp: at}, h: {period: 1s}}
+    tables:
+      last: {sources: [both], period: 1s}
+      both: {sources: [b, a], period: 1s}
+      a: {feed: f}
+      b: {feed: g}
+      c: {feed: h}
+      unknown: {sources: [c, a], period: 1s}
+    """
+    assert {table.name: table.timestamp for table in loads(text).tables.values()} == {
+        "last": "at",
+        "both": "at",
+        "a": "ts",
+        "b": "at",
+        "c": None,
+        "unknown": None,
+    }
 
 
 def small(*tables: str) -> Warehouse:

@@ -14,6 +14,8 @@ from typing import Literal
 from freshline.definitions.errors import Place
 
 Arrival = Literal["files", "continuous"]
+FileFormat = Literal["csv", "json", "parquet"]
+AfterLoad = Literal["keep", "archive", "delete"]
 PolicyName = Literal["fifo", "rm", "edf", "edf-strict", "clustered-edf", "prp"]
 
 NOWHERE = Place("<memory>", 0)
@@ -41,12 +43,17 @@ class Pool:
 
 @dataclass(frozen=True, slots=True)
 class Landing:
-    """Where a feed's data files are found and how they are read."""
+    """Where a feed's data files are found and how they are read. Needed to run, not to plan."""
 
     path: str | None = None
-    format: Literal["csv", "json", "parquet"] | None = None
-    schema: str | None = None
-    timestamp: str | None = None
+    format: FileFormat | None = None
+    schema: str | None = None  # in Spark's words: "ts timestamp, bytes long"
+    timestamp: str | None = None  # the column
+    header: bool = True  # csv only: the first line names the columns
+    name_timestamp: str | None = None  # a strptime pattern: the timestamp is in the file's name
+    lateness_us: int = 0  # records may come so much later than newer ones without being late
+    ahead_us: int | None = None  # a timestamp further ahead of its arrival is cut; default one period
+    after_load: AfterLoad = "keep"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +79,11 @@ class Table:
     period_us: int
     feed: str | None = None
     sources: tuple[str, ...] = ()
-    sql: str | None = None
+    sql: str | None = None  # of a derived table
+    select: str | None = None  # of a base table: SQL over its feed's columns
+    timestamp: str | None = None  # the column; of a base table its feed's unless `select` renames it
+    lookback_us: int = 0  # how far before F a derived table's SQL reads its sources
+    align_us: int | None = None  # a derived table is loaded up to the edges of windows of this length
     phase_us: int = 0  # of a table that is released periodically; elsewhere 0
     target_lag_us: int | None = None
     cost: Cost | None = None
