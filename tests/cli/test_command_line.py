@@ -54,6 +54,7 @@ def test_plan_prints_the_documented_json(project):
                 "pool": "updates",
                 "period": 300.0,
                 "cost": 40.8,  # 1.2·(3 + 0.1·310)
+                "cost_source": "declared",
                 "response_bound": 300.0,
                 "staleness_bound": 910.0,  # 300 + 300 + 310
                 "target_lag": 1200.0,
@@ -64,6 +65,7 @@ def test_plan_prints_the_documented_json(project):
                 "pool": "updates",
                 "period": 900.0,
                 "cost": 99.0,
+                "cost_source": "declared",
                 "response_bound": 900.0,
                 "staleness_bound": 2710.0,  # 900 + 900 + 910
                 "target_lag": 3600.0,

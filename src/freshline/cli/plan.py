@@ -15,7 +15,7 @@ from freshline.cli.shared import (
     ProjectOption,
     console,
     grid,
-    load_project,
+    load_with_costs,
     plan_record,
     print_json,
 )
@@ -32,7 +32,7 @@ def plan(
 
     Example: freshline plan -p examples/network/freshline.yml
     """
-    verdict = make_plan(load_project(project))
+    verdict = make_plan(*load_with_costs(project))
     if as_json:
         print_json(plan_record(verdict))
     else:
@@ -83,7 +83,7 @@ def show_plan(screen: Console, plan: Plan, all_rows: bool) -> None:
             table.name,
             table.pool,
             format_duration(table.period_us),
-            format_duration(table.cost_us, up=True),
+            format_duration(table.cost_us, up=True) + ("*" if table.learned_from_runs else ""),
             format_duration(table.response_bound_us, up=True),
             format_duration(table.staleness_bound_us, up=True),
             format_duration(table.target_lag_us),
@@ -91,6 +91,7 @@ def show_plan(screen: Console, plan: Plan, all_rows: bool) -> None:
         )
     screen.print(tables)
     show_rest(screen, len(plan.tables), all_rows)
+    _show_learned(screen, plan)
     screen.print()
     if plan.holds:
         targets = sum(table.target_lag_us is not None for table in plan.tables)
@@ -106,7 +107,7 @@ def show_plan(screen: Console, plan: Plan, all_rows: bool) -> None:
         for sentence in plan.advice:
             screen.print(f"  - {sentence}", highlight=False, markup=False)
     screen.print(
-        "Assumed: no update costs more than declared, feeds deliver as declared, the tracks stay.",
+        "Assumed: no update costs more than declared or learned, feeds deliver as declared, the tracks stay.",
         style="dim",
         highlight=False,
     )
@@ -122,6 +123,14 @@ def chosen_rows(tables: Sequence[TablePlan], all_rows: bool) -> list[TablePlan]:
 def show_rest(screen: Console, rows: int, all_rows: bool) -> None:
     if not all_rows and rows > ROWS_MAX:
         screen.print(f"... and {rows - ROWS_MAX} more: --all shows every one, --json too.", style="dim")
+
+
+def _show_learned(screen: Console, plan: Plan) -> None:
+    runs = [table.learned_from_runs for table in plan.tables if table.learned_from_runs]
+    if runs:
+        fewest, most = min(runs), max(runs)
+        number = f"{most}" if fewest == most else f"{fewest} to {most}"
+        screen.print(f"* learned from {number} runs", style="dim", highlight=False)
 
 
 def _show_clusters(screen: Console, pool: PoolPlan, tables: tuple[TablePlan, ...]) -> None:

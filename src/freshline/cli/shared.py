@@ -12,6 +12,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from freshline.costs.history import History, history_path
+from freshline.costs.learned import learned_costs
 from freshline.definitions.duration import SECOND, parse_duration
 from freshline.definitions.errors import InputError
 from freshline.definitions.load import load
@@ -36,12 +38,25 @@ def load_project(project: Path) -> Warehouse:
     return load(project / DEFAULT_PROJECT if project.is_dir() else project)
 
 
+def load_with_costs(project: Path) -> tuple[Warehouse, Mapping[str, int]]:
+    """The warehouse with learned costs where none is declared, and by table from how many runs."""
+    warehouse = load_project(project)
+    with History(history_path(storage_path(project, warehouse)), read_only=True) as history:
+        learned = learned_costs(warehouse, history)
+    return learned.warehouse, learned.runs
+
+
+def storage_path(project: Path, warehouse: Warehouse) -> Path:
+    """Where the tables are: `storage` is relative to the folder of the warehouse's file."""
+    return (project if project.is_dir() else project.parent) / warehouse.storage
+
+
 def duration_option(text: str, option: str) -> int:
     """A duration from the command line, at least 1 µs."""
     try:
         duration_us = parse_duration(text)
-    except ValueError as error:
-        raise InputError(f"{option}: {error}", f"For example: {option} 8h") from error
+    except InputError as error:
+        raise InputError(f"{option}: {error.what}", error.remedy) from None
     if duration_us <= 0:
         raise InputError(f"{option} is {text}", "Give a duration above zero, such as 8h")
     return duration_us
@@ -97,6 +112,7 @@ def table_record(table: TablePlan) -> dict[str, Any]:
         "pool": table.pool,
         "period": seconds(table.period_us),
         "cost": seconds(table.cost_us),
+        "cost_source": "learned" if table.learned_from_runs else "declared",
         "response_bound": seconds(table.response_bound_us),
         "staleness_bound": seconds(table.staleness_bound_us),
         "target_lag": seconds(table.target_lag_us),

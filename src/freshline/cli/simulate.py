@@ -22,7 +22,7 @@ from freshline.cli.shared import (
     console,
     duration_option,
     grid,
-    load_project,
+    load_with_costs,
     pool_record,
     print_json,
     seconds,
@@ -62,9 +62,10 @@ def simulate(
 
     Example: freshline simulate --tracks 1 --for 24h --plot out
     """
-    warehouse = load_project(project)
+    warehouse, learned = load_with_costs(project)
     end = duration_option(for_, "--for")
-    plan = make_plan(with_tracks(warehouse, _policy(policy), _tracks(warehouse, tracks or [])))
+    changed = with_tracks(warehouse, _policy(policy), _tracks(warehouse, tracks or []))
+    plan = make_plan(changed, learned)
     with ExitStack() as stack:
         stream = None if log is None else stack.enter_context(_writable(log))
         progress = stack.enter_context(simulated_progress(end))

@@ -12,9 +12,13 @@ def longest_update_us(table: Table, feed: Feed | None) -> int:
 
     It is the period by paper 004's Definition 4 and paper 001's Definition 8, except that a data file is
     indivisible: the first may reach back to instant 0, and a later one may be late and follow one whose
-    newest record was old.
+    newest record was old. A feed's lateness moves all of its timestamps alike and no two apart. Windows are
+    indivisible too.
     """
-    if feed is None or feed.arrival == "continuous":
+    if feed is None:
+        align_us = table.align_us or 1
+        return -(-table.period_us // align_us) * align_us
+    if feed.arrival == "continuous":
         return table.period_us
     jitter_us = feed.jitter_us
     return max(feed.phase_us + jitter_us, table.period_us + jitter_us + feed.timestamp_jitter_us)

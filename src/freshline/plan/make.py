@@ -16,8 +16,11 @@ from freshline.plan.staleness import StalenessModel, staleness_model
 from freshline.plan.tracks import PROVEN, divide, pool_tardiness
 
 
-def make_plan(warehouse: Warehouse) -> Plan:
-    """Works out whether every target holds. Raises InputError where a cost is missing."""
+def make_plan(warehouse: Warehouse, learned: Mapping[str, int] | None = None) -> Plan:
+    """Works out whether every target holds. Raises InputError where a cost is missing.
+
+    `learned` says of which tables the cost was learned, and from how many runs.
+    """
     costs = _worst_cases_us(warehouse)
     periods = [table.period_us for table in warehouse.tables.values()]
     members = _members(warehouse)
@@ -44,7 +47,7 @@ def make_plan(warehouse: Warehouse) -> Plan:
             )
         )
     model = staleness_model(warehouse)
-    tables = _table_plans(warehouse, costs, response_us, model.bounds(response_us))
+    tables = _table_plans(warehouse, costs, response_us, model.bounds(response_us), learned or {})
     questions = [_question(warehouse, pool, tables, response_us, model) for pool in pools]
     least = [least_tracks(question) for question in questions]
     pools = [
@@ -76,7 +79,8 @@ def _worst_cases_us(warehouse: Warehouse) -> list[int]:
         more = f" and {len(missing) - 10} more" if len(missing) > 10 else ""
         raise InputError(
             f"no cost is known for {names}{more}",
-            "Declare one, such as `cost: {startup: 3s, rate: 0.1}` (seconds of work for each second of data)",
+            "Declare one, such as `cost: {startup: 3s, rate: 0.1}` (seconds of work for each second of data)"
+            ", or have it learned: run it, or `freshline calibrate`",
             missing[0].place,
         )
     return [_worst_case_us(warehouse, table) for table in warehouse.tables.values()]
@@ -96,7 +100,11 @@ def _members(warehouse: Warehouse) -> dict[str, list[int]]:
 
 
 def _table_plans(
-    warehouse: Warehouse, costs: list[int], response_us: list[int | None], bounds: list[int | None]
+    warehouse: Warehouse,
+    costs: list[int],
+    response_us: list[int | None],
+    bounds: list[int | None],
+    learned: Mapping[str, int],
 ) -> tuple[TablePlan, ...]:
     return tuple(
         TablePlan(
@@ -108,6 +116,7 @@ def _table_plans(
             staleness_bound_us=bound,
             target_lag_us=table.target_lag_us,
             holds=bound is not None and (table.target_lag_us is None or bound <= table.target_lag_us),
+            learned_from_runs=learned.get(table.name, 0),
         )
         for table, cost, response, bound in zip(
             warehouse.tables.values(), costs, response_us, bounds, strict=True

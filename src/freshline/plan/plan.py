@@ -36,6 +36,8 @@ class TablePlan:
     staleness_bound_us: int | None  # A(V)
     target_lag_us: int | None
     holds: bool
+    # From how many runs of the table its cost was learned; 0 where it is declared.
+    learned_from_runs: int = 0
 
 
 @dataclass(frozen=True, slots=True)

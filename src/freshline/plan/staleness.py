@@ -51,13 +51,14 @@ def staleness_model(warehouse: Warehouse) -> StalenessModel:
 
 
 def _own_us(warehouse: Warehouse, table: Table) -> int:
+    # What can be loaded of a table's sources ends at the last edge of its windows: it is older by less than one.
+    align_us = table.align_us or 0
     if table.name not in warehouse.released_by_files:
-        return max(table.period_us, table.phase_us)
+        return max(table.period_us, table.phase_us) + align_us
     if table.feed is None:
-        return table.period_us
+        return table.period_us + align_us
     feed = warehouse.feeds[table.feed]
     # Paper 001 lets a file arrive early by the jitter, we late: its φ becomes φ + J.
     jitter_us = feed.jitter_us
-    return table.period_us + max(
-        feed.phase_us + jitter_us, table.period_us + jitter_us + feed.timestamp_jitter_us
-    )
+    oldest_us = feed.timestamp_jitter_us + feed.landing.lateness_us
+    return table.period_us + max(feed.phase_us + jitter_us, table.period_us + jitter_us + oldest_us)

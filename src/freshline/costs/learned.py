@@ -1,0 +1,54 @@
+"""The warehouse with the costs that its own runs have shown, where none is declared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import ceil
+from typing import Final
+
+from freshline.costs.bounds import longest_update_us
+from freshline.costs.fit import Fitted, fit
+from freshline.costs.history import History
+from freshline.definitions.duration import SECOND
+from freshline.definitions.warehouse import Cost, Warehouse
+
+# Kernel and plan count with whole numbers: small denominators keep them small.
+_RATE_GRAIN: Final = 1_000_000
+_VARIABILITY_GRAIN: Final = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """A warehouse, and by table from how many runs its cost was learned."""
+
+    warehouse: Warehouse
+    runs: Mapping[str, int]
+
+
+def learned_costs(warehouse: Warehouse, history: History) -> Learned:
+    """Fills in the cost of every table that declares none and has run often enough."""
+    tables = dict(warehouse.tables)
+    runs: dict[str, int] = {}
+    for name, table in warehouse.tables.items():
+        if table.cost is not None:
+            continue
+        feed = None if table.feed is None else warehouse.feeds[table.feed]
+        fitted = fit(history.runs(name), longest_update_us(table, feed))
+        if fitted is not None:
+            tables[name] = replace(table, cost=cost_of(fitted))
+            runs[name] = fitted.runs
+    return Learned(replace(warehouse, tables=tables) if runs else warehouse, runs)
+
+
+def cost_of(fitted: Fitted) -> Cost:
+    """The fit as the plan counts it, by the length of an update instead of its rows; rounded up."""
+    rate = fitted.us_per_row * fitted.rows_per_second / SECOND
+    # No cost varies by more than 100 % downwards, so neither upwards: what goes beyond raises the whole.
+    raised = max(1.0, (1 + fitted.variability) / 2)
+    return Cost(
+        ceil(fitted.startup_us * raised),
+        Fraction(ceil(rate * raised * _RATE_GRAIN), _RATE_GRAIN),
+        min(Fraction(1), Fraction(ceil(fitted.variability * _VARIABILITY_GRAIN), _VARIABILITY_GRAIN)),
+    )

@@ -1,0 +1,123 @@
+"""Learned costs in a warehouse: filled in where none is declared, and shown as such by the commands."""
+
+import json
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from freshline.cli.main import app
+from freshline.cli.shared import load_with_costs, storage_path
+from freshline.costs.bounds import worst_case_us
+from freshline.costs.fit import Fitted
+from freshline.costs.history import History, Run, history_path
+from freshline.costs.learned import cost_of, learned_costs
+from freshline.definitions.duration import SECOND
+from freshline.definitions.errors import InputError
+from freshline.definitions.warehouse import Cost
+from freshline.plan.make import make_plan
+from freshline.testing.builder import Builder
+
+PROJECT = """\
+name: network
+storage: data/tables
+pools: {updates: {tracks: 2}}
+feeds:
+  packets: {path: landing, format: csv, schema: "ts timestamp, bytes long", timestamp: ts, period: 3s}
+tables:
+  packets: {feed: packets, target_lag: 15s}
+  traffic: {sql: "SELECT ts, sum(bytes) AS bytes FROM packets GROUP BY ts", period: 6s, cost: {startup: 1s, rate: 0.1}}
+"""  # noqa: E501
+
+
+def run(number: int, duration_us: int, rows: int = 8_000) -> Run:
+    return Run(number * 3 * SECOND, duration_us, rows, length_us=3 * SECOND, files=1)
+
+
+def record(history: History, table: str, count: int, duration_us: int = 240_000) -> None:
+    for number in range(count):
+        history.record(table, run(number, duration_us))
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    file = tmp_path / "freshline.yml"
+    file.write_text(PROJECT, encoding="utf-8")
+    return file
+
+
+def test_only_tables_without_a_declared_cost_and_with_enough_runs_are_filled_in(tmp_path):
+    built = Builder().files("a", period=3).files("b", period=3).files("c", period=3).build()
+    tables = {name: replace(built.tables[name], cost=None) for name in ("b", "c")}
+    warehouse = replace(built, tables={**built.tables, **tables})
+    with History(tmp_path / "history.sqlite") as history:
+        record(history, "a", 20)
+        record(history, "b", 20)
+        record(history, "c", 2)
+        learned = learned_costs(warehouse, history)
+    assert learned.runs == {"b": 20}
+    cost = Cost(240_000, Fraction(0), Fraction(51, 1000))  # 1/20, rounded up from a float just above
+    assert learned.warehouse == replace(
+        warehouse, tables={**warehouse.tables, "b": replace(warehouse.tables["b"], cost=cost)}
+    )
+
+
+def test_a_feed_that_may_be_late_is_counted_with_its_longest_update(tmp_path):
+    built = Builder().files("a", period=3, jitter=3).build()
+    warehouse = replace(built, tables={"a": replace(built.tables["a"], cost=None)})
+    with History(tmp_path / "history.sqlite") as history:
+        record(history, "a", 2_000)
+        learned = learned_costs(warehouse, history).warehouse
+    # Twice the usual three seconds, and nothing is known but that it cannot cost more than twice as much.
+    (table,) = make_plan(learned).tables
+    assert table.cost_us == pytest.approx(480_000, rel=0.002)
+
+
+def test_more_than_twice_the_usual_raises_the_cost_as_a_whole():
+    cost = cost_of(Fitted(100_000, 30.0, 2_000.0, 2.0, 50))
+    assert cost == Cost(150_000, Fraction(9, 100), Fraction(1))
+    assert worst_case_us(cost, SECOND) == 3 * (100_000 + 60_000)
+
+
+def test_storage_is_found_from_the_project_file_or_its_folder(project):
+    warehouse, _ = load_with_costs(project)
+    expected = project.parent / "data/tables"
+    assert storage_path(project, warehouse) == storage_path(project.parent, warehouse) == expected
+    assert storage_path(project, replace(warehouse, storage="/elsewhere")) == Path("/elsewhere")
+
+
+def test_plan_says_what_is_missing_and_does_not_create_a_history(project):
+    result = CliRunner().invoke(app, ["plan", "-p", str(project)])
+    assert isinstance(result.exception, InputError)
+    assert str(result.exception) == (
+        f"{project}:7: no cost is known for packets. Declare one, such as `cost: {{startup: 3s, rate: 0.1}}` "
+        "(seconds of work for each second of data), or have it learned: run it, or `freshline calibrate`."
+    )
+    assert [file.name for file in project.parent.iterdir()] == ["freshline.yml"]
+
+
+def test_plan_marks_a_learned_cost(project):
+    with History(history_path(project.parent / "data/tables")) as history:
+        record(history, "packets", 40)
+    shown = CliRunner().invoke(app, ["plan", "-p", str(project.parent)])
+    assert shown.exit_code == 0
+    assert "packets  updates      3s  246ms*" in shown.stdout
+    assert "* learned from 40 runs\n" in shown.stdout
+    printed = CliRunner().invoke(app, ["plan", "-p", str(project), "--json"])
+    tables = json.loads(printed.stdout)["tables"]
+    assert [(table["name"], table["cost_source"]) for table in tables] == [
+        ("packets", "learned"),
+        ("traffic", "declared"),
+    ]
+
+
+def test_simulate_runs_on_learned_costs(project):
+    with History(history_path(project.parent / "data/tables")) as history:
+        record(history, "packets", 40)
+    result = CliRunner().invoke(app, ["simulate", "-p", str(project), "--for", "10m", "--json"])
+    assert result.exit_code == 0
+    packets, _ = json.loads(result.stdout)["tables"]
+    assert packets["cost_source"] == "learned"
+    assert 3 < packets["staleness_max"] <= packets["staleness_bound"]
