@@ -1,5 +1,5 @@
 """`python -m freshline`."""
 
-from freshline.cli.main import run
+from freshline.cli.main import main
 
-run()
+main()

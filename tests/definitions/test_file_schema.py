@@ -88,8 +88,19 @@ def test_a_table_is_base_or_derived() -> None:
         {"anyOf": [{"required": ["sql"]}, {"required": ["sources"]}]},
     ]
     assert list(table["properties"]) == [
-        "feed", "sql", "sources", "period", "phase", "pool", "target_lag", "cost",
+        "feed", "select", "sql", "sources", "timestamp", "period", "phase", "lookback", "align", "pool",
+        "target_lag", "cost",
     ]  # fmt: skip
+
+
+def test_a_feed_has_its_choices_and_examples() -> None:
+    feed = without_descriptions(json_schema()["$defs"]["FeedEntry"])
+    assert {key: feed[key] for key in ("format", "header", "name_timestamp", "after_load")} == {
+        "format": {"type": "string", "enum": ["csv", "json", "parquet"]},
+        "header": {"type": "boolean"},
+        "name_timestamp": {"type": "string", "minLength": 1, "examples": ["packets-%Y%m%dT%H%M%S.csv"]},
+        "after_load": {"type": "string", "enum": ["keep", "archive", "delete"]},
+    }
 
 
 def test_a_cost_has_exact_numbers_and_at_least_one_part() -> None:
@@ -126,8 +137,10 @@ def test_the_schemas_keys_are_those_that_are_read() -> None:
     storage: s
     pools: {p: {tracks: 1, policy: prp, cluster_factor: 2}}
     feeds: {f: {arrival: files, period: 1s, phase: 0, jitter: 0s, timestamp_jitter: 1s, path: p, format: csv,
-                schema: ts timestamp, timestamp: ts}}
-    tables: {t: {feed: f, sql: s, sources: [a], period: 1s, phase: 1s, pool: p, target_lag: 1s,
+                schema: ts timestamp, timestamp: ts, header: no, name_timestamp: "%Y", lateness: 0, ahead: 0,
+                after_load: keep}}
+    tables: {t: {feed: f, select: s, sql: s, sources: [a], timestamp: ts, period: 1s, phase: 1s, lookback: 0,
+                 align: 1s, pool: p, target_lag: 1s,
                  cost: {startup: 1s, rate: 1, variability: 0}}}
     """
     tree = parse(text, "freshline.yml").tree

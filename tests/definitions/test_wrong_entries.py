@@ -6,7 +6,13 @@ from complaints import with_feed, with_pool, with_tables
 NUMBER_AND_UNIT = "Write a number and a unit, such as '5 minutes' or '300s'."
 TRACKS = "is not a whole number from 1 to 1000000. Write how many jobs may run at once."
 POLICIES = "Write 'fifo', 'rm', 'edf', 'edf-strict', 'clustered-edf' or 'prp'."
-TABLE_KEYS = "`feed`, `sql`, `sources`, `period`, `phase`, `pool`, `target_lag` or `cost`"
+TABLE_KEYS = (
+    "`feed`, `select`, `sql`, `sources`, `timestamp`, `period`, `phase`, `lookback`, `align`, `pool`, "
+    "`target_lag` or `cost`"
+)
+USELESS_ON_STREAM = "it has no effect on a continuous feed. Remove it, or set `arrival: files`."
+USELESS_ON_BASE = "it has no effect on a table that loads a feed. Remove it."
+WHOLE_NAME = "Write the files' whole name with strptime's directives, such as `packets-%Y%m%dT%H%M%S.csv`."
 
 
 @pytest.mark.parametrize(
@@ -86,6 +92,35 @@ def test_a_wrong_pool_is_refused(pool: str, message: str) -> None:
             ".path: the number 7 stands where text belongs. Put it in quotes if it is meant as text.",
         ),
         ("{period: 1s, path: ''}", ".path: it is empty. Give it a value, or remove the key."),
+        ("{arrival: continuous, format: csv, header: no}", f".header: {USELESS_ON_STREAM}"),
+        ("{arrival: continuous, name_timestamp: '%Y'}", f".name_timestamp: {USELESS_ON_STREAM}"),
+        ("{arrival: continuous, lateness: 0}", f".lateness: {USELESS_ON_STREAM}"),
+        ("{arrival: continuous, ahead: 1s}", f".ahead: {USELESS_ON_STREAM}"),
+        ("{arrival: continuous, after_load: keep}", f".after_load: {USELESS_ON_STREAM}"),
+        (
+            "{period: 1s, format: json, header: yes}",
+            ".header: it has an effect on csv files only. Remove it, or set `format: csv`.",
+        ),
+        (
+            "{period: 1s, format: csv, header: 'yes'}",
+            ".header: 'yes' is neither true nor false. Write true or false, without quotes.",
+        ),
+        (
+            "{period: 1s, name_timestamp: packets.csv}",
+            f".name_timestamp: 'packets.csv' is no pattern of strptime. {WHOLE_NAME}",
+        ),
+        (
+            "{period: 1s, name_timestamp: '%Y%Y'}",
+            f".name_timestamp: '%Y%Y' is no pattern of strptime. {WHOLE_NAME}",
+        ),
+        (
+            "{period: 1s, name_timestamp: '%H%M.csv'}",
+            f".name_timestamp: '%H%M.csv' does not tell an instant. {WHOLE_NAME}",
+        ),
+        (
+            "{period: 1s, after_load: move}",
+            ".after_load: 'move' is not a choice here. Write 'keep', 'archive' or 'delete'.",
+        ),
     ],
 )
 def test_a_wrong_feed_is_refused(feed: str, message: str) -> None:
@@ -107,7 +142,36 @@ def test_a_wrong_feed_is_refused(feed: str, message: str) -> None:
         ),
         (
             "{feed: packets, sources: [beats]}",
-            ".sources: it has no effect on a table that loads a feed. Remove it.",
+            f".sources: {USELESS_ON_BASE}",
+        ),
+        ("{feed: packets, lookback: 0}", f".lookback: {USELESS_ON_BASE}"),
+        ("{feed: packets, align: 1s}", f".align: {USELESS_ON_BASE}"),
+        (
+            "{feed: packets, timestamp: ts}",
+            ".timestamp: it has no effect without `select`. Remove it: the column is that of the feed.",
+        ),
+        (
+            "{feed: packets, select: SELECT * FROM packets JOIN beats}",
+            ".select: it reads `beats`, and may read only the feed of the table. "
+            "Read `packets`; a query over tables is `sql`.",
+        ),
+        (
+            "{feed: packets, select: SELECT * FROM packets WHERE}",
+            ".select: the SQL does not parse at line 1, column 27, near `WHERE`. "
+            "Correct the SQL there or just before.",
+        ),
+        (
+            "{sources: [packets], period: 1s, select: SELECT * FROM packets}",
+            ".select: it has no effect on a table that loads no feed. Make it part of the `sql`.",
+        ),
+        (
+            "{sources: [packets], period: 1m, align: 61s}",
+            ".align: it is longer than the table's period of 1m. Give at most the period, or lengthen the "
+            "period.",
+        ),
+        (
+            "{sources: [packets], period: 1m, align: 0}",
+            ".align: the duration is zero. Give one above zero, such as '5 minutes'.",
         ),
         (
             "{feed: packets, period: 1m}",

@@ -10,9 +10,17 @@ import typer
 
 from freshline import __version__
 from freshline.cli.analyze import analyze
+from freshline.cli.calibrate import calibrate
+from freshline.cli.demo import demo
 from freshline.cli.experiment import experiment
+from freshline.cli.init import init
 from freshline.cli.plan import plan
+from freshline.cli.quarantine import quarantine
+from freshline.cli.rebuild import rebuild
+from freshline.cli.run import replay, run
 from freshline.cli.simulate import simulate
+from freshline.cli.sql import sql
+from freshline.cli.status import status
 from freshline.definitions.errors import InputError
 
 app = typer.Typer(
@@ -24,9 +32,9 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-app.command()(plan)
-app.command()(simulate)
-app.command()(analyze)
+for command in (init, plan, simulate, run, status, sql, replay, rebuild, calibrate, demo, analyze):
+    app.command()(command)
+app.add_typer(quarantine, name="quarantine")
 app.add_typer(experiment, name="experiment")
 
 
@@ -52,7 +60,7 @@ def root(
         raise typer.Exit
 
 
-def run() -> None:
+def main() -> None:
     """Runs the command line. Bad input becomes one sentence on standard error and exit code 2."""
     try:
         app()

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
-from typing import Annotated, Any, Final, Literal, Self, TypeVar
+from typing import Annotated, Any, Final, Self, TypeVar
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -23,8 +24,9 @@ from pydantic_core import core_schema
 from freshline.definitions.document import shown
 from freshline.definitions.duration import DURATION_PATTERN, parse_duration
 from freshline.definitions.errors import InputError
+from freshline.definitions.name_timestamp import check_pattern
 from freshline.definitions.names import NAME_PATTERN
-from freshline.definitions.warehouse import Arrival, PolicyName
+from freshline.definitions.warehouse import AfterLoad, Arrival, FileFormat, PolicyName
 
 _TRACKS_MAX: Final = 1_000_000
 # More digits mean nothing here, and as an exact fraction they could fill the memory.
@@ -84,6 +86,12 @@ def _tracks(value: object) -> int:
     )
 
 
+def _flag(value: object) -> bool:
+    if isinstance(value, bool):
+        return value
+    raise InputError(f"{shown(value)} is neither true nor false", "Write true or false, without quotes")
+
+
 # A key that may be left out, but not left empty.
 Given = Annotated[T | None, BeforeValidator(_given)]
 Text = Annotated[str, StringConstraints(min_length=1)]
@@ -106,6 +114,9 @@ Factor = Annotated[Fraction, PlainValidator(_number(1)), WithJsonSchema({"type":
 Tracks = Annotated[
     int, PlainValidator(_tracks), WithJsonSchema({"type": "integer", "minimum": 1, "maximum": _TRACKS_MAX})
 ]
+
+Flag = Annotated[bool, PlainValidator(_flag), WithJsonSchema({"type": "boolean"})]
+NamePattern = Annotated[Text, AfterValidator(check_pattern)]
 
 
 class _Entry(BaseModel):
@@ -151,7 +162,7 @@ class FeedEntry(_Entry):
         "Only for `arrival: files`.",
     )
     path: Given[Text] = Field(None, description="The directory in which the data files land.")
-    format: Given[Literal["csv", "json", "parquet"]] = Field(None, description="The data files' format.")
+    format: Given[FileFormat] = Field(None, description="The data files' format; json is one record a line.")
     columns: Given[Text] = Field(
         None,
         alias="schema",
@@ -159,6 +170,30 @@ class FeedEntry(_Entry):
         examples=["ts timestamp, src string, bytes long"],
     )
     timestamp: Given[Text] = Field(None, description="The column that says when a record was made.")
+    header: Given[Flag] = Field(
+        None, description="Only for `format: csv`: whether the first line names the columns (default true)."
+    )
+    name_timestamp: Given[NamePattern] = Field(
+        None,
+        description="A pattern of the files' names, in the directives of strptime. A file's timestamp is "
+        "then read from its name, not from its records.",
+        examples=["packets-%Y%m%dT%H%M%S.csv"],
+    )
+    lateness_us: Given[Duration] = Field(
+        None,
+        alias="lateness",
+        description="By how much a record may come after newer ones without being late (default 0). "
+        "The tables are staler by that.",
+    )
+    ahead_us: Given[Duration] = Field(
+        None,
+        alias="ahead",
+        description="How far ahead of its arrival a file's timestamp may be before it is cut (default: one "
+        "period).",
+    )
+    after_load: Given[AfterLoad] = Field(
+        None, description="What becomes of a file once it is loaded (default keep)."
+    )
 
 
 class CostEntry(_Entry):
@@ -201,12 +236,23 @@ class TableEntry(_Entry):
     )
 
     feed: Given[Text] = Field(None, description="The feed that this table loads. It makes a base table.")
+    select: Given[Text] = Field(
+        None,
+        description="A query over the columns of the feed, for each of its records by itself (default: all "
+        "columns). Only for a base table.",
+        examples=["SELECT ts, src, bytes * 8 AS bits FROM packets WHERE bytes > 0"],
+    )
     sql: Given[Text] = Field(
         None,
         description="The query over other tables that gives this table's rows. It makes a derived table.",
     )
     sources: Given[Annotated[list[Text], Field(min_length=1)]] = Field(
         None, description="The tables that a derived table reads (default: those that its SQL reads)."
+    )
+    timestamp: Given[Text] = Field(
+        None,
+        description="The column that says when a row was made (default: that of the feed, or of the first "
+        "source). In a base table only with `select`.",
     )
     period_us: Given[PositiveDuration] = Field(
         None,
@@ -218,6 +264,18 @@ class TableEntry(_Entry):
         None,
         alias="phase",
         description="When the first update is released (default 0). Only with no `files` feed upstream.",
+    )
+    lookback_us: Given[Duration] = Field(
+        None,
+        alias="lookback",
+        description="How far back an update reads its sources again, for joins over a range of time "
+        "(default 0). Only for a derived table.",
+    )
+    align_us: Given[PositiveDuration] = Field(
+        None,
+        alias="align",
+        description="The length of the windows that the SQL groups by, at most the period: updates end at "
+        "their edges. Only for a derived table.",
     )
     pool: Given[Text] = Field(None, description="The pool that updates it (default: the only one).")
     target_lag_us: Given[PositiveDuration] = Field(

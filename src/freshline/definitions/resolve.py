@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from freshline.definitions.document import Document
 from freshline.definitions.duration import format_duration
@@ -15,6 +16,8 @@ from freshline.definitions.sql import tables_read
 from freshline.definitions.warehouse import Cost, Feed, Landing, Pool, Table, Warehouse
 
 _Path = tuple[str | int, ...]
+
+_USELESS_ON_BASE: Final = "it has no effect on a table that loads a feed"
 
 
 class Resolver:
@@ -33,6 +36,7 @@ class Resolver:
         )
         self._unclear: set[str] = set()  # tables some of whose sources were not found
         self._by_files: dict[str, bool] = {}  # whether files upstream release a table, where that is clear
+        self._timestamps: dict[str, str | None] = {}  # the tables' timestamp columns, where they are known
 
     def warehouse(self) -> Warehouse:
         """The warehouse; it is whole where there are no errors."""
@@ -43,6 +47,7 @@ class Resolver:
         order = self._order(sources)
         for name in order:
             self._find_release(name, sources[name])
+            self._find_timestamp(name, sources[name])
         resolved = (self._table(name, entry, sources[name], feeds) for name, entry in file.tables.items())
         return Warehouse(
             name=file.name,
@@ -87,18 +92,42 @@ class Resolver:
             phase_us=entry.phase_us or 0,
             jitter_us=jitter_us or 0,
             timestamp_jitter_us=entry.timestamp_jitter_us or 0,
-            landing=Landing(entry.path, entry.format, entry.columns, entry.timestamp),
+            landing=self._landing(path, entry),
             place=self._document.place(path),
         )
 
+    def _landing(self, path: _Path, entry: FeedEntry) -> Landing:
+        if entry.header is not None and entry.format != "csv" and entry.arrival == "files":
+            what = "it has an effect on csv files only"
+            self._report((*path, "header"), what, "Remove it, or set `format: csv`")
+        return Landing(
+            path=entry.path,
+            format=entry.format,
+            schema=entry.columns,
+            timestamp=entry.timestamp,
+            header=entry.header is not False,
+            name_timestamp=entry.name_timestamp,
+            lateness_us=entry.lateness_us or 0,
+            ahead_us=entry.ahead_us,
+            after_load=entry.after_load or "keep",
+        )
+
     def _check_continuous(self, path: _Path, entry: FeedEntry) -> None:
+        only_files = {
+            "jitter": entry.jitter_us,
+            "timestamp_jitter": entry.timestamp_jitter_us,
+            "header": entry.header,
+            "name_timestamp": entry.name_timestamp,
+            "lateness": entry.lateness_us,
+            "ahead": entry.ahead_us,
+            "after_load": entry.after_load,
+        }
         useless = "it has no effect on a continuous feed"
         if entry.phase_us is not None:
             self._report((*path, "phase"), useless, "Move it to the tables that load the feed")
-        if entry.jitter_us is not None:
-            self._report((*path, "jitter"), useless, "Remove it, or set `arrival: files`")
-        if entry.timestamp_jitter_us is not None:
-            self._report((*path, "timestamp_jitter"), useless, "Remove it, or set `arrival: files`")
+        for key, value in only_files.items():
+            if value is not None:
+                self._report((*path, key), useless, "Remove it, or set `arrival: files`")
 
     def _sources(self, name: str, entry: TableEntry) -> tuple[str, ...]:
         """The tables that a table reads, as they are called where they are defined."""
@@ -111,7 +140,10 @@ class Resolver:
             remedy = "Add `feed` to make it a base table, or `sql` or `sources` to make it a derived one"
             self._report(path, "it has neither a feed nor sources", remedy)
             return ()
-        read = self._read_sql(name, entry.sql) if entry.sql is not None else ()
+        if entry.select is not None:
+            what = "it has no effect on a table that loads no feed"
+            self._report((*path, "select"), what, "Make it part of the `sql`")
+        read = self._read_sql((*path, "sql"), entry.sql) if entry.sql is not None else ()
         if entry.sources is None:
             return self._found(name, [((*path, "sql"), table) for table in read])
         declared = {table.lower() for table in entry.sources}
@@ -126,14 +158,25 @@ class Resolver:
             remedy = "Remove `feed` or `sql`: a query over this table is another table"
             self._report((*path, "sql"), "a table that loads a feed cannot have SQL", remedy)
         if entry.sources is not None:
-            self._report((*path, "sources"), "it has no effect on a table that loads a feed", "Remove it")
+            self._report((*path, "sources"), _USELESS_ON_BASE, "Remove it")
+        if entry.lookback_us is not None:
+            self._report((*path, "lookback"), _USELESS_ON_BASE, "Remove it")
+        if entry.align_us is not None:
+            self._report((*path, "align"), _USELESS_ON_BASE, "Remove it")
+        if entry.timestamp is not None and entry.select is None:
+            remedy = "Remove it: the column is that of the feed"
+            self._report((*path, "timestamp"), "it has no effect without `select`", remedy)
+        for table in self._read_sql((*path, "select"), entry.select) if entry.select is not None else ():
+            if table.lower() != str(entry.feed).lower():
+                what = f"it reads `{table}`, and may read only the feed of the table"
+                self._report((*path, "select"), what, f"Read `{entry.feed}`; a query over tables is `sql`")
 
-    def _read_sql(self, name: str, sql: str) -> tuple[str, ...]:
+    def _read_sql(self, path: _Path, sql: str) -> tuple[str, ...]:
         try:
             return tables_read(sql)
         except InputError as error:
-            self._unclear.add(name)
-            self._report(("tables", name, "sql"), error.what, error.remedy)
+            self._unclear.add(str(path[1]))
+            self._report(path, error.what, error.remedy)
             return ()
 
     def _found(self, reader: str, references: Sequence[tuple[_Path, str]]) -> tuple[str, ...]:
@@ -178,6 +221,12 @@ class Resolver:
         elif None not in upstream and name not in self._unclear:
             self._by_files[name] = False
 
+    def _find_timestamp(self, name: str, sources: Sequence[str]) -> None:
+        entry = self._file.tables[name]
+        feed = self._file.feeds.get(entry.feed) if entry.feed is not None else None
+        inherited = self._timestamps.get(sources[0]) if sources else feed.timestamp if feed else None
+        self._timestamps[name] = entry.timestamp or inherited
+
     def _table(
         self, name: str, entry: TableEntry, sources: tuple[str, ...], feeds: Mapping[str, Feed]
     ) -> Table | None:
@@ -195,6 +244,10 @@ class Resolver:
             feed=entry.feed,
             sources=sources,
             sql=entry.sql,
+            select=entry.select,
+            timestamp=self._timestamps.get(name),
+            lookback_us=entry.lookback_us or 0,
+            align_us=entry.align_us,
             phase_us=entry.phase_us or 0,
             target_lag_us=entry.target_lag_us,
             cost=_cost(entry.cost),
@@ -223,6 +276,9 @@ class Resolver:
         if entry.phase_us is not None and self._by_files.get(name):
             what = "it has no effect, for files upstream release this table"
             self._report((*path, "phase"), what, "Move it to the feeds upstream that deliver files")
+        if entry.align_us is not None and entry.period_us is not None and entry.align_us > entry.period_us:
+            what = f"it is longer than the table's period of {format_duration(entry.period_us)}"
+            self._report((*path, "align"), what, "Give at most the period, or lengthen the period")
         return entry.period_us
 
     def _base_period(

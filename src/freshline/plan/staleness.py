@@ -51,7 +51,7 @@ def staleness_model(warehouse: Warehouse) -> StalenessModel:
 
 
 def _own_us(warehouse: Warehouse, table: Table) -> int:
-    # What can be loaded of a table's sources ends at the last edge of its windows: it is older by less than one.
+    # What can be loaded of its sources ends at a window's edge: it is older by less than a window.
     align_us = table.align_us or 0
     if table.name not in warehouse.released_by_files:
         return max(table.period_us, table.phase_us) + align_us

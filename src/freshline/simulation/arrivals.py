@@ -12,7 +12,8 @@ class Arrivals:
     """The files of one healthy feed, one after the other (paper 001, section II).
 
     File j is due at φ + (j − 1)·p, arrives late by up to the jitter, and its newest record is older than
-    its arrival by up to the timestamp jitter, but never older than the file before.
+    its arrival by up to the timestamp jitter, but never older than the file before. Its timestamp is its
+    newest record's less the feed's lateness.
     """
 
     __slots__ = ("_due", "_feed", "_file", "_newest", "_random")
@@ -31,7 +32,7 @@ class Arrivals:
         feed = self._feed
         arrival = self._due + (self._random.randint(0, feed.jitter_us) if feed.jitter_us else 0)
         age = self._random.randint(0, feed.timestamp_jitter_us) if feed.timestamp_jitter_us else 0
-        self._newest = max(self._newest, arrival - age)
+        self._newest = max(self._newest, arrival - age - feed.landing.lateness_us)
         self._file += 1
         assert feed.period_us is not None
         self._due += feed.period_us

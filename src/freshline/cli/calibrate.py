@@ -1,0 +1,42 @@
+"""`freshline calibrate`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from freshline.cli.run import ConfOption, MasterOption, spark_settings
+from freshline.cli.shared import DEFAULT_PROJECT, ProjectOption, console, load_project, storage_path
+
+
+def calibrate(
+    project: ProjectOption = DEFAULT_PROJECT,
+    files: Annotated[int, typer.Option(min=3, help="How many files of each feed to load.")] = 12,
+    master: MasterOption = None,
+    conf: ConfOption = None,
+) -> None:
+    """Measure what updates cost, on the files at hand, without touching the tables.
+
+    Example: freshline calibrate --files 20 && freshline plan
+    """
+    from freshline.live.calibrate import calibrate as measure
+
+    warehouse = load_project(project)
+    jobs = measure(
+        warehouse,
+        project if project.is_dir() else project.parent,
+        storage_path(project, warehouse),
+        files_max=files,
+        master=master,
+        settings=spark_settings(conf),
+    )
+    screen = console()
+    for table, count in jobs.items():
+        screen.print(f"{table}: {count} updates measured", highlight=False, markup=False)
+    idle = [table for table, count in jobs.items() if count < 3]
+    if idle:
+        screen.print(
+            f"Too few to learn from: {', '.join(idle)}. Put more files into their feeds.", highlight=False
+        )
+    screen.print("`freshline plan` counts with them where no cost is declared.", highlight=False)

@@ -1,0 +1,151 @@
+"""`freshline demo`: a network's warehouse on an embedded Spark, with an outage in the middle."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.live import Live
+
+from freshline.cli.plan import show_plan
+from freshline.cli.shared import console, duration_option
+from freshline.definitions.duration import SECOND
+from freshline.definitions.errors import InputError
+from freshline.definitions.load import load
+from freshline.plan.make import make_plan
+from freshline.testing.network import NETWORK, FeedSpec, Generator
+
+_MARK = ".freshline-demo"
+_DOWN = "packets"
+# When the feed goes down and comes back, in shares of the demonstration.
+_OUTAGE = (0.35, 0.6)
+_TARGETS = {"packets": 25, "flows": 25, "alerts": 35, "routers": 80, "dns": 30, "counters": 40}
+
+_TABLES = """\
+  traffic:
+    sql: |
+      SELECT greatest(p.ts, f.ts) AS ts, p.src, p.bytes, f.packets
+      FROM packets p JOIN flows f
+        ON p.src = f.src AND p.dst = f.dst
+        AND f.ts BETWEEN p.ts - INTERVAL 3 SECONDS AND p.ts + INTERVAL 3 SECONDS
+    period: 6 seconds
+    lookback: 3 seconds
+    target_lag: 50 seconds
+    cost: {startup: 1500ms, rate: 0.02}
+  resolving:
+    sql: |
+      SELECT window(ts, '10 seconds').start AS ts, domain, count(*) AS questions, avg(millis) AS millis
+      FROM dns GROUP BY window(ts, '10 seconds'), domain
+    period: 10 seconds
+    align: 10 seconds
+    target_lag: 70 seconds
+    cost: {startup: 1500ms, rate: 0.02}
+  incidents:
+    sql: |
+      SELECT greatest(a.ts, c.ts) AS ts, a.router, a.severity, c.errors
+      FROM alerts a JOIN counters c
+        ON a.router = c.router AND c.ts BETWEEN a.ts - INTERVAL 2 SECONDS AND a.ts + INTERVAL 2 SECONDS
+    period: 6 seconds
+    lookback: 2 seconds
+    target_lag: 70 seconds
+    cost: {startup: 1500ms, rate: 0.02}
+  hosts:
+    sql: |
+      SELECT window(ts, '10 seconds').start AS ts, src, sum(bytes) AS bytes, max(packets) AS packets
+      FROM traffic GROUP BY window(ts, '10 seconds'), src
+    period: 10 seconds
+    align: 10 seconds
+    target_lag: 2 minutes
+    cost: {startup: 1500ms, rate: 0.02}
+"""
+
+
+def demo(
+    into: Annotated[
+        Path, typer.Option(help="Where it goes; an earlier demonstration there is replaced.", metavar="DIR")
+    ] = Path("out/demo"),
+    for_: Annotated[str, typer.Option("--for", help="How long it runs.", metavar="DURATION")] = "60s",
+    seed: Annotated[int, typer.Option(help="The seed of the data.")] = 0,
+) -> None:
+    """Run a network's warehouse on an embedded Spark: six feeds, two derived levels, one outage.
+
+    Example: freshline demo --for 45s
+    """
+    from freshline.live.driver import clock
+    from freshline.live.runner import Runner
+    from freshline.live.summary import draw_summary, show_summary
+    from freshline.live.view import render
+
+    for_us = duration_option(for_, "--for")
+    screen = console()
+    file = _write_project(into)
+    warehouse = load(file)
+    show_plan(screen, make_plan(warehouse), all_rows=False)
+    screen.print("\nStarting Spark ...", style="dim")
+    with Runner(warehouse, into, into / "warehouse") as runner:
+        start = clock()
+        down = (_OUTAGE[0] * for_us / SECOND, _OUTAGE[1] * for_us / SECOND)
+        specs = [replace(spec, outages=(down,)) if spec.name == _DOWN else spec for spec in NETWORK]
+        screen.print(f"Feed {_DOWN} will be down from second {down[0]:.0f} to {down[1]:.0f}.", style="dim")
+        stop = threading.Event()
+        generator = Generator(specs, into / "landing", seed, start)
+        thread = threading.Thread(target=generator.run, args=(stop,), daemon=True)
+        thread.start()
+        runner.keeper.keep_samples = True
+        try:
+            _watch(screen, runner, for_us, render)
+        finally:
+            stop.set()
+            thread.join(10)
+        status = runner.status()
+        samples = {name: books.samples for name, books in runner.keeper.books.items()}
+    show_summary(screen, status, status.started_us, status.at_us)
+    outage = (f"{_DOWN} down", start + round(down[0] * SECOND), start + round(down[1] * SECOND))
+    picture = draw_summary(samples, status, into / "staleness.png", [outage])
+    screen.print(
+        f'Drawn: {picture}. Ask the tables: freshline sql -p {into} "SELECT * FROM hosts"', highlight=False
+    )
+
+
+def _watch(screen: Console, runner: object, for_us: int, render: object) -> None:
+    from freshline.live.runner import Runner
+
+    assert isinstance(runner, Runner)
+    if not screen.is_terminal:
+        runner.run(for_us)
+        return
+    with Live(console=screen, refresh_per_second=4, transient=True) as live:
+        runner.on_status = lambda status: live.update(render(status, status.at_us))  # type: ignore[operator]
+        runner.run(for_us)
+
+
+def _write_project(folder: Path) -> Path:
+    if folder.exists() and any(folder.iterdir()) and not (folder / _MARK).exists():
+        raise InputError(f"{folder} holds something else", "Name another folder with --into")
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    (folder / _MARK).touch()
+    file = folder / "freshline.yml"
+    file.write_text(_project(), encoding="utf-8")
+    return file
+
+
+def _project() -> str:
+    lines = ["name: network", "storage: warehouse", "pools:", "  updates: {tracks: 2, policy: edf}", "feeds:"]
+    lines += [_feed(spec) for spec in NETWORK]
+    lines.append("tables:")
+    for spec in NETWORK:
+        target = f"target_lag: {_TARGETS[spec.name]} seconds"
+        lines.append(f"  {spec.name}: {{feed: {spec.name}, {target}, cost: {{startup: 1s, rate: 0.02}}}}")
+    return "\n".join([*lines, _TABLES])
+
+
+def _feed(spec: FeedSpec) -> str:
+    fields = f'format: {spec.format}, schema: "{spec.schema}", timestamp: ts'
+    times = f"period: {spec.period_us // 1000}ms, phase: {spec.phase_us // 1000}ms, jitter: 500ms"
+    return f"  {spec.name}: {{path: landing/{spec.name}, {fields}, {times}, timestamp_jitter: 500ms}}"

@@ -1,0 +1,105 @@
+"""`freshline quarantine`: files that could not be loaded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from freshline.cli.shared import (
+    DEFAULT_PROJECT,
+    JsonOption,
+    ProjectOption,
+    console,
+    grid,
+    load_project,
+    print_json,
+    storage_path,
+)
+from freshline.definitions.errors import InputError
+from freshline.definitions.warehouse import Warehouse
+from freshline.live.status import utc
+from freshline.storage.layout import Layout
+from freshline.storage.quarantine import Entry, Quarantine
+
+quarantine = typer.Typer(
+    help="List, retry or drop files that could not be loaded.", no_args_is_help=True, rich_markup_mode=None
+)
+
+FilesArgument = Annotated[
+    list[str] | None, typer.Argument(help="FEED/NAME as `list` shows it; default: all.", metavar="FEED/NAME")
+]
+
+
+@quarantine.command("list")
+def list_(project: ProjectOption = DEFAULT_PROJECT, as_json: JsonOption = False) -> None:
+    """Show the files in quarantine, with the reason.
+
+    Example: freshline quarantine list
+    """
+    _, _, entries = _open(project)
+    if as_json:
+        records = [
+            {
+                "feed": entry.feed,
+                "name": entry.name,
+                "reason": entry.reason,
+                "attempts": entry.attempts,
+                "at": utc(entry.at).isoformat(),
+            }
+            for entry in entries
+        ]
+        print_json({"quarantine": records})
+        return
+    table = grid(
+        f"{len(entries)} in quarantine", {"file": False, "since": False, "attempts": True, "reason": False}
+    )
+    for entry in entries:
+        since = utc(entry.at).strftime("%Y-%m-%d %H:%M:%S")
+        table.add_row(f"{entry.feed}/{entry.name}", since, str(entry.attempts), entry.reason)
+    console().print(table)
+
+
+@quarantine.command()
+def retry(files: FilesArgument = None, project: ProjectOption = DEFAULT_PROJECT) -> None:
+    """Move files back to where they landed, to be loaded again.
+
+    Example: freshline quarantine retry packets/0007.csv
+    """
+    warehouse, store, entries = _open(project)
+    folder = project if project.is_dir() else project.parent
+    for entry in _chosen(entries, files):
+        feed = warehouse.feeds.get(entry.feed)
+        if feed is None or feed.landing.path is None:
+            raise InputError(f"there is no feed {entry.feed} any more", "Drop the file, or define the feed")
+        store.retry(entry, folder / feed.landing.path)
+        print(f"Back in {feed.landing.path}: {entry.name}")
+
+
+@quarantine.command()
+def drop(files: FilesArgument = None, project: ProjectOption = DEFAULT_PROJECT) -> None:
+    """Delete files from the quarantine, for good.
+
+    Example: freshline quarantine drop packets/0007.csv
+    """
+    _, store, entries = _open(project)
+    for entry in _chosen(entries, files):
+        store.drop(entry)
+        print(f"Dropped: {entry.feed}/{entry.name}")
+
+
+def _open(project: Path) -> tuple[Warehouse, Quarantine, list[Entry]]:
+    warehouse = load_project(project)
+    store = Quarantine(Layout(storage_path(project, warehouse)).quarantine)
+    return warehouse, store, store.entries()
+
+
+def _chosen(entries: list[Entry], files: list[str] | None) -> list[Entry]:
+    if not files:
+        return entries
+    by_name = {f"{entry.feed}/{entry.name}": entry for entry in entries}
+    unknown = [file for file in files if file not in by_name]
+    if unknown:
+        raise InputError(f"{unknown[0]} is not in quarantine", "`freshline quarantine list` shows what is")
+    return [by_name[file] for file in files]

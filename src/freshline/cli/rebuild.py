@@ -1,0 +1,31 @@
+"""`freshline rebuild`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from freshline.cli.shared import DEFAULT_PROJECT, ProjectOption, load_project, storage_path
+
+
+def rebuild(
+    table: Annotated[str, typer.Argument(help="A derived table.")], project: ProjectOption = DEFAULT_PROJECT
+) -> None:
+    """Make a derived table anew, with the late records that the runner kept out of it.
+
+    Example: freshline rebuild traffic
+    """
+    from freshline.live.rebuild import rebuild as make_anew
+    from freshline.spark.session import open_session
+
+    warehouse = load_project(project)
+    session = open_session(f"{warehouse.name} rebuild", None, ())
+    try:
+        rows = make_anew(session, warehouse, storage_path(project, warehouse), table)
+    finally:
+        session.stop()
+    print(f"Rebuilt {table}: {rows:,} rows.")
+    readers = [name for name, other in warehouse.tables.items() if table in other.sources]
+    if readers:
+        print(f"Tables that read it keep what they had: rebuild {', '.join(readers)} too.")

@@ -1,0 +1,139 @@
+"""`freshline run` and `freshline replay`."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.live import Live
+
+from freshline.cli.shared import (
+    DEFAULT_PROJECT,
+    JsonOption,
+    ProjectOption,
+    console,
+    duration_option,
+    load_project,
+    print_json,
+    storage_path,
+)
+from freshline.definitions.errors import InputError
+from freshline.definitions.serial import from_record
+from freshline.kernel.assembly import assemble
+from freshline.kernel.journal import replay as replay_journal
+from freshline.plan.make import make_plan
+
+MasterOption = Annotated[
+    str | None,
+    typer.Option(help="A Spark master, such as spark://host:7077 (default: this machine).", metavar="URL"),
+]
+ConfOption = Annotated[
+    list[str] | None, typer.Option("--conf", help="A Spark setting (repeatable).", metavar="KEY=VALUE")
+]
+
+
+def run(
+    project: ProjectOption = DEFAULT_PROJECT,
+    master: MasterOption = None,
+    conf: ConfOption = None,
+    for_: Annotated[
+        str | None, typer.Option("--for", help="How long (default: until interrupted).", metavar="DURATION")
+    ] = None,
+    drain: Annotated[bool, typer.Option("--drain", help="Stop when there is nothing left to load.")] = False,
+) -> None:
+    """Run the warehouse on Spark, until interrupted.
+
+    Example: freshline run -p my/project --for 2m
+    """
+    from freshline.live.runner import Runner  # Spark is slow to import
+    from freshline.live.summary import show_summary
+    from freshline.live.view import render
+
+    for_us = None if for_ is None else duration_option(for_, "--for")
+    warehouse = load_project(project)
+    folder = project if project.is_dir() else project.parent
+    screen = console()
+    with Runner(
+        warehouse,
+        folder,
+        storage_path(project, warehouse),
+        master=master,
+        settings=spark_settings(conf),
+        drain=drain,
+    ) as runner:
+        signal.signal(signal.SIGINT, lambda *_: runner.stop("interrupted"))
+        signal.signal(signal.SIGTERM, lambda *_: runner.stop("terminated"))
+        if screen.is_terminal:
+            with Live(console=screen, refresh_per_second=4, transient=True) as live:
+                runner.on_status = lambda status: live.update(render(status, status.at_us))
+                runner.run(for_us)
+        else:
+            runner.run(for_us)
+        status = runner.status()
+    show_summary(screen, status, status.started_us, status.at_us)
+    if runner.stopped_because and runner.lost:
+        print(f"Stopped: {runner.stopped_because}.", file=sys.stderr)
+    raise typer.Exit(1 if runner.lost or any(t.misses_target(status.at_us) for t in status.tables) else 0)
+
+
+def spark_settings(options: list[str] | None) -> dict[str, str]:
+    """Spark settings of the command line."""
+    settings = {}
+    for option in options or []:
+        key, separator, value = option.partition("=")
+        if not separator or not key:
+            raise InputError(f"--conf {option} is not a setting", "Write --conf spark.executor.memory=2g")
+        settings[key] = value
+    return settings
+
+
+def replay(
+    log: Annotated[Path, typer.Argument(help="A log of `freshline run` or `freshline simulate --log`.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Feed a run's events through the kernel again, and expect the same instructions.
+
+    Example: freshline replay warehouse/_freshline/logs/20260101T000000.jsonl
+    """
+    records = _records(log)
+    header = next(records, None)
+    if header is None or "warehouse" not in header:
+        raise InputError(f"{log} is not a log of a run", "Name a log of `freshline run` or `simulate --log`")
+    plan = make_plan(from_record(header["warehouse"]))
+    calls, difference = replay_journal(assemble(plan, header["now"], header["freshness"]), records)
+    if as_json:
+        print_json(
+            {
+                "identical": difference is None,
+                "calls": calls,
+                "difference": None if difference is None else asdict(difference),
+            }
+        )
+    elif difference is None:
+        print(f"Identical: {calls:,} calls gave the same instructions.")
+    else:
+        print(f"Call {difference.call} at {difference.now} differs from the log:")
+        print(f"  log:      {json.dumps(difference.journal)}")
+        print(f"  replayed: {json.dumps(difference.replayed)}")
+    raise typer.Exit(0 if difference is None else 1)
+
+
+def _records(log: Path) -> Iterator[dict[str, Any]]:
+    try:
+        with log.open(encoding="utf-8") as stream:
+            for number, line in enumerate(stream, start=1):
+                try:
+                    yield json.loads(line)
+                except json.JSONDecodeError as error:
+                    # The last line of a run that was killed may be a part of one.
+                    if next(stream, None) is None and number > 1:
+                        return
+                    raise InputError(f"{log}:{number} is not JSON: {error}", "Name a log of a run") from error
+    except OSError as error:
+        raise InputError(f"cannot read {log}: {error.strerror}", "Name a readable file") from error

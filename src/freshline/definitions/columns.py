@@ -1,0 +1,63 @@
+"""The columns that a feed's `schema` declares, read without Spark."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from sqlglot import exp
+from sqlglot.dialects.dialect import Dialect
+from sqlglot.errors import ParseError, TokenError
+
+from freshline.definitions.errors import InputError
+
+LATE_COLUMN: Final = "_late"  # says of each row of a base table whether it came late
+
+_SPARK: Final = Dialect.get_or_raise("spark")
+_REMEDY: Final = "Write names and Spark SQL types, such as `ts timestamp, src string, bytes long`"
+_TIMESTAMP: Final = frozenset({exp.DataType.Type.TIMESTAMPTZ, exp.DataType.Type.TIMESTAMPLTZ})
+_NESTED: Final = frozenset({exp.DataType.Type.ARRAY, exp.DataType.Type.MAP, exp.DataType.Type.STRUCT})
+
+
+class Column(NamedTuple):
+    """A column's name, and what matters here of its type."""
+
+    name: str
+    is_timestamp: bool
+    is_nested: bool
+
+
+@lru_cache(maxsize=1_024)
+def parse_columns(schema: str) -> tuple[Column, ...]:
+    """The columns of a schema such as `ts timestamp, src string`.
+
+    >>> [column.name for column in parse_columns("ts timestamp, src string")]
+    ['ts', 'src']
+    """
+    definitions = _definitions(schema)
+    columns: dict[str, Column] = {}
+    for definition in definitions:
+        kind = definition.kind if isinstance(definition, exp.ColumnDef) else None
+        if not isinstance(kind, exp.DataType):
+            raise InputError(f"the column `{definition.name}` has no type that Spark knows", _REMEDY)
+        folded = definition.name.lower()  # Spark ignores case
+        if folded in columns:
+            raise InputError(f"the column `{definition.name}` is declared twice", "Remove one of the two")
+        if folded == LATE_COLUMN:
+            raise InputError(f"the column `{LATE_COLUMN}` is one that Freshline adds itself", "Rename it")
+        columns[folded] = Column(definition.name, kind.this in _TIMESTAMP, kind.this in _NESTED)
+    return tuple(columns.values())
+
+
+def _definitions(schema: str) -> list[exp.Expr]:
+    try:
+        statements = _SPARK.parse(f"CREATE TABLE t ({schema}\n)")
+    except (ParseError, TokenError):
+        raise InputError(f"{schema!r} is not a list of columns and types", _REMEDY) from None
+    create = statements[0] if len(statements) == 1 else None
+    body = create.this if isinstance(create, exp.Create) else None
+    # Whatever else a CREATE TABLE could say would be ignored, so it is an error.
+    is_plain = create is not None and not create.args.get("properties") and not create.args.get("expression")
+    if not isinstance(body, exp.Schema) or not body.expressions or not is_plain:
+        raise InputError(f"{schema!r} is not a list of columns and types", _REMEDY)
+    return body.expressions

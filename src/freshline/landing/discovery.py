@@ -1,0 +1,235 @@
+"""From the files below a landing directory to the data files that a feed delivers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Protocol
+
+from freshline.definitions.warehouse import Feed
+from freshline.landing.digest import content_digest
+from freshline.landing.scanner import Found, Scanner
+from freshline.landing.timestamps import UnreadableFile, newest_record_us
+
+
+class Known(Protocol):
+    """A file that has been loaded, as it was then."""
+
+    @property
+    def size(self) -> int: ...
+    @property
+    def mtime_ns(self) -> int: ...
+    @property
+    def digest(self) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Landed:
+    """A data file to be loaded."""
+
+    feed: str
+    name: str
+    path: Path
+    size: int
+    mtime_ns: int
+    digest: str
+    arrival_us: int  # when it was found
+    newest_us: int | None  # its newest record's timestamp; None for a file without records
+    timestamp_us: int | None  # what counts: without the lateness, and cut where it lies too far ahead
+    cut: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """A file that is there again, or still, with the content that was loaded: there is nothing to load."""
+
+    feed: str
+    name: str
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Clash:
+    """A file with the name of one that was loaded, and other content."""
+
+    feed: str
+    name: str
+    path: Path
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """A file that is corrupt, or not what its feed declares."""
+
+    feed: str
+    name: str
+    path: Path
+    reason: str
+
+
+_Verdict = Landed | Repeated | Clash | Unreadable
+
+
+@dataclass(slots=True)
+class Discovered:
+    """What one scan brought; each file is in it once, until it changes or goes and comes back."""
+
+    landed: list[Landed] = field(default_factory=list)  # by timestamp, then by name
+    changed: list[Landed] = field(default_factory=list)  # landed before, not loaded yet, now of other content
+    repeated: list[Repeated] = field(default_factory=list)
+    clashes: list[Clash] = field(default_factory=list)
+    unreadable: list[Unreadable] = field(default_factory=list)
+    missing: bool = False  # the landing directory is not there
+    troubles: Mapping[str, str] = field(default_factory=dict)  # directories that could not be listed
+
+
+@dataclass(slots=True)
+class _Doubt:
+    """A file that may still be being written: what is wrong with it is said when it stays so."""
+
+    found: Found
+    scans: int
+
+
+class Discovery:
+    """Looks for the files of one feed. `known` tells what was loaded under a name, None if nothing was."""
+
+    def __init__(
+        self,
+        feed: Feed,
+        root: Path,
+        known: Callable[[str], Known | None],
+        attempts: int = 3,
+        full_every: int = 60,
+    ) -> None:
+        landing = feed.landing
+        assert feed.period_us is not None
+        assert landing.format is not None
+        assert landing.schema is not None
+        assert landing.timestamp is not None
+        self._feed = feed
+        self._newest_us = partial(
+            newest_record_us,
+            format=landing.format,
+            timestamp=landing.timestamp,
+            schema=landing.schema,
+            header=landing.header,
+            name_timestamp=landing.name_timestamp,
+        )
+        self._known = known
+        self._attempts = attempts
+        self._scanner = Scanner(root, full_every)
+        self._doubts: dict[str, _Doubt] = {}
+        self._digests: dict[str, str] = {}  # of files that have landed and are there
+        self._ahead_us = feed.period_us if landing.ahead_us is None else landing.ahead_us
+
+    def scan(self, now_us: int) -> Discovered:
+        """What is new at this instant (microseconds since the Unix epoch)."""
+        scanner = self._scanner
+        scanner.scan(now_us)
+        result = Discovered(missing=scanner.missing, troubles=scanner.troubles)
+        for name in scanner.gone:
+            self._doubts.pop(name, None)
+            self._digests.pop(name, None)
+        fresh = {found.name for found in scanner.fresh}
+        doubted = [doubt.found for name, doubt in self._doubts.items() if name not in fresh]
+        for found in [*scanner.fresh, *doubted]:
+            self._examine(found, now_us, result)
+        result.landed.sort(key=_order)
+        return result
+
+    def _examine(self, found: Found, now_us: int, result: Discovered) -> None:
+        known = self._known(found.name)
+        if known and (known.size, known.mtime_ns) == (found.size, found.mtime_ns):
+            self._doubts.pop(found.name, None)
+            # Where files are kept, that it is still there is no news.
+            if self._feed.landing.after_load != "keep":
+                result.repeated.append(Repeated(self._feed.name, found.name, Path(found.path)))
+            return
+        try:
+            found = _look_again(found)  # it may have grown
+            verdict = self._verdict(found, known, now_us)
+            since = _look_again(found)
+        except FileNotFoundError:
+            self._doubts.pop(found.name, None)
+            return
+        if since != found:
+            self._doubts[found.name] = _Doubt(since, 0)
+        elif _is_plain(verdict) or self._is_sure(found):
+            self._doubts.pop(found.name, None)
+            self._tell(verdict, result)
+
+    def _verdict(self, found: Found, known: Known | None, now_us: int) -> _Verdict:
+        feed, path = self._feed.name, Path(found.path)
+        try:
+            digest = content_digest(path)
+            if known:
+                if known.digest == digest:
+                    return Repeated(feed, found.name, path)
+                return Clash(
+                    feed, found.name, path, "a file of this name and of other content was loaded before"
+                )
+            newest_us = self._newest_us(path)
+        except UnreadableFile as error:
+            return Unreadable(feed, found.name, path, error.reason)
+        except PermissionError:
+            return Unreadable(feed, found.name, path, "it may not be read")
+        # One record from the future must not freeze everything behind it.
+        cut = newest_us is not None and newest_us > now_us + self._ahead_us
+        timestamp_us = None
+        if newest_us is not None:
+            timestamp_us = (now_us if cut else newest_us) - self._feed.landing.lateness_us
+        return Landed(
+            feed=feed,
+            name=found.name,
+            path=path,
+            size=found.size,
+            mtime_ns=found.mtime_ns,
+            digest=digest,
+            arrival_us=now_us,
+            newest_us=newest_us,
+            timestamp_us=timestamp_us,
+            cut=cut,
+        )
+
+    def _is_sure(self, found: Found) -> bool:
+        """Whether the file has been as it is for enough scans."""
+        doubt = self._doubts.get(found.name)
+        if doubt is None or doubt.found != found:
+            doubt = self._doubts[found.name] = _Doubt(found, 0)
+        doubt.scans += 1
+        return doubt.scans >= self._attempts
+
+    def _tell(self, verdict: _Verdict, result: Discovered) -> None:
+        if isinstance(verdict, Repeated):
+            result.repeated.append(verdict)
+        elif isinstance(verdict, Clash):
+            result.clashes.append(verdict)
+        elif isinstance(verdict, Unreadable):
+            result.unreadable.append(verdict)
+        else:
+            before = self._digests.get(verdict.name)
+            self._digests[verdict.name] = verdict.digest
+            if before is None:
+                result.landed.append(verdict)
+            elif before != verdict.digest:
+                result.changed.append(verdict)
+
+
+def _is_plain(verdict: _Verdict) -> bool:
+    """Whether it could not be different if the file were still being written."""
+    return isinstance(verdict, Repeated) or (isinstance(verdict, Landed) and verdict.newest_us is not None)
+
+
+def _look_again(found: Found) -> Found:
+    seen = os.stat(found.path)
+    return found._replace(size=seen.st_size, mtime_ns=seen.st_mtime_ns)
+
+
+def _order(landed: Landed) -> tuple[int, str]:
+    # Files without records first: nothing waits for them.
+    return (-1 if landed.timestamp_us is None else landed.timestamp_us), landed.name

@@ -1,0 +1,161 @@
+"""The visible files below a directory, and what changed since the last look."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+from typing import Final, NamedTuple
+
+# A file system's clock may tick only every second or two: what changes within a tick of the last look leaves
+# no trace in a modification time, so what is younger than this is looked at again.
+YOUNG_NS: Final = 2_000_000_000
+
+
+class Found(NamedTuple):
+    """A file as it was seen; its name is relative to the root, with `/` between its parts."""
+
+    name: str
+    path: str
+    size: int
+    mtime_ns: int
+
+
+class _Folder:
+    """A directory as it was last listed."""
+
+    __slots__ = ("files", "folders", "inodes", "mtime_ns", "young", "young_files")
+
+    def __init__(self) -> None:
+        self.mtime_ns = -1
+        self.young = True  # it may have changed again without a trace
+        self.files: dict[str, Found] = {}  # by the last part of the name
+        self.inodes: dict[str, int] = {}
+        self.young_files: set[str] = set()
+        self.folders: list[str] = []  # relative to the root
+
+
+class Scanner:
+    """Looks for files again and again, at little cost where nothing has changed.
+
+    A directory that has not been modified is not listed again, and a file that is there under its old inode
+    is not looked at again; every `full_every` scans all are, so that a file overwritten in place is noticed.
+    A file whose name begins with `.` or `_` or ends in `.tmp` is not visible, nor is one in such a directory.
+    """
+
+    def __init__(self, root: Path, full_every: int = 60) -> None:
+        assert full_every >= 1, "a scanner that never looks at everything"
+        self.root = root
+        self.missing = False  # the root is not there (yet)
+        self.fresh: list[Found] = []  # new or changed since the scan before
+        self.gone: list[str] = []  # the names of files that are no longer there
+        self.troubles: dict[str, str] = {}  # directories that could not be listed, and why
+        self._full_every = full_every
+        self._scans = 0
+        self._folders: dict[str, _Folder] = {}
+        self._found: list[Found] | None = None
+
+    def scan(self, now_us: int) -> list[Found]:
+        """All visible files at this instant (microseconds since the Unix epoch)."""
+        now_ns = now_us * 1_000
+        full = self._scans % self._full_every == 0
+        self._scans += 1
+        self.fresh, self.gone, self.troubles = [], [], {}
+        before, self._folders = self._folders, {}
+        self.missing = False
+        pending = [""]
+        while pending:
+            name = pending.pop()
+            folder = self._look(name, before.pop(name, None), full, now_ns)
+            if folder is not None:
+                self._folders[name] = folder
+                pending += folder.folders
+        for folder in before.values():
+            self.gone += [found.name for found in folder.files.values()]
+        if self._found is None or self.fresh or self.gone:
+            self._found = [found for folder in self._folders.values() for found in folder.files.values()]
+        return self._found
+
+    def _look(self, name: str, folder: _Folder | None, full: bool, now_ns: int) -> _Folder | None:
+        path = os.path.join(self.root, name)
+        try:
+            mtime_ns = os.stat(path).st_mtime_ns
+            if folder is None:
+                folder = _Folder()
+            if full or folder.young or folder.mtime_ns != mtime_ns:
+                self._list(name, path, folder, full, now_ns)
+            else:
+                for each in [*folder.young_files]:
+                    self._see(name, os.path.join(path, each), each, folder, now_ns)
+        except FileNotFoundError:
+            self.missing = self.missing or not name
+            if folder is not None:
+                self.gone += [found.name for found in folder.files.values()]
+            return None
+        except OSError as error:
+            self.troubles[name] = error.strerror or str(error)
+            return folder
+        folder.mtime_ns = mtime_ns
+        folder.young = abs(now_ns - mtime_ns) < YOUNG_NS
+        return folder
+
+    def _list(self, name: str, path: str, folder: _Folder, full: bool, now_ns: int) -> None:
+        folder.folders = []
+        files = folder.files
+        inodes = folder.inodes
+        there: set[str] = set()
+        with os.scandir(path) as entries:
+            for entry in entries:
+                own = entry.name
+                # A link is not followed: what it leads to may lie outside, or be found under its own name.
+                if own[0] in "._" or own.endswith(".tmp") or entry.is_symlink():
+                    continue
+                if not own.isascii() and not _is_text(own):
+                    self.troubles[name] = f"the name {own!r} is not UTF-8"
+                    continue
+                if entry.is_dir(follow_symlinks=False):
+                    folder.folders.append(f"{name}/{own}" if name else own)
+                    continue
+                there.add(own)
+                inode = entry.inode()
+                if full or own in folder.young_files or inodes.get(own) != inode:
+                    inodes[own] = inode
+                    self._see(name, entry.path, own, folder, now_ns)
+        for own in files.keys() - there:
+            self._forget(own, folder)
+
+    def _see(self, folder_name: str, path: str, own: str, folder: _Folder, now_ns: int) -> None:
+        """Looks at one file, which may have changed, vanished, or be none."""
+        try:
+            seen = os.stat(path, follow_symlinks=False)
+        except FileNotFoundError:
+            self._forget(own, folder)
+            return
+        if not stat.S_ISREG(seen.st_mode):
+            self._forget(own, folder)
+            return
+        mtime_ns = seen.st_mtime_ns
+        if abs(now_ns - mtime_ns) < YOUNG_NS:
+            folder.young_files.add(own)
+        else:
+            folder.young_files.discard(own)
+        known = folder.files.get(own)
+        if known is None or known.size != seen.st_size or known.mtime_ns != mtime_ns:
+            found = Found(f"{folder_name}/{own}" if folder_name else own, path, seen.st_size, mtime_ns)
+            folder.files[own] = found
+            self.fresh.append(found)
+
+    def _forget(self, own: str, folder: _Folder) -> None:
+        found = folder.files.pop(own, None)
+        folder.inodes.pop(own, None)
+        folder.young_files.discard(own)
+        if found is not None:
+            self.gone.append(found.name)
+
+
+def _is_text(name: str) -> bool:
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

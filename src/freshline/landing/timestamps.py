@@ -1,0 +1,192 @@
+"""How new a data file's newest record is, without Spark and with as little reading as will do."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pacsv
+import pyarrow.json as pajson
+import pyarrow.parquet as pq
+
+from freshline.definitions.columns import parse_columns
+from freshline.definitions.name_timestamp import epoch_us, instant_in_name
+from freshline.definitions.warehouse import FileFormat
+
+_HEAD: Final = 64 << 10
+_BLOCK: Final = 4 << 20
+_PER_MICROSECOND: Final = {"nanoseconds": 1_000, "microseconds": 1}
+_TIMESTAMPS: Final = (pa.timestamp("us"), pa.timestamp("us", "UTC"))
+
+
+class UnreadableFile(Exception):  # noqa: N818  (it says what the file is)
+    """A data file that is corrupt, or not what its feed declares."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+        super().__init__(reason)
+
+
+def newest_record_us(
+    path: Path,
+    format: FileFormat,
+    timestamp: str,
+    schema: str,
+    header: bool = True,
+    name_timestamp: str | None = None,
+) -> int | None:
+    """The timestamp of the newest record, in microseconds since the Unix epoch; None if there are no records.
+
+    A timestamp without a time zone is in UTC. With `name_timestamp` the name says it, and nothing is read.
+    """
+    if path.stat().st_size == 0:
+        return None
+    if name_timestamp is not None:
+        instant_us = instant_in_name(name_timestamp, path.as_posix())
+        if instant_us is None:
+            raise UnreadableFile(f"its name does not follow the pattern {name_timestamp}")
+        return instant_us
+    try:
+        if format == "parquet":
+            return _newest_in_parquet(path, timestamp)
+        if format == "csv":
+            batches = _csv_batches(path, timestamp, schema, header)
+        else:
+            batches = _json_batches(path, timestamp)
+        return max((newest for batch in batches if (newest := _newest(batch)) is not None), default=None)
+    except FileNotFoundError:
+        raise
+    except (pa.ArrowException, OSError, csv.Error, UnicodeDecodeError) as error:
+        # Arrow reports damaged compression as an OSError.
+        raise UnreadableFile(_first_line(error)) from error
+
+
+def _newest_in_parquet(path: Path, timestamp: str) -> int | None:
+    with pq.ParquetFile(path) as file:
+        metadata = file.metadata
+        if metadata.num_rows == 0:
+            return None
+        position = _position(metadata, timestamp)
+        column = metadata.schema.column(position)
+        unit = json.loads(column.logical_type.to_json()).get("timeUnit")
+        if unit is None and column.physical_type != "INT96":
+            raise UnreadableFile(
+                f"its column `{timestamp}` is of the type {column.logical_type}, not a timestamp"
+            )
+        newest = []
+        for number in range(metadata.num_row_groups):
+            group = metadata.row_group(number)
+            statistics = group.column(position).statistics
+            if unit and statistics and statistics.has_min_max and statistics.has_null_count:
+                _require_all(statistics.null_count)
+                newest.append(_microseconds(statistics.max_raw, unit))
+            elif group.num_rows:
+                newest.append(_newest_in_group(file, number, column.name))
+        return max(newest)
+
+
+def _position(metadata: Any, timestamp: str) -> int:
+    """The timestamp's position among the columns; Spark ignores case."""
+    paths = [metadata.schema.column(number).path.lower() for number in range(metadata.num_columns)]
+    if paths.count(timestamp.lower()) != 1:
+        raise UnreadableFile(f"it has no column `{timestamp}`")
+    return paths.index(timestamp.lower())
+
+
+def _microseconds(raw: int, unit: str) -> int:
+    return raw * 1_000 if unit == "milliseconds" else raw // _PER_MICROSECOND[unit]
+
+
+def _newest_in_group(file: Any, number: int, name: str) -> int:
+    values = file.read_row_group(number, columns=[name]).column(0)
+    _require_all(values.null_count)
+    newest: int = pc.max(values.cast(pa.timestamp("us", values.type.tz), safe=False)).value
+    return newest
+
+
+def _csv_batches(path: Path, timestamp: str, schema: str, header: bool) -> Iterator[Any]:
+    """The timestamp column as text, batch by batch."""
+    names = [column.name for column in parse_columns(schema)]
+    column = next(name for name in names if name.lower() == timestamp.lower())
+    head = _head(path)
+    is_whole = len(head) < _HEAD
+    rows = csv.reader(io.StringIO(head.decode("utf-8-sig", errors="replace"), newline=""))
+    skipped = 0
+    if header:
+        titles = next((row for row in rows if row), [])
+        skipped = rows.line_num
+        # Spark reads csv by position: other titles mean other columns.
+        if titles and [title.strip().lower() for title in titles] != [name.lower() for name in names]:
+            raise UnreadableFile(f"its header is {','.join(titles)[:200]}, not {','.join(names)[:200]}")
+    if is_whole and not any(rows):
+        return
+    reader = pacsv.open_csv(
+        path,
+        read_options=pacsv.ReadOptions(
+            use_threads=False, block_size=_BLOCK, skip_rows=skipped, column_names=names
+        ),
+        convert_options=pacsv.ConvertOptions(include_columns=[column], column_types={column: pa.string()}),
+    )
+    for batch in reader:
+        yield batch.column(0)
+
+
+def _json_batches(path: Path, timestamp: str) -> Iterator[Any]:
+    head = _head(path)
+    if len(head) < _HEAD and not head.strip():
+        return
+    reader = pajson.open_json(
+        path,
+        read_options=pajson.ReadOptions(use_threads=False, block_size=_BLOCK),
+        parse_options=pajson.ParseOptions(
+            explicit_schema=pa.schema([(timestamp, pa.string())]), unexpected_field_behavior="ignore"
+        ),
+    )
+    for batch in reader:
+        yield batch.column(0)
+
+
+def _head(path: Path) -> bytes:
+    """The beginning of a file, decompressed if its name says that it is compressed."""
+    with pa.input_stream(path, compression="detect") as stream:
+        head: bytes = stream.read(_HEAD)
+    return head
+
+
+def _newest(texts: Any) -> int | None:
+    """The newest of a batch of timestamps in ISO 8601; all with a zone or all without one is fastest."""
+    if len(texts) == 0:
+        return None
+    _require_all(texts.null_count)
+    for kind in _TIMESTAMPS:
+        try:
+            newest: int = pc.max(texts.cast(kind)).value
+        except pa.ArrowInvalid:
+            continue
+        return newest
+    return max(_instant_us(text) for text in texts.to_pylist())
+
+
+def _instant_us(text: str) -> int:
+    _require_all(0 if text.strip() else 1)
+    try:
+        return epoch_us(datetime.fromisoformat(text.strip()))
+    except ValueError:
+        raise UnreadableFile(f"{text[:100]!r} is not a timestamp") from None
+
+
+def _require_all(missing: int) -> None:
+    """A record without a timestamp would never be seen by a derived table."""
+    if missing:
+        raise UnreadableFile("a record has no timestamp")
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:300]

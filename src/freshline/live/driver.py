@@ -1,0 +1,139 @@
+"""The live driver: what happens is told to the kernel, and what it says is done."""
+
+from __future__ import annotations
+
+import queue
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Protocol
+
+from freshline.definitions.duration import SECOND
+from freshline.kernel.events import Arrived, DataFile, Event, Failed, Finished
+from freshline.kernel.job import Job
+from freshline.kernel.journal import Journal
+from freshline.kernel.kernel import Kernel
+from freshline.live.tracks import Tracks
+
+_TICK_US = SECOND // 2
+# Far more than ever wait: a full queue only slows discovery down.
+_MESSAGES_MAX = 100_000
+
+
+def clock() -> int:
+    """Wall-clock time in microseconds since the Unix epoch."""
+    return time.time_ns() // 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Landed:
+    """A data file was found, and some tables have not loaded it yet."""
+
+    feed: str
+    file: DataFile
+    tables: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A job ended, with what it did or with an exception."""
+
+    job: Job
+    outcome: object
+    at: int
+
+
+class Judge(Protocol):
+    """Makes events of ends, and hears of everything else: bookkeeping that the kernel need not know."""
+
+    def judge(self, ended: Ended, now: int) -> Event: ...
+
+    def tick(self, now: int, kernel: Kernel) -> None: ...
+
+
+class LiveDriver:
+    """One loop, one thread: it alone talks to the kernel. Tracks and discovery post messages to it."""
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        judge: Judge,
+        tracks: Callable[[Callable[[Job, object], None]], Tracks],
+        journal: Journal,
+        now: Callable[[], int] = clock,
+    ) -> None:
+        self.kernel = kernel
+        self._judge = judge
+        self._journal = journal
+        self._clock = now
+        self._messages: queue.Queue[Landed | Ended | None] = queue.Queue(_MESSAGES_MAX)
+        self._tracks = tracks(self._job_ended)
+        self._stopping = False
+
+    def post(self, landed: Landed) -> None:
+        """Called by the thread that looks for files."""
+        self._messages.put(landed)
+
+    def stop(self) -> None:
+        """Starts nothing more. Safe to call from anywhere, signal handlers included."""
+        self._stopping = True
+        with suppress(queue.Full):  # then it will not wait, either
+            self._messages.put_nowait(None)
+
+    def run(self, until: int | None = None, grace_s: float = 20.0) -> bool:
+        """Runs until stopped or that instant; then lets running jobs end. Whether all of them did."""
+        tick_at = self._clock()
+        while not self._stopping and (until is None or self._clock() < until):
+            wake_at = min(self.kernel.wake_at, tick_at, until or tick_at)
+            self._step(self._collect(max(0, wake_at - self._clock())))
+            now = self._clock()
+            if now >= tick_at:
+                self._judge.tick(now, self.kernel)
+                self._journal.flush()
+                tick_at = now + _TICK_US
+        return self._close(grace_s)
+
+    def _step(self, messages: Sequence[Landed | Ended]) -> None:
+        now = max(self.kernel.now, self._clock())  # a clock that is set back does not turn time
+        if not messages and now < self.kernel.wake_at:
+            return
+        events = [self._event(message, now) for message in messages]
+        instructions = self.kernel.handle(now, events)
+        self._journal.write(now, events, instructions)
+        for instruction in instructions:
+            self._tracks.start(instruction.job)
+
+    def _event(self, message: Landed | Ended, now: int) -> Event:
+        if isinstance(message, Landed):
+            return Arrived(message.feed, message.file, message.tables)
+        return self._judge.judge(message, now)
+
+    def _collect(self, timeout_us: int) -> list[Landed | Ended]:
+        """Waits for a message, then takes all that are there."""
+        messages: list[Landed | Ended] = []
+        try:
+            message = (
+                self._messages.get(timeout=timeout_us / SECOND) if timeout_us else self._messages.get_nowait()
+            )
+            while True:
+                if message is not None:
+                    messages.append(message)
+                message = self._messages.get_nowait()
+        except queue.Empty:
+            return messages
+
+    def _job_ended(self, job: Job, outcome: object) -> None:
+        self._messages.put(Ended(job, outcome, self._clock()))
+
+    def _close(self, grace_s: float) -> bool:
+        """Jobs that run are let end, and their ends are written down; nothing new is started."""
+        everything_ended = self._tracks.close(grace_s)
+        now = max(self.kernel.now, self._clock())
+        for message in self._collect(0):
+            if isinstance(message, Ended):
+                event = self._judge.judge(message, now)
+                assert isinstance(event, Finished | Failed)
+        self._judge.tick(now, self.kernel)
+        self._journal.flush()
+        return everything_ended

@@ -1,0 +1,277 @@
+"""A warehouse running on Spark: everything that belongs to it, opened and closed in order."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from threading import Lock
+from types import TracebackType
+from typing import Self
+from uuid import uuid4
+
+from pyspark.sql import SparkSession
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from freshline import __version__
+from freshline.costs.history import History
+from freshline.costs.learned import learned_costs
+from freshline.definitions.duration import SECOND
+from freshline.definitions.live_checks import check_runnable
+from freshline.definitions.serial import to_record
+from freshline.definitions.warehouse import Cost, Warehouse
+from freshline.kernel.assembly import assemble
+from freshline.kernel.job import Job
+from freshline.kernel.journal import Journal
+from freshline.kernel.kernel import Kernel
+from freshline.kernel.task import IDLE
+from freshline.live.driver import Ended, LiveDriver, clock
+from freshline.live.housekeeping import Housekeeper
+from freshline.live.keeper import Keeper
+from freshline.live.status import WarehouseStatus
+from freshline.live.tracks import Tracks
+from freshline.live.watch import Watch
+from freshline.live.worker import Books, SparkWorker
+from freshline.plan.make import make_plan
+from freshline.plan.plan import Plan
+from freshline.spark.frames import schemas
+from freshline.spark.session import open_session
+from freshline.spark.updater import Updater
+from freshline.storage.delta import StoredTable
+from freshline.storage.layout import Layout
+from freshline.storage.lease import Identity, Lease, LeaseLost
+from freshline.storage.ledger import Ledger
+from freshline.storage.quarantine import Quarantine
+
+_LEASE_EVERY_US = 2 * SECOND
+# What is assumed of a table before it has ever run: it gets no bound, and its pool none.
+_PROVISIONAL = Cost(SECOND, Fraction(1, 10))
+
+
+class Runner:
+    """Holds the storage's lease, the Spark session, the tables and the loop. Use it in a `with`.
+
+    `drain`: stop when there is nothing left to load, instead of waiting for more; `files_max`: of each feed
+    at most so many files.
+    """
+
+    def __init__(
+        self,
+        warehouse: Warehouse,
+        folder: Path,
+        storage: Path,
+        *,
+        master: str | None = None,
+        settings: Mapping[str, str] | None = None,
+        session: SparkSession | None = None,
+        history: Path | None = None,
+        drain: bool = False,
+        files_max: int | None = None,
+    ) -> None:
+        check_runnable(warehouse)
+        self._declared = warehouse
+        self._folder = folder
+        self.layout = Layout(storage)
+        self._master = master
+        self._settings = settings
+        self._given_session = session
+        self._history_path = history or self.layout.history
+        self._drain = drain
+        self._files_max = files_max
+        self._stack = ExitStack()
+        self.run_id = f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{uuid4().hex[:6]}"
+        self.on_status: Callable[[WarehouseStatus], None] | None = None
+        self.stopped_because: str | None = None
+        self.lost = False  # whether it had to stop because somebody else has the storage
+
+    # -- opening and closing -----------------------------------------------------------------------
+
+    def __enter__(self) -> Self:
+        with self._stack:
+            self._open()
+            self._stack = self._stack.pop_all()  # all is open: it stays so until __exit__
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+    def _open(self) -> None:
+        stack, layout = self._stack, self.layout
+        layout.prepare()
+        self._lease = Lease.acquire(layout.lease, Identity.mine(self.run_id))
+        stack.callback(self._lease.release)
+        self._session = self._given_session or open_session(
+            self._declared.name, self._master, self._declared.pools, self._settings
+        )
+        if self._given_session is None:
+            stack.callback(self._session.stop)
+        self._history = stack.enter_context(History(self._history_path))
+        self._ledger = Ledger(layout.ledger)
+        stack.callback(self._ledger.close)
+        self._open_tables()
+        self._landing = {
+            name: (self._folder / feed.landing.path).resolve()
+            for name, feed in self._declared.feeds.items()
+            if feed.landing.path is not None
+        }
+        self.plan, self._provisional = self._make_plan()
+        now = clock()
+        freshness = {name: table.freshness for name, table in self.tables.items()}
+        self.kernel = assemble(self.plan, now, freshness)
+        self._quarantine = Quarantine(layout.quarantine)
+        self.keeper = Keeper(
+            self._declared, self.plan, self.run_id, now, self._put_aside, self._lose, self._publish
+        )
+        self.keeper.quarantined = len(self._quarantine.entries())
+        self._open_loop(now, freshness)
+
+    def _open_tables(self) -> None:
+        self._schemas = schemas(self._session, self._declared)
+        self.tables: dict[str, StoredTable] = {}
+        for name, table in self._declared.tables.items():
+            assert table.timestamp is not None
+            schema = to_arrow_schema(self._schemas[name], timezone="UTC")
+            self.tables[name] = StoredTable.open_or_create(
+                self.layout.table(name), name, schema, table.timestamp
+            )
+            self._ledger.catch_up(name, self.tables[name])
+        self.locks = {name: Lock() for name in self.tables}
+
+    def _open_loop(self, now: int, freshness: Mapping[str, int | None]) -> None:
+        books = Books(self._declared, self._ledger, self._history, self._landing, self.layout.archive)
+        self._watch = Watch(
+            self._declared,
+            self._landing,
+            self._ledger,
+            self._quarantine,
+            self.keeper,
+            books,
+            self._files_max,
+        )
+        self.keeper.on_loaded = self._watch.loaded
+        updater = Updater(self._declared, self.tables, self._schemas, self._landing, self._watch.consumed)
+        pool_of_track = [pool.name for pool in self.plan.pools for _ in range(pool.tracks)]
+
+        def tracks(report: Callable[[Job, object], None]) -> Tracks:
+            return Tracks(
+                len(pool_of_track),
+                lambda track: SparkWorker(
+                    self._session, pool_of_track[track], track, updater, books, self.locks
+                ),
+                report,
+            )
+
+        log = self._stack.enter_context(
+            (self.layout.logs / f"{self.run_id}.jsonl").open("w", encoding="utf-8", buffering=1 << 16)
+        )
+        header = {"freshline": __version__, "run": self.run_id, "now": now, "freshness": dict(freshness)}
+        journal = Journal(log, {**header, "warehouse": to_record(self.plan.warehouse)})
+        self.driver = LiveDriver(self.kernel, self.keeper, tracks, journal)
+        self.keeper.on_tick = self._tick
+        self._housekeeper = Housekeeper(self.tables, self.locks, self._ledger)
+        self._lease_at = now
+        self._watch.start(self.driver.post)
+        self._stack.callback(self._watch.stop)
+
+    # -- running -----------------------------------------------------------------------------------------
+
+    def run(self, for_us: int | None = None) -> None:
+        """Runs until stopped, for so long, or (draining) until there is nothing left to load."""
+        ended = self.driver.run(None if for_us is None else clock() + for_us)
+        if not ended:
+            self._session.sparkContext.cancelAllJobs()
+
+    def stop(self, why: str) -> None:
+        self.stopped_because = why
+        self.driver.stop()
+
+    def status(self) -> WarehouseStatus:
+        return self.keeper.status(max(clock(), self.kernel.now), self.kernel)
+
+    def _lose(self, why: str) -> None:
+        self.lost = True
+        self.stop(why)
+
+    def _tick(self, now: int, kernel: Kernel) -> None:
+        if now >= self._lease_at:
+            self._lease_at = now + _LEASE_EVERY_US
+            self._renew_lease()
+            if self._provisional:
+                self._learn()
+        self._housekeeper.consider(now, kernel)
+        if self._drain and self._watch.is_quiet() and all(task.state == IDLE for task in kernel.tasks):
+            self.stop("nothing is left to load")
+
+    def _renew_lease(self) -> None:
+        try:
+            self._lease.renew()
+        except LeaseLost as error:
+            self._lose(str(error))
+
+    # -- costs -------------------------------------------------------------------------------------------
+
+    def _make_plan(self) -> tuple[Plan, frozenset[str]]:
+        """The plan with declared and learned costs, and the tables without any: they get no bound."""
+        learned = learned_costs(self._declared, self._history)
+        unknown = frozenset(name for name, table in learned.warehouse.tables.items() if table.cost is None)
+        tables = {
+            name: replace(table, cost=table.cost or _PROVISIONAL)
+            for name, table in learned.warehouse.tables.items()
+        }
+        plan = make_plan(replace(learned.warehouse, tables=tables), learned.runs)
+        return _without_bounds(plan, unknown) if unknown else plan, unknown
+
+    def _learn(self) -> None:
+        """Once every cost is learned, the bounds can be shown. The kernel goes on as it is."""
+        plan, unknown = self._make_plan()
+        if unknown != self._provisional:
+            self._provisional = unknown
+            self.keeper.learn(plan)
+            for task, table in zip(self.kernel.tasks, plan.tables, strict=True):
+                task.worst_case_us = table.cost_us
+
+    # -- outside -----------------------------------------------------------------------------------------
+
+    def _publish(self, status: WarehouseStatus) -> None:
+        status.write(self.layout.status)
+        if self.on_status is not None:
+            self.on_status(status)
+
+    def _put_aside(self, ended: Ended, reason: str) -> bool:
+        """Moves a job's files into quarantine. Whether that could be done."""
+        feed = self._declared.tables[ended.job.task.name].feed
+        assert feed is not None
+        attempts = self.keeper.books[ended.job.task.name].trouble.attempts
+        for file in ended.job.files:
+            path = self._landing[feed] / str(file.name)
+            try:
+                # Another table of the feed may have put it aside already.
+                if path.exists():
+                    self._quarantine.put(feed, str(file.name), path, reason, attempts)
+                    self.keeper.quarantined += 1
+            except OSError:
+                return False
+        return True
+
+
+def _without_bounds(plan: Plan, unknown: frozenset[str]) -> Plan:
+    """No bounds for the pools of tables of unknown cost, nor for what is downstream of them."""
+    warehouse = plan.warehouse
+    pools = {warehouse.tables[name].pool for name in unknown}
+    unbounded: set[str] = set()
+    for name in warehouse.topological_order:
+        table = warehouse.tables[name]
+        if table.pool in pools or not unbounded.isdisjoint(table.sources):
+            unbounded.add(name)
+    tables = tuple(
+        replace(table, response_bound_us=None, staleness_bound_us=None, holds=False)
+        if table.name in unbounded
+        else table
+        for table in plan.tables
+    )
+    return replace(plan, tables=tables)

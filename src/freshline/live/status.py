@@ -1,0 +1,168 @@
+"""What a running warehouse tells the outside: records, and the file that another terminal reads."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from freshline.definitions.errors import InputError
+
+TableState = Literal[
+    "EMPTY", "HEALTHY", "BEHIND", "LATE", "RECOVERING", "SILENT", "FAILED", "UPSTREAM_FAILED"
+]
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def utc(at_us: int) -> datetime:
+    """An instant as a date and a time, to the microsecond (a float of seconds would lose some)."""
+    return _EPOCH + timedelta(microseconds=at_us)
+
+
+def exceeds(observed_us: int | None, limit_us: int | None) -> bool:
+    """Whether a duration is above a limit; not where there is none of either."""
+    return observed_us is not None and limit_us is not None and observed_us > limit_us
+
+
+def table_state(
+    *,
+    loaded: bool,
+    lag_us: int | None,
+    period_us: int,
+    staleness_bound_us: int | None,
+    silent: bool = False,
+    failed: bool = False,
+    upstream_failed: bool = False,
+    recovering: bool = False,
+) -> TableState:
+    """The one word for how a table is; of several that fit, the one that asks for something to be done.
+
+    `recovering` says that something happened to its feed or to the runner (an outage, a failure, a restart)
+    since the table was last within a period of its trailing edge: then its lag has a known cause, and is
+    being worked off. A lag above the bound without such a cause is LATE, and wins over SILENT: there are
+    files here that the warehouse should have loaded, which is its own fault; once they are loaded and still
+    nothing comes, it is the sender's. Without a bound nothing was promised, so nothing is late.
+    """
+    if failed:
+        return "FAILED"
+    if upstream_failed:
+        return "UPSTREAM_FAILED"
+    if not loaded:
+        return "EMPTY"
+    behind = exceeds(lag_us, period_us)
+    if recovering and behind:
+        return "RECOVERING"
+    if exceeds(lag_us, staleness_bound_us):
+        return "LATE"
+    if silent:
+        return "SILENT"
+    return "BEHIND" if behind else "HEALTHY"
+
+
+@dataclass(frozen=True)
+class TableStatus:
+    """A table at one instant. Instants are µs since the Unix epoch."""
+
+    name: str
+    state: TableState
+    freshness_us: int | None  # None until something is loaded
+    trailing_edge_us: int | None
+    staleness_bound_us: int | None
+    target_lag_us: int | None
+    period_us: int
+    backlog: int  # files that arrived and are not loaded
+    loaded_rows: int  # since the runner started, as late rows and jobs
+    late_rows: int
+    jobs: int  # finished
+    message: str | None  # what went wrong last
+    staleness_max_us: int | None
+    lag_max_us: int | None
+    running_on: int | None  # the track
+
+    @property
+    def lag_us(self) -> int | None:
+        """How far the table is behind what could be loaded; None before the first load."""
+        if self.freshness_us is None or self.trailing_edge_us is None:
+            return None
+        return max(0, self.trailing_edge_us - self.freshness_us)
+
+    def staleness_us(self, now_us: int) -> int | None:
+        """How old the newest record is; None before the first load."""
+        # A record may be dated a little ahead of its arrival: the table is not fresher than now.
+        return None if self.freshness_us is None else max(0, now_us - self.freshness_us)
+
+    def misses_target(self, now_us: int) -> bool:
+        """Whether the table is staler than its target allows."""
+        return exceeds(self.staleness_us(now_us), self.target_lag_us)
+
+
+@dataclass(frozen=True)
+class TrackStatus:
+    """A track at one instant, and the table whose job it runs."""
+
+    number: int
+    pool: str
+    table: str | None
+    since_us: int | None
+
+
+@dataclass(frozen=True)
+class WarehouseStatus:
+    """A running warehouse at one instant, and who runs it."""
+
+    name: str
+    run_id: str
+    host: str
+    pid: int
+    at_us: int
+    started_us: int
+    tables: tuple[TableStatus, ...]
+    tracks: tuple[TrackStatus, ...]
+    broken_assumptions: tuple[str, ...]  # the latest, oldest first
+    quarantined: int  # files
+
+    def to_json(self) -> str:
+        # `vars` because `dataclasses.asdict` copies every value, which is most of the time it takes.
+        record = vars(self) | {
+            "tables": [vars(table) for table in self.tables],
+            "tracks": [vars(track) for track in self.tracks],
+        }
+        return json.dumps(record)
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        record: dict[str, Any] = json.loads(text)
+        return cls(
+            **record
+            | {
+                "tables": tuple(TableStatus(**table) for table in record["tables"]),
+                "tracks": tuple(TrackStatus(**track) for track in record["tracks"]),
+                "broken_assumptions": tuple(record["broken_assumptions"]),
+            }
+        )
+
+    def write(self, path: Path) -> None:
+        """Replaces the file at once, so that a reader finds the old status or the new one, never a part."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = path.with_name(f".{path.name}.{os.getpid()}")
+        temporary.write_text(self.to_json(), encoding="utf-8")
+        temporary.replace(path)
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        try:
+            return cls.from_json(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            what = f"there is no status at {path}: this warehouse has not run yet"
+            raise InputError(what, "Start it with `freshline run`") from None
+        except OSError as error:
+            raise InputError(f"cannot read {path}: {error.strerror}", "Make the file readable") from error
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            what = f"{path} is not a status that this version of Freshline can read"
+            raise InputError(
+                what, "Run the same version as the runner, or restart `freshline run`"
+            ) from error

@@ -1,0 +1,133 @@
+"""What a run showed, at its end: observed staleness beside what was proven and asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+from freshline.definitions.duration import format_duration
+from freshline.live.status import TableStatus, WarehouseStatus, exceeds
+from freshline.live.view import columns, count
+
+_REASONS_MAX = 10
+
+
+def show_summary(screen: Console, status: WarehouseStatus, started_us: int, ended_us: int) -> None:
+    """Prints, for every table, the worst staleness of the run against bound and target, and its work."""
+    screen.print(
+        f"{status.name} over {format_duration(ended_us - started_us)}",
+        style="bold",
+        highlight=False,
+        markup=False,
+    )
+    table = columns(
+        {
+            "table": False,
+            "staleness": True,
+            "bound": True,
+            "of bound": True,
+            "target": True,
+            "lag": True,
+            "rows": True,
+            "late": True,
+            "jobs": True,
+            "": False,
+        }
+    )
+    for row in status.tables:
+        observed_us, bound_us = row.staleness_max_us, row.staleness_bound_us
+        table.add_row(
+            Text(row.name),
+            format_duration(observed_us),
+            format_duration(bound_us, up=True),
+            "-" if bound_us is None or observed_us is None else f"{observed_us / bound_us:.0%}",
+            format_duration(row.target_lag_us),
+            format_duration(row.lag_max_us),
+            count(row.loaded_rows),
+            count(row.late_rows),
+            count(row.jobs),
+            _verdict(row),
+        )
+    screen.print(table)
+    _show_reasons(screen, status)
+
+
+def draw_summary(
+    samples: Mapping[str, Sequence[tuple[int, int]]],
+    status: WarehouseStatus,
+    path: Path,
+    spans: Sequence[tuple[str, int, int]] = (),
+) -> Path:
+    """Draws each table's (instant, staleness) samples against bound and target, as PNG.
+
+    A span (what, from, to), such as ("packets down", ...), is shaded in every table's axes: the tables that
+    an outage leaves alone are half of what there is to see.
+    """
+    from freshline.simulation.plots import (  # matplotlib is slow to import
+        CURVES_MAX,
+        Curve,
+        closeness,
+        save,
+        staleness_figure,
+    )
+
+    def urgency(table: TableStatus) -> float:
+        highest_us = max((staleness for _, staleness in samples.get(table.name, ())), default=0)
+        return -closeness(highest_us, table.staleness_bound_us, table.target_lag_us)
+
+    kept = {table.name for table in sorted(status.tables, key=urgency)[:CURVES_MAX]}
+    begin_us, end_us = status.started_us, status.at_us - status.started_us
+    curves = [
+        Curve(
+            table.name,
+            [(at_us - begin_us, staleness_us) for at_us, staleness_us in samples.get(table.name, ())],
+            table.staleness_bound_us,
+            table.target_lag_us,
+            end_us,
+        )
+        for table in status.tables
+        if table.name in kept
+    ]
+    more = f" (the {len(curves)} closest to their bounds)" if len(status.tables) > len(curves) else ""
+    title = f"{status.name}: staleness against bound and target{more}"
+    shaded = [(what, from_us - begin_us, to_us - begin_us) for what, from_us, to_us in spans]
+    save(staleness_figure(curves, end_us, title, shaded), path)
+    return path
+
+
+def _verdict(table: TableStatus) -> str:
+    if exceeds(table.staleness_max_us, table.target_lag_us):
+        return "[red]exceeded[/]"
+    if exceeds(table.staleness_max_us, table.staleness_bound_us):
+        return "[yellow]above bound[/]"
+    return "" if table.target_lag_us is None else "[green]kept[/]"
+
+
+def _show_reasons(screen: Console, status: WarehouseStatus) -> None:
+    """A bound is proven on assumptions: either one of them broke, or the proof or its implementation did."""
+    exceeded = sum(exceeds(table.staleness_max_us, table.target_lag_us) for table in status.tables)
+    above = [
+        table.name for table in status.tables if exceeds(table.staleness_max_us, table.staleness_bound_us)
+    ]
+    targets = sum(table.target_lag_us is not None for table in status.tables)
+    if exceeded:
+        screen.print(f"[red]Exceeded[/]: {exceeded} of {targets} targets.", highlight=False)
+    elif targets:
+        screen.print(f"[green]Kept[/]: no target of {targets} was exceeded.", highlight=False)
+    if status.broken_assumptions:
+        count_all = len(status.broken_assumptions)
+        last = f" (the last {_REASONS_MAX} of {count_all})" if count_all > _REASONS_MAX else ""
+        screen.print(f"Assumptions that did not hold{last}:", highlight=False)
+        for sentence in status.broken_assumptions[-_REASONS_MAX:]:
+            screen.print(f"  - {sentence}", highlight=False, markup=False)
+    elif above:
+        screen.print(
+            f"A proven bound was exceeded while every assumption held: {', '.join(above)}. "
+            "This is a bug of Freshline: please report it, with the event log.",
+            style="red",
+            highlight=False,
+            markup=False,
+        )

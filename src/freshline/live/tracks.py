@@ -1,0 +1,63 @@
+"""Threads that run jobs, one a track."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable
+from typing import Protocol, TypeVar
+
+from freshline.kernel.job import Job
+
+Outcome = TypeVar("Outcome", covariant=True)
+
+
+class Worker(Protocol[Outcome]):
+    """Runs jobs on one track, in the track's own thread."""
+
+    def run(self, job: Job) -> Outcome: ...
+
+
+class Tracks:
+    """A thread for each track. A job that ends, well or badly, is reported from its thread."""
+
+    def __init__(
+        self,
+        count: int,
+        worker: Callable[[int], Worker[object]],
+        report: Callable[[Job, object], None],
+    ) -> None:
+        self._inboxes: list[queue.SimpleQueue[Job | None]] = [queue.SimpleQueue() for _ in range(count)]
+        self._threads = [
+            threading.Thread(
+                target=self._serve, args=(track, worker, report), name=f"track-{track}", daemon=True
+            )
+            for track in range(count)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def start(self, job: Job) -> None:
+        self._inboxes[job.track].put(job)
+
+    def close(self, timeout_s: float) -> bool:
+        """Lets running jobs end, for so long at the most. Whether all did."""
+        for inbox in self._inboxes:
+            inbox.put(None)
+        for thread in self._threads:
+            thread.join(timeout_s)
+        return not any(thread.is_alive() for thread in self._threads)
+
+    def _serve(
+        self, track: int, worker: Callable[[int], Worker[object]], report: Callable[[Job, object], None]
+    ) -> None:
+        mine: Worker[object] | None = None
+        while (job := self._inboxes[track].get()) is not None:
+            try:
+                mine = mine or worker(track)
+                outcome = mine.run(job)
+            except (
+                Exception
+            ) as error:  # the driver's boundary: whatever it was, it is reported with its reason
+                outcome = error
+            report(job, outcome)

@@ -1,0 +1,161 @@
+"""A running warehouse on a screen of 80 columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from freshline.definitions.duration import DAY, format_duration
+from freshline.live.status import TableState, TableStatus, TrackStatus, WarehouseStatus, exceeds, utc
+
+TABLES_MAX = 25
+_TRACKS_MAX = 12
+_LINES_MAX = 5  # of messages and of broken assumptions
+
+# From the most troubled to the least.
+STYLES: Mapping[TableState, str] = {
+    "FAILED": "bold red",
+    "UPSTREAM_FAILED": "red",
+    "LATE": "red",
+    "SILENT": "magenta",
+    "RECOVERING": "cyan",
+    "BEHIND": "yellow",
+    "EMPTY": "dim",
+    "HEALTHY": "green",
+}
+_URGENCY = {state: number for number, state in enumerate(STYLES)}
+
+
+def render(status: WarehouseStatus, now_us: int, running: bool = True) -> RenderableType:
+    """The warehouse as it was at `status.at_us`, with staleness as of now.
+
+    Not `running`: the runner has gone; then staleness is as of its last word, and the heading says how old
+    that is.
+    """
+    as_of_us = now_us if running else status.at_us
+    parts: list[RenderableType] = [_heading(status, now_us, running), Text(), _tables(status, as_of_us)]
+    if len(status.tables) > TABLES_MAX:
+        parts.append(Text(f"... and {len(status.tables) - TABLES_MAX} more, less troubled.", style="dim"))
+    messages = [f"{table.name}: {table.message}" for table in _shown(status, as_of_us) if table.message]
+    parts += _lines("Messages", messages[:_LINES_MAX], "red")
+    if running:
+        parts += [Text(), _tracks(status.tracks, now_us)]
+    parts += _lines("Broken assumptions", status.broken_assumptions[-_LINES_MAX:], "yellow")
+    if status.quarantined:
+        files = "1 file is" if status.quarantined == 1 else f"{status.quarantined} files are"
+        parts += [Text(), _line(f"{files} in quarantine: `freshline quarantine list` says why.", "yellow")]
+    return Group(*parts)
+
+
+def columns(names: Mapping[str, bool]) -> Table:
+    """An empty table that cuts words rather than break them; a column is right-aligned where true."""
+    table = Table(box=None, header_style="bold", padding=(0, 1, 0, 0), pad_edge=False)
+    for name, right in names.items():
+        # Numbers are never cut; names are, the longest first. They hold no blanks, so they do not wrap.
+        table.add_column(name, justify="right" if right else "left", no_wrap=right, overflow="ellipsis")
+    return table
+
+
+def count(number: int) -> str:
+    """A number of rows in at most five characters.
+
+    >>> count(9_999), count(1_234_567)
+    ('9999', '1.23M')
+    """
+    if number < 10_000:
+        return str(number)
+    for unit, size in (("k", 10**3), ("M", 10**6), ("G", 10**9)):
+        if number < 999.5 * size:
+            return f"{number / size:.3g}{unit}"
+    return f"{number / 10**12:.3g}T"
+
+
+def _heading(status: WarehouseStatus, now_us: int, running: bool) -> Text:
+    line = Text(no_wrap=True, overflow="ellipsis")
+    line.append(status.name, style="bold")
+    if running:
+        up = format_duration(now_us - status.started_us)
+        line.append(f" at {utc(now_us):%H:%M:%S} UTC, up {up}, process {status.pid} on {status.host}")
+    else:
+        line.append(" is not running", style="bold red")
+        age = format_duration(now_us - status.at_us)
+        line.append(f": figures of {age} ago, {utc(status.at_us):%Y-%m-%d %H:%M:%S} UTC")
+    return line
+
+
+def _tables(status: WarehouseStatus, now_us: int) -> Table:
+    table = columns(
+        {
+            "table": False,
+            "state": False,
+            "freshness": True,
+            "lag": True,
+            "staleness": True,
+            "bound": True,
+            "target": True,
+            "backlog": True,
+            "rows": True,
+        }
+    )
+    for row in _shown(status, now_us):
+        table.add_row(
+            Text(row.name),
+            Text(row.state, style=STYLES[row.state]),
+            "-" if row.freshness_us is None else _time(row.freshness_us, now_us),
+            format_duration(row.lag_us),
+            _staleness(row, now_us),
+            format_duration(row.staleness_bound_us, up=True),
+            format_duration(row.target_lag_us),
+            str(row.backlog),
+            count(row.loaded_rows),
+        )
+    return table
+
+
+def _shown(status: WarehouseStatus, now_us: int) -> Sequence[TableStatus]:
+    # Rows that change places are hard to follow: they are sorted only where some must be left out.
+    if len(status.tables) <= TABLES_MAX:
+        return status.tables
+    return sorted(status.tables, key=lambda table: (not table.misses_target(now_us), _URGENCY[table.state]))[
+        :TABLES_MAX
+    ]
+
+
+def _staleness(table: TableStatus, now_us: int) -> Text:
+    staleness_us = table.staleness_us(now_us)
+    style = ""
+    if exceeds(staleness_us, table.target_lag_us):
+        style = "red"
+    elif exceeds(staleness_us, table.staleness_bound_us):
+        style = "yellow"
+    return Text(format_duration(staleness_us), style=style)
+
+
+def _time(at_us: int, now_us: int) -> str:
+    return f"{utc(at_us):%H:%M:%S}" if now_us - at_us < DAY else f"{utc(at_us):%m-%d %H:%M}"
+
+
+def _tracks(tracks: Sequence[TrackStatus], now_us: int) -> RenderableType:
+    table = columns({"track": True, "pool": False, "runs": False, "since": True})
+    busy_first = sorted(tracks, key=lambda track: track.table is None)
+    for track in tracks if len(tracks) <= _TRACKS_MAX else busy_first[:_TRACKS_MAX]:
+        since = "" if track.since_us is None else format_duration(max(0, now_us - track.since_us))
+        runs = Text("idle", style="dim") if track.table is None else Text(track.table)
+        table.add_row(str(track.number), Text(track.pool), runs, since)
+    if len(tracks) <= _TRACKS_MAX:
+        return table
+    busy = sum(track.table is not None for track in tracks)
+    return Group(table, Text(f"{busy} of {len(tracks)} tracks are busy.", style="dim"))
+
+
+def _lines(title: str, sentences: Iterable[str], style: str) -> list[RenderableType]:
+    lines: list[RenderableType] = [_line(f"  {sentence}", style) for sentence in sentences]
+    return [Text(), Text(title, style="bold"), *lines] if lines else []
+
+
+def _line(sentence: str, style: str) -> Text:
+    # Errors of Spark run over many lines: the first says what it is.
+    return Text(sentence.partition("\n")[0], style=style, no_wrap=True, overflow="ellipsis")

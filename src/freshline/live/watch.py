@@ -1,0 +1,145 @@
+"""The thread that looks for data files."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+
+from freshline.definitions.duration import SECOND
+from freshline.definitions.warehouse import Warehouse
+from freshline.kernel.events import DataFile
+from freshline.landing.discovery import Clash, Discovered, Discovery, Unreadable
+from freshline.landing.discovery import Landed as LandedFile
+from freshline.live.driver import Landed, clock
+from freshline.live.keeper import Keeper
+from freshline.live.worker import Books
+from freshline.storage.delta import Consumed
+from freshline.storage.ledger import Ledger
+from freshline.storage.quarantine import Quarantine
+
+_EVERY_S_MAX = 0.5
+
+
+class Watch:
+    """Finds the files of all feeds, reads their timestamps off the tracks, and posts them to the driver."""
+
+    def __init__(
+        self,
+        warehouse: Warehouse,
+        landing: Mapping[str, Path],
+        ledger: Ledger,
+        quarantine: Quarantine,
+        keeper: Keeper,
+        books: Books,
+        files_max: int | None,
+    ) -> None:
+        self._warehouse = warehouse
+        self._ledger = ledger
+        self._quarantine = quarantine
+        self._keeper = keeper
+        self._books = books
+        self._files_left = dict.fromkeys(landing, files_max)
+        self._readers: dict[str, list[str]] = {}
+        for table in warehouse.tables.values():
+            if table.feed is not None:
+                self._readers.setdefault(table.feed, []).append(table.name)
+        self._discoveries = {
+            name: Discovery(warehouse.feeds[name], root, self._known(name))
+            for name, root in landing.items()
+            if name in self._readers
+        }
+        # What is known of files on their way, and the tables that have yet to load them.
+        self._files: dict[tuple[str, str], tuple[Consumed, set[str]]] = {}
+        self._stop = threading.Event()
+        self._looks = 0  # rounds in which every feed was looked at
+        self._found_at_look = 0
+        shortest = min(
+            (warehouse.feeds[name].period_us or SECOND for name in self._discoveries), default=SECOND
+        )
+        self._every_s = min(_EVERY_S_MAX, shortest / SECOND / 20)
+        self._thread = threading.Thread(target=self._run, name="watch", daemon=True)
+        self._post: Callable[[Landed], None] = lambda landed: None
+
+    def start(self, post: Callable[[Landed], None]) -> None:
+        self._post = post
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stop.set()
+        self._thread.join(10)
+
+    def is_quiet(self) -> bool:
+        """Whether the last looks found nothing: a file that cannot be read yet is tried a few times."""
+        return self._looks - self._found_at_look > 4
+
+    def consumed(self, feed: str, name: str) -> Consumed:
+        """What a commit notes of a file."""
+        return self._files[feed, name][0]
+
+    def loaded(self, table: str, names: Iterable[str]) -> None:
+        """A table has loaded these files, or they were put aside."""
+        feed = self._warehouse.tables[table].feed
+        assert feed is not None
+        for name in names:
+            waiting = self._files[feed, name][1]
+            waiting.discard(table)
+            if not waiting:
+                del self._files[feed, name]
+
+    def _run(self) -> None:
+        while not self._stop.wait(self._every_s if self._looks else 0):
+            for discovery in self._discoveries.values():
+                self._tell(discovery.scan(clock()))
+            self._looks += 1
+
+    def _tell(self, found: Discovered) -> None:
+        if found.landed or found.clashes or found.unreadable:
+            self._found_at_look = self._looks
+        refusals: list[Clash | Unreadable] = [*found.clashes, *found.unreadable]
+        for refused in refusals:
+            self._quarantine.put(refused.feed, refused.name, refused.path, refused.reason, 1)
+            self._keeper.refused(refused.feed, refused.name, refused.reason)
+        for repeated in found.repeated:
+            self._books.forget(repeated.feed, repeated.name)
+        for changed in found.changed:
+            # Overwritten before it was loaded: the commit notes what is there now.
+            waiting = self._files.get((changed.feed, changed.name))
+            if waiting is not None:
+                self._files[changed.feed, changed.name] = (_consumed(changed), waiting[1])
+        for landed in found.landed:
+            self._landed(landed)
+
+    def _landed(self, landed: LandedFile) -> None:
+        left = self._files_left[landed.feed]
+        if left is not None:
+            if left == 0:
+                return
+            self._files_left[landed.feed] = left - 1
+        readers = self._readers[landed.feed]
+        if landed.timestamp_us is None:
+            for reader in readers:
+                self._ledger.remember(reader, _consumed(landed))
+            self._books.forget(landed.feed, landed.name)
+            return
+        wanting = frozenset(table for table in readers if self._ledger.find(table, landed.name) is None)
+        self._files[landed.feed, landed.name] = (_consumed(landed), set(wanting))
+        self._keeper.arrived(landed.feed, landed.arrival_us)
+        if landed.cut:
+            note = f"{landed.feed}: {landed.name} is dated ahead of its arrival, and was cut to it"
+            self._keeper.note(landed.arrival_us, note)
+        self._post(Landed(landed.feed, DataFile(max(1, landed.timestamp_us), landed.name), wanting))
+
+    def _known(self, feed: str) -> Callable[[str], Consumed | None]:
+        """A file is known once every table of its feed has it; then it need not be looked at again."""
+        readers = self._readers[feed]
+
+        def known(name: str) -> Consumed | None:
+            found = [self._ledger.find(table, name) for table in readers]
+            return found[0] if all(found) else None
+
+        return known
+
+
+def _consumed(landed: LandedFile) -> Consumed:
+    return Consumed(landed.name, landed.size, landed.mtime_ns, landed.digest)

@@ -1,0 +1,100 @@
+"""What a track does with a job: the update, and its entry in the books on disk."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from threading import Lock
+
+from pyspark.sql import SparkSession
+
+from freshline.costs.history import History, Run
+from freshline.definitions.warehouse import Table, Warehouse
+from freshline.kernel.job import Job
+from freshline.spark.updater import Update, Updater
+from freshline.storage.ledger import Ledger
+
+
+class Books:
+    """Ledger and history, and what becomes of files that are loaded."""
+
+    def __init__(
+        self,
+        warehouse: Warehouse,
+        ledger: Ledger,
+        history: History,
+        landing: Mapping[str, Path],
+        archive: Path,
+    ) -> None:
+        self._warehouse = warehouse
+        self._ledger = ledger
+        self._history = history
+        self._landing = landing
+        self._archive = archive
+        self._readers: dict[str, list[str]] = {}
+        for table in warehouse.tables.values():
+            if table.feed is not None:
+                self._readers.setdefault(table.feed, []).append(table.name)
+
+    def enter(self, job: Job, update: Update, duration_us: int) -> None:
+        """A job's commit stands: remember its files and its cost. A crash before this loses nothing."""
+        table = self._warehouse.tables[job.task.name]
+        self._ledger.record(table.name, update.version, update.consumed)
+        length_us = 0 if job.task.empty else job.length_us
+        run = Run(job.start, duration_us, update.rows, length_us, len(job.files))
+        with suppress(sqlite3.Error):  # a cost less to learn from; the data is safe
+            self._history.record(table.name, run)
+        for consumed in update.consumed:
+            self._after_load(table, consumed.name)
+
+    def forget(self, feed: str, name: str) -> None:
+        """An empty file needs no job: it is done with as if it had been loaded."""
+        for reader in self._readers[feed]:
+            self._after_load(self._warehouse.tables[reader], name)
+
+    def _after_load(self, table: Table, name: str) -> None:
+        assert table.feed is not None
+        action = self._warehouse.feeds[table.feed].landing.after_load
+        path = self._landing[table.feed] / name
+        if action == "keep" or not path.exists():
+            return
+        if any(self._ledger.find(reader, name) is None for reader in self._readers[table.feed]):
+            return  # another table has yet to load it
+        if action == "delete":
+            path.unlink(missing_ok=True)
+        else:
+            target = self._archive / table.feed / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.move(path, target)
+
+
+class SparkWorker:
+    """A track's own session: its views are nobody else's, its jobs run in its pool."""
+
+    def __init__(
+        self,
+        session: SparkSession,
+        pool: str,
+        track: int,
+        updater: Updater,
+        books: Books,
+        locks: Mapping[str, Lock],
+    ) -> None:
+        self._session = session.newSession()
+        self._updater = updater
+        self._books = books
+        self._locks = locks  # by table: housekeeping and updates take turns
+        context = session.sparkContext
+        context.setLocalProperty("spark.scheduler.pool", pool)
+        context.setJobGroup(f"track-{track}", f"Freshline, track {track}", interruptOnCancel=True)
+
+    def run(self, job: Job) -> Update:
+        started = time.perf_counter_ns()
+        with self._locks[job.task.name]:
+            update = self._updater.run(self._session, job)
+        self._books.enter(job, update, (time.perf_counter_ns() - started) // 1_000)
+        return update

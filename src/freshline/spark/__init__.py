@@ -1,0 +1,1 @@
+"""Spark's part: sessions, reading data files, running an update."""

@@ -1,0 +1,112 @@
+"""Data files and tables as Spark data frames."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from pyspark.errors import PySparkException
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as f
+from pyspark.sql.types import BooleanType, StructField, StructType
+
+from freshline.definitions.errors import InputError
+from freshline.definitions.warehouse import Feed, Table, Warehouse
+
+# A record that came after its table had been declared complete up to its timestamp.
+LATE = "_late"
+
+
+def read_files(session: SparkSession, feed: Feed, paths: Sequence[str]) -> DataFrame:
+    """A feed's data files with the declared schema. What does not fit it fails: nothing is nulled away."""
+    landing = feed.landing
+    assert landing.schema is not None
+    assert landing.format is not None
+    reader = session.read.schema(landing.schema)
+    if landing.format == "csv":
+        # With a header its names must be the schema's.
+        reader = reader.option("header", landing.header).option("enforceSchema", not landing.header)
+    if landing.format != "parquet":
+        reader = reader.option("mode", "FAILFAST")
+    return reader.format(landing.format).load(list(paths))
+
+
+def base_rows(session: SparkSession, table: Table, feed: Feed, files: DataFrame) -> DataFrame:
+    """A base table's rows of its feed's rows: all of them, or what its `select` says."""
+    if table.select is None:
+        return files
+    files.createOrReplaceTempView(feed.name)
+    return session.sql(table.select)
+
+
+def with_late(frame: DataFrame, timestamp: str, freshness: int) -> DataFrame:
+    """Marks the records at or below the table's freshness as late."""
+    return frame.withColumn(LATE, f.col(timestamp) <= instant(freshness))
+
+
+def derived_rows(
+    session: SparkSession,
+    table: Table,
+    sources: Mapping[str, DataFrame],
+    loaded_from: int | None,
+    loaded_to: int,
+) -> DataFrame:
+    """The rows of a derived table with timestamps in (F, NF]."""
+    assert table.sql is not None
+    assert table.timestamp is not None
+    for name, frame in sources.items():
+        frame.createOrReplaceTempView(name)
+    rows = session.sql(table.sql)
+    return between(rows, table.timestamp, loaded_from, loaded_to)
+
+
+def between(frame: DataFrame, timestamp: str, after: int | None, to: int) -> DataFrame:
+    """The rows with a timestamp in (after, to]; None: from the beginning."""
+    frame = frame.where(f.col(timestamp) <= instant(to))
+    return frame if after is None else frame.where(f.col(timestamp) > instant(after))
+
+
+def instant(microseconds: int) -> Column:
+    """A literal timestamp."""
+    return f.timestamp_micros(f.lit(microseconds).cast("long"))
+
+
+def schemas(session: SparkSession, warehouse: Warehouse) -> dict[str, StructType]:
+    """The columns of every table, found by Spark's analysis of the definitions over empty tables."""
+    found: dict[str, StructType] = {}
+    for name in warehouse.topological_order:
+        table = warehouse.tables[name]
+        found[name] = _schema(session, warehouse, table, found)
+        columns = {field.name: field.dataType.simpleString() for field in found[name].fields}
+        if columns.get(table.timestamp or "") != "timestamp":
+            raise InputError(
+                f"table {name} has no column {table.timestamp} of type timestamp (it has {_listed(columns)})",
+                "Select it, or name the right one with `timestamp`",
+                table.place,
+            )
+    return found
+
+
+def _schema(
+    session: SparkSession, warehouse: Warehouse, table: Table, known: Mapping[str, StructType]
+) -> StructType:
+    try:
+        if table.feed is not None:
+            feed = warehouse.feeds[table.feed]
+            assert feed.landing.schema is not None
+            empty = session.createDataFrame([], feed.landing.schema)
+            rows = base_rows(session, table, feed, empty).schema
+            return StructType([*rows.fields, StructField(LATE, BooleanType())])
+        for source in table.sources:
+            visible = StructType([field for field in known[source].fields if field.name != LATE])
+            session.createDataFrame([], visible).createOrReplaceTempView(source)
+        assert table.sql is not None
+        return session.sql(table.sql).schema
+    except PySparkException as error:
+        sentence = str(error).splitlines()[0].rstrip(".")
+        raise InputError(
+            f"Spark refuses table {table.name}: {sentence}", "Mend its SQL", table.place
+        ) from error
+
+
+def _listed(columns: Mapping[str, str]) -> str:
+    return ", ".join(f"{name} {kind}" for name, kind in columns.items())

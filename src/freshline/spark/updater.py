@@ -1,0 +1,106 @@
+"""One update on Spark: read, transform, write, commit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import uuid4
+
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from freshline.definitions.warehouse import Table, Warehouse
+from freshline.kernel.job import Job
+from freshline.spark.frames import LATE, base_rows, between, derived_rows, read_files, with_late
+from freshline.storage.delta import Consumed, LiveFile, StoredTable
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """What an update did."""
+
+    freshness: int
+    rows: int
+    rows_late: int
+    version: int  # of the Delta table
+    consumed: tuple[Consumed, ...]
+
+
+class Updater:
+    """Runs the jobs of a warehouse. Several tracks use it at once, never two for one table."""
+
+    def __init__(
+        self,
+        warehouse: Warehouse,
+        tables: Mapping[str, StoredTable],
+        schemas: Mapping[str, StructType],
+        landing: Mapping[str, Path],
+        consumed: Callable[[str, str], Consumed],
+    ) -> None:
+        self._warehouse = warehouse
+        self._tables = tables
+        self._schemas = schemas
+        self._landing = landing  # by feed: where its files are
+        self._consumed = consumed  # (feed, name) -> what is known of the file
+
+    def run(self, session: SparkSession, job: Job) -> Update:
+        """Loads (F, NF] into the job's table. Nothing is visible before the commit, and all of it after."""
+        table = self._warehouse.tables[job.task.name]
+        stored = self._tables[table.name]
+        after = None if job.task.empty else job.loaded_from
+        if table.feed is not None:
+            frame = self._base(session, table, job)
+            consumed = tuple(self._consumed(table.feed, str(file.name)) for file in job.files)
+        else:
+            frame = self._derived(session, table, after, job.loaded_to)
+            consumed = ()
+        folder = f"data/{stored.sequence + 1:08d}-{uuid4().hex[:8]}"
+        frame.write.parquet(str(stored.path / folder))
+        before = len(stored.files)
+        version = stored.commit(folder, job.loaded_to, consumed, {"table": table.name, "job": job.number})
+        added = stored.files[before:]
+        return Update(
+            freshness=job.loaded_to,
+            rows=sum(file.rows for file in added),
+            rows_late=self._count_late(stored, added, after) if table.feed is not None else 0,
+            version=version,
+            consumed=consumed,
+        )
+
+    def _base(self, session: SparkSession, table: Table, job: Job) -> DataFrame:
+        assert table.feed is not None
+        assert table.timestamp is not None
+        feed = self._warehouse.feeds[table.feed]
+        paths = [str(self._landing[feed.name] / str(file.name)) for file in job.files]
+        rows = base_rows(session, table, feed, read_files(session, feed, paths))
+        return with_late(rows, table.timestamp, job.loaded_from)
+
+    def _derived(self, session: SparkSession, table: Table, after: int | None, to: int) -> DataFrame:
+        sources = {
+            name: self._source(session, name, None if after is None else after - table.lookback_us, to)
+            for name in table.sources
+        }
+        return derived_rows(session, table, sources, after, to)
+
+    def _source(self, session: SparkSession, name: str, after: int | None, to: int) -> DataFrame:
+        """A source's rows of a range that are not late: of the files that may have any."""
+        table, schema = self._warehouse.tables[name], self._schemas[name]
+        assert table.timestamp is not None
+        paths = self._tables[name].files_between(-1 if after is None else after, to)
+        frame = session.read.schema(schema).parquet(*paths) if paths else session.createDataFrame([], schema)
+        frame = between(frame, table.timestamp, after, to)
+        return frame.where(f"NOT {LATE}").drop(LATE) if LATE in schema.names else frame
+
+    def _count_late(self, stored: StoredTable, files: tuple[LiveFile, ...], after: int | None) -> int:
+        """How many of the rows just loaded are late; files that reach back no further than F have none."""
+        if after is None:
+            return 0
+        late = 0
+        for file in files:
+            if file.oldest is None or file.oldest <= after:
+                column = pq.read_table(stored.path / file.path, columns=[LATE])[LATE]
+                late += pc.sum(column).as_py() or 0
+        return late

@@ -1,0 +1,26 @@
+"""The two kinds of files that a table's log speaks of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class LiveFile:
+    """A Parquet file of a table. `oldest` and `newest` are of its timestamp column, None where not known."""
+
+    path: str  # relative to the table
+    rows: int
+    size: int
+    oldest: int | None
+    newest: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Consumed:
+    """A data file of a feed that has been loaded; its name is relative to the feed's landing folder."""
+
+    name: str
+    size: int
+    mtime_ns: int
+    digest: str

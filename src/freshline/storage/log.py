@@ -1,0 +1,149 @@
+"""A Delta table's log as files: which commits are there, what they consumed, and which may go.
+
+Commits that are cleaned away leave what they consumed behind, in one file that is only appended to. So the
+log and that file together say for ever what was loaded, and the ledger can always be made anew from them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from freshline.definitions.errors import InputError
+
+# The key of our part of a commit's information.
+KEY: Final = "freshline"
+_ENTRY: Final = re.compile(r"(\d{20})\.(json|crc|checkpoint(?:\.[0-9a-f-]{36})?\.(?:parquet|json))")
+
+Lists = tuple[int, list[dict[str, Any]]]  # a version and the files that it consumed
+
+
+def commit_path(table: Path, version: int) -> Path:
+    """The file of one commit."""
+    return table / "_delta_log" / f"{version:020d}.json"
+
+
+def commit_information(table: Path, version: int) -> dict[str, Any]:
+    """Our part of a commit's information; empty for a commit that is not ours."""
+    with commit_path(table, version).open(encoding="utf-8") as lines:
+        for line in lines:
+            if '"commitInfo"' in line:
+                ours = json.loads(line)["commitInfo"].get(KEY, {})
+                return ours if isinstance(ours, dict) else {}
+    return {}
+
+
+def commits(table: Path) -> range:
+    """The versions whose commits are in the log, up to the newest and without a gap."""
+    versions = sorted((version for version, kind, _ in _entries(table) if kind == "json"), reverse=True)
+    if not versions:
+        return range(0)
+    # A writer that was stopped for long can leave a commit far below, where no reader looks any more.
+    first = versions[0]
+    for version in versions[1:]:
+        if version != first - 1:
+            break
+        first = version
+    return range(first, versions[0] + 1)
+
+
+def checkpoints(table: Path) -> list[int]:
+    """The versions that have a checkpoint, oldest first."""
+    return sorted({version for version, kind, _ in _entries(table) if kind.startswith("checkpoint")})
+
+
+def has_commit(table: Path, after: int, identity: str) -> bool:
+    """Whether a commit after that version is the one with this identity."""
+    present = commits(table)
+    newer = present[max(0, after + 1 - present.start) :]
+    return any(commit_information(table, version).get("id") == identity for version in newer)
+
+
+def consumed_after(table: Path, version: int) -> Iterator[Lists]:
+    """What the commits after a version consumed, in their order, cleaned ones included."""
+    following = version + 1
+    while following < (present := commits(table)).stop:
+        if following < present.start:
+            yield from _archived(table, following, present.start)
+            following = present.start
+        for newer in range(following, present.stop):
+            try:
+                information = commit_information(table, newer)
+            except FileNotFoundError:
+                break  # cleaned just now: the archive has it
+            yield newer, information.get("files", [])
+            following = newer + 1
+
+
+def clean(table: Path, before: int) -> int:
+    """Removes the log's entries below a version that has a checkpoint; what they consumed is kept."""
+    doomed = sorted((version, path) for version, _, path in _entries(table) if version < before)
+    if not doomed:
+        return 0
+    present = commits(table)
+    lists = [
+        (version, commit_information(table, version).get("files", []))
+        for version in range(present.start, before)
+    ]
+    if lists:
+        _append(_archive(table), {"from": present.start, "to": before - 1, "commits": lists})
+    # Oldest first: a crash in between leaves no gap.
+    for _, path in doomed:
+        path.unlink(missing_ok=True)
+    return len(doomed)
+
+
+def _entries(table: Path) -> Iterator[tuple[int, str, Path]]:
+    with os.scandir(table / "_delta_log") as entries:
+        for entry in entries:
+            match = _ENTRY.fullmatch(entry.name)
+            if match:
+                yield int(match[1]), match[2], Path(entry.path)
+
+
+def _archive(table: Path) -> Path:
+    return table / "_freshline" / "consumed.jsonl"
+
+
+def _append(archive: Path, line: dict[str, Any]) -> None:
+    archive.parent.mkdir(exist_ok=True)
+    text = json.dumps(line, separators=(",", ":"), ensure_ascii=False)
+    with archive.open("ab") as file:
+        # The line before may have been cut short by a crash: it must not spoil this one.
+        file.write(f"\n{text}\n".encode())
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _archived(table: Path, first: int, end: int) -> Iterator[Lists]:
+    """What the commits `first` to `end` - 1, which are no longer in the log, consumed."""
+    following = first
+    archive = _archive(table)
+    if archive.exists():
+        with archive.open("rb") as lines:
+            for line in lines:
+                batch = _batch(line)
+                if batch is None or batch["to"] < following or batch["from"] > following:
+                    continue
+                for version, files in batch["commits"]:
+                    if following <= version < end:
+                        yield version, files
+                following = batch["to"] + 1
+    if following < end:
+        raise InputError(
+            f"the log of {table} lacks versions {following} to {end - 1}: what they loaded is not known",
+            "Bring these files of its _delta_log back, or delete the table to load it anew",
+        )
+
+
+def _batch(line: bytes) -> dict[str, Any] | None:
+    """One line of the archive; one that was cut short is None, for its commits were then not removed."""
+    try:
+        batch = json.loads(line)
+    except ValueError:
+        return None
+    return batch if isinstance(batch, dict) else None

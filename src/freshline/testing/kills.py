@@ -1,0 +1,154 @@
+"""Killing a runner at random moments, and checking afterwards that nothing is lost and nothing twice."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from deltalake import DeltaTable
+
+from freshline.testing.network import FeedSpec, Generator
+
+SPECS = (
+    FeedSpec("packets", "csv", 1, 50),
+    FeedSpec("alerts", "json", 1, 20, phase_s=0.5),
+    FeedSpec("flows", "parquet", 2, 30),
+)
+_DERIVED = """\
+  traffic:
+    sql: "SELECT ts, src, sum(bytes) AS bytes FROM packets GROUP BY ts, src"
+    period: 2 seconds
+    cost: {startup: 1s}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What was found after the kills."""
+
+    kills: int
+    files: int
+    rows: dict[str, int]  # by table, as they should be
+    lost: dict[str, int]
+    doubled: dict[str, int]
+
+    @property
+    def exact(self) -> bool:
+        return not any(self.lost.values()) and not any(self.doubled.values())
+
+
+def write_project(folder: Path) -> Path:
+    """A small warehouse with a period of a second, so that there is always something to interrupt."""
+    lines = ["name: kills", "storage: warehouse", "pools:", "  updates: {tracks: 2}", "feeds:"]
+    lines += [
+        f'  {spec.name}: {{path: landing/{spec.name}, format: {spec.format}, schema: "{spec.schema}", '
+        f"timestamp: ts, period: {spec.period_us // 1000}ms}}"
+        for spec in SPECS
+    ]
+    lines.append("tables:")
+    lines += [f"  {spec.name}: {{feed: {spec.name}, cost: {{startup: 500ms}}}}" for spec in SPECS]
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / "freshline.yml"
+    file.write_text("\n".join([*lines, _DERIVED]), encoding="utf-8")
+    return file
+
+
+def kill_and_check(folder: Path, kills: int, seed: int, run_s: tuple[float, float]) -> Report:
+    """Starts a runner, kills it after a random time, and again; then lets one finish and counts rows.
+
+    `run_s` is the shortest and the longest time that a runner is left alone once its loop has begun.
+    """
+    rng = random.Random(f"kills:{seed}")
+    file = write_project(folder)
+    generator = Generator(SPECS, folder / "landing", seed, time.time_ns() // 1_000)
+    stop = threading.Event()
+    thread = threading.Thread(target=generator.run, args=(stop,), daemon=True)
+    thread.start()
+    try:
+        for _ in range(kills):
+            _run_and_kill(file, rng.uniform(*run_s))
+    finally:
+        stop.set()
+        thread.join(10)
+    written_until = time.time_ns() // 1_000
+    _drain(file)
+    return _report(folder / "warehouse", generator, written_until, kills)
+
+
+def _run_and_kill(file: Path, alive_s: float) -> None:
+    status = file.parent / "warehouse" / "_freshline" / "status.json"
+    status.unlink(missing_ok=True)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "freshline", "run", "-p", str(file), "--for", "10m"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    try:
+        deadline = time.monotonic() + 120
+        while not status.exists():
+            if process.poll() is not None or time.monotonic() > deadline:
+                said = process.stderr.read().decode() if process.stderr else ""
+                raise RuntimeError(f"the runner did not start: {said[-2000:]}")
+            time.sleep(0.05)
+        time.sleep(alive_s)
+    finally:
+        # The session's whole group: Python and its JVM.
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        if process.stderr:
+            process.stderr.close()
+
+
+def _drain(file: Path) -> None:
+    subprocess.run(
+        [sys.executable, "-m", "freshline", "run", "-p", str(file), "--drain", "--for", "5m"],
+        check=False,
+        stdout=subprocess.DEVNULL,
+        timeout=400,
+    )
+
+
+def _report(storage: Path, generator: Generator, written_until: int, kills: int) -> Report:
+    rows: dict[str, int] = {}
+    lost: dict[str, int] = {}
+    doubled: dict[str, int] = {}
+    files = 0
+    packets: Counter[Any] = Counter()
+    for spec in SPECS:
+        numbers = generator.numbers(spec.name, written_until)
+        files += len(numbers)
+        expected = Counter(row for number in numbers for row in generator.rows(spec.name, number))
+        if spec.name == "packets":
+            packets = expected
+        found = _rows(storage, spec.name, ["ts", *(column for column, _, _ in spec.columns)])
+        rows[spec.name] = expected.total()
+        lost[spec.name] = (expected - found).total()
+        doubled[spec.name] = (found - expected).total()
+    expected = _traffic(packets)
+    found = _rows(storage, "traffic", ["ts", "src", "bytes"])
+    rows["traffic"] = expected.total()
+    lost["traffic"], doubled["traffic"] = (expected - found).total(), (found - expected).total()
+    return Report(kills, files, rows, lost, doubled)
+
+
+def _traffic(packets: Counter[Any]) -> Counter[Any]:
+    """The derived table, worked out without Spark."""
+    sums: dict[tuple[Any, Any], int] = {}
+    for (ts, src, _, size), times in packets.items():
+        sums[ts, src] = sums.get((ts, src), 0) + size * times
+    return Counter((ts, src, size) for (ts, src), size in sums.items())
+
+
+def _rows(storage: Path, table: str, columns: list[str]) -> Counter[Any]:
+    data = DeltaTable(storage / "tables" / table).to_pyarrow_dataset().to_table(columns=columns)
+    return Counter(zip(*(data[column].to_pylist() for column in columns), strict=True))

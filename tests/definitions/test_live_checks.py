@@ -1,0 +1,340 @@
+"""What a user reads when a warehouse can be planned, but not run."""
+
+from pathlib import Path
+
+import pytest
+
+from freshline.definitions.errors import DefinitionErrors
+from freshline.definitions.live_checks import check_runnable
+from freshline.definitions.load import load, loads
+
+HEAD = """\
+name: network
+pools: {updates: {tracks: 1}}
+feeds:
+  a: {period: 10s, path: in/a, format: csv, schema: "ts timestamp, src string, n long", timestamp: ts}
+  b: {period: 10s, path: in/b, format: json, schema: "at timestamp, src string, m array<int>", timestamp: at}
+tables:
+  a: {feed: a}
+  b: {feed: b}
+"""
+BY_TIME = "Group by the timestamp column, by date_trunc of it or by window(ts, '1 hour')."
+AS_JOIN = "Write it as a join on equal timestamps, or on timestamps within a range of each other."
+IN_TIME = "Add one to ON, such as `a.ts = b.ts` or `b.ts BETWEEN a.ts - INTERVAL 1 HOUR AND a.ts`."
+AS_IT_IS = "Select the timestamp of a source as it is, or the start of its window."
+FIXED = "Use windows of a fixed length that do not overlap."
+UNGROUPED = f"it has an aggregate that does not group by time. {BY_TIME}"
+LIMITED = "LIMIT and OFFSET pick other rows whenever more has come. Remove them; say what is wanted in WHERE."
+NO_COLUMN = "it gives no column `ts`. Select one of that name, or name the timestamp column with `timestamp`."
+COMPARED = "it compares records with each other. Load each record by itself."
+MISTYPED = "the timestamp column `ts` is not of the type timestamp. Declare it as `ts timestamp`."
+MINUTES = "BETWEEN INTERVAL 0 MINUTES AND INTERVAL 5 MINUTES"
+GREATEST = "SELECT greatest(a.ts, b.at) AS ts"
+RANGE = "FROM a JOIN b ON a.src = b.src AND a.ts BETWEEN b.at - INTERVAL 1 HOUR AND b.at"
+
+
+def complaints(text: str) -> list[str]:
+    try:
+        check_runnable(loads(text))
+    except DefinitionErrors as errors:
+        return [str(error) for error in errors.errors]
+    return []
+
+
+def of_query(sql: str, keys: str = "") -> list[str]:
+    """The errors of a table `t` on line 9."""
+    return complaints(f'{HEAD}  t: {{period: 1h, {keys} sql: "{sql}"}}\n')
+
+
+def of_select(select: str, keys: str = "") -> list[str]:
+    return complaints(HEAD.replace("a: {feed: a}", f'a: {{feed: a, {keys} select: "{select}"}}'))
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT * FROM a",
+        "SELECT ts, src FROM a WHERE n > 1 ORDER BY n",
+        "SELECT ts, src, sum(n) AS n FROM a GROUP BY ts, src HAVING sum(n) > 1",
+        "SELECT ts, src, count(*) AS n FROM a GROUP BY ts, ROLLUP (src)",
+        "SELECT DISTINCT ts, src FROM a",
+        "SELECT ts, sum(n) OVER (PARTITION BY ts ORDER BY src) AS n FROM a",
+        "SELECT ts, sum(n) OVER w AS n FROM a WINDOW w AS (PARTITION BY ts)",
+        "SELECT a.ts, b.src FROM a JOIN b ON a.ts = b.at",
+        "SELECT a.ts, b.src FROM a, b WHERE b.at = a.ts AND a.src = b.src",
+        "SELECT x.ts FROM a x JOIN a y ON x.ts = y.ts JOIN b ON y.ts = b.at",
+        "SELECT ts FROM a JOIN (SELECT at AS ts, src FROM b) c USING (ts, src)",
+        "SELECT ts FROM a NATURAL JOIN (SELECT at AS ts, src FROM b) c",
+        "SELECT a.ts FROM a LEFT SEMI JOIN b ON a.ts = b.at AND a.src = b.src",
+        "SELECT a.ts FROM a LEFT ANTI JOIN b ON a.ts = b.at",
+        "SELECT a.ts, v.x FROM a CROSS JOIN VALUES (1), (2) AS v (x)",
+        "SELECT ts, part FROM a LATERAL VIEW explode(split(src, ',')) parts AS part",
+        "SELECT ts, src FROM a UNION ALL SELECT at, src FROM b",
+        "SELECT ts, src FROM a EXCEPT SELECT at, src FROM b",
+        "WITH c (t, n) AS (SELECT ts, count(*) FROM a GROUP BY ts) SELECT t AS ts, n FROM c",
+        "FROM a |> WHERE n > 0 |> AGGREGATE sum(n) AS n GROUP BY ts |> SELECT ts, n",
+    ],
+)
+def test_a_query_that_follows_its_sources_in_time_is_fine(sql: str) -> None:
+    assert of_query(sql) == []
+
+
+@pytest.mark.parametrize(
+    ("sql", "keys"),
+    [
+        ("SELECT window.start AS ts, count(*) AS n FROM a GROUP BY window(ts, '1 hour')", "align: 1h,"),
+        ("SELECT window_time(window) AS ts, src FROM a GROUP BY window(ts, '30 min'), src", "align: 1h,"),
+        ("SELECT date_trunc('minute', ts) AS ts, count(*) AS n FROM a GROUP BY 1", "align: 5m,"),
+        ("SELECT date_trunc('HOUR', ts) AS ts, src, sum(n) AS n FROM a GROUP BY ALL", "align: 1h,"),
+        ("SELECT date_trunc('hour', ts) AS h, max(ts) AS ts FROM a GROUP BY h", "align: 1h,"),
+        ("SELECT timestamp_seconds(unix_timestamp(ts) DIV 60 * 60) AS ts FROM a GROUP BY 1", "align: 1m,"),
+        ("SELECT a.ts FROM a JOIN b ON date_trunc('hour', a.ts) = date_trunc('hour', b.at)", "align: 1h,"),
+        ("SELECT w.start AS ts FROM (SELECT window(ts, '1 hour') AS w, n FROM a)", "align: 1h,"),
+        (f"{GREATEST} {RANGE}", "lookback: 1h,"),
+        (
+            f"{GREATEST} FROM a, b WHERE a.ts >= b.at AND a.ts < b.at + INTERVAL 5 MINUTES",
+            "lookback: 5m,",
+        ),
+        (
+            f"{GREATEST} FROM a JOIN b ON abs(unix_micros(a.ts) - unix_micros(b.at)) < 9",
+            "lookback: 1s,",
+        ),
+        (f"{GREATEST} FROM a JOIN b ON a.ts - b.at {MINUTES}", "lookback: 1h,"),
+        (
+            f"SELECT date_trunc('hour', greatest(a.ts, b.at)) AS ts, count(*) AS n {RANGE} GROUP BY 1",
+            "lookback: 1h, align: 1h,",
+        ),
+    ],
+)
+def test_windows_with_align_and_ranges_with_lookback_are_fine(sql: str, keys: str) -> None:
+    assert of_query(sql, keys) == []
+
+
+@pytest.mark.parametrize(
+    ("sql", "message"),
+    [
+        ("SELECT src, sum(n) AS n FROM a GROUP BY src", UNGROUPED),
+        ("SELECT ts, try_sum(n) FROM a", UNGROUPED),
+        ("SELECT max(ts) AS ts FROM a GROUP BY hour(ts)", UNGROUPED),
+        ("SELECT ts, src FROM a GROUP BY ROLLUP (ts, src)", UNGROUPED),
+        (
+            "SELECT a.ts FROM a JOIN (SELECT src, count(*) AS n FROM a GROUP BY src) c ON c.src = a.src",
+            UNGROUPED,
+        ),
+        ("SELECT DISTINCT src FROM a", f"DISTINCT compares rows without their timestamps. {BY_TIME}"),
+        (
+            "SELECT src FROM a INTERSECT SELECT src FROM b",
+            f"INTERSECT compares rows without their timestamps. {BY_TIME}",
+        ),
+        (
+            "SELECT ts, lag(n) OVER (PARTITION BY src ORDER BY ts) FROM a",
+            f"it has a window function without the time in its PARTITION BY. {BY_TIME}",
+        ),
+        (
+            "SELECT a.ts FROM a LEFT JOIN b ON a.ts = b.at",
+            "the LEFT JOIN gives a row that a later match would have to take back. Write an inner join.",
+        ),
+        (
+            "SELECT a.ts FROM a LEFT ANTI JOIN b ON a.src = b.src",
+            f"the ANTI JOIN is not on equal timestamps. {AS_JOIN}",
+        ),
+        (
+            "SELECT ts FROM a WHERE src IN (SELECT src FROM b)",
+            f"a subquery stands in an expression. {AS_JOIN}",
+        ),
+        (
+            "SELECT a.ts FROM a JOIN LATERAL (SELECT * FROM b WHERE b.at = a.ts) c",
+            f"a subquery stands in a LATERAL. {AS_JOIN}",
+        ),
+        ("SELECT ts FROM a LIMIT 5", LIMITED),
+        ("WITH c AS (SELECT ts FROM a OFFSET 5) SELECT * FROM c", LIMITED),
+        (
+            "WITH RECURSIVE r AS (SELECT ts FROM a UNION ALL SELECT ts FROM r) SELECT * FROM r",
+            "WITH RECURSIVE has no end in time. Write it without recursion.",
+        ),
+        ("SELECT * FROM a TABLESAMPLE (10 PERCENT)", "TABLESAMPLE picks other rows each time. Remove it."),
+        (
+            "SELECT * FROM a PIVOT (sum(n) FOR src IN ('x', 'y'))",
+            "PIVOT does not group by time. Write it with GROUP BY and the timestamp.",
+        ),
+        (
+            "SELECT * FROM (a JOIN b ON a.ts = b.at)",
+            "it is written in a way that is not understood here. Write it with SELECT and JOIN.",
+        ),
+        (
+            f"SELECT a.ts {RANGE}",
+            "it joins over a range of time, and none of its columns is the greatest of the timestamps. "
+            "Select the greatest of all, such as `greatest(a.ts, b.ts) AS ts`.",
+        ),
+        (
+            "SELECT src FROM a",
+            NO_COLUMN,
+        ),
+        ("SELECT n AS ts FROM a", f"its column `ts` is not the timestamp of what it reads. {AS_IT_IS}"),
+        (
+            "SELECT ts + INTERVAL 1 HOUR AS ts FROM a",
+            f"its column `ts` is not the timestamp of what it reads. {AS_IT_IS}",
+        ),
+        (
+            "SELECT window.end AS ts FROM a GROUP BY window(ts, '1 hour')",
+            f"its column `ts` is not the timestamp of what it reads. {AS_IT_IS}",
+        ),
+        (
+            "SELECT ts FROM a UNION ALL SELECT current_timestamp() FROM b",
+            f"its column `ts` is not the timestamp of what it reads. {AS_IT_IS}",
+        ),
+        (
+            "SELECT window.start AS ts FROM a GROUP BY window(ts, '1 hour', '5 minutes')",
+            f"it has windows that overlap, or begin at an offset. {FIXED}",
+        ),
+        (
+            "SELECT count(*) AS n FROM a GROUP BY session_window(ts, '5 minutes')",
+            f"it has sessions, which have no fixed edges. {FIXED}",
+        ),
+        (
+            "SELECT date_trunc('week', ts) AS ts FROM a GROUP BY 1",
+            f"it has weeks or longer, whose edges are not at whole multiples of a length since 1970. {FIXED}",
+        ),
+        (
+            "SELECT ts, n AS _late FROM a",
+            "its column `_late` is one that Freshline adds itself. Give it another name.",
+        ),
+    ],
+)
+def test_a_query_that_would_not_hold_what_it_says_is_refused(sql: str, message: str) -> None:
+    assert message in [said.removeprefix("freshline.yml:9: tables.t.sql: ") for said in of_query(sql)]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT a.ts FROM a JOIN b ON a.src = b.src",
+        "SELECT a.ts FROM a CROSS JOIN b",
+        "SELECT a.ts FROM a JOIN b ON a.ts <= b.at",
+        "SELECT a.ts FROM a JOIN b ON a.ts = b.at OR a.src = b.src",
+        "SELECT a.ts FROM a JOIN b ON hour(a.ts) = hour(b.at)",
+        "SELECT a.ts FROM a JOIN b ON abs(unix_micros(a.ts) - unix_micros(b.at)) > 9",
+        "SELECT a.ts FROM a, (SELECT src FROM b) AS b WHERE a.src = b.src",
+    ],
+)
+def test_a_join_without_a_bound_in_time_is_refused(sql: str) -> None:
+    assert of_query(sql) == [
+        f"freshline.yml:9: tables.t.sql: `b` is joined without a bound in time. {IN_TIME}"
+    ]
+
+
+def test_windows_need_align_of_their_length() -> None:
+    sql = "SELECT window.start AS ts, count(*) AS n FROM a GROUP BY window(ts, '30 minutes')"
+    assert of_query(sql) == [
+        "freshline.yml:9: tables.t: its SQL has windows of time, and `align` is missing. "
+        "Add the windows' length, such as `align: 30m`."
+    ]
+    assert of_query(sql, "align: 45m,") == [
+        "freshline.yml:9: tables.t.align: it is not a whole number of the SQL's windows of 30m. "
+        "Give the windows' length or a multiple of it."
+    ]
+
+
+def test_a_join_over_a_range_needs_lookback() -> None:
+    assert of_query(f"{GREATEST} {RANGE}") == [
+        "freshline.yml:9: tables.t: its SQL joins over a range of time, and `lookback` is missing. "
+        "Add the length of the range, such as `lookback: 10 minutes`."
+    ]
+
+
+def test_a_select_may_do_anything_with_one_record() -> None:
+    assert of_select("SELECT ts, explode(split(src, ',')) AS src FROM a WHERE n > 0") == []
+    assert (
+        of_select("SELECT ts AS time, n + 1 AS n FROM a UNION ALL SELECT ts, 0 FROM a", "timestamp: time,")
+        == []
+    )
+
+
+@pytest.mark.parametrize(
+    ("select", "message"),
+    [
+        ("SELECT ts, sum(n) AS n FROM a GROUP BY ts", COMPARED),
+        ("SELECT DISTINCT ts FROM a", COMPARED),
+        (
+            "SELECT x.ts FROM a x JOIN a y ON x.ts = y.ts",
+            "it joins the feed with itself. Load each record by itself; join in another table.",
+        ),
+        (
+            "SELECT date_trunc('hour', ts) AS ts FROM a",
+            f"its column `ts` is not the timestamp of what it reads. {AS_IT_IS}",
+        ),
+        (
+            "SELECT src FROM a",
+            NO_COLUMN,
+        ),
+    ],
+)
+def test_a_select_over_several_records_is_refused(select: str, message: str) -> None:
+    assert of_select(select) == [f"freshline.yml:7: tables.a.select: {message}"]
+
+
+def test_what_a_plan_does_without_is_asked_for() -> None:
+    text = """\
+name: network
+pools: {updates: {tracks: 1}}
+feeds:
+  bare: {period: 1s}
+  stream: {arrival: continuous, period: 1s}
+  unused: {period: 1s}
+tables:
+  bare: {feed: bare}
+  stream: {feed: stream}
+  query: {sql: SELECT * FROM bare, period: 1s}
+  outline: {sources: [bare], period: 1s}
+"""
+    needed = "is missing, and a run needs it."
+    assert complaints(text) == [
+        f"freshline.yml:4: feeds.bare: `path` {needed} "
+        "Add the directory in which its files land, such as `path: landing/packets`.",
+        f"freshline.yml:4: feeds.bare: `format` {needed} Add `format: csv`, `json` or `parquet`.",
+        f"freshline.yml:4: feeds.bare: `schema` {needed} "
+        "Add its columns, such as `schema: ts timestamp, src string, bytes long`.",
+        f"freshline.yml:4: feeds.bare: `timestamp` {needed} "
+        "Add the column that says when a record was made, such as `timestamp: ts`.",
+        "freshline.yml:5: feeds.stream: a continuous feed cannot be run yet. "
+        "Let its data come in files (`arrival: files`); `plan` and `simulate` take it as it is.",
+        f"freshline.yml:11: tables.outline: `sql` {needed} "
+        "Add the query that gives its rows; `plan` and `simulate` do without.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("schema", "message"),
+    [
+        (
+            "at timestamp, n long",
+            "it has no column `ts`, the timestamp. Add it, or name another column with `timestamp`.",
+        ),
+        ("ts string", MISTYPED),
+        ("ts long", MISTYPED),
+        (
+            "ts timestamp, m map<string, int>",
+            "a csv file cannot hold the column `m`. Use `format: json` or `parquet`.",
+        ),
+        ("ts timestamp, ts date", "the column `ts` is declared twice. Remove one of the two."),
+    ],
+)
+def test_a_schema_that_does_not_fit_its_feed_is_refused(schema: str, message: str) -> None:
+    text = HEAD.replace("ts timestamp, src string, n long", schema)
+    assert complaints(text) == [f"freshline.yml:4: feeds.a.schema: {message}"]
+
+
+def test_columns_are_known_through_several_tables() -> None:
+    hourly = "SELECT date_trunc('hour', ts) AS ts, count(*) AS n FROM a GROUP BY 1"
+    tables = f'  hourly: {{period: 1h, align: 1h, sql: "{hourly}"}}\n'
+    assert complaints(f"{HEAD}{tables}  copy: {{period: 1h, sql: SELECT * FROM hourly}}\n") == []
+    assert complaints(f"{HEAD}{tables}  copy: {{period: 1h, sql: SELECT * EXCEPT (ts) FROM hourly}}\n") == [
+        "freshline.yml:10: tables.copy.sql: it gives no column `ts`. "
+        "Select one of that name, or name the timestamp column with `timestamp`."
+    ]
+
+
+def test_the_example_can_be_planned_but_its_continuous_feed_cannot_be_run() -> None:
+    with pytest.raises(DefinitionErrors) as raised:
+        check_runnable(load(Path(__file__).parents[2] / "examples/network/freshline.yml"))
+    assert "feeds.counters: a continuous feed cannot be run yet" in str(raised.value)

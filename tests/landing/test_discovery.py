@@ -1,0 +1,263 @@
+"""Which data files a feed delivers, each told once."""
+
+import os
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from freshline.definitions.duration import MINUTE, SECOND
+from freshline.definitions.warehouse import Feed, Landing
+from freshline.landing.digest import content_digest
+from freshline.landing.discovery import Clash, Discovered, Discovery, Landed, Repeated, Unreadable
+from freshline.landing.scanner import Found
+
+NOW = 1_714_996_800_000_000  # 2024-05-06 12:00 UTC, in µs
+LANDING = Landing(path="in", format="csv", schema="ts timestamp, n long", timestamp="ts")
+FEED = Feed("packets", "files", MINUTE, landing=LANDING)
+NOTHING = Discovered()
+LOADED_BEFORE = "a file of this name and of other content was loaded before"
+
+
+class Project:
+    """A landing directory, what was loaded from it, and a feed's discovery."""
+
+    def __init__(self, root: Path, feed: Feed = FEED, full_every: int = 1) -> None:
+        self.root = root
+        self.loaded: dict[str, Landed] = {}
+        self.now = NOW
+        self.feed = feed
+        self.full_every = full_every
+        self.restart()
+
+    def restart(self) -> None:
+        self.discovery = Discovery(self.feed, self.root, self.loaded.get, full_every=self.full_every)
+
+    def put(self, name: str, *timestamps: str, text: str | None = None) -> Path:
+        """A file appears at once, under its name."""
+        path = self.root / name
+        path.parent.mkdir(exist_ok=True, parents=True)
+        hidden = path.with_name(f".{path.name}")
+        rows = "".join(f"{each},1\n" for each in timestamps)
+        hidden.write_text(f"ts,n\n{rows}" if text is None else text)
+        os.replace(hidden, path)
+        return path
+
+    def scan(self) -> Discovered:
+        self.now += SECOND
+        return self.discovery.scan(self.now)
+
+    def load(self, *landed: Landed) -> None:
+        self.loaded.update((each.name, each) for each in landed)
+
+    def seen(self, name: str) -> Found:
+        path = self.root / name
+        return Found(name, str(path), path.stat().st_size, path.stat().st_mtime_ns)
+
+
+def test_a_new_file_lands_with_all_that_is_to_be_known(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    path = project.put("d/a.csv", "2024-05-06T11:59:00", "2024-05-06T11:59:30")
+    seen = project.seen("d/a.csv")
+    newest_us = NOW - 30 * SECOND
+    assert project.scan() == Discovered(
+        landed=[
+            Landed(
+                feed="packets",
+                name="d/a.csv",
+                path=path,
+                size=seen.size,
+                mtime_ns=seen.mtime_ns,
+                digest=content_digest(path),
+                arrival_us=NOW + SECOND,
+                newest_us=newest_us,
+                timestamp_us=newest_us,
+                cut=False,
+            )
+        ]
+    )
+    assert project.scan() == NOTHING
+
+
+def test_files_come_by_timestamp_and_then_by_name(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    for name, timestamp in {"c": "11:58", "a": "11:59", "d": "11:57", "b": "11:58"}.items():
+        project.put(f"{name}.csv", f"2024-05-06T{timestamp}:00")
+    assert [landed.name for landed in project.scan().landed] == ["d.csv", "b.csv", "c.csv", "a.csv"]
+
+
+def test_lateness_is_taken_off(tmp_path: Path) -> None:
+    project = Project(tmp_path, replace(FEED, landing=replace(LANDING, lateness_us=10 * SECOND)))
+    project.put("a.csv", "2024-05-06T12:00:00")
+    (landed,) = project.scan().landed
+    assert (landed.newest_us, landed.timestamp_us, landed.cut) == (NOW, NOW - 10 * SECOND, False)
+
+
+def test_a_timestamp_too_far_ahead_of_its_arrival_is_cut_to_it(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    project.put("a.csv", "2024-05-06T12:01:01")  # a period after its arrival at 12:00:01
+    project.put("b.csv", "2024-05-06T12:01:01.000001")
+    a, b = sorted(project.scan().landed, key=lambda landed: landed.name)
+    assert (a.timestamp_us, a.cut) == (NOW + 61 * SECOND, False)
+    assert (b.newest_us, b.timestamp_us, b.cut) == (NOW + 61 * SECOND + 1, NOW + SECOND, True)
+
+
+def test_ahead_may_be_declared_and_lateness_comes_off_what_is_cut(tmp_path: Path) -> None:
+    landing = replace(LANDING, ahead_us=0, lateness_us=5 * SECOND)
+    project = Project(tmp_path, replace(FEED, landing=landing))
+    project.put("a.csv", "2024-05-06T12:00:02")
+    (landed,) = project.scan().landed
+    assert (landed.timestamp_us, landed.cut) == (NOW + SECOND - 5 * SECOND, True)
+
+
+def test_a_file_without_records_lands_without_a_timestamp_when_it_stays_so(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    project.put("empty.csv", text="")
+    project.put("header.csv")
+    assert [project.scan(), project.scan()] == [NOTHING, NOTHING]
+    assert [(each.name, each.timestamp_us, each.cut) for each in project.scan().landed] == [
+        ("empty.csv", None, False),
+        ("header.csv", None, False),
+    ]
+    assert project.scan() == NOTHING
+
+
+def test_a_file_that_was_loaded_is_no_news_after_a_restart(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    project.put("a.csv", "2024-05-06T11:59:00")
+    project.load(*project.scan().landed)
+    project.restart()
+    assert project.scan() == NOTHING
+
+
+def test_a_file_that_was_loaded_and_should_be_gone_is_told_again_after_a_restart(tmp_path: Path) -> None:
+    project = Project(tmp_path, replace(FEED, landing=replace(LANDING, after_load="delete")))
+    path = project.put("a.csv", "2024-05-06T11:59:00")
+    project.load(*project.scan().landed)
+    assert project.scan() == NOTHING
+    project.restart()
+    assert project.scan() == Discovered(repeated=[Repeated("packets", "a.csv", path)])
+    assert project.scan() == NOTHING
+
+
+def test_the_same_content_again_is_told_and_not_landed(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    path = project.put("a.csv", "2024-05-06T11:59:00")
+    project.load(*project.scan().landed)
+    os.utime(path, ns=(1, 1))
+    assert project.scan() == Discovered(repeated=[Repeated("packets", "a.csv", path)])
+    assert project.scan() == NOTHING
+
+
+def test_other_content_under_a_name_that_was_loaded_clashes_when_it_stays_so(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    project.put("a.csv", "2024-05-06T11:59:00")
+    project.load(*project.scan().landed)
+    path = project.put("a.csv", "2024-05-06T11:59:00", "2024-05-06T11:59:01")
+    assert [project.scan(), project.scan()] == [NOTHING, NOTHING]
+    assert project.scan() == Discovered(clashes=[Clash("packets", "a.csv", path, LOADED_BEFORE)])
+    assert project.scan() == NOTHING
+
+
+def test_an_unchanged_file_is_not_read_again(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    path = project.put("a.csv", "2024-05-06T11:59:00")
+    (landed,) = project.scan().landed
+    project.load(replace(landed, digest="of another file"))
+    project.restart()
+    assert project.scan() == NOTHING
+    os.utime(path, ns=(1, 1))
+    assert [len(project.scan().clashes) for _ in range(3)] == [0, 0, 1]
+
+
+def test_a_file_that_changes_before_it_is_loaded_is_told_as_changed(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    project.put("a.csv", "2024-05-06T11:58:00")
+    project.scan()
+    path = project.put("a.csv", "2024-05-06T11:59:00")
+    result = project.scan()
+    assert [(each.name, each.timestamp_us) for each in result.changed] == [("a.csv", NOW - MINUTE)]
+    assert result.landed == []
+    os.utime(path, ns=(1, 1))
+    assert project.scan() == NOTHING
+
+
+def test_an_unreadable_file_is_told_after_three_scans(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    path = project.put("a.csv", "soon")
+    assert [project.scan(), project.scan()] == [NOTHING, NOTHING]
+    assert project.scan() == Discovered(
+        unreadable=[Unreadable("packets", "a.csv", path, "'soon' is not a timestamp")]
+    )
+    assert project.scan() == NOTHING
+
+
+def test_a_file_that_is_still_being_written_is_given_time(tmp_path: Path) -> None:
+    project = Project(tmp_path, full_every=100)
+    path = tmp_path / "a.csv"
+    for text in (
+        "ts,n\n2024",
+        "ts,n\n2024-05-06T11",
+        "ts,n\n2024-05-06T11:59:0",
+        "ts,n\n2024-05-06T11:59:00",
+    ):
+        path.write_text(text)  # in place
+        assert [project.scan(), project.scan()] == [NOTHING, NOTHING]
+    path.write_text("ts,n\n2024-05-06T11:59:00,1\n")
+    assert [landed.timestamp_us for landed in project.scan().landed] == [NOW - MINUTE]
+
+
+def test_an_unreadable_file_that_is_mended_lands(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    project.put("a.csv", "soon")
+    assert [len(project.scan().unreadable) for _ in range(4)] == [0, 0, 1, 0]
+    project.put("a.csv", "2024-05-06T11:59:00")
+    assert [landed.name for landed in project.scan().landed] == ["a.csv"]
+
+
+def test_a_file_that_went_and_comes_back_lands_again_if_it_was_not_loaded(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    path = project.put("a.csv", "2024-05-06T11:59:00")
+    project.scan()
+    os.rename(path, tmp_path / ".a.csv")
+    assert project.scan() == NOTHING
+    os.rename(tmp_path / ".a.csv", path)
+    assert [landed.name for landed in project.scan().landed] == ["a.csv"]
+
+
+def test_a_missing_directory_is_told(tmp_path: Path) -> None:
+    project = Project(tmp_path / "later")
+    assert project.scan() == Discovered(missing=True)
+    project.put("a.csv", "2024-05-06T11:59:00")
+    result = project.scan()
+    assert (result.missing, [landed.name for landed in result.landed]) == (False, ["a.csv"])
+
+
+def test_a_name_may_carry_the_timestamp(tmp_path: Path) -> None:
+    landing = replace(LANDING, name_timestamp="a-%Y%m%dT%H%M.csv", lateness_us=SECOND)
+    project = Project(tmp_path, replace(FEED, landing=landing))
+    project.put("a-20240506T1159.csv", text="not read at all")
+    path = project.put("b.csv", text="not read at all")
+    assert [landed.timestamp_us for landed in project.scan().landed] == [NOW - MINUTE - SECOND]
+    project.scan()
+    reason = "its name does not follow the pattern a-%Y%m%dT%H%M.csv"
+    assert project.scan().unreadable == [Unreadable("packets", "b.csv", path, reason)]
+
+
+def test_thousands_of_known_files_cost_nothing_until_one_comes(tmp_path: Path) -> None:
+    project = Project(tmp_path, full_every=100)
+    for number in range(3_000):
+        (tmp_path / f"{number}.csv").write_text("ts,n\n2024-05-06T11:59:00,1\n")
+    project.load(*project.scan().landed)
+    asked: list[str] = []
+    discovery = Discovery(
+        FEED, tmp_path, lambda name: asked.append(name) or project.loaded.get(name), full_every=100
+    )
+    assert discovery.scan(NOW) == NOTHING
+    assert len(asked) == 3_000
+    started = time.perf_counter()
+    assert [discovery.scan(NOW) for _ in range(10)] == [NOTHING] * 10
+    assert time.perf_counter() - started < 0.5
+    assert len(asked) == 3_000
+    project.put("new.csv", "2024-05-06T11:59:30")
+    assert [landed.name for landed in discovery.scan(NOW).landed] == ["new.csv"]
+    assert asked[3_000:] == ["new.csv"]

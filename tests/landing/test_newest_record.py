@@ -1,0 +1,229 @@
+"""How new a data file's newest record is."""
+
+import gzip
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from freshline.definitions.name_timestamp import epoch_us
+from freshline.definitions.warehouse import FileFormat
+from freshline.landing.timestamps import UnreadableFile, newest_record_us
+
+SCHEMA = "src string, ts timestamp, n long"
+NOON = epoch_us(datetime(2024, 5, 6, 12, tzinfo=UTC))
+
+
+def newest(
+    path: Path, format: FileFormat, header: bool = True, name_timestamp: str | None = None
+) -> int | None:
+    return newest_record_us(path, format, "ts", SCHEMA, header, name_timestamp)
+
+
+def reason(path: Path, format: FileFormat) -> str:
+    with pytest.raises(UnreadableFile) as raised:
+        newest(path, format)
+    return raised.value.reason
+
+
+def csv_of(tmp_path: Path, *timestamps: str, header: str = "src,ts,n\n") -> Path:
+    path = tmp_path / "a.csv"
+    path.write_text(header + "".join(f'"x, y",{timestamp},1\n' for timestamp in timestamps))
+    return path
+
+
+def json_of(tmp_path: Path, *timestamps: str) -> Path:
+    path = tmp_path / "a.json"
+    path.write_text("".join(f'{{"src": {{"a": [1]}}, "ts": {each}, "n": 1}}\n' for each in timestamps))
+    return path
+
+
+FORMS = [
+    "2024-05-06T12:00:00",
+    "2024-05-06 12:00:00",
+    "2024-05-06 12:00",
+    "2024-05-06T12:00:00Z",
+    "2024-05-06 14:00:00+02:00",
+    "2024-05-06T12:00:00.000000",
+    "2024-05-06T12:00:00.000000789",
+]
+
+
+@pytest.mark.parametrize("text", FORMS)
+def test_iso_timestamps_are_read_and_are_in_utc_without_a_zone(tmp_path: Path, text: str) -> None:
+    assert newest(csv_of(tmp_path, "2024-05-05", text, "2024-05-06 11:59:59"), "csv") == NOON
+    assert newest(csv_of(tmp_path, text), "csv") == NOON
+    assert newest(json_of(tmp_path, f'"{text}"', '"2024-05-06T11:00:00"'), "json") == NOON
+
+
+def test_zones_may_be_mixed(tmp_path: Path) -> None:
+    assert newest(csv_of(tmp_path, *FORMS), "csv") == NOON
+    assert newest(json_of(tmp_path, *(f'"{text}"' for text in FORMS)), "json") == NOON
+
+
+def test_microseconds_count(tmp_path: Path) -> None:
+    assert newest(csv_of(tmp_path, "2024-05-06T12:00:00.000001"), "csv") == NOON + 1
+    assert newest(csv_of(tmp_path, "1969-12-31T23:59:59.999999"), "csv") == -1
+
+
+def test_compressed_files_are_read(tmp_path: Path) -> None:
+    for name, format, plain in (
+        ("b.csv.gz", "csv", csv_of(tmp_path, FORMS[0])),
+        ("b.json.gz", "json", json_of(tmp_path, f'"{FORMS[0]}"')),
+    ):
+        (tmp_path / name).write_bytes(gzip.compress(plain.read_bytes()))
+        assert newest(tmp_path / name, format) == NOON  # type: ignore[arg-type]
+
+
+def test_a_csv_without_a_header_is_read_by_position(tmp_path: Path) -> None:
+    assert newest(csv_of(tmp_path, FORMS[0], header=""), "csv", header=False) == NOON
+
+
+def test_a_header_in_another_case_after_a_blank_line_and_a_byte_order_mark_is_fine(tmp_path: Path) -> None:
+    path = csv_of(tmp_path, FORMS[0], header="\ufeffSRC, Ts,n\n\n")
+    assert newest(path, "csv") == NOON
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.csv", ""),
+        ("a.csv", "src,ts,n"),
+        ("a.csv", "src,ts,n\n\n\n"),
+        ("a.csv", "\n\n"),
+        ("a.json", ""),
+        ("a.json", " \n\n"),
+        ("a.parquet", ""),
+    ],
+)
+def test_a_file_without_records_has_no_timestamp(tmp_path: Path, name: str, content: str) -> None:
+    (tmp_path / name).write_text(content)
+    assert newest(tmp_path / name, name.partition(".")[2]) is None  # type: ignore[arg-type]
+
+
+def test_an_empty_compressed_file_has_no_records(tmp_path: Path) -> None:
+    for name in ("a.csv.gz", "a.json.gz"):
+        (tmp_path / name).write_bytes(gzip.compress(b""))
+        assert newest(tmp_path / name, name.split(".")[1]) is None  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("ts,src,n\n2024-05-06,x,1\n", "its header is ts,src,n, not src,ts,n"),
+        ("src,ts\nx,2024-05-06\n", "its header is src,ts, not src,ts,n"),
+        ("src,ts,n\nx,2024-05-06\n", "Expected 3 columns, got 2: x,2024-05-06"),
+        ("src,ts,n\nx,yesterday,1\n", "'yesterday' is not a timestamp"),
+        ("src,ts,n\nx,,1\n", "a record has no timestamp"),
+    ],
+)
+def test_a_csv_that_does_not_match_its_schema_is_unreadable(tmp_path: Path, content: str, said: str) -> None:
+    (tmp_path / "a.csv").write_text(content)
+    assert said in reason(tmp_path / "a.csv", "csv")
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ('{"src": "x"}\n', "a record has no timestamp"),
+        ('{"ts": null}\n', "a record has no timestamp"),
+        ('{"ts": "soon"}\n', "'soon' is not a timestamp"),
+        ('{"ts": 5}\n', "changed from string to number in row 0"),
+        ('{"ts": "2024', "Missing a closing quotation mark"),
+    ],
+)
+def test_json_that_does_not_match_its_schema_is_unreadable(tmp_path: Path, content: str, said: str) -> None:
+    (tmp_path / "a.json").write_text(content)
+    assert said in reason(tmp_path / "a.json", "json")
+
+
+def test_damaged_files_are_unreadable(tmp_path: Path) -> None:
+    (tmp_path / "a.csv.gz").write_bytes(gzip.compress(b"src,ts,n\n" * 100)[:30])
+    (tmp_path / "b.csv.gz").write_bytes(b"no gzip at all")
+    (tmp_path / "c.parquet").write_bytes(b"PAR1 and no more")
+    assert reason(tmp_path / "a.csv.gz", "csv")
+    assert reason(tmp_path / "b.csv.gz", "csv")
+    assert reason(tmp_path / "c.parquet", "parquet")
+
+
+def parquet_of(tmp_path: Path, values: list[int | None], kind: pa.DataType, **options: object) -> Path:
+    table = pa.table({"n": list(range(len(values))), "TS": pa.array(values, pa.int64()).cast(kind)})
+    pq.write_table(table, tmp_path / "a.parquet", row_group_size=2, **options)
+    return tmp_path / "a.parquet"
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"write_statistics": False}, {"use_deprecated_int96_timestamps": True}]
+)
+@pytest.mark.parametrize(
+    ("kind", "factor"),
+    [
+        (pa.timestamp("us"), 1),
+        (pa.timestamp("us", "UTC"), 1),
+        (pa.timestamp("us", "Europe/Berlin"), 1),
+        (pa.timestamp("ms"), 0.001),
+        (pa.timestamp("ns", "UTC"), 1_000),
+    ],
+)
+def test_parquet_is_read_from_its_statistics_or_its_column(
+    tmp_path: Path, kind: pa.DataType, factor: float, options: dict[str, object]
+) -> None:
+    instants = [NOON - 3_000_000, NOON, NOON - 1_000_000, NOON - 2_000_000, NOON - 5_000_000]
+    path = parquet_of(tmp_path, [int(each * factor) for each in instants], kind, **options)
+    assert newest(path, "parquet") == NOON
+
+
+def test_statistics_are_used_where_there_are_some(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = parquet_of(tmp_path, [NOON, NOON - 1], pa.timestamp("us"))
+    monkeypatch.setattr(pq.ParquetFile, "read_row_group", None)
+    assert newest(path, "parquet") == NOON
+
+
+@pytest.mark.parametrize("options", [{}, {"write_statistics": False}])
+def test_a_parquet_record_without_a_timestamp_is_unreadable(
+    tmp_path: Path, options: dict[str, object]
+) -> None:
+    path = parquet_of(tmp_path, [NOON, None], pa.timestamp("us"), **options)
+    assert reason(path, "parquet") == "a record has no timestamp"
+
+
+def test_a_parquet_file_of_other_columns_is_unreadable(tmp_path: Path) -> None:
+    path = parquet_of(tmp_path, [NOON], pa.int64())
+    assert reason(path, "parquet") == "its column `ts` is of the type None, not a timestamp"
+    pq.write_table(pa.table({"n": [1]}), path)
+    assert reason(path, "parquet") == "it has no column `ts`"
+
+
+def test_a_parquet_file_without_rows_has_no_timestamp(tmp_path: Path) -> None:
+    assert newest(parquet_of(tmp_path, [], pa.timestamp("us")), "parquet") is None
+
+
+def test_the_name_says_it_where_it_has_a_pattern(tmp_path: Path) -> None:
+    path = tmp_path / "flows-20240506T12.csv"
+    path.write_text("whatever")
+    assert newest(path, "csv", name_timestamp="flows-%Y%m%dT%H.csv") == NOON
+    with pytest.raises(UnreadableFile) as raised:
+        newest(path, "csv", name_timestamp="flows-%Y%m%d.csv")
+    assert raised.value.reason == "its name does not follow the pattern flows-%Y%m%d.csv"
+
+
+def test_a_file_that_has_gone_is_no_unreadable_file(tmp_path: Path) -> None:
+    for format in ("csv", "json", "parquet"):
+        with pytest.raises(FileNotFoundError):
+            newest(tmp_path / f"a.{format}", format)  # type: ignore[arg-type]
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.datetimes(datetime(1900, 1, 1), datetime(2200, 1, 1)), min_size=1, max_size=50))
+def test_all_formats_find_the_same_newest_record(tmp_path_factory: pytest.TempPathFactory, instants) -> None:
+    folder = tmp_path_factory.mktemp("formats")
+    expected = max(epoch_us(instant) for instant in instants)
+    texts = [instant.isoformat() for instant in instants]
+    assert newest(csv_of(folder, *texts), "csv") == expected
+    assert newest(json_of(folder, *(f'"{text}"' for text in texts)), "json") == expected
+    values: list[int | None] = [epoch_us(instant) for instant in instants]
+    assert newest(parquet_of(folder, values, pa.timestamp("us")), "parquet") == expected

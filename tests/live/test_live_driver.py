@@ -1,0 +1,112 @@
+"""The live loop with real threads and a stand-in for Spark: what ends is told, what is said is done."""
+
+import io
+import json
+import threading
+import time
+
+from freshline.definitions.duration import SECOND
+from freshline.kernel.assembly import assemble
+from freshline.kernel.events import DataFile, Failed, Finished
+from freshline.kernel.journal import Journal, replay
+from freshline.kernel.validation import validate
+from freshline.live.driver import Ended, Landed, LiveDriver, clock
+from freshline.live.tracks import Tracks
+from freshline.plan.make import make_plan
+from freshline.testing.builder import Builder
+
+
+class Judge:
+    """Finished where the worker returned, tried again at once where it raised."""
+
+    def __init__(self) -> None:
+        self.ended: list[Ended] = []
+        self.stop_after = 0
+        self.driver: LiveDriver | None = None
+
+    def judge(self, ended, now):
+        self.ended.append(ended)
+        if self.driver is not None and len(self.ended) >= self.stop_after:
+            self.driver.stop()
+        if isinstance(ended.outcome, BaseException):
+            return Failed(ended.job, now)
+        return Finished(ended.job, ended.job.loaded_to)
+
+    def tick(self, now, kernel):
+        pass
+
+
+def run(plan, worker, files, ends):
+    """Runs until so many jobs have ended; returns judge, journal's lines and the kernel."""
+    start = clock()
+    kernel = assemble(plan, start, {table.name: None for table in plan.tables})
+    judge = Judge()
+    judge.stop_after = ends
+    stream = io.StringIO()
+    journal = Journal(stream, {"now": start})
+    driver = LiveDriver(kernel, judge, lambda report: Tracks(2, lambda track: worker, report), journal)
+    judge.driver = driver
+    for feed, timestamp, name in files:
+        driver.post(Landed(feed, DataFile(timestamp, name), frozenset({feed})))
+    assert driver.run(start + 20 * SECOND)
+    validate_if_quiet(kernel)
+    return judge, [json.loads(line) for line in stream.getvalue().splitlines()], start
+
+
+def validate_if_quiet(kernel):
+    if not any(task.job for task in kernel.tasks):
+        validate(kernel)
+
+
+class Instant:
+    def run(self, job):
+        return job.loaded_to
+
+
+def test_jobs_run_and_their_log_replays_identically():
+    plan = make_plan(Builder(tracks=2).files("a", period=1).files("b", period=1).build())
+    files = [(feed, 1_000 * (number + 1), f"{number}") for number in range(5) for feed in ("a", "b")]
+    judge, lines, start = run(plan, Instant(), files, ends=10)
+    assert sorted((end.job.task.name, end.job.files[0].name) for end in judge.ended) == sorted(
+        (feed, name) for feed, _, name in files
+    )
+    kernel = assemble(plan, start, {"a": None, "b": None})
+    assert replay(kernel, lines[1:]) == (len(lines) - 1, None)
+
+
+def test_two_tracks_run_two_jobs_at_once():
+    plan = make_plan(Builder(tracks=2).files("a", period=1).files("b", period=1).build())
+    meeting = threading.Barrier(2, timeout=10)
+
+    class Meets:
+        def run(self, job):
+            meeting.wait()
+
+    judge, _, _ = run(plan, Meets(), [("a", 1, "1"), ("b", 1, "1")], ends=2)
+    assert [end.outcome for end in judge.ended] == [None, None]
+
+
+def test_a_job_that_raises_is_tried_again():
+    plan = make_plan(Builder(tracks=2).files("a", period=1).build())
+    attempts = []
+
+    class Stumbles:
+        def run(self, job):
+            attempts.append(job.number)
+            if len(attempts) < 3:
+                raise OSError("disk full")
+
+    judge, _, _ = run(plan, Stumbles(), [("a", 1, "1")], ends=3)
+    assert attempts == [1, 2, 3]
+    assert [str(end.outcome) for end in judge.ended] == ["disk full", "disk full", "None"]
+
+
+def test_stopping_lets_running_jobs_end_and_starts_no_more():
+    plan = make_plan(Builder(tracks=1).files("a", period=1).build())
+
+    class Slow:
+        def run(self, job):
+            time.sleep(0.2)
+
+    judge, _, _ = run(plan, Slow(), [("a", 1, "1"), ("a", 2, "2"), ("a", 3, "3")], ends=1)
+    assert len(judge.ended) <= 2

@@ -1,0 +1,198 @@
+"""The warehouse on Spark: real files, real jobs, real Delta tables."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import duckdb
+import pytest
+from deltalake import DeltaTable
+
+from freshline.definitions.load import load
+from freshline.definitions.serial import from_record
+from freshline.kernel.assembly import assemble
+from freshline.kernel.journal import replay
+from freshline.live.runner import Runner
+from freshline.plan.make import make_plan
+from freshline.storage.lease import StorageInUse
+
+PROJECT = """\
+name: shop
+pools:
+  updates: {tracks: 2}
+feeds:
+  orders: {path: landing/orders, format: csv, schema: "ts timestamp, item string, price long", timestamp: ts, period: 10s}
+  clicks: {path: landing/clicks, format: json, schema: "ts timestamp, item string", timestamp: ts, period: 10s}
+tables:
+  orders: {feed: orders, cost: {startup: 5s}}
+  clicks: {feed: clicks, cost: {startup: 5s}}
+  revenue: {sql: "SELECT ts, item, sum(price) AS price FROM orders GROUP BY ts, item", period: 10s, cost: {startup: 5s}}
+  both:
+    sql: "SELECT greatest(o.ts, c.ts) AS ts, o.item, o.price FROM orders o JOIN clicks c ON o.item = c.item AND o.ts = c.ts"
+    period: 10s
+    cost: {startup: 5s}
+"""  # noqa: E501
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+class Shop:
+    """A project folder whose files are written by hand."""
+
+    def __init__(self, folder: Path, spark, text: str = PROJECT) -> None:
+        self.folder = folder
+        self.spark = spark
+        self.file = folder / "freshline.yml"
+        self.file.write_text(text, encoding="utf-8")
+        for feed in ("orders", "clicks"):
+            (folder / "landing" / feed).mkdir(parents=True)
+
+    def at(self, second: float) -> datetime:
+        return START + timedelta(seconds=second)
+
+    def orders(self, name: str, rows: list[tuple[float, str, int]]) -> None:
+        lines = [f"{self.at(second).isoformat()},{item},{price}" for second, item, price in rows]
+        text = "\n".join(["ts,item,price", *lines, ""])
+        (self.folder / "landing" / "orders" / name).write_text(text, encoding="utf-8")
+
+    def clicks(self, name: str, rows: list[tuple[float, str]]) -> None:
+        lines = [json.dumps({"ts": self.at(second).isoformat(), "item": item}) for second, item in rows]
+        (self.folder / "landing" / "clicks" / name).write_text("\n".join([*lines, ""]), encoding="utf-8")
+
+    def runner(self, **options) -> Runner:
+        return Runner(load(self.file), self.folder, self.storage, session=self.spark, **options)
+
+    def drain(self) -> Runner:
+        with self.runner(drain=True) as runner:
+            runner.run(60_000_000)
+        assert runner.stopped_because == "nothing is left to load"
+        return runner
+
+    @property
+    def storage(self) -> Path:
+        return self.folder / "warehouse"
+
+    def rows(self, table: str, columns: str) -> list[tuple]:
+        """Read by DuckDB through a plain Delta reader."""
+        dataset = DeltaTable(str(self.storage / "tables" / table)).to_pyarrow_dataset()
+        connection = duckdb.connect()
+        connection.execute("SET TimeZone = 'UTC'")
+        connection.register("t", dataset)
+        answer = connection.sql(f"SELECT {columns} FROM t ORDER BY ALL").to_arrow_table()
+        return [tuple(row.values()) for row in answer.to_pylist()]
+
+
+@pytest.fixture
+def shop(tmp_path, spark) -> Shop:
+    return Shop(tmp_path, spark)
+
+
+def test_files_become_tables_and_tables_become_derived_tables(shop):
+    shop.orders("1.csv", [(1, "tea", 3), (2, "tea", 4), (2, "cup", 9)])
+    shop.clicks("1.json", [(1, "tea"), (2, "cup"), (3, "tea")])
+    shop.drain()
+    assert shop.rows("orders", "ts, item, price, _late") == [
+        (shop.at(1), "tea", 3, False),
+        (shop.at(2), "cup", 9, False),
+        (shop.at(2), "tea", 4, False),
+    ]
+    assert shop.rows("revenue", "ts, item, price") == [
+        (shop.at(1), "tea", 3),
+        (shop.at(2), "cup", 9),
+        (shop.at(2), "tea", 4),
+    ]
+    # Both sources reach to second 2 only: orders end there.
+    assert shop.rows("both", "ts, item, price") == [(shop.at(1), "tea", 3), (shop.at(2), "cup", 9)]
+
+
+def test_running_again_loads_nothing_twice_and_what_is_new_once(shop):
+    shop.orders("1.csv", [(1, "tea", 3)])
+    shop.drain()
+    shop.drain()
+    shop.orders("2.csv", [(12, "tea", 5)])
+    shop.drain()
+    assert shop.rows("orders", "ts, price") == [(shop.at(1), 3), (shop.at(12), 5)]
+    assert shop.rows("revenue", "ts, price") == [(shop.at(1), 3), (shop.at(12), 5)]
+
+
+def test_late_records_are_loaded_and_marked_and_kept_out_of_derived_tables(shop):
+    shop.orders("1.csv", [(10, "tea", 1)])
+    shop.drain()
+    shop.orders("2.csv", [(8, "old", 2), (11, "tea", 3)])
+    shop.orders("3.csv", [(9, "older", 4)])
+    runner = shop.drain()
+    assert shop.rows("orders", "ts, item, _late") == [
+        (shop.at(8), "old", True),
+        (shop.at(9), "older", True),
+        (shop.at(10), "tea", False),
+        (shop.at(11), "tea", False),
+    ]
+    assert shop.rows("revenue", "ts, price") == [(shop.at(10), 1), (shop.at(11), 3)]
+    assert runner.status().tables[0].late_rows == 2
+
+
+def test_a_corrupt_file_goes_to_quarantine_and_its_feed_goes_on(shop):
+    shop.orders("1.csv", [(1, "tea", 3)])
+    (shop.folder / "landing/orders/2.csv").write_text(
+        f"ts,item,price\n{shop.at(2).isoformat()},tea,many\n", encoding="utf-8"
+    )
+    shop.orders("3.csv", [(3, "tea", 5)])
+    runner = shop.drain()
+    assert shop.rows("orders", "ts, price") == [(shop.at(1), 3), (shop.at(3), 5)]
+    assert runner.status().quarantined == 1
+    assert not (shop.folder / "landing/orders/2.csv").exists()
+    assert list((shop.storage / "_freshline/quarantine").rglob("2.csv"))
+
+
+def test_the_same_name_with_other_content_is_put_aside_and_with_the_same_content_dropped(shop):
+    shop.orders("1.csv", [(1, "tea", 3)])
+    shop.drain()
+    shop.orders("1.csv", [(1, "tea", 3)])
+    shop.drain()
+    assert shop.rows("orders", "ts, price") == [(shop.at(1), 3)]
+    shop.orders("1.csv", [(2, "tea", 400)])
+    runner = shop.drain()
+    assert shop.rows("orders", "ts, price") == [(shop.at(1), 3)]
+    assert runner.status().quarantined == 1
+
+
+def test_an_empty_file_is_consumed_and_loads_nothing(shop):
+    shop.orders("0.csv", [])
+    shop.orders("1.csv", [(1, "tea", 3)])
+    shop.drain()
+    assert shop.rows("orders", "ts, price") == [(shop.at(1), 3)]
+
+
+@pytest.mark.parametrize(("after_load", "left"), [("delete", False), ("archive", False), ("keep", True)])
+def test_what_becomes_of_a_loaded_file_is_declared(tmp_path, spark, after_load, left):
+    shop = Shop(
+        tmp_path,
+        spark,
+        PROJECT.replace("period: 10s}\n  clicks", f"period: 10s, after_load: {after_load}}}\n  clicks"),
+    )
+    shop.orders("1.csv", [(1, "tea", 3)])
+    shop.drain()
+    assert (tmp_path / "landing/orders/1.csv").exists() is left
+    assert (shop.storage / "_freshline/archive/orders/1.csv").exists() is (after_load == "archive")
+    shop.drain()
+    assert shop.rows("orders", "ts, price") == [(shop.at(1), 3)]
+
+
+def test_a_second_runner_is_refused_with_the_first_ones_identity(shop):
+    with (
+        shop.runner(drain=True) as first,
+        pytest.raises(StorageInUse, match=str(first.status().pid)),
+        shop.runner(),
+    ):
+        pass
+
+
+def test_the_log_of_a_run_replays_identically(shop):
+    for number in range(4):
+        shop.orders(f"{number}.csv", [(10 * number + 1, "tea", number)])
+    shop.drain()
+    (log,) = (shop.storage / "_freshline/logs").iterdir()
+    header, *calls = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
+    kernel = assemble(make_plan(from_record(header["warehouse"])), header["now"], header["freshness"])
+    assert replay(kernel, calls) == (len(calls), None)
+    assert sum(len(call.get("instructions", ())) for call in calls) >= 8

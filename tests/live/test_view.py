@@ -1,0 +1,184 @@
+"""A warehouse on the screen: while it runs, and at the end of a run."""
+
+import dataclasses
+import re
+from io import StringIO
+from pathlib import Path
+from typing import get_args
+
+from rich.console import Console, RenderableType
+
+from freshline.live.status import TableState, TableStatus, TrackStatus, WarehouseStatus
+from freshline.live.summary import draw_summary, show_summary
+from freshline.live.view import STYLES, TABLES_MAX, count, render
+
+S = 1_000_000
+NOW = 1_763_245_473 * S  # 2025-11-15 22:24:33
+
+
+def table(name: str, state: TableState = "HEALTHY", **changed: object) -> TableStatus:
+    usual = TableStatus(
+        name=name,
+        state=state,
+        freshness_us=NOW - 4 * S,
+        trailing_edge_us=NOW - 2 * S,
+        staleness_bound_us=12_340_000,
+        target_lag_us=20 * S,
+        period_us=3 * S,
+        backlog=1,
+        loaded_rows=123_456,
+        late_rows=3,
+        jobs=41,
+        message=None,
+        staleness_max_us=9 * S,
+        lag_max_us=3 * S,
+        running_on=None,
+    )
+    return dataclasses.replace(usual, **changed)
+
+
+NOTHING = {
+    "freshness_us": None, "trailing_edge_us": None, "staleness_bound_us": None, "target_lag_us": None,
+    "backlog": 0, "loaded_rows": 0, "late_rows": 0, "jobs": 0, "staleness_max_us": None, "lag_max_us": None,
+}  # fmt: skip
+STATUS = WarehouseStatus(
+    name="network",
+    run_id="run-1",
+    host="here",
+    pid=4711,
+    at_us=NOW,
+    started_us=NOW - 200 * S,
+    tables=(
+        table("packets"),
+        table("flows", "FAILED", message="no [red]such[/] column `bytez`\nat line 1"),
+        table("traffic", "UPSTREAM_FAILED", freshness_us=NOW - 26 * 3600 * S, staleness_bound_us=3599 * S),
+        table("a_name_that_is_far_too_long_for_a_line", "EMPTY", **NOTHING),
+    ),
+    tracks=(TrackStatus(0, "updates", "packets", NOW - 300_000), TrackStatus(1, "updates", None, None)),
+    broken_assumptions=("packets: job 12 took 3.1s, assumed at most 800ms",),
+    quarantined=2,
+)
+
+
+def lines(shown: RenderableType) -> list[str]:
+    screen = Console(width=80, file=StringIO(), color_system=None)
+    screen.print(shown)
+    return [line.rstrip() for line in screen.file.getvalue().splitlines()]
+
+
+def test_the_view_shows_tables_tracks_and_trouble_in_80_columns():
+    assert lines(render(STATUS, NOW)) == [
+        "network at 22:24:33 UTC, up 3m 20s, process 4711 on here",
+        "",
+        "table       state          freshness   lag staleness   bound target backlog rows",
+        "packets     HEALTHY         22:24:29    2s        4s   12.4s    20s       1 123k",
+        "flows       FAILED          22:24:29    2s        4s   12.4s    20s       1 123k",
+        "traffic     UPSTREAM_FA… 11-14 20:24 1d 2h     1d 2h 59m 59s    20s       1 123k",
+        "a_name_tha… EMPTY                  -     -         -       -      -       0    0",
+        "",
+        "Messages",
+        "  flows: no [red]such[/] column `bytez`",
+        "",
+        "track pool    runs    since",
+        "    0 updates packets 300ms",
+        "    1 updates idle",
+        "",
+        "Broken assumptions",
+        "  packets: job 12 took 3.1s, assumed at most 800ms",
+        "",
+        "2 files are in quarantine: `freshline quarantine list` says why.",
+    ]
+
+
+def test_a_runner_that_has_gone_is_said_to_have_gone_and_its_figures_stand_still():
+    shown = lines(render(STATUS, NOW + 180 * S, running=False))
+    assert shown[0] == "network is not running: figures of 3m ago, 2025-11-15 22:24:33 UTC"
+    assert shown[2:7] == lines(render(STATUS, NOW))[2:7]
+    assert not any(line.startswith("track") for line in shown)
+
+
+def test_of_many_tables_the_troubled_ones_are_shown_and_the_rest_is_counted():
+    states: list[TableState] = ["HEALTHY", "BEHIND", "SILENT", "FAILED"]
+    tables = [table(f"t{number}", states[number % 4]) for number in range(40)]
+    tables.append(table("stale", freshness_us=NOW - 21 * S))
+    shown = lines(render(dataclasses.replace(STATUS, tables=tuple(tables)), NOW))
+    names = [line.split()[0] for line in shown[3 : 3 + TABLES_MAX]]
+    assert names == ["stale", *(f"t{n}" for first in (3, 2, 1) for n in range(first, 40, 4))][:TABLES_MAX]
+    assert shown[3 + TABLES_MAX] == "... and 16 more, less troubled."
+
+
+def test_of_many_tracks_the_busy_ones_are_shown():
+    tracks = [TrackStatus(n, "updates", "packets" if n >= 20 else None, None) for n in range(24)]
+    shown = lines(render(dataclasses.replace(STATUS, tracks=tuple(tracks)), NOW))
+    first = shown.index("track pool    runs    since") + 1
+    assert [line.split()[0] for line in shown[first : first + 5]] == ["20", "21", "22", "23", "0"]
+    assert "4 of 24 tracks are busy." in shown
+
+
+def test_staleness_is_coloured_by_what_it_exceeds():
+    seen = []
+    for age_s in (4, 13, 21):
+        screen = Console(
+            width=80, file=StringIO(), color_system="standard", force_terminal=True, no_color=False
+        )
+        late = table("packets", freshness_us=NOW - age_s * S)
+        screen.print(render(dataclasses.replace(STATUS, tables=(late,)), NOW))
+        cell = next(line for line in screen.file.getvalue().splitlines() if line.startswith("packets"))
+        seen.append(re.findall(r"\x1b\[(\d+)m *(\d+s)", cell))
+    assert seen == [[], [("33", "13s")], [("31", "21s")]]
+
+
+def test_every_state_has_its_colour():
+    assert set(STYLES) == set(get_args(TableState))
+
+
+def test_counts_take_at_most_five_characters():
+    numbers = [0, 9_999, 10_000, 999_499, 999_500, 1_234_567, 10**9, 5 * 10**14]
+    assert [count(n) for n in numbers] == ["0", "9999", "10k", "999k", "1M", "1.23M", "1G", "500T"]
+
+
+def summary(status: WarehouseStatus) -> list[str]:
+    screen = Console(width=80, file=StringIO(), color_system=None)
+    show_summary(screen, status, status.started_us, status.at_us)
+    return [line.rstrip() for line in screen.file.getvalue().splitlines()]
+
+
+def test_the_summary_sets_the_worst_staleness_beside_bound_and_target():
+    tables = (
+        table("packets"),
+        table("flows", staleness_max_us=15 * S, target_lag_us=None),
+        table("traffic", staleness_max_us=21 * S),
+        table("empty", "EMPTY", **NOTHING),
+    )
+    assert summary(dataclasses.replace(STATUS, tables=tables)) == [
+        "network over 3m 20s",
+        "table   staleness bound of bound target lag rows late jobs",
+        "packets        9s 12.4s      73%    20s  3s 123k    3   41 kept",
+        "flows         15s 12.4s     122%      -  3s 123k    3   41 above bound",
+        "traffic       21s 12.4s     170%    20s  3s 123k    3   41 exceeded",
+        "empty           -     -        -      -   -    0    0    0",
+        "Exceeded: 1 of 2 targets.",
+        "Assumptions that did not hold:",
+        "  - packets: job 12 took 3.1s, assumed at most 800ms",
+    ]
+
+
+def test_a_bound_exceeded_while_all_assumptions_held_is_called_a_bug():
+    above = table("packets", staleness_max_us=15 * S)
+    shown = " ".join(summary(dataclasses.replace(STATUS, tables=(above,), broken_assumptions=())))
+    assert "Kept: no target of 1 was exceeded. A proven bound was exceeded while every assumption" in shown
+    assert "held: packets. This is a bug of Freshline" in shown
+
+
+def test_the_picture_of_a_run_shows_every_table_and_the_spans(tmp_path: Path):
+    begin = STATUS.started_us
+    samples = {"packets": [(begin + second * S, second % 9 * S) for second in range(200)]}
+    spans = [("packets down", begin + 50 * S, begin + 90 * S)]
+    pictures = [
+        draw_summary(samples, STATUS, tmp_path / "new" / "marked.png", spans),
+        draw_summary(samples, STATUS, tmp_path / "new" / "plain.png"),
+        draw_summary({}, STATUS, tmp_path / "new" / "empty.png"),
+    ]
+    drawn = [picture.read_bytes() for picture in pictures]
+    assert all(png.startswith(b"\x89PNG") for png in drawn)
+    assert len(set(drawn)) == 3
