@@ -5,6 +5,8 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from freshline.definitions.duration import MINUTE, SECOND
 from freshline.definitions.warehouse import Feed, Landing
 from freshline.landing.digest import content_digest
@@ -241,6 +243,24 @@ def test_a_name_may_carry_the_timestamp(tmp_path: Path) -> None:
     project.scan()
     reason = "its name does not follow the pattern a-%Y%m%dT%H%M.csv"
     assert project.scan().unreadable == [Unreadable("packets", "b.csv", path, reason)]
+
+
+def test_a_scan_that_ends_in_an_error_loses_nothing(tmp_path: Path) -> None:
+    names = [f"{number}.csv" for number in range(9)]
+    project = Project(tmp_path, full_every=100)
+    for name in names:
+        project.put(name, "2024-05-06T11:59:00")
+    calls = iter(range(100))
+
+    def known(name: str) -> None:
+        if next(calls) == 4:
+            raise OSError("the ledger is locked")
+
+    discovery = Discovery(FEED, tmp_path, known, full_every=100)
+    with pytest.raises(OSError, match="the ledger is locked"):
+        discovery.scan(NOW)
+    assert [landed.name for landed in discovery.scan(NOW).landed] == names
+    assert discovery.scan(NOW) == NOTHING
 
 
 def test_thousands_of_known_files_cost_nothing_until_one_comes(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from freshline.definitions.duration import SECOND
 from freshline.definitions.warehouse import PolicyName
 from freshline.kernel.assembly import assemble
 from freshline.plan.make import make_plan
+from freshline.policies.edf import Edf
 from freshline.testing.builder import Builder
 from freshline.testing.script import play
 
@@ -135,3 +136,13 @@ def test_clusters_of_clustered_edf_are_isolated_from_each_other():
     assert [pool.name for pool in kernel.pools] == ["updates/1", "updates/2"]
     starts = [(start.job.task.name, start.job.track) for start in kernel.handle(0, [])]
     assert starts == [("short0", 0), ("long0", 1)]
+
+
+def test_what_edf_may_start_early_does_not_pile_up_where_tracks_are_never_idle():
+    warehouse = Builder().files("f", period=10, jitter=10, cost=2).continuous("c", period=40, cost=32).build()
+    kernel = assemble(make_plan(warehouse))
+    arrivals = [(at * SECOND, at * SECOND) for at in range(5, 20_000, 4)]
+    play(kernel, 20_000 * SECOND, {"f": [2 * SECOND], "c": [32 * SECOND]}, {"f": arrivals})
+    order = kernel.pools[0].order
+    assert isinstance(order, Edf)
+    assert len(order._early) < 40

@@ -1,6 +1,5 @@
 """Several writers of one table, and commits whose outcome is in doubt."""
 
-import json
 import os
 from pathlib import Path
 
@@ -9,6 +8,7 @@ from deltalake import DeltaTable, write_deltalake
 from deltalake.exceptions import CommitFailedError, DeltaError
 from stored_tables import file, instants, job, opened, rows, update
 
+from freshline.storage import log
 from freshline.storage.delta import StoredTable, TableTaken
 from freshline.storage.ledger import Ledger
 
@@ -166,12 +166,19 @@ def test_a_commit_below_a_cleaned_log_is_seen_by_nobody(tmp_path: Path) -> None:
     assert [names for _, names in consumed(first)] == [[], *([f"{n}.csv"] for n in range(1, 9))]
 
 
-def test_every_commit_has_an_identity_of_its_own(tmp_path: Path) -> None:
+def test_after_a_commit_that_could_not_be_verified_the_table_must_be_opened_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     table = opened(tmp_path / "t")
-    for number in range(3):
-        update(table, number)
-    logs = sorted((tmp_path / "t/_delta_log").glob("*.json"))[1:]
-    identities = {
-        json.loads(log.read_text().splitlines()[0])["commitInfo"]["freshline"]["id"] for log in logs
-    }
-    assert len(identities) == 3
+
+    def unreadable(path: Path, version: int) -> dict[str, str]:
+        raise OSError("input/output error")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(log, "commit_information", unreadable)
+        with pytest.raises(OSError, match="input/output error"):
+            update(table, 1)
+    with pytest.raises(TableTaken):
+        table.commit(job(table, "again", [1]), 1, [file("1.csv")], {})
+    assert consumed(opened(tmp_path / "t")) == [(0, []), (1, ["1.csv"])]
+    assert instants(tmp_path / "t") == [1]

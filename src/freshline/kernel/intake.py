@@ -112,18 +112,23 @@ class DerivedIntake:
     def backlogged(self, freshness: int, period_us: int) -> bool:
         # Only a full-length update is worth a start ahead of time: shorter ones would spend the start-up
         # cost on every advance of a source, and make the declared period meaningless.
-        return self.trailing_edge(0) - freshness >= period_us
+        return self.trailing_edge(0) >= self._reach(freshness, period_us)
 
     def claim(self, task: Task, now: int, whole: bool) -> tuple[int, tuple[DataFile, ...]]:
         edge = self.trailing_edge(now)
-        reach = task.freshness + task.period_us
-        if self.align_us is not None:
-            # Rounded up to an edge: a table that loads less than a period each period would fall behind.
-            reach = self._aligned(reach + self.align_us - 1)
-        return (edge if whole or task.empty or edge < reach else reach), ()
+        reach = self._reach(task.freshness, task.period_us)
+        loaded_to = edge if whole or task.empty or edge < reach else reach
+        # Where the windows were changed between two runs, the last one's edge may lie below what is loaded.
+        return max(task.freshness, loaded_to), ()
 
     def give_back(self, files: tuple[DataFile, ...]) -> None:
         pass
+
+    def _reach(self, freshness: int, period_us: int) -> int:
+        """How far one update may go: a period, in whole windows; rounded up, or the table would fall behind."""
+        if self.align_us is None:
+            return freshness + period_us
+        return self._aligned(freshness + -(-period_us // self.align_us) * self.align_us)
 
     def _aligned(self, instant: int) -> int:
         assert self.align_us is not None

@@ -88,11 +88,11 @@ class Discovered:
 
 
 @dataclass(slots=True)
-class _Doubt:
-    """A file that may still be being written: what is wrong with it is said when it stays so."""
+class _Open:
+    """A file of which nothing has been told yet."""
 
     found: Found
-    scans: int
+    scans: int = 0  # for how many it has been as it is
 
 
 class Discovery:
@@ -123,7 +123,8 @@ class Discovery:
         self._known = known
         self._attempts = attempts
         self._scanner = Scanner(root, full_every)
-        self._doubts: dict[str, _Doubt] = {}
+        self._open: dict[str, _Open] = {}
+        self._result = Discovered()  # a scan that ends in an error leaves to the next what it has found
         self._digests: dict[str, str] = {}  # of files that have landed and are there
         self._ahead_us = feed.period_us if landing.ahead_us is None else landing.ahead_us
 
@@ -131,37 +132,40 @@ class Discovery:
         """What is new at this instant (microseconds since the Unix epoch)."""
         scanner = self._scanner
         scanner.scan(now_us)
-        result = Discovered(missing=scanner.missing, troubles=scanner.troubles)
         for name in scanner.gone:
-            self._doubts.pop(name, None)
+            self._open.pop(name, None)
             self._digests.pop(name, None)
-        fresh = {found.name for found in scanner.fresh}
-        doubted = [doubt.found for name, doubt in self._doubts.items() if name not in fresh]
-        for found in [*scanner.fresh, *doubted]:
-            self._examine(found, now_us, result)
+        self._open.update((found.name, _Open(found)) for found in scanner.fresh)
+        for candidate in [*self._open.values()]:
+            self._examine(candidate, now_us)
+        result, self._result = self._result, Discovered()
+        result.missing, result.troubles = scanner.missing, scanner.troubles
         result.landed.sort(key=_order)
         return result
 
-    def _examine(self, found: Found, now_us: int, result: Discovered) -> None:
+    def _examine(self, candidate: _Open, now_us: int) -> None:
+        found = candidate.found
         known = self._known(found.name)
         if known and (known.size, known.mtime_ns) == (found.size, found.mtime_ns):
-            self._doubts.pop(found.name, None)
+            del self._open[found.name]
             # Where files are kept, that it is still there is no news.
             if self._feed.landing.after_load != "keep":
-                result.repeated.append(Repeated(self._feed.name, found.name, Path(found.path)))
+                self._tell(Repeated(self._feed.name, found.name, Path(found.path)))
             return
         try:
-            found = _look_again(found)  # it may have grown
+            seen = _look_again(found)
+            if seen != found:
+                candidate.found, candidate.scans, found = seen, 0, seen
             verdict = self._verdict(found, known, now_us)
-            since = _look_again(found)
+            if _look_again(found) != found:
+                return
         except FileNotFoundError:
-            self._doubts.pop(found.name, None)
+            del self._open[found.name]
             return
-        if since != found:
-            self._doubts[found.name] = _Doubt(since, 0)
-        elif _is_plain(verdict) or self._is_sure(found):
-            self._doubts.pop(found.name, None)
-            self._tell(verdict, result)
+        candidate.scans += 1
+        if _is_plain(verdict) or candidate.scans >= self._attempts:
+            del self._open[found.name]
+            self._tell(verdict)
 
     def _verdict(self, found: Found, known: Known | None, now_us: int) -> _Verdict:
         feed, path = self._feed.name, Path(found.path)
@@ -176,8 +180,10 @@ class Discovery:
             newest_us = self._newest_us(path)
         except UnreadableFile as error:
             return Unreadable(feed, found.name, path, error.reason)
-        except PermissionError:
-            return Unreadable(feed, found.name, path, "it may not be read")
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            return Unreadable(feed, found.name, path, error.strerror or str(error))
         # One record from the future must not freeze everything behind it.
         cut = newest_us is not None and newest_us > now_us + self._ahead_us
         timestamp_us = None
@@ -196,15 +202,8 @@ class Discovery:
             cut=cut,
         )
 
-    def _is_sure(self, found: Found) -> bool:
-        """Whether the file has been as it is for enough scans."""
-        doubt = self._doubts.get(found.name)
-        if doubt is None or doubt.found != found:
-            doubt = self._doubts[found.name] = _Doubt(found, 0)
-        doubt.scans += 1
-        return doubt.scans >= self._attempts
-
-    def _tell(self, verdict: _Verdict, result: Discovered) -> None:
+    def _tell(self, verdict: _Verdict) -> None:
+        result = self._result
         if isinstance(verdict, Repeated):
             result.repeated.append(verdict)
         elif isinstance(verdict, Clash):

@@ -101,28 +101,38 @@ class Scanner:
 
     def _list(self, name: str, path: str, folder: _Folder, full: bool, now_ns: int) -> None:
         folder.folders = []
-        files = folder.files
-        inodes = folder.inodes
+        # Of most files only the inode is looked at, which comes with the name.
+        settled = {} if full else folder.inodes
+        if not full and folder.young_files:
+            settled = {own: inode for own, inode in settled.items() if own not in folder.young_files}
         there: set[str] = set()
         with os.scandir(path) as entries:
             for entry in entries:
                 own = entry.name
-                # A link is not followed: what it leads to may lie outside, or be found under its own name.
-                if own[0] in "._" or own.endswith(".tmp") or entry.is_symlink():
-                    continue
-                if not own.isascii() and not _is_text(own):
-                    self.troubles[name] = f"the name {own!r} is not UTF-8"
-                    continue
-                if entry.is_dir(follow_symlinks=False):
-                    folder.folders.append(f"{name}/{own}" if name else own)
-                    continue
-                there.add(own)
                 inode = entry.inode()
-                if full or own in folder.young_files or inodes.get(own) != inode:
-                    inodes[own] = inode
+                if settled.get(own) == inode:
+                    there.add(own)
+                elif self._is_visible(entry, name):
+                    if entry.is_dir(follow_symlinks=False):
+                        folder.folders.append(f"{name}/{own}" if name else own)
+                        continue
+                    there.add(own)
+                    folder.inodes[own] = inode
                     self._see(name, entry.path, own, folder, now_ns)
-        for own in files.keys() - there:
+        for own in folder.files.keys() - there:
             self._forget(own, folder)
+
+    def _is_visible(self, entry: os.DirEntry[str], folder_name: str) -> bool:
+        own = entry.name
+        # A link is not followed: what it leads to may lie outside, or be found under its own name.
+        if own[0] in "._" or own.endswith(".tmp") or entry.is_symlink():
+            return False
+        try:
+            own.encode()
+        except UnicodeEncodeError:
+            self.troubles[folder_name] = f"the name {own!r} is not UTF-8"
+            return False
+        return True
 
     def _see(self, folder_name: str, path: str, own: str, folder: _Folder, now_ns: int) -> None:
         """Looks at one file, which may have changed, vanished, or be none."""
@@ -151,11 +161,3 @@ class Scanner:
         folder.young_files.discard(own)
         if found is not None:
             self.gone.append(found.name)
-
-
-def _is_text(name: str) -> bool:
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 
 from freshline.kernel.task import WAITING, Task
 from freshline.policies.order import Order
@@ -31,9 +31,17 @@ class Edf(StrictEdf):
     def __init__(self) -> None:
         super().__init__()
         self._early: list[tuple[int, int, Task]] = []
+        self._expected: dict[int, int] = {}  # by task: the deadline it was last put there with
 
     def expect(self, task: Task) -> None:
+        if self._expected.get(task.index) == task.deadline:
+            return
+        self._expected[task.index] = task.deadline
         heappush(self._early, (task.deadline, task.index, task))
+        # Where tracks are never idle nobody takes them out: those that have started since are dropped.
+        if len(self._early) > 2 * len(self._expected) + 16:
+            self._early = [entry for entry in self._early if _is_waiting(entry[2], entry[0])]
+            heapify(self._early)
 
     def take(self, now: int, idle: list[int]) -> Task | None:
         if self._ready:
@@ -41,6 +49,10 @@ class Edf(StrictEdf):
         while self._early:
             deadline, _, task = heappop(self._early)
             # It may have been released, or started, since it was put here.
-            if task.state == WAITING and task.deadline == deadline:
+            if _is_waiting(task, deadline):
                 return task
         return None
+
+
+def _is_waiting(task: Task, deadline: int) -> bool:
+    return task.state == WAITING and task.deadline == deadline

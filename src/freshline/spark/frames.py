@@ -25,6 +25,9 @@ def read_files(session: SparkSession, feed: Feed, paths: Sequence[str]) -> DataF
     if landing.format == "csv":
         # With a header its names must be the schema's.
         reader = reader.option("header", landing.header).option("enforceSchema", not landing.header)
+        reader = reader.option(
+            "escape", '"'
+        )  # a quote within quotes is doubled, as everybody but Spark has it
     if landing.format != "parquet":
         reader = reader.option("mode", "FAILFAST")
     return reader.format(landing.format).load(list(paths))

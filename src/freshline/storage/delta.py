@@ -257,7 +257,7 @@ class StoredTable:
         ]
         actions += [RemoveAction(file.path, update, now_ms, file.size, {}) for file in removed]
         properties = CommitProperties(
-            custom_metadata={log.KEY: {"id": identity, **information}},
+            custom_metadata={log.KEY: {**information, "id": identity}},
             app_transactions=after.transactions(),
         )
         try:
@@ -282,17 +282,19 @@ class StoredTable:
 
     def _advance(self, after: Snapshot, identity: str) -> None:
         """Moves the snapshot to our commit, and makes sure that it is what the log has."""
+        # Until that is certain nothing may be committed: delta-rs would accept the same update once more from
+        # a snapshot that has moved already.
+        self._taken = True
         try:
             self._table.update_incremental()
             alone = self._table.version() == after.version
         except DeltaError:
             alone = False
         if alone and log.commit_information(self.path, after.version).get("id") == identity:
-            self._snapshot = after
+            self._snapshot, self._taken = after, False
             return
         # Others committed too, before or after ours. Or ours went to where the log has been cleaned since,
         # and no reader will see it.
-        self._taken = True
         table = DeltaTable(self.path)
         snapshot = read_snapshot(self.path, self.timestamp, table)
         if (snapshot.sequence, snapshot.freshness) != (after.sequence, after.freshness):
