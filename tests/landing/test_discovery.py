@@ -71,6 +71,7 @@ def test_a_new_file_lands_with_all_that_is_to_be_known(tmp_path: Path) -> None:
                 mtime_ns=seen.mtime_ns,
                 digest=content_digest(path),
                 arrival_us=NOW + SECOND,
+                oldest_us=NOW - 60 * SECOND,
                 newest_us=newest_us,
                 timestamp_us=newest_us,
                 cut=False,

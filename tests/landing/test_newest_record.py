@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from freshline.definitions.name_timestamp import epoch_us
 from freshline.definitions.warehouse import FileFormat
-from freshline.landing.timestamps import UnreadableFile, newest_record_us
+from freshline.landing.timestamps import UnreadableFile, record_span
 
 SCHEMA = "src string, ts timestamp, n long"
 NOON = epoch_us(datetime(2024, 5, 6, 12, tzinfo=UTC))
@@ -21,7 +21,8 @@ NOON = epoch_us(datetime(2024, 5, 6, 12, tzinfo=UTC))
 def newest(
     path: Path, format: FileFormat, header: bool = True, name_timestamp: str | None = None
 ) -> int | None:
-    return newest_record_us(path, format, "ts", SCHEMA, header, name_timestamp)
+    span = record_span(path, format, "ts", SCHEMA, header, name_timestamp)
+    return None if span is None else span.newest_us
 
 
 def reason(path: Path, format: FileFormat) -> str:

@@ -49,14 +49,23 @@ def test_the_ledger_follows_the_log_from_where_it_is(ledger: Ledger, tmp_path: P
     ]
 
 
-def test_a_commit_recorded_after_a_gap_does_not_hide_the_gap(ledger: Ledger, tmp_path: Path) -> None:
+def test_commits_that_were_not_recorded_are_read_with_the_next_one(ledger: Ledger, tmp_path: Path) -> None:
     table = opened(tmp_path / "t")
     ledger.catch_up("flows", table)
     update(table, 1)
     ledger.record("flows", update(table, 2), [file("2.csv")])
-    assert (ledger.applied("flows"), ledger.find("flows", "2.csv")) == (0, file("2.csv"))
-    ledger.catch_up("flows", table)
     assert (ledger.applied("flows"), ledger.find("flows", "1.csv")) == (2, file("1.csv"))
+    for number in range(3, 11):
+        ledger.record("flows", update(table, number), [file(f"{number}.csv")])
+    assert table.compact(1 << 20, 1 << 20) == 10
+    ledger.record("flows", update(table, 11), [file("11.csv")])
+    assert (ledger.applied("flows"), ledger.find("flows", "11.csv")) == (12, file("11.csv"))
+
+
+def test_a_commit_of_a_table_that_is_not_followed_hides_no_gap(ledger: Ledger, tmp_path: Path) -> None:
+    table = opened(tmp_path / "t")
+    ledger.record("flows", update(table, 1), [file("1.csv")])
+    assert (ledger.applied("flows"), ledger.find("flows", "1.csv")) == (-1, file("1.csv"))
 
 
 def test_files_consumed_without_a_commit_are_remembered(ledger: Ledger) -> None:

@@ -13,7 +13,8 @@ from itertools import accumulate
 
 from freshline.analysis.exact import SCALE, Bracketed, ceiling_of, exact_sum, scaled_quotients
 
-JOBS_MAX = 1_000_000
+# Quotients ⌈t/p_j⌉ worked out for one task, each a fraction of a microsecond, before it is given up.
+QUOTIENTS_MAX = 3_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,10 +23,17 @@ class ResponseTime:
 
     time: int | None
     reason: str | None = None
+    at_least: int | None = None  # the longest one seen, where the worst was not reached
+
+    def within(self, deadline: int) -> bool | None:
+        """Whether no job is later than a deadline; `None` where that is not known."""
+        if self.time is not None:
+            return self.time <= deadline
+        return None if self.at_least is not None and self.at_least <= deadline else False
 
 
 def response_times(
-    costs: Sequence[int], periods: Sequence[int], jobs_max: int = JOBS_MAX
+    costs: Sequence[int], periods: Sequence[int], quotients_max: int = QUOTIENTS_MAX
 ) -> list[ResponseTime]:
     """The worst response time of each task over its level-i busy period (Lehoczky 1990).
 
@@ -43,7 +51,7 @@ def response_times(
     for level, task in enumerate(by_priority, start=1):
         of_level = ordered_costs[:level], ordered_periods[:level]
         if _level_utilization(*of_level, scaled[level]).at_most(1):
-            results[task] = _response_time(*of_level, scaled[level - 1], jobs_max)
+            results[task] = _response_time(*of_level, scaled[level - 1], quotients_max)
         else:
             results[task] = ResponseTime(
                 None, "unbounded: the tasks of its priority and above need more than one track"
@@ -51,20 +59,16 @@ def response_times(
     return results
 
 
-def schedulable(costs: Sequence[int], periods: Sequence[int], deadlines: Sequence[int] | None = None) -> bool:
-    """Whether every response time is known and within the deadline, by default the period.
+def all_within(responses: Sequence[ResponseTime], deadlines: Sequence[int]) -> bool | None:
+    """Whether every response time is within its deadline; `None` where that depends on an unknown one.
 
-    The verdict is that of the test over the scheduling points (Lehoczky, Sha and Ding 1989; paper 000, C1).
+    With the periods as deadlines this is the verdict of the test over the scheduling points (Lehoczky, Sha
+    and Ding 1989; paper 000, C1).
     """
-    return all_within(response_times(costs, periods), periods if deadlines is None else deadlines)
-
-
-def all_within(responses: Sequence[ResponseTime], deadlines: Sequence[int]) -> bool:
-    """Whether every response time is known and within its deadline."""
-    return all(
-        response.time is not None and response.time <= deadline
-        for response, deadline in zip(responses, deadlines, strict=True)
-    )
+    verdicts = [response.within(deadline) for response, deadline in zip(responses, deadlines, strict=True)]
+    if False in verdicts:
+        return False
+    return None if None in verdicts else True
 
 
 def _level_utilization(costs: Sequence[int], periods: Sequence[int], scaled: int) -> Bracketed:
@@ -72,14 +76,12 @@ def _level_utilization(costs: Sequence[int], periods: Sequence[int], scaled: int
 
 
 def _response_time(
-    costs: Sequence[int], periods: Sequence[int], utilization_above: int, jobs_max: int
+    costs: Sequence[int], periods: Sequence[int], utilization_above: int, quotients_max: int
 ) -> ResponseTime:
     """The worst response of the last of these tasks, of the lowest priority; all together have U ≤ 1."""
     cost, period = costs[-1], periods[-1]
     above = list(zip(costs[:-1], periods[:-1], strict=True))
-    # A busy period longer than this has more than jobs_max jobs: at least t/p of each task.
-    fine = SCALE * period
-    longest = jobs_max * fine // sum(fine // p for p in periods)
+    steps_left = steps_max = quotients_max // len(costs)
     worst = finish = done = 0
     while done == 0 or finish > done * period:
         done += 1
@@ -87,8 +89,10 @@ def _response_time(
         demand = max(finish + cost, ceiling_of(done * cost * SCALE, SCALE - utilization_above))
         while demand > finish:
             finish = demand
-            if finish > longest:
-                return ResponseTime(None, f"unknown: its busy period takes more than {jobs_max:,} jobs")
+            worst = max(worst, finish - (done - 1) * period)
+            if steps_left == 0:
+                reason = f"unknown: its busy period takes more than {steps_max:,} steps to follow"
+                return ResponseTime(None, reason, at_least=worst)
+            steps_left -= 1
             demand = done * cost + sum([-(-finish // p) * e for e, p in above])
-        worst = max(worst, finish - (done - 1) * period)
     return ResponseTime(worst)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
+from rich.console import Console, RenderableType
+from rich.style import StyleType
 from rich.table import Table
+from rich.text import Text
 
 from freshline.costs.history import History, history_path
 from freshline.costs.learned import learned_costs
@@ -19,6 +22,9 @@ from freshline.definitions.errors import InputError
 from freshline.definitions.load import load
 from freshline.definitions.warehouse import Warehouse
 from freshline.plan.plan import Plan, PoolPlan, TablePlan
+
+# Where nobody looks (a pipe, a log) lines are not broken, and names are not cut.
+_WIDTH_PIPED = 10_000
 
 # A table on the screen is for reading: beyond this, the troubled rows come first and the rest is counted.
 ROWS_MAX = 40
@@ -40,7 +46,10 @@ def load_project(project: Path) -> Warehouse:
 
 def load_with_costs(project: Path) -> tuple[Warehouse, Mapping[str, int]]:
     """The warehouse with learned costs where none is declared, and by table from how many runs."""
-    warehouse = load_project(project)
+    with working("reading"):
+        warehouse = load_project(project)
+    if all(table.cost is not None for table in warehouse.tables.values()):
+        return warehouse, {}
     with History(history_path(storage_path(project, warehouse)), read_only=True) as history:
         learned = learned_costs(warehouse, history)
     return learned.warehouse, learned.runs
@@ -68,19 +77,41 @@ def seconds(microseconds: int | None) -> float | None:
 
 
 def console() -> Console:
-    # Where nobody looks (a pipe, a log) lines are not broken to an 80-column guess.
-    return Console() if sys.stdout.isatty() else Console(width=120)
+    return Console() if sys.stdout.isatty() else Console(width=_WIDTH_PIPED)
+
+
+@contextmanager
+def working(doing: str) -> Iterator[None]:
+    """Something moves on standard error while this lasts, if anybody looks."""
+    if sys.stderr.isatty():
+        with Console(stderr=True).status(doing):
+            yield
+    else:
+        yield
 
 
 def print_json(record: Mapping[str, Any]) -> None:
     print(json.dumps(record, indent=2))
 
 
-def grid(title: str, columns: Mapping[str, bool]) -> Table:
+class Grid(Table):
+    """A table whose rows begin with a name. Names are shown as they are: brackets in them are no markup."""
+
+    def add_row(
+        self, *cells: RenderableType | None, style: StyleType | None = None, end_section: bool = False
+    ) -> None:
+        name, *rest = cells
+        super().add_row(
+            Text(name) if isinstance(name, str) else name, *rest, style=style, end_section=end_section
+        )
+
+
+def grid(title: str, columns: Mapping[str, bool]) -> Grid:
     """An empty table; a column is right-aligned where its value is true."""
-    table = Table(title=title, title_justify="left", title_style="bold", header_style="bold", box=None)
+    table = Grid(title=Text(title), title_justify="left", title_style="bold", header_style="bold", box=None)
     for name, right in columns.items():
-        table.add_column(name, justify="right" if right else "left", no_wrap=not right)
+        # Where the screen is narrow, the longest names are cut; numbers and verdicts stay.
+        table.add_column(name, justify="right" if right else "left", no_wrap=right, overflow="ellipsis")
     return table
 
 

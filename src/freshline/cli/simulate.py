@@ -27,9 +27,12 @@ from freshline.cli.shared import (
     print_json,
     seconds,
     table_record,
+    working,
 )
 from freshline.definitions.duration import format_duration
 from freshline.definitions.errors import InputError
+from freshline.definitions.file import TRACKS_MAX
+from freshline.definitions.names import cut
 from freshline.definitions.warehouse import PolicyName, Warehouse
 from freshline.plan.make import make_plan, with_tracks
 from freshline.simulation.simulate import SimulationResult, TableResult
@@ -65,7 +68,8 @@ def simulate(
     warehouse, learned = load_with_costs(project)
     end = duration_option(for_, "--for")
     changed = with_tracks(warehouse, _policy(policy), _tracks(warehouse, tracks or []))
-    plan = make_plan(changed, learned)
+    with working("planning"):
+        plan = make_plan(changed, learned)
     with ExitStack() as stack:
         stream = None if log is None else stack.enter_context(_writable(log))
         progress = stack.enter_context(simulated_progress(end))
@@ -113,8 +117,13 @@ def _tracks(warehouse: Warehouse, options: list[str]) -> dict[str, int]:
             raise InputError(
                 f"--tracks {option} names no pool", f"The pools are {', '.join(warehouse.pools)}"
             )
-        if not number.isdecimal() or int(number) < 1:
-            raise InputError(f"--tracks {option} is not a number of tracks", "Write a whole number from 1 on")
+        if not number.isdecimal() or len(number) > len(str(TRACKS_MAX)) or not 1 <= int(number) <= TRACKS_MAX:
+            raise InputError(
+                f"--tracks {cut(option)} is not a number of tracks",
+                f"Write a whole number from 1 to {TRACKS_MAX}",
+            )
+        if pool in changed:
+            raise InputError(f"--tracks is given twice for pool {pool}", "Keep one of the two")
         changed[pool] = int(number)
     return changed
 

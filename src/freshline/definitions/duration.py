@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Final
 
 from freshline.definitions.errors import InputError
+from freshline.definitions.names import cut
 
 MICROSECOND: Final = 1
 MILLISECOND: Final = 1_000
@@ -31,7 +32,7 @@ _PART: Final = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-zA-Zµμ]+)\s*")
 # Kernel time must fit comfortably in 64 bits, sums of many durations included.
 _LONGEST: Final = 100 * 366 * DAY
 
-_NUMBER_AND_UNIT: Final = "Write a number and a unit, such as '5 minutes' or '300s'"
+NUMBER_AND_UNIT: Final = "Write a number and a unit, such as '5 minutes' or '300s'"
 
 DURATION_PATTERN: Final = r"^\s*([0-9]+(\.[0-9]+)?\s*[a-zA-Zµμ]+\s*)+$|^0$"
 
@@ -50,21 +51,22 @@ def parse_duration(text: str) -> int:
     while position < len(text):
         part = _PART.match(text, position)
         if part is None:
-            raise InputError(f"{text!r} is not a duration", _NUMBER_AND_UNIT)
+            raise InputError(f"{cut(text)!r} is not a duration", NUMBER_AND_UNIT)
         number, unit = part.groups()
         factor = _UNITS.get(unit) or _UNITS.get(unit.lower())
         if factor is None:
             raise InputError(
-                f"{text!r} has the unknown unit {unit!r}", "Use us, ms, s, m, h, d or w, or their names"
+                f"{cut(text)!r} has the unknown unit {cut(unit)!r}",
+                "Use us, ms, s, m, h, d or w, or their names",
             )
         total += Fraction(Decimal(number)) * factor
         position = part.end()
     if position == 0:
-        raise InputError("the duration is empty", _NUMBER_AND_UNIT)
+        raise InputError("the duration is empty", NUMBER_AND_UNIT)
     if total.denominator != 1:
-        raise InputError(f"{text!r} is finer than a microsecond", "Round it to whole microseconds")
+        raise InputError(f"{cut(text)!r} is finer than a microsecond", "Round it to whole microseconds")
     if total > _LONGEST:
-        raise InputError(f"{text!r} is longer than a hundred years", "Give a shorter duration")
+        raise InputError(f"{cut(text)!r} is longer than a hundred years", "Give a shorter duration")
     return int(total)
 
 

@@ -22,16 +22,15 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
 from freshline.definitions.document import shown
-from freshline.definitions.duration import DURATION_PATTERN, parse_duration
+from freshline.definitions.duration import DURATION_PATTERN, NUMBER_AND_UNIT, parse_duration
 from freshline.definitions.errors import InputError
 from freshline.definitions.name_timestamp import check_pattern
-from freshline.definitions.names import NAME_PATTERN
+from freshline.definitions.names import NAME_PATTERN, cut
 from freshline.definitions.warehouse import AfterLoad, Arrival, FileFormat, PolicyName
 
-_TRACKS_MAX: Final = 1_000_000
+TRACKS_MAX: Final = 1_000_000
 # More digits mean nothing here, and as an exact fraction they could fill the memory.
 _DIGITS_MAX: Final = 30
-_EXAMPLE: Final = "Write a number and a unit, such as '5 minutes' or '300s'"
 
 T = TypeVar("T")
 
@@ -46,9 +45,10 @@ def _duration(value: object) -> int:
     if isinstance(value, str):
         return parse_duration(value)
     if isinstance(value, bool) or not isinstance(value, int | Decimal):
-        raise InputError(f"{shown(value)} is not a duration", _EXAMPLE)
+        raise InputError(f"{shown(value)} is not a duration", NUMBER_AND_UNIT)
     if value != 0:
-        raise InputError(f"the duration {value} has no unit", f"Add the unit, such as '{value}s'")
+        number = cut(str(value))
+        raise InputError(f"the duration {number} has no unit", f"Add the unit, such as '{number}s'")
     return 0
 
 
@@ -79,10 +79,10 @@ def _is_short(number: Decimal) -> bool:
 
 
 def _tracks(value: object) -> int:
-    if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= _TRACKS_MAX:
+    if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= TRACKS_MAX:
         return value
     raise InputError(
-        f"{shown(value)} is not a whole number from 1 to {_TRACKS_MAX}", "Write how many jobs may run at once"
+        f"{shown(value)} is not a whole number from 1 to {TRACKS_MAX}", "Write how many jobs may run at once"
     )
 
 
@@ -112,7 +112,7 @@ Share = Annotated[
 ]
 Factor = Annotated[Fraction, PlainValidator(_number(1)), WithJsonSchema({"type": "number", "minimum": 1})]
 Tracks = Annotated[
-    int, PlainValidator(_tracks), WithJsonSchema({"type": "integer", "minimum": 1, "maximum": _TRACKS_MAX})
+    int, PlainValidator(_tracks), WithJsonSchema({"type": "integer", "minimum": 1, "maximum": TRACKS_MAX})
 ]
 
 Flag = Annotated[bool, PlainValidator(_flag), WithJsonSchema({"type": "boolean"})]

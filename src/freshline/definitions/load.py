@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from freshline.definitions.document import Document, parse, read
 from freshline.definitions.errors import DefinitionErrors, InputError
 from freshline.definitions.file import SECTIONS, WarehouseFile
-from freshline.definitions.names import is_name
+from freshline.definitions.names import cut, is_name
 from freshline.definitions.resolve import Resolver
 from freshline.definitions.sentences import about, empty_error, input_errors
 from freshline.definitions.warehouse import Warehouse
@@ -67,7 +67,8 @@ def _name_errors(document: Document) -> list[InputError]:
         entries = document.tree.get(section)
         if not isinstance(entries, dict):
             continue
-        if not entries and section != "feeds":
+        # A section may look empty because the only key in it could not be read.
+        if not entries and section != "feeds" and not document.errors:
             errors.append(empty_error((section,), document))
         first_by_folded: dict[str, str] = {}
         for name in entries:
@@ -80,8 +81,8 @@ def _name_errors(document: Document) -> list[InputError]:
                 what = f"two definitions of one name: `{name}` is `{first}` of line {line} in another case"
                 errors.append(InputError(about((section,), what), "Rename one of the two", place))
             else:
-                what = f"`{name}` cannot be a name"
-                remedy = "Begin with a letter or _, and go on with up to 127 letters, digits and _"
+                what = f"`{cut(name)}` cannot be a name"
+                remedy = "Begin with a-z, A-Z or _, and go on with up to 127 of a-z, A-Z, 0-9 and _"
                 errors.append(InputError(about((section,), what), remedy, place))
     return errors
 

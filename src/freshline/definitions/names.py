@@ -12,11 +12,17 @@ _NAME: Final = re.compile(NAME_PATTERN.removesuffix("$"))
 # A suggestion compares with every name there is, and a large file may have thousands of mistakes.
 _SUGGESTIONS_MAX: Final = 20
 _LISTED_MAX: Final = 10
+_REPEATED_MAX: Final = 100
 
 
 def is_name(text: str) -> bool:
     """Whether a pool, a feed or a table may be called this."""
     return _NAME.fullmatch(text) is not None
+
+
+def cut(text: str) -> str:
+    """A user's text as a sentence repeats it: the beginning of a very long one."""
+    return text if len(text) <= _REPEATED_MAX else f"{text[:_REPEATED_MAX]}…"
 
 
 def one_of(names: Iterable[str]) -> str:

@@ -6,20 +6,22 @@ from dataclasses import asdict
 from fractions import Fraction
 from typing import Any
 
-from freshline.definitions.errors import Place
 from freshline.definitions.warehouse import Cost, Feed, Landing, Pool, Table, Warehouse
 
 
 def to_record(warehouse: Warehouse) -> dict[str, Any]:
-    """Everything, with fractions as text."""
+    """Everything, with fractions as text, but for the places: a run does not depend on its file's path."""
     record = asdict(warehouse)
+    for section in ("pools", "feeds", "tables"):
+        for entry in record[section].values():
+            del entry["place"]
     record["topological_order"] = list(warehouse.topological_order)
     record["released_by_files"] = sorted(warehouse.released_by_files)
     return _plain(record)  # type: ignore[no-any-return]
 
 
 def from_record(record: dict[str, Any]) -> Warehouse:
-    """The warehouse that was written."""
+    """The warehouse that was written; it stands nowhere in a file."""
     return Warehouse(
         name=record["name"],
         storage=record["storage"],
@@ -40,17 +42,15 @@ def _plain(value: Any) -> Any:
 
 
 def _pool(entry: dict[str, Any]) -> Pool:
-    factor = Fraction(entry["cluster_factor"])
-    return Pool(**{**entry, "cluster_factor": factor, "place": Place(**entry["place"])})
+    return Pool(**{**entry, "cluster_factor": Fraction(entry["cluster_factor"])})
 
 
 def _feed(entry: dict[str, Any]) -> Feed:
-    return Feed(**{**entry, "landing": Landing(**entry["landing"]), "place": Place(**entry["place"])})
+    return Feed(**{**entry, "landing": Landing(**entry["landing"])})
 
 
 def _table(entry: dict[str, Any]) -> Table:
     cost = entry["cost"]
     if cost is not None:
         cost = Cost(cost["startup_us"], Fraction(cost["rate"]), Fraction(cost["variability"]))
-    changed = {"sources": tuple(entry["sources"]), "cost": cost, "place": Place(**entry["place"])}
-    return Table(**{**entry, **changed})
+    return Table(**{**entry, "sources": tuple(entry["sources"]), "cost": cost})

@@ -12,7 +12,7 @@ from typing import Protocol
 from freshline.definitions.warehouse import Feed
 from freshline.landing.digest import content_digest
 from freshline.landing.scanner import Found, Scanner
-from freshline.landing.timestamps import UnreadableFile, newest_record_us
+from freshline.landing.timestamps import UnreadableFile, record_span
 
 
 class Known(Protocol):
@@ -37,6 +37,7 @@ class Landed:
     mtime_ns: int
     digest: str
     arrival_us: int  # when it was found
+    oldest_us: int | None  # its oldest record's timestamp, where it is known
     newest_us: int | None  # its newest record's timestamp; None for a file without records
     timestamp_us: int | None  # what counts: without the lateness, and cut where it lies too far ahead
     cut: bool
@@ -112,8 +113,8 @@ class Discovery:
         assert landing.schema is not None
         assert landing.timestamp is not None
         self._feed = feed
-        self._newest_us = partial(
-            newest_record_us,
+        self._span = partial(
+            record_span,
             format=landing.format,
             timestamp=landing.timestamp,
             schema=landing.schema,
@@ -177,7 +178,7 @@ class Discovery:
                 return Clash(
                     feed, found.name, path, "a file of this name and of other content was loaded before"
                 )
-            newest_us = self._newest_us(path)
+            span = self._span(path)
         except UnreadableFile as error:
             return Unreadable(feed, found.name, path, error.reason)
         except FileNotFoundError:
@@ -185,6 +186,7 @@ class Discovery:
         except OSError as error:
             return Unreadable(feed, found.name, path, error.strerror or str(error))
         # One record from the future must not freeze everything behind it.
+        newest_us = None if span is None else span.newest_us
         cut = newest_us is not None and newest_us > now_us + self._ahead_us
         timestamp_us = None
         if newest_us is not None:
@@ -197,6 +199,7 @@ class Discovery:
             mtime_ns=found.mtime_ns,
             digest=digest,
             arrival_us=now_us,
+            oldest_us=None if span is None else span.oldest_us,
             newest_us=newest_us,
             timestamp_us=timestamp_us,
             cut=cut,

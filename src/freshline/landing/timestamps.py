@@ -1,14 +1,14 @@
-"""How new a data file's newest record is, without Spark and with as little reading as will do."""
+"""How old and how new a data file's records are, without Spark and with as little reading as will do."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -34,15 +34,22 @@ class UnreadableFile(Exception):  # noqa: N818  (it says what the file is)
         super().__init__(reason)
 
 
-def newest_record_us(
+class Span(NamedTuple):
+    """From when to when a file's records are, in microseconds since the Unix epoch."""
+
+    oldest_us: int | None  # None where nobody looked
+    newest_us: int
+
+
+def record_span(
     path: Path,
     format: FileFormat,
     timestamp: str,
     schema: str,
     header: bool = True,
     name_timestamp: str | None = None,
-) -> int | None:
-    """The timestamp of the newest record, in microseconds since the Unix epoch; None if there are no records.
+) -> Span | None:
+    """The timestamps of the oldest and the newest record; None if there are no records.
 
     A timestamp without a time zone is in UTC. With `name_timestamp` the name says it, and nothing is read.
     """
@@ -52,15 +59,15 @@ def newest_record_us(
         instant_us = instant_in_name(name_timestamp, path.as_posix())
         if instant_us is None:
             raise UnreadableFile(f"its name does not follow the pattern {name_timestamp}")
-        return instant_us
+        return Span(None, instant_us)
     try:
         if format == "parquet":
-            return _newest_in_parquet(path, timestamp)
+            return _span_in_parquet(path, timestamp)
         if format == "csv":
             batches = _csv_batches(path, timestamp, schema, header)
         else:
             batches = _json_batches(path, timestamp)
-        return max((newest for batch in batches if (newest := _newest(batch)) is not None), default=None)
+        return _union([span for batch in batches if (span := _span(batch)) is not None])
     except FileNotFoundError:
         raise
     except (pa.ArrowException, OSError, csv.Error, UnicodeDecodeError) as error:
@@ -68,7 +75,13 @@ def newest_record_us(
         raise UnreadableFile(_first_line(error)) from error
 
 
-def _newest_in_parquet(path: Path, timestamp: str) -> int | None:
+def _union(spans: Sequence[Span]) -> Span | None:
+    if not spans:
+        return None
+    return Span(min(span.oldest_us or 0 for span in spans), max(span.newest_us for span in spans))
+
+
+def _span_in_parquet(path: Path, timestamp: str) -> Span | None:
     with pq.ParquetFile(path) as file:
         metadata = file.metadata
         if metadata.num_rows == 0:
@@ -80,16 +93,19 @@ def _newest_in_parquet(path: Path, timestamp: str) -> int | None:
             raise UnreadableFile(
                 f"its column `{timestamp}` is of the type {column.logical_type}, not a timestamp"
             )
-        newest = []
+        spans = []
         for number in range(metadata.num_row_groups):
             group = metadata.row_group(number)
             statistics = group.column(position).statistics
             if unit and statistics and statistics.has_min_max and statistics.has_null_count:
                 _require_all(statistics.null_count)
-                newest.append(_microseconds(statistics.max_raw, unit))
+                oldest, newest = (
+                    _microseconds(raw, unit) for raw in (statistics.min_raw, statistics.max_raw)
+                )
+                spans.append(Span(oldest, newest))
             elif group.num_rows:
-                newest.append(_newest_in_group(file, number, column.name))
-        return max(newest)
+                spans.append(_span_in_group(file, number, column.name))
+        return _union(spans)
 
 
 def _position(metadata: Any, timestamp: str) -> int:
@@ -104,11 +120,15 @@ def _microseconds(raw: int, unit: str) -> int:
     return raw * 1_000 if unit == "milliseconds" else raw // _PER_MICROSECOND[unit]
 
 
-def _newest_in_group(file: Any, number: int, name: str) -> int:
+def _span_in_group(file: Any, number: int, name: str) -> Span:
     values = file.read_row_group(number, columns=[name]).column(0)
     _require_all(values.null_count)
-    newest: int = pc.max(values.cast(pa.timestamp("us", values.type.tz), safe=False)).value
-    return newest
+    return _extremes(values.cast(pa.timestamp("us", values.type.tz), safe=False))
+
+
+def _extremes(timestamps: Any) -> Span:
+    extremes = pc.min_max(timestamps)
+    return Span(extremes["min"].value, extremes["max"].value)
 
 
 def _csv_batches(path: Path, timestamp: str, schema: str, header: bool) -> Iterator[Any]:
@@ -160,18 +180,18 @@ def _head(path: Path) -> bytes:
     return head
 
 
-def _newest(texts: Any) -> int | None:
-    """The newest of a batch of timestamps in ISO 8601; all with a zone or all without one is fastest."""
+def _span(texts: Any) -> Span | None:
+    """The span of a batch of timestamps in ISO 8601; all with a zone or all without one is fastest."""
     if len(texts) == 0:
         return None
     _require_all(texts.null_count)
     for kind in _TIMESTAMPS:
         try:
-            newest: int = pc.max(texts.cast(kind)).value
+            return _extremes(texts.cast(kind))
         except pa.ArrowInvalid:
             continue
-        return newest
-    return max(_instant_us(text) for text in texts.to_pylist())
+    instants = [_instant_us(text) for text in texts.to_pylist()]
+    return Span(min(instants), max(instants))
 
 
 def _instant_us(text: str) -> int:

@@ -7,10 +7,11 @@ from uuid import uuid4
 
 from pyspark.sql import SparkSession
 
+from freshline.definitions.columns import LATE_COLUMN
 from freshline.definitions.errors import InputError
 from freshline.definitions.live_checks import check_runnable
 from freshline.definitions.warehouse import Warehouse
-from freshline.spark.frames import LATE, between, derived_rows
+from freshline.spark.frames import between, derived_rows
 from freshline.storage.delta import StoredTable
 from freshline.storage.layout import Layout
 from freshline.storage.lease import Identity, Lease
@@ -44,7 +45,7 @@ def rebuild(session: SparkSession, warehouse: Warehouse, storage: Path, name: st
             if not files:
                 raise InputError(f"its source {source} holds no rows up to there", "Load it first")
             frame = between(session.read.parquet(*files), definition.timestamp, None, freshness)
-            views[source] = frame.drop(LATE)
+            views[source] = frame.drop(LATE_COLUMN)
         folder = f"data/rebuild-{uuid4().hex[:8]}"
         derived_rows(session, table, views, None, freshness).write.parquet(str(stored.path / folder))
         stored.commit(folder, freshness, (), {"table": name, "rebuilt": True}, replacing=True)

@@ -154,7 +154,7 @@ class Runner:
             self._files_max,
         )
         self.keeper.on_loaded = self._watch.loaded
-        updater = Updater(self._declared, self.tables, self._schemas, self._landing, self._watch.consumed)
+        updater = Updater(self._declared, self.tables, self._schemas, self._landing, self._watch.file)
         pool_of_track = [pool.name for pool in self.plan.pools for _ in range(pool.tracks)]
 
         def tracks(report: Callable[[Job, object], None]) -> Tracks:

@@ -14,6 +14,7 @@ from freshline.landing.discovery import Landed as LandedFile
 from freshline.live.driver import Landed, clock
 from freshline.live.keeper import Keeper
 from freshline.live.worker import Books
+from freshline.spark.updater import FileToLoad
 from freshline.storage.delta import Consumed
 from freshline.storage.ledger import Ledger
 from freshline.storage.quarantine import Quarantine
@@ -50,7 +51,7 @@ class Watch:
             if name in self._readers
         }
         # What is known of files on their way, and the tables that have yet to load them.
-        self._files: dict[tuple[str, str], tuple[Consumed, set[str]]] = {}
+        self._files: dict[tuple[str, str], tuple[FileToLoad, set[str]]] = {}
         self._stop = threading.Event()
         self._looks = 0  # rounds in which every feed was looked at
         self._found_at_look = 0
@@ -73,8 +74,8 @@ class Watch:
         """Whether the last looks found nothing: a file that cannot be read yet is tried a few times."""
         return self._looks - self._found_at_look > 4
 
-    def consumed(self, feed: str, name: str) -> Consumed:
-        """What a commit notes of a file."""
+    def file(self, feed: str, name: str) -> FileToLoad:
+        """What is known of a file that was posted."""
         return self._files[feed, name][0]
 
     def loaded(self, table: str, names: Iterable[str]) -> None:
@@ -106,7 +107,7 @@ class Watch:
             # Overwritten before it was loaded: the commit notes what is there now.
             waiting = self._files.get((changed.feed, changed.name))
             if waiting is not None:
-                self._files[changed.feed, changed.name] = (_consumed(changed), waiting[1])
+                self._files[changed.feed, changed.name] = (_to_load(changed), waiting[1])
         for landed in found.landed:
             self._landed(landed)
 
@@ -123,7 +124,7 @@ class Watch:
             self._books.forget(landed.feed, landed.name)
             return
         wanting = frozenset(table for table in readers if self._ledger.find(table, landed.name) is None)
-        self._files[landed.feed, landed.name] = (_consumed(landed), set(wanting))
+        self._files[landed.feed, landed.name] = (_to_load(landed), set(wanting))
         self._keeper.arrived(landed.feed, landed.arrival_us)
         if landed.cut:
             note = f"{landed.feed}: {landed.name} is dated ahead of its arrival, and was cut to it"
@@ -139,6 +140,10 @@ class Watch:
             return found[0] if all(found) else None
 
         return known
+
+
+def _to_load(landed: LandedFile) -> FileToLoad:
+    return FileToLoad(_consumed(landed), landed.oldest_us)
 
 
 def _consumed(landed: LandedFile) -> Consumed:

@@ -54,7 +54,7 @@ class Observation:
 
 
 class History:
-    """Every job of a run, for pictures: 40 bytes a job."""
+    """Every job of a run, for pictures: 40 bytes a job. The arrays hold those that ended."""
 
     def __init__(self) -> None:
         self.tables = array("q")
@@ -62,6 +62,7 @@ class History:
         self.starts = array("q")
         self.ends = array("q")
         self.freshness = array("q")  # reached
+        self.running: list[tuple[int, int, int]] = []  # at the end of the run: table, track, start
 
     def finished(self, now: int, job: Job) -> None:
         self.tables.append(job.task.index)
@@ -69,3 +70,8 @@ class History:
         self.starts.append(job.start)
         self.ends.append(now)
         self.freshness.append(job.loaded_to)
+
+    def ended(self, kernel: Kernel) -> None:
+        """The run is over."""
+        jobs = [task.job for task in kernel.tasks if task.job is not None]
+        self.running = [(job.task.index, job.track, job.start) for job in jobs]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from heapq import nsmallest
+from itertools import groupby
 from pathlib import Path
+from typing import NamedTuple
 
-from matplotlib import colormaps
+from matplotlib import colormaps, rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -19,11 +22,14 @@ from freshline.simulation.simulate import SimulationResult, TableResult
 
 # More would not be told apart on a page.
 CURVES_MAX = 12
-_TEETH_MAX = 3_000
+_PIXELS = 1_000  # across a curve's axes, generously
+_TRACKS_MAX = 60
 _BARS_MAX = 300
 _COLORS = 20
 _STALENESS, _BOUND, _TARGET = "#1f77b4", "#d62728", "#2ca02c"
 _SPANS = ("#ff7f0e", "#9467bd", "#8c564b", "#7f7f7f")
+# A user's name is shown as it is, whatever matplotlib would make of `$` in it.
+_names_as_written = rc_context({"text.parse_math": False})
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +41,15 @@ class Curve:
     bound_us: int | None
     target_us: int | None
     end_us: int
+
+
+class Bar(NamedTuple):
+    """A job on its track."""
+
+    table: int
+    track: int
+    start: int
+    end: int
 
 
 # What to shade in every curve: its name, from when, to when.
@@ -64,6 +79,7 @@ def save(figure: Figure, path: Path) -> None:
         ) from error
 
 
+@_names_as_written
 def staleness_figure(curves: Sequence[Curve], end_us: int, title: str, spans: Sequence[Span] = ()) -> Figure:
     """A picture of every curve in axes of its own, against bound and target."""
     columns = min(3, len(curves))
@@ -99,8 +115,7 @@ def closeness(staleness_us: int, bound_us: int | None, target_us: int | None) ->
 def _staleness(result: SimulationResult, history: History) -> Figure:
     chosen = sorted(range(len(result.tables)), key=lambda index: -_closeness(result.tables[index]))
     chosen = sorted(chosen[:CURVES_MAX])
-    teeth = _teeth(history, set(chosen))
-    curves = [_curve(result.tables[index], teeth[index], result.end) for index in chosen]
+    curves = [_curve(result.tables[index], history, index, result.end) for index in chosen]
     more = f" (the {len(chosen)} closest to their bounds)" if len(result.tables) > len(chosen) else ""
     title = f"{result.plan.warehouse.name}: staleness against bound and target{more}, seed {result.seed}"
     return staleness_figure(curves, result.end, title)
@@ -110,25 +125,32 @@ def _closeness(table: TableResult) -> float:
     return closeness(table.staleness_us_max, table.plan.staleness_bound_us, table.plan.target_lag_us)
 
 
-def _teeth(history: History, tables: set[int]) -> dict[int, list[tuple[int, int]]]:
-    """For each table its (completion, freshness reached), the first ones of a long run."""
-    teeth: dict[int, list[tuple[int, int]]] = {index: [] for index in tables}
-    for index, end, freshness in zip(history.tables, history.ends, history.freshness, strict=True):
-        if index in tables and len(teeth[index]) < _TEETH_MAX:
-            teeth[index].append((end, freshness))
-    return teeth
+def _curve(table: TableResult, history: History, index: int, end: int) -> Curve:
+    points = thinned(_points(history, index, end), end)
+    return Curve(table.plan.name, points, table.plan.staleness_bound_us, table.plan.target_lag_us, end)
 
 
-def _curve(table: TableResult, teeth: list[tuple[int, int]], end: int) -> Curve:
-    """Staleness grows until a completion, and then falls at once."""
-    points = [(0, 0)]
+def _points(history: History, table: int, end: int) -> Iterator[tuple[int, int]]:
+    """A table's (instant, staleness): it grows until a completion, and then falls at once."""
+    yield 0, 0
     reached = 0
-    for at, freshness in teeth:
-        points += [(at, at - reached), (at, at - freshness)]
-        reached = freshness
-    last = end if len(teeth) < _TEETH_MAX else teeth[-1][0]
-    points.append((last, last - reached))
-    return Curve(table.plan.name, points, table.plan.staleness_bound_us, table.plan.target_lag_us, last)
+    for index, at, freshness in zip(history.tables, history.ends, history.freshness, strict=True):
+        if index == table:
+            yield at, at - reached
+            yield at, at - freshness
+            reached = freshness
+    yield end, end - reached
+
+
+def thinned(points: Iterable[tuple[int, int]], end_us: int) -> list[tuple[int, int]]:
+    """As many points as can be told apart: of each pixel the first, the lowest, the highest and the last."""
+    kept: list[tuple[int, int]] = []
+    for _, pixel in groupby(points, key=lambda point: point[0] * _PIXELS // (end_us + 1)):
+        here = list(pixel)
+        heights = [height for _, height in here]
+        chosen = {0, heights.index(min(heights)), heights.index(max(heights)), len(here) - 1}
+        kept += [here[number] for number in sorted(chosen)]
+    return kept
 
 
 def _draw_curve(axes: Axes, curve: Curve, unit_us: int) -> None:
@@ -151,28 +173,49 @@ def _draw_curve(axes: Axes, curve: Curve, unit_us: int) -> None:
     axes.tick_params(labelsize=8)
 
 
+def first_bars(history: History, end: int) -> tuple[list[Bar], int]:
+    """All jobs that started before some instant, on the tracks that are shown, and that instant.
+
+    It is the end of the run, or early enough for the bars to be told apart.
+    """
+    starts = nsmallest(_BARS_MAX + 1, (bar.start for bar in _bars(history, end)))
+    if len(starts) <= _BARS_MAX:
+        return list(_bars(history, end)), end
+    return [bar for bar in _bars(history, end) if bar.start < starts[-1]], starts[-1]
+
+
+def _bars(history: History, end: int) -> Iterator[Bar]:
+    for job in zip(history.tables, history.tracks, history.starts, history.ends, strict=True):
+        if job[1] < _TRACKS_MAX:
+            yield Bar(*job)
+    for table, track, start in history.running:
+        if track < _TRACKS_MAX:
+            yield Bar(table, track, start, end)
+
+
+@_names_as_written
 def _tracks(result: SimulationResult, history: History) -> Figure:
-    count = min(_BARS_MAX, len(history.ends))
-    until = history.ends[count - 1] if count else result.end
-    tracks = sum(pool.tracks for pool in result.pools)
+    bars, until = first_bars(history, result.end)
+    names = _track_names(result)
+    tracks = min(len(names), _TRACKS_MAX)
     unit_us, unit = _unit(until)
     colors = colormaps["tab20"]
-    figure = Figure(figsize=(12, 1.6 + 0.32 * min(tracks, 60)), layout="constrained")
+    figure = Figure(figsize=(12, 1.6 + 0.32 * tracks), layout="constrained")
     axes = figure.add_subplot()
-    for bar in range(count):
-        start, end = history.starts[bar], history.ends[bar]
+    for bar in bars:
         axes.broken_barh(
-            [(start / unit_us, (end - start) / unit_us)],
-            (history.tracks[bar] - 0.4, 0.8),
-            facecolor=colors(history.tables[bar] % _COLORS),
+            [(bar.start / unit_us, (bar.end - bar.start) / unit_us)],
+            (bar.track - 0.4, 0.8),
+            facecolor=colors(bar.table % _COLORS),
             linewidth=0,
         )
     axes.set_xlim(0, until / unit_us)
     axes.set_ylim(tracks - 0.5, -0.5)
-    axes.set_yticks(range(tracks), _track_names(result), fontsize=8)
+    axes.set_yticks(range(tracks), names[:tracks], fontsize=8)
     axes.set_xlabel(f"time ({unit})")
-    axes.set_title(f"{result.plan.warehouse.name}: what the tracks did in the first {format_duration(until)}")
-    shown = sorted(set(history.tables[:count]))
+    which = "the tracks" if tracks == len(names) else f"the first {tracks} of {len(names):,} tracks"
+    axes.set_title(f"{result.plan.warehouse.name}: what {which} did in the first {format_duration(until)}")
+    shown = sorted({bar.table for bar in bars})
     if len(shown) <= _COLORS:
         handles = [
             Patch(color=colors(index % _COLORS), label=result.tables[index].plan.name) for index in shown
@@ -181,7 +224,7 @@ def _tracks(result: SimulationResult, history: History) -> Figure:
     return figure
 
 
-def _track_names(result: SimulationResult) -> Iterable[str]:
+def _track_names(result: SimulationResult) -> list[str]:
     return [f"{pool.name} {number + 1}" for pool in result.pools for number in range(pool.tracks)]
 
 

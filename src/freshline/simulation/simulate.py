@@ -95,6 +95,8 @@ def simulate(
         header = {"freshline": __version__, "seed": seed, "end": end, "now": 0, "freshness": None}
         journal = Journal(log, {**header, "warehouse": to_record(warehouse)})
     observation = Driver(kernel, draws, arrivals, history, journal).run(end, progress)
+    if history is not None:
+        history.ended(kernel)
     pools = []
     first_track = 0
     for pool in plan.pools:

@@ -8,12 +8,12 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.types import BooleanType, StructField, StructType
+from sqlglot import exp
 
+from freshline.definitions.columns import LATE_COLUMN
 from freshline.definitions.errors import InputError
+from freshline.definitions.sql import parse_query
 from freshline.definitions.warehouse import Feed, Table, Warehouse
-
-# A record that came after its table had been declared complete up to its timestamp.
-LATE = "_late"
 
 
 def read_files(session: SparkSession, feed: Feed, paths: Sequence[str]) -> DataFrame:
@@ -33,17 +33,43 @@ def read_files(session: SparkSession, feed: Feed, paths: Sequence[str]) -> DataF
     return reader.format(landing.format).load(list(paths))
 
 
-def base_rows(session: SparkSession, table: Table, feed: Feed, files: DataFrame) -> DataFrame:
-    """A base table's rows of its feed's rows: all of them, or what its `select` says."""
+def base_rows(
+    session: SparkSession, table: Table, feed: Feed, files: DataFrame, late: str | None = None
+) -> DataFrame:
+    """A base table's rows of its feed's rows: all of them, or what its `select` says.
+
+    `late` is an expression that says which of them came late; it becomes a column.
+    """
+    marked = "" if late is None else f", {late} AS {LATE_COLUMN}"
     if table.select is None:
-        return files
+        return files.selectExpr("*", f"{late} AS {LATE_COLUMN}") if late else files
     files.createOrReplaceTempView(feed.name)
-    return session.sql(table.select)
+    return session.sql(f"SELECT *{marked} FROM ({table.select}\n)")
 
 
-def with_late(frame: DataFrame, timestamp: str, freshness: int) -> DataFrame:
-    """Marks the records at or below the table's freshness as late."""
-    return frame.withColumn(LATE, f.col(timestamp) <= instant(freshness))
+def late_expression(timestamp: str, freshness: int, oldest: int | None) -> str:
+    """Which records came late: those at or below the table's freshness.
+
+    Where none is that old, that is a constant. It is worth the case: Spark writes the freshness into the code
+    that it generates, and would compile every update anew.
+    """
+    if oldest is not None and oldest > freshness:
+        return "false"
+    quoted = timestamp.replace("`", "``")
+    return f"`{quoted}` <= timestamp_micros({freshness})"
+
+
+def keeps_timestamp(table: Table, feed: Feed) -> bool:
+    """Whether a base table's timestamps are its feed's, untouched by its `select`."""
+    if table.select is None:
+        return True
+    for projection in parse_query(table.select).selects:
+        if projection.is_star:
+            return table.timestamp == feed.landing.timestamp
+        if projection.alias_or_name == table.timestamp:
+            inner = projection.unalias()
+            return isinstance(inner, exp.Column) and inner.name == feed.landing.timestamp
+    return False
 
 
 def derived_rows(
@@ -98,9 +124,9 @@ def _schema(
             assert feed.landing.schema is not None
             empty = session.createDataFrame([], feed.landing.schema)
             rows = base_rows(session, table, feed, empty).schema
-            return StructType([*rows.fields, StructField(LATE, BooleanType())])
+            return StructType([*rows.fields, StructField(LATE_COLUMN, BooleanType())])
         for source in table.sources:
-            visible = StructType([field for field in known[source].fields if field.name != LATE])
+            visible = StructType([field for field in known[source].fields if field.name != LATE_COLUMN])
             session.createDataFrame([], visible).createOrReplaceTempView(source)
         assert table.sql is not None
         return session.sql(table.sql).schema

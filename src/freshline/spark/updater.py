@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
@@ -12,10 +12,26 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from freshline.definitions.columns import LATE_COLUMN
 from freshline.definitions.warehouse import Table, Warehouse
 from freshline.kernel.job import Job
-from freshline.spark.frames import LATE, base_rows, between, derived_rows, read_files, with_late
+from freshline.spark.frames import (
+    base_rows,
+    between,
+    derived_rows,
+    keeps_timestamp,
+    late_expression,
+    read_files,
+)
 from freshline.storage.delta import Consumed, LiveFile, StoredTable
+
+
+@dataclass(frozen=True, slots=True)
+class FileToLoad:
+    """A data file on its way: what its commit will note, and its oldest record, where that is known."""
+
+    consumed: Consumed
+    oldest: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +54,18 @@ class Updater:
         tables: Mapping[str, StoredTable],
         schemas: Mapping[str, StructType],
         landing: Mapping[str, Path],
-        consumed: Callable[[str, str], Consumed],
+        files: Callable[[str, str], FileToLoad],
     ) -> None:
         self._warehouse = warehouse
         self._tables = tables
         self._schemas = schemas
         self._landing = landing  # by feed: where its files are
-        self._consumed = consumed  # (feed, name) -> what is known of the file
+        self._files = files  # (feed, name) -> what is known of the file
+        self._keeps_timestamp = {
+            table.name: keeps_timestamp(table, warehouse.feeds[table.feed])
+            for table in warehouse.tables.values()
+            if table.feed is not None
+        }
 
     def run(self, session: SparkSession, job: Job) -> Update:
         """Loads (F, NF] into the job's table. Nothing is visible before the commit, and all of it after."""
@@ -52,16 +73,16 @@ class Updater:
         stored = self._tables[table.name]
         after = None if job.task.empty else job.loaded_from
         if table.feed is not None:
-            frame = self._base(session, table, job)
-            consumed = tuple(self._consumed(table.feed, str(file.name)) for file in job.files)
+            files = [self._files(table.feed, str(file.name)) for file in job.files]
+            frame = self._base(session, table, job, files)
+            consumed = tuple(file.consumed for file in files)
         else:
             frame = self._derived(session, table, after, job.loaded_to)
             consumed = ()
         folder = f"data/{stored.sequence + 1:08d}-{uuid4().hex[:8]}"
         frame.write.parquet(str(stored.path / folder))
-        before = len(stored.files)
         version = stored.commit(folder, job.loaded_to, consumed, {"table": table.name, "job": job.number})
-        added = stored.files[before:]
+        added = tuple(file for file in stored.files if file.path.startswith(f"{folder}/"))
         return Update(
             freshness=job.loaded_to,
             rows=sum(file.rows for file in added),
@@ -70,13 +91,15 @@ class Updater:
             consumed=consumed,
         )
 
-    def _base(self, session: SparkSession, table: Table, job: Job) -> DataFrame:
+    def _base(self, session: SparkSession, table: Table, job: Job, files: Sequence[FileToLoad]) -> DataFrame:
         assert table.feed is not None
         assert table.timestamp is not None
         feed = self._warehouse.feeds[table.feed]
         paths = [str(self._landing[feed.name] / str(file.name)) for file in job.files]
-        rows = base_rows(session, table, feed, read_files(session, feed, paths))
-        return with_late(rows, table.timestamp, job.loaded_from)
+        known = [file.oldest for file in files if file.oldest is not None]
+        oldest = min(known) if self._keeps_timestamp[table.name] and len(known) == len(files) else None
+        late = late_expression(table.timestamp, job.loaded_from, oldest)
+        return base_rows(session, table, feed, read_files(session, feed, paths), late)
 
     def _derived(self, session: SparkSession, table: Table, after: int | None, to: int) -> DataFrame:
         sources = {
@@ -92,7 +115,7 @@ class Updater:
         paths = self._tables[name].files_between(-1 if after is None else after, to)
         frame = session.read.schema(schema).parquet(*paths) if paths else session.createDataFrame([], schema)
         frame = between(frame, table.timestamp, after, to)
-        return frame.where(f"NOT {LATE}").drop(LATE) if LATE in schema.names else frame
+        return frame.where(f"NOT {LATE_COLUMN}").drop(LATE_COLUMN) if LATE_COLUMN in schema.names else frame
 
     def _count_late(self, stored: StoredTable, files: tuple[LiveFile, ...], after: int | None) -> int:
         """How many of the rows just loaded are late; files that reach back no further than F have none."""
@@ -101,6 +124,6 @@ class Updater:
         late = 0
         for file in files:
             if file.oldest is None or file.oldest <= after:
-                column = pq.read_table(stored.path / file.path, columns=[LATE])[LATE]
+                column = pq.read_table(stored.path / file.path, columns=[LATE_COLUMN])[LATE_COLUMN]
                 late += pc.sum(column).as_py() or 0
         return late

@@ -6,12 +6,14 @@ moves its freshness and notes which data files were consumed, all in one step of
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import os
 import shutil
 import threading
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import timedelta
 from pathlib import Path
@@ -47,8 +49,8 @@ _STATISTICS_GRAIN_US: Final = 999
 _CONFIGURATION: Final = {
     # The log is cleaned here, after what it says was put aside; no other writer should do it before.
     "delta.enableExpiredLogCleanup": "false",
-    # So long replaced files stay for readers, and so long every checkpoint carries them: 10,000 of them
-    # make a table open in 14 ms instead of 9.
+    # So long every checkpoint carries the files that were replaced: 10,000 of them make a table open in
+    # 13 ms instead of 8. Foreign vacuums keep to it too, so it must not be less than a job or query takes.
     "delta.deletedFileRetentionDuration": "interval 1 hour",
 }
 _NO_HOOKS: Final = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
@@ -279,6 +281,7 @@ class StoredTable:
         kept = tuple(file for file in before.files if file not in gone) if gone else before.files
         files = kept + tuple(_live(path, footer) for path, footer in added)
         self._advance(replace(after, version=before.version + 1, files=files), identity)
+        _touch(self.path / file.path for file in removed)
 
     def _advance(self, after: Snapshot, identity: str) -> None:
         """Moves the snapshot to our commit, and makes sure that it is what the log has."""
@@ -316,6 +319,13 @@ class StoredTable:
             self.clean_log(self._snapshot.version)
         except (DeltaError, OSError) as error:
             _logger.warning("no checkpoint of %s: %s", self.path, error)
+
+
+def _touch(replaced: Iterable[Path]) -> None:
+    """Vacuum goes by a file's own time once the log has forgotten when it was replaced: let it be then."""
+    for path in replaced:
+        with contextlib.suppress(OSError):
+            os.utime(path)
 
 
 def _live(path: str, footer: Footer) -> LiveFile:

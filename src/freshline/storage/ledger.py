@@ -79,16 +79,18 @@ class Ledger:
         return self._mended(look)
 
     def record(self, table: str, version: int, consumed: Iterable[Consumed]) -> None:
-        """Notes what a commit consumed; applied it is only if all before it are, else by `catch_up`."""
+        """Notes what a commit consumed; versions in between, compactions perhaps, are read from the log."""
         files = list(consumed)
 
         def write() -> None:
             with self._connection:
                 self._put(table, files)
-                self._connection.execute(
+                moved = self._connection.execute(
                     "UPDATE applied SET version = ? WHERE table_name = ? AND version = ?",
                     (version, table, version - 1),
                 )
+            if not moved.rowcount and table in self._followed:
+                self._follow(table, self._followed[table])
 
         self._mended(write)
 

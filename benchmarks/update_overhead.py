@@ -1,0 +1,139 @@
+"""What an update costs beside the bare Spark job, and beside a Structured Streaming micro-batch.
+
+For every file in turn: bare read-transform-write, then Freshline's update from its start to its commit being
+visible, in the same session. Then Structured Streaming takes the same files, one a micro-batch, in a plain
+session of its own.
+
+    .venv/bin/python benchmarks/update_overhead.py
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import median
+
+from pyspark.sql import SparkSession
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from freshline.definitions.load import loads
+from freshline.kernel.events import DataFile
+from freshline.kernel.intake import FileIntake
+from freshline.kernel.job import Job
+from freshline.kernel.task import Task
+from freshline.landing.discovery import Discovery
+from freshline.spark.frames import schemas
+from freshline.spark.session import open_session
+from freshline.spark.updater import FileToLoad, Updater
+from freshline.storage.delta import Consumed, StoredTable
+from freshline.testing.network import FeedSpec, Generator
+
+HASHED = "sha2(sha2(sha2(text, 256), 256), 256) AS text"
+WARM_UP = 10
+
+
+def project(spec: FeedSpec) -> str:
+    feed = f'format: csv, schema: "{spec.schema}", timestamp: ts, period: 3s'
+    select = f"SELECT ts, number, {HASHED} FROM records"
+    return (
+        "name: overhead\npools: {updates: {tracks: 1}}\n"
+        f"feeds: {{records: {{path: landing/records, {feed}}}}}\n"
+        f'tables: {{records: {{feed: records, select: "{select}"}}}}\n'
+    )
+
+
+def bare(session: SparkSession, spec: FeedSpec, file: Path, target: Path) -> float:
+    started = time.perf_counter()
+    frame = session.read.schema(spec.schema).option("header", True).csv(str(file))
+    frame.selectExpr("ts", "number", HASHED).write.parquet(str(target))
+    return time.perf_counter() - started
+
+
+def updates(session: SparkSession, spec: FeedSpec, folder: Path) -> Iterator[float]:
+    """One update after the other, as a track does them."""
+    warehouse = loads(project(spec))
+    found = schemas(session, warehouse)
+    schema = to_arrow_schema(found["records"], timezone="UTC")
+    stored = StoredTable.open_or_create(folder / "tables" / "records", "records", schema, "ts")
+    root = folder / "landing" / "records"
+    landed = (
+        Discovery(warehouse.feeds["records"], root, lambda name: None).scan(time.time_ns() // 1_000).landed
+    )
+    files = {
+        file.name: FileToLoad(Consumed(file.name, file.size, file.mtime_ns, file.digest), file.oldest_us)
+        for file in landed
+    }
+    updater = Updater(
+        warehouse, {"records": stored}, found, {"records": root}, lambda feed, name: files[name]
+    )
+    task = Task(0, "records", 3_000_000, 1, FileIntake())
+    for number, file in enumerate(landed, start=1):
+        assert file.timestamp_us is not None
+        loaded = (DataFile(file.timestamp_us, file.name),)
+        job = Job(task, number, 0, 0, 0, 0, task.freshness, file.timestamp_us, loaded)
+        started = time.perf_counter()
+        updater.run(session, job)
+        yield time.perf_counter() - started
+        task.freshness = file.timestamp_us
+
+
+def micro_batches(session: SparkSession, spec: FeedSpec, folder: Path) -> list[float]:
+    """triggerExecution of each micro-batch, one file a batch."""
+    frame = (
+        session.readStream.schema(spec.schema)
+        .option("header", True)
+        .option("maxFilesPerTrigger", 1)
+        .csv(str(folder / "landing" / "records"))
+        .selectExpr("ts", "number", HASHED)
+    )
+    query = (
+        frame.writeStream.format("parquet")
+        .option("checkpointLocation", str(folder / "checkpoint"))
+        .trigger(availableNow=True)
+        .start(str(folder / "streamed"))
+    )
+    query.awaitTermination()
+    return [
+        progress["durationMs"]["triggerExecution"] / 1_000
+        for progress in query.recentProgress
+        if progress["numInputRows"]
+    ]
+
+
+def compare(session: SparkSession, rows: int, files: int) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        spec = FeedSpec("records", "csv", 3, rows)
+        now = time.time_ns() // 1_000
+        Generator([spec], folder / "landing", 0, now - (files + 1) * spec.period_us).due(now)
+        paths = sorted((folder / "landing" / "records").iterdir())
+        bares, ours = [], []
+        for number, (path, update) in enumerate(zip(paths, updates(session, spec, folder), strict=True)):
+            ours.append(update)
+            bares.append(bare(session, spec, path, folder / "bare" / str(number)))
+        session.stop()
+        streaming = SparkSession.builder.master("local[2]").config("spark.log.level", "ERROR").getOrCreate()
+        batches = micro_batches(streaming, spec, folder)
+        streaming.stop()
+        ours_s, bare_s, batch_s = (median(times[WARM_UP:]) for times in (ours, bares, batches))
+        print(
+            f"{rows:>7,} rows: update {ours_s * 1000:.0f} ms, bare Spark {bare_s * 1000:.0f} ms, "
+            f"micro-batch {batch_s * 1000:.0f} ms; ratios {ours_s / bare_s:.2f} (at most 1.15 is asked) "
+            f"and {ours_s / batch_s:.2f} (at most 0.7)",
+            flush=True,
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--files", type=int, default=50)
+    files = parser.parse_args().files
+    for rows in (8_000, 100_000):
+        compare(open_session("overhead", "local[2]", ["updates"]), rows, files)
+
+
+if __name__ == "__main__":
+    main()
