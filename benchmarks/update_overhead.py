@@ -2,7 +2,7 @@
 
 For every file in turn: bare read-transform-write, then Freshline's update from its start to its commit being
 visible, in the same session. Then Structured Streaming takes the same files, one a micro-batch, in a plain
-session of its own.
+session and process of its own.
 
     .venv/bin/python benchmarks/update_overhead.py
 """
@@ -10,6 +10,9 @@ session of its own.
 from __future__ import annotations
 
 import argparse
+import json
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -115,9 +118,12 @@ def compare(session: SparkSession, rows: int, files: int) -> None:
             ours.append(update)
             bares.append(bare(session, spec, path, folder / "bare" / str(number)))
         session.stop()
-        streaming = SparkSession.builder.master("local[2]").config("spark.log.level", "ERROR").getOrCreate()
-        batches = micro_batches(streaming, spec, folder)
-        streaming.stop()
+        # Another process: what one session sets, the next one of the same JVM finds.
+        command = [sys.executable, __file__, "--streaming", name, "--rows", str(rows)]
+        said = subprocess.run(
+            command, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        )
+        batches = json.loads(said.stdout.splitlines()[-1])
         ours_s, bare_s, batch_s = (median(times[WARM_UP:]) for times in (ours, bares, batches))
         print(
             f"{rows:>7,} rows: update {ours_s * 1000:.0f} ms, bare Spark {bare_s * 1000:.0f} ms, "
@@ -127,12 +133,23 @@ def compare(session: SparkSession, rows: int, files: int) -> None:
         )
 
 
+def stream(folder: Path, rows: int) -> None:
+    session = SparkSession.builder.master("local[2]").config("spark.log.level", "ERROR").getOrCreate()
+    print(json.dumps(micro_batches(session, FeedSpec("records", "csv", 3, rows), folder)))
+    session.stop()
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--files", type=int, default=50)
-    files = parser.parse_args().files
-    for rows in (8_000, 100_000):
-        compare(open_session("overhead", "local[2]", ["updates"]), rows, files)
+    parser.add_argument("--rows", type=int, nargs="+", default=[8_000, 100_000])
+    parser.add_argument("--streaming", type=Path, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.streaming:
+        stream(arguments.streaming, arguments.rows[0])
+        return
+    for rows in arguments.rows:
+        compare(open_session("overhead", "local[2]"), rows, arguments.files)
 
 
 if __name__ == "__main__":

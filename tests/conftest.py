@@ -19,6 +19,6 @@ def spark() -> Iterator["SparkSession"]:
     """One Spark for all tests that need it."""
     from freshline.spark.session import open_session
 
-    session = open_session("tests", "local[2]", ["updates", "reports"], {"spark.driver.memory": "1g"})
+    session = open_session("tests", "local[2]", {"spark.driver.memory": "1g"})
     yield session
     session.stop()

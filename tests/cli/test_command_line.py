@@ -1,14 +1,20 @@
 """The command line as a user meets it: output, JSON, exit codes."""
 
+import io
 import json
+import os
+import pty
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner, Result
 
+from freshline.cli import main as entry
 from freshline.cli.main import app
+from freshline.cli.shared import grid
 
 HOLDS = """\
 name: network
@@ -24,6 +30,17 @@ tables:
 
 def freshline(*arguments: str | Path) -> Result:
     return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def freshline_process(*arguments: str | Path, **settings: str) -> subprocess.CompletedProcess[str]:
+    """The real entry point, in a process of its own, with these environment variables."""
+    return subprocess.run(
+        [sys.executable, "-m", "freshline", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **settings},
+    )
 
 
 @pytest.fixture
@@ -158,6 +175,58 @@ def test_simulate_writes_the_same_log_for_the_same_seed(project, tmp_path):
     assert logs[0].read_bytes().count(b"\n") > 100
 
 
+def test_the_log_does_not_depend_on_how_the_files_path_is_written(project, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    logs = [tmp_path / "one.jsonl", tmp_path / "two.jsonl"]
+    for log, path in zip(logs, (project, "freshline.yml"), strict=True):
+        assert freshline("simulate", "-p", path, "--for", "1h", "--log", log).exit_code == 0
+    assert logs[0].read_bytes() == logs[1].read_bytes()
+
+
+def test_the_history_of_runs_is_not_opened_where_every_cost_is_declared(project):
+    history = project.parent / "warehouse" / "_freshline" / "history.sqlite"
+    history.parent.mkdir(parents=True)
+    history.write_bytes(b"this is no database")
+    assert freshline("plan", "-p", project).exit_code == 0
+    project.write_text(HOLDS.replace(", cost: {startup: 9s, rate: 0.1}", ""), encoding="utf-8")
+    assert "history.sqlite cannot be opened" in str(freshline("plan", "-p", project).exception)
+
+
+@pytest.mark.parametrize("command", ["plan", "simulate"])
+def test_a_name_with_brackets_is_no_markup(command, project):
+    project.write_text(HOLDS.replace("name: network", "name: '[/foo] [red]x'"), encoding="utf-8")
+    result = freshline(command, "-p", project)
+    assert result.exit_code == 0
+    assert "[/foo] [red]x" in result.stdout
+
+
+def test_a_name_with_dollars_is_drawn(project, tmp_path):
+    project.write_text(HOLDS.replace("name: network", "name: '$x_{$'"), encoding="utf-8")
+    assert freshline("simulate", "-p", project, "--for", "1h", "--plot", tmp_path / "out").exit_code == 0
+
+
+def test_long_names_and_advice_are_not_broken_where_nobody_looks(project):
+    long = "p" * 127
+    text = HOLDS.replace("packets", long).replace("target_lag: 20 minutes", "target_lag: 15 minutes")
+    project.write_text(text, encoding="utf-8")
+    lines = [line.strip() for line in freshline("plan", "-p", project).stdout.splitlines()]
+    (row,) = (line for line in lines if line.startswith(f"{long} "))
+    assert row.split() == [long, "updates", "5m", "40.8s", "5m", "15m", "10s", "15m", "not", "proven"]
+    assert f"- {long}: a target_lag of 15m 10s holds as it is." in lines
+
+
+def test_on_a_narrow_screen_names_are_cut_and_numbers_and_verdicts_are_not():
+    table = grid("Tables", {"table": False, "period": True, "staleness ≤": True, "": False})
+    table.add_row("p" * 127, "15m 10s", "1d 20h", "[red]not proven[/]")
+    screen = Console(width=50, file=io.StringIO(), color_system=None)
+    screen.print(table)
+    assert [line.rstrip() for line in screen.file.getvalue().splitlines()] == [
+        "Tables",
+        " table            period  staleness ≤",
+        " pppppppppppp…   15m 10s       1d 20h  not proven",
+    ]
+
+
 def test_a_long_list_of_tables_is_cut_with_the_troubled_ones_first(project):
     rows = [f"  t{n}: {{feed: packets, target_lag: 5h, cost: {{startup: 1s}}}}" for n in range(60)]
     rows.append("  late: {feed: packets, target_lag: 1s, cost: {startup: 1s}}")
@@ -173,6 +242,7 @@ def test_a_long_list_of_tables_is_cut_with_the_troubled_ones_first(project):
 
 def test_schema_prints_a_json_schema_of_the_file():
     schema = json.loads(freshline("schema").stdout)
+    assert json.loads(freshline("schema", "--json").stdout) == schema
     assert set(schema["properties"]) == {"name", "storage", "pools", "feeds", "tables"}
     assert schema["additionalProperties"] is False
 
@@ -234,6 +304,9 @@ def test_bad_input_gets_a_sentence_with_file_and_line_and_exit_code_2(case, proj
         ("simulate", "--policy", "best"),
         ("simulate", "--tracks", "0"),
         ("simulate", "--tracks", "nobody=3"),
+        ("simulate", "--tracks", "1000001"),
+        ("simulate", "--tracks", "9" * 5_000),
+        ("simulate", "--tracks", "1", "--tracks", "updates=2"),
         ("simulate", "--for", "8"),
         ("simulate", "--for", "0s"),
         ("analyze", "nowhere.json"),
@@ -251,3 +324,64 @@ def test_bad_arguments_are_bad_input(arguments, project):
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
     assert done.stderr.strip()
+
+
+def test_names_that_the_output_cannot_encode_are_escaped(project, tmp_path):
+    file = tmp_path / "tasks.json"
+    names = ["[/x]", "\ud800"]
+    tasks = [{"name": name, "cost": 1, "period": 9} for name in names]
+    file.write_text(json.dumps({"tracks": 1, "tasks": tasks}), encoding="utf-8")
+    done = freshline_process("analyze", file, PYTHONIOENCODING="utf-8")
+    assert done.returncode == 0
+    assert [line.split()[0] for line in done.stdout.splitlines()[-2:]] == ["[/x]", "\\ud800"]
+    done = freshline_process("plan", "-p", project, PYTHONIOENCODING="ascii")
+    assert done.returncode == 0
+    assert "staleness \\u2264" in done.stdout
+
+
+@pytest.mark.parametrize("arguments", [("plan",), ("plan", "--json"), ("schema",)])
+def test_output_that_cannot_be_written_is_told_from_a_verdict(arguments, project):
+    with Path("/dev/full").open("w", encoding="utf-8") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "freshline", *arguments],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            cwd=project.parent,
+        )
+    assert done.returncode == 74
+    assert done.stderr == "The system refused: [Errno 28] No space left on device.\n"
+
+
+@pytest.mark.parametrize("debug", [False, True])
+def test_an_unexpected_exception_is_one_line_and_exit_code_70(debug, monkeypatch, capsys):
+    def broken() -> None:
+        raise KeyError("a key\nthat is not there")
+
+    monkeypatch.setattr(entry, "app", broken)
+    monkeypatch.setenv("FRESHLINE_DEBUG", "1" if debug else "")
+    with pytest.raises(SystemExit) as ended:
+        entry.main()
+    assert ended.value.code == 70
+    *traceback, line = capsys.readouterr().err.splitlines()
+    sentence = "This is a bug of Freshline, please report it: KeyError: 'a key\\nthat is not there'"
+    assert line == sentence
+    assert bool(traceback) == debug
+
+
+def test_reading_a_file_is_shown_to_those_who_look(project):
+    mine, theirs = pty.openpty()
+    done = subprocess.run(
+        [sys.executable, "-m", "freshline", "plan", "-p", str(project), "--json"],
+        stdout=subprocess.PIPE,
+        stderr=theirs,
+        check=False,
+        env={**os.environ, "TERM": "xterm"},
+    )
+    os.close(theirs)
+    shown = os.read(mine, 10_000)
+    os.close(mine)
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["holds"] is True
+    assert b"reading" in shown

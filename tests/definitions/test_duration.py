@@ -65,6 +65,22 @@ def test_what_is_not_a_duration_is_refused_with_a_remedy(text: str, message: str
     assert str(raised.value) == message
 
 
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("x" * 100_000, "'{}…' is not a duration"),
+        ("5" + "x" * 100_000, "'{}…' has the unknown unit 'xxxxx"),
+        ("0." + "1" * 100_000 + "s", "'{}…' is finer than a microsecond"),
+        ("9" * 100_000 + "s", "'{}…' is longer than a hundred years"),
+    ],
+)
+def test_an_endless_duration_is_not_repeated_whole(text: str, what: str) -> None:
+    with pytest.raises(InputError) as raised:
+        parse_duration(text)
+    assert raised.value.what.startswith(what.format(text[:100]))
+    assert len(str(raised.value)) < 400
+
+
 @given(st.integers(0, 10**15), st.sampled_from(sorted(SHORTEST_NAMES)))
 def test_a_whole_number_of_units_is_exact(count: int, unit: str) -> None:
     microseconds = count * SHORTEST_NAMES[unit]

@@ -95,12 +95,12 @@ def test_with_several_pools_a_table_names_its_own() -> None:
     ]
 
 
-@pytest.mark.parametrize("name", ["a-b", "2nd", "ä", '""', "x" * 129, "a.b", '"a\\n"'])
+@pytest.mark.parametrize("name", ["a-b", "2nd", "ä", "tächle", '""', "x" * 129, "a.b", '"a\\n"'])
 def test_a_name_that_sql_could_not_use_is_refused(name: str) -> None:
-    shown = {'""': "", '"a\\n"': "a\n"}.get(name, name)
+    shown = {'""': "", '"a\\n"': "a\n", "x" * 129: "x" * 100 + "…"}.get(name, name)
     assert with_tables(f"{name}: {{feed: packets}}") == [
         f"freshline.yml:11: tables: `{shown}` cannot be a name. "
-        "Begin with a letter or _, and go on with up to 127 letters, digits and _."
+        "Begin with a-z, A-Z or _, and go on with up to 127 of a-z, A-Z, 0-9 and _."
     ]
 
 
@@ -115,6 +115,15 @@ def test_two_definitions_of_one_name_are_refused() -> None:
     assert with_tables("packets: {feed: packets}") == [
         "freshline.yml:11: two definitions of one name: `packets` is already on line 9. "
         "Rename or remove one of the two."
+    ]
+
+
+@pytest.mark.parametrize("section", ["pools", "tables"])
+def test_a_section_whose_only_key_is_wrong_is_not_called_empty_as_well(section: str) -> None:
+    text = "name: n\npools: {u: {tracks: 1}}\nfeeds: {f: {period: 5m}}\ntables: {u: {feed: f}}\n"
+    line = 2 if section == "pools" else 4
+    assert complaints(text.replace(f"{section}: {{u:", f"{section}: {{5:")) == [
+        f"freshline.yml:{line}: YAML reads the key `5` as the number 5, not as text. Quote it or rename it."
     ]
 
 

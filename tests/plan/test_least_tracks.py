@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from freshline.definitions.warehouse import Warehouse
-from freshline.plan.make import make_plan, with_tracks
+from freshline.plan.make import make_plan, what_if
 from freshline.testing.builder import Builder
 from freshline.testing.warehouses import Shape, random_warehouse
 
@@ -30,7 +30,7 @@ def with_random_targets(warehouse: Warehouse, seed: int) -> Warehouse:
 def by_trying(warehouse: Warehouse, pool: str) -> int | None:
     tables = [table.name for table in warehouse.tables.values() if table.pool == pool]
     for tracks in range(1, len(tables) + 1):
-        plan = make_plan(with_tracks(warehouse, None, {pool: tracks}))
+        plan = make_plan(what_if(warehouse, None, {pool: tracks}))
         if all(table.holds for table in plan.tables if table.name in tables):
             return tracks
     return None
@@ -55,7 +55,7 @@ def test_the_bound_is_not_monotone_so_every_number_is_looked_at():
     bounds = {table.name: table.staleness_bound_us for table in make_plan(warehouse).tables}
     tables = {name: replace(table, target_lag_us=bounds[name]) for name, table in warehouse.tables.items()}
     warehouse = replace(warehouse, tables=tables)
-    held = [m for m in range(1, 31) if make_plan(with_tracks(warehouse, None, {"updates": m})).holds]
+    held = [m for m in range(1, 31) if make_plan(what_if(warehouse, None, {"updates": m})).holds]
     assert make_plan(warehouse).pools[0].tracks_least == held[0] == 4
     assert 10 not in held
     assert 30 in held

@@ -7,7 +7,7 @@ import pytest
 from freshline.definitions.duration import SECOND
 from freshline.definitions.errors import InputError
 from freshline.experiments.staleness_bounds import CONTENTION_FREE, POLICIES, Case, tasks_per_class, warehouse
-from freshline.plan.make import make_plan, with_tracks
+from freshline.plan.make import make_plan, what_if
 from freshline.testing.builder import Builder
 
 RM, PRP, _, NP_GEDF, C_NP_GEDF = POLICIES
@@ -173,7 +173,7 @@ def test_a_missing_cost_is_bad_input_that_names_the_tables():
 
 def test_policy_and_tracks_can_be_changed_for_a_what_if():
     warehouse = Builder(tracks=1).pool("reports").continuous("a", period=10).build()
-    changed = with_tracks(warehouse, "rm", {"reports": 4})
+    changed = what_if(warehouse, "rm", {"reports": 4})
     assert {name: (pool.tracks, pool.policy) for name, pool in changed.pools.items()} == {
         "updates": (1, "rm"),
         "reports": (4, "rm"),

@@ -14,7 +14,7 @@ from freshline.kernel.assembly import assemble
 from freshline.kernel.journal import replay
 from freshline.kernel.kernel import Kernel
 from freshline.kernel.validation import validate
-from freshline.plan.make import make_plan, with_tracks
+from freshline.plan.make import make_plan, what_if
 from freshline.simulation import simulate as module
 from freshline.simulation.simulate import simulate
 from freshline.testing.builder import Builder
@@ -25,7 +25,7 @@ POLICIES: list[PolicyName] = ["fifo", "rm", "edf", "edf-strict", "clustered-edf"
 
 def logged(seed: int, policy: PolicyName) -> str:
     stream = io.StringIO()
-    plan = make_plan(with_tracks(random_warehouse(3), policy, {}))
+    plan = make_plan(what_if(random_warehouse(3), policy, {}))
     simulate(plan, 100 * SECOND, seed, log=stream)
     return stream.getvalue()
 
@@ -66,14 +66,14 @@ def test_the_log_names_version_seed_and_every_event_and_instruction():
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_a_replayed_log_gives_the_same_instructions(policy):
-    plan = make_plan(with_tracks(random_warehouse(3), policy, {}))
+    plan = make_plan(what_if(random_warehouse(3), policy, {}))
     header, *calls = [json.loads(line) for line in logged(7, policy).splitlines()]
     assert from_record(header["warehouse"]) == plan.warehouse
     assert replay(assemble(plan), calls) == (len(calls), None)
 
 
 def test_a_log_that_was_tampered_with_is_found_out():
-    plan = make_plan(with_tracks(random_warehouse(3), "edf", {}))
+    plan = make_plan(what_if(random_warehouse(3), "edf", {}))
     _, *calls = [json.loads(line) for line in logged(7, "edf").splitlines()]
     tampered = next(number for number, call in enumerate(calls) if call.get("instructions"))
     calls[tampered]["instructions"][0]["deadline"] += 1
@@ -93,7 +93,7 @@ def test_the_kernels_invariants_hold_at_every_instant(policy, seed, monkeypatch)
             return instructions
 
     monkeypatch.setattr(assembly, "Kernel", Checked)
-    plan = make_plan(with_tracks(random_warehouse(seed), policy, {}))
+    plan = make_plan(what_if(random_warehouse(seed), policy, {}))
     result = module.simulate(plan, 40 * SECOND, seed)
     assert len(result.tables) == len(plan.tables)
 

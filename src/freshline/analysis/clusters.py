@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
+from heapq import heapify, heapreplace
 from itertools import accumulate
 from random import Random
 
@@ -45,10 +46,11 @@ def construct_clusters(
     random = Random(seed)
     for count in range(min(tracks, len(set(costs))), 0, -1):
         *_, (_, spans) = refinements(ordered, initial_centers(ordered, count, random))
-        shares = [loads.of(span).ceiling() for span in spans]
-        if sum(shares) <= tracks:
-            _hand_out(tracks - sum(shares), shares, [loads.of(span) for span in spans])
-            return [Cluster(ordered.tasks(span), share) for span, share in zip(spans, shares, strict=True)]
+        of_clusters = [loads.of(span) for span in spans]
+        least = [load.ceiling() for load in of_clusters]
+        if sum(least) <= tracks:
+            counts = hand_out(tracks - sum(least), least, of_clusters)
+            return [Cluster(ordered.tasks(span), count) for span, count in zip(spans, counts, strict=True)]
     return None
 
 
@@ -77,10 +79,35 @@ class _Loads:
         return Bracketed(low, low + end - start, exactly)
 
 
-def _hand_out(left_over: int, shares: list[int], loads: Sequence[Bracketed]) -> None:
-    for _ in range(left_over):
-        fullest = 0
-        for at in range(1, len(shares)):
-            if loads[at].exceeds(loads[fullest], shares[at], shares[fullest]):
-                fullest = at
-        shares[fullest] += 1
+def hand_out(left_over: int, counts: Sequence[int], loads: Sequence[Bracketed]) -> list[int]:
+    """The tracks of each cluster after giving it its share of those left over: one by one, each to the
+    cluster of highest U/m(C), the first on a tie.
+
+    Were λ the U/m(C) of the last one given, no cluster ends above λ, and those that got any were above it
+    one track earlier; adding these up, each ends with at least U·(left over − clusters)/ΣU. So many are
+    given at once, and only the rest, a few for each cluster, is looked at one by one.
+    """
+    if left_over == 0:
+        return list(counts)
+    ahead, total = max(0, left_over - len(counts)), sum(load.high for load in loads)
+    given = [max(count, load.low * ahead // total) for count, load in zip(counts, loads, strict=True)]
+    heap = [_Place(load, count, at) for at, (load, count) in enumerate(zip(loads, given, strict=True))]
+    heapify(heap)
+    for _ in range(left_over + sum(counts) - sum(given)):
+        fullest = heap[0]
+        heapreplace(heap, _Place(fullest.load, fullest.tracks + 1, fullest.at))
+    return [place.tracks for place in sorted(heap, key=lambda place: place.at)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A cluster's place in the order in which tracks are handed out, the fullest first."""
+
+    load: Bracketed
+    tracks: int
+    at: int
+
+    def __lt__(self, other: _Place) -> bool:
+        if self.load.exceeds(other.load, self.tracks, other.tracks):
+            return True
+        return self.at < other.at and not other.load.exceeds(self.load, other.tracks, self.tracks)

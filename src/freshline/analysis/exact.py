@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from heapq import nlargest
 from math import gcd
 
@@ -104,4 +105,4 @@ class Bracketed:
 def bracketed_sum(numerators: Sequence[int], denominators: Sequence[int]) -> Bracketed:
     """Σ a/b, bracketed."""
     low = sum(scaled_quotients(numerators, denominators))
-    return Bracketed(low, low + len(numerators), lambda: exact_sum(numerators, denominators))
+    return Bracketed(low, low + len(numerators), cache(lambda: exact_sum(numerators, denominators)))

@@ -70,7 +70,7 @@ class NpGedfPerTask:
             demands = self._heaviest(tracks, work)
             if all(demand.at_most(tracks * work) for _, _, demand in demands):
                 return work
-            solutions = [self._solution_at_least(tracks, carriers, other) for carriers, other, _ in demands]
+            solutions = [self._work_of(tracks, carriers, other) for carriers, other, _ in demands]
             work = max(work + 1, *solutions)
 
     def work_left_at_least(self, tracks: int) -> int:
@@ -85,7 +85,8 @@ class NpGedfPerTask:
             ),
         )
 
-    def _solution_at_least(self, tracks: int, carriers: Sequence[int], other: int) -> int:
+    def _work_of(self, tracks: int, carriers: Sequence[int], other: int) -> int:
+        """σ for one choice, rounded up, or a little less."""
         return _solution_at_least(
             tracks,
             self._costs[other] + sum(self._costs[task] for task in carriers),

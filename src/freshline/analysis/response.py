@@ -9,15 +9,12 @@ from freshline.analysis.np_edf import blocking_tardiness, schedulable
 from freshline.analysis.np_gedf_per_task import NpGedfPerTask
 
 
-def tardiness_bounds(
-    costs: Sequence[int], periods: Sequence[int], tracks: int, np_gedf: NpGedfPerTask | None = None
-) -> list[int] | None:
+def tardiness_bounds(costs: Sequence[int], periods: Sequence[int], tracks: int) -> list[int] | None:
     """The tardiness Y_i of every task in whole units, rounded up (paper 004, Definition 8).
 
     All 0 where there are no more tasks than tracks, or where Jeffay's test holds on one track; otherwise
     the blocking on one track, and the per-task bound on more, which is never above Theorem 2's e_i + x.
-    `None` where U > m or some e is above its period: then nothing is bounded. A caller that tries several
-    numbers of tracks passes the same `np_gedf` each time.
+    `None` where U > m or some e is above its period: then nothing is bounded.
     """
     if any(map(gt, costs, periods)):
         return None
@@ -26,4 +23,4 @@ def tardiness_bounds(
     if tracks == 1:
         # Blocking is never above the bounds for several tracks, which on one are max e and e_i + x.
         return [0] * len(costs) if schedulable(costs, periods) else blocking_tardiness(costs, periods)
-    return (np_gedf or NpGedfPerTask(costs, periods)).tardiness(tracks)
+    return NpGedfPerTask(costs, periods).tardiness(tracks)

@@ -17,6 +17,20 @@ def utilization(costs: Sequence[int], periods: Sequence[int]) -> float:
     return scaled / (1 << _PRINTED_BITS)
 
 
+def readable(utilization: float, tracks: int, fits: bool, digits: int) -> str:
+    """U in digits; where these hide that it is above m, or that it is not, in words.
+
+    >>> readable(1.000000000001, 1, fits=False, digits=2)
+    'just above 1'
+    """
+    rounded = round(utilization, digits)
+    if not fits and rounded <= tracks:
+        return f"just above {tracks}"
+    if fits and rounded > tracks:
+        return f"just below {tracks}"
+    return f"{utilization:.{digits}f}"
+
+
 def fits(costs: Sequence[int], periods: Sequence[int], tracks: int) -> bool:
     """Whether U ≤ m exactly (paper 004, condition (9)).
 

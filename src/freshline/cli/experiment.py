@@ -32,8 +32,8 @@ def staleness_bounds(
 
     Example: freshline experiment staleness-bounds --quick --out out
     """
-    from freshline.experiments.staleness_bounds import run
+    from freshline.experiments.staleness_bounds import EVENTS, EVENTS_QUICK, run
 
-    record = run(out, quick=quick, seed=seed, quiet=as_json)
+    record = run(out, events=EVENTS_QUICK if quick else EVENTS, seed=seed, quiet=as_json)
     if as_json:
         print_json(record)

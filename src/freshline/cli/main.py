@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import json
+import os
 import sys
+import traceback
 from typing import Annotated
 
 import typer
@@ -23,10 +26,15 @@ from freshline.cli.sql import sql
 from freshline.cli.status import status
 from freshline.definitions.errors import InputError
 
+# Those of sysexits.h: not to be taken for a verdict.
+_EXIT_BUG = 70
+_EXIT_IO = 74
+
 app = typer.Typer(
     name="freshline",
     help="A real-time stream warehouse: declare how stale tables may be, and see it proven before it runs.",
-    epilog="Exit codes: 0 every target holds, 1 some target is not proven or was exceeded, 2 bad input.",
+    epilog="Exit codes: 0 every target holds, 1 some target is not proven or was exceeded, 2 bad input, "
+    f"{_EXIT_BUG} a bug of Freshline, {_EXIT_IO} the system could not read or write.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
@@ -39,7 +47,11 @@ app.add_typer(experiment, name="experiment")
 
 
 @app.command()
-def schema() -> None:
+def schema(
+    as_json: Annotated[
+        bool, typer.Option("--json", help="As every command; a schema always is JSON.")
+    ] = True,
+) -> None:
     """Print the JSON schema of freshline.yml, for editors.
 
     Example: freshline schema > freshline.schema.json
@@ -62,12 +74,39 @@ def root(
 
 def main() -> None:
     """Runs the command line. Bad input becomes one sentence on standard error and exit code 2."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A name that the terminal's encoding does not know is escaped rather than fatal.
+            stream.reconfigure(errors="backslashreplace")
     try:
-        app()
+        try:
+            app()
+        finally:
+            sys.stdout.flush()  # here a failure still can be told
     except InputError as error:
         print(error, file=sys.stderr)
         sys.exit(2)
     except BrokenPipeError:
         # The reader of our output has gone, as with `| head`: nothing is left to say.
-        sys.stderr.close()
+        _drop_output()
         sys.exit(1)
+    except OSError as error:
+        _drop_output()
+        _explain(f"The system refused: {error}.")
+        sys.exit(_EXIT_IO)
+    except Exception as error:
+        reason = " ".join(str(error).split())
+        _explain(f"This is a bug of Freshline, please report it: {type(error).__name__}: {reason}")
+        sys.exit(_EXIT_BUG)
+
+
+def _explain(sentence: str) -> None:
+    """Tells of the exception that is being handled: one line, or everything for those who debug."""
+    if os.environ.get("FRESHLINE_DEBUG") == "1":
+        traceback.print_exc()
+    print(sentence, file=sys.stderr)
+
+
+def _drop_output() -> None:
+    """What could not be written is given up, or Python would try again at exit and complain."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import typer
 from rich.console import Console
 
+from freshline.analysis.utilization import readable
 from freshline.cli.shared import (
     DEFAULT_PROJECT,
     ROWS_MAX,
@@ -20,6 +21,7 @@ from freshline.cli.shared import (
     print_json,
 )
 from freshline.definitions.duration import format_duration
+from freshline.plan.advice import counted
 from freshline.plan.make import make_plan
 from freshline.plan.plan import Plan, PoolPlan, TablePlan
 from freshline.plan.tracks import PROVEN
@@ -57,9 +59,9 @@ def show_plan(screen: Console, plan: Plan, all_rows: bool) -> None:
             pool.name,
             pool.policy,
             str(pool.tracks),
-            f"{pool.utilization:.3f}",
+            readable(pool.utilization, pool.tracks, pool.fits, digits=3),
             "-" if pool.tracks_least is None else str(pool.tracks_least),
-            _verdict(pool),
+            _verdict(pool, plan.tables),
         )
     screen.print(pools)
     for pool in plan.pools:
@@ -95,17 +97,16 @@ def show_plan(screen: Console, plan: Plan, all_rows: bool) -> None:
     screen.print()
     if plan.holds:
         targets = sum(table.target_lag_us is not None for table in plan.tables)
-        said = (
-            f"all {targets} targets are proven"
-            if targets
-            else "all tables have a bound (no targets declared)"
-        )
+        said = "all tables have a bound (no targets declared)"
+        if targets:
+            said = f"all {targets} targets are proven" if targets > 1 else "the one target is proven"
         screen.print(f"[green]Holds:[/] {said}.", highlight=False)
     else:
         failing = sum(not table.holds for table in plan.tables)
-        screen.print(f"[red]Not proven[/] for {failing} of {len(plan.tables)} tables.", highlight=False)
-        for sentence in plan.advice:
-            screen.print(f"  - {sentence}", highlight=False, markup=False)
+        tables_in_all = counted(len(plan.tables), "table")
+        screen.print(f"[red]Not proven[/] for {failing} of {tables_in_all}.", highlight=False)
+    for sentence in plan.advice:
+        screen.print(f"  - {sentence}", highlight=False, markup=False)
     screen.print(
         "Assumed: no update costs more than declared or learned, feeds deliver as declared, the tracks stay.",
         style="dim",
@@ -137,13 +138,18 @@ def _show_clusters(screen: Console, pool: PoolPlan, tables: tuple[TablePlan, ...
     for number, cluster in enumerate(pool.clusters or (), start=1):
         names = [tables[pool.tables[member]].name for member in cluster.members]
         listed = ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
-        tracks = "1 track" if cluster.tracks == 1 else f"{cluster.tracks} tracks"
+        tracks = counted(cluster.tracks, "track")
         screen.print(
             f"  {pool.name}/{number}: {tracks} for {listed}", style="dim", highlight=False, markup=False
         )
 
 
-def _verdict(pool: PoolPlan) -> str:
+def _verdict(pool: PoolPlan, tables: Sequence[TablePlan]) -> str:
     if not pool.fits:
         return "[red]overloaded[/]"
-    return "bounded" if pool.policy in PROVEN else "[yellow]no bound known[/]"
+    if pool.policy not in PROVEN:
+        return "[yellow]no bound known[/]"
+    bounded = sum(tables[index].response_bound_us is not None for index in pool.tables)
+    if bounded == len(pool.tables):
+        return "bounded"
+    return f"[red]{bounded} of {len(pool.tables)} bounded[/]" if bounded else "[red]unbounded[/]"

@@ -20,7 +20,7 @@ def rebuild(
     from freshline.spark.session import open_session
 
     warehouse = load_project(project)
-    session = open_session(f"{warehouse.name} rebuild", None, ())
+    session = open_session(f"{warehouse.name} rebuild")
     try:
         rows = make_anew(session, warehouse, storage_path(project, warehouse), table)
     finally:

@@ -108,7 +108,7 @@ class Grid(Table):
 
 def grid(title: str, columns: Mapping[str, bool]) -> Grid:
     """An empty table; a column is right-aligned where its value is true."""
-    table = Grid(title=Text(title), title_justify="left", title_style="bold", header_style="bold", box=None)
+    table = Grid(title=Text(title, "bold"), title_justify="left", header_style="bold", box=None)
     for name, right in columns.items():
         # Where the screen is narrow, the longest names are cut; numbers and verdicts stay.
         table.add_column(name, justify="right" if right else "left", no_wrap=right, overflow="ellipsis")

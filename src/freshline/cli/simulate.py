@@ -34,7 +34,7 @@ from freshline.definitions.errors import InputError
 from freshline.definitions.file import TRACKS_MAX
 from freshline.definitions.names import cut
 from freshline.definitions.warehouse import PolicyName, Warehouse
-from freshline.plan.make import make_plan, with_tracks
+from freshline.plan.make import make_plan, what_if
 from freshline.simulation.simulate import SimulationResult, TableResult
 from freshline.simulation.simulate import simulate as run_simulation
 
@@ -67,7 +67,7 @@ def simulate(
     """
     warehouse, learned = load_with_costs(project)
     end = duration_option(for_, "--for")
-    changed = with_tracks(warehouse, _policy(policy), _tracks(warehouse, tracks or []))
+    changed = what_if(warehouse, _policy(policy), _tracks(warehouse, tracks or []))
     with working("planning"):
         plan = make_plan(changed, learned)
     with ExitStack() as stack:

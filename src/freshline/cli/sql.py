@@ -33,7 +33,7 @@ def sql(
     from freshline.spark.session import open_session
 
     warehouse = load_project(project)
-    session = open_session(f"{warehouse.name} sql", None, ())
+    session = open_session(f"{warehouse.name} sql")
     try:
         answer = ask(session, warehouse, storage_path(project, warehouse), query)
         rows = answer.toLocalIterator()

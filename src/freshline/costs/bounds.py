@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import ceil, floor
+from math import ceil
 
 from freshline.definitions.warehouse import Cost, Feed, Table
 
@@ -27,8 +27,3 @@ def longest_update_us(table: Table, feed: Feed | None) -> int:
 def worst_case_us(cost: Cost, length_us: int) -> int:
     """e = (1 + b)·(S + R·L), rounded up (paper 004, Definition 7 and section 5)."""
     return max(1, ceil((1 + cost.variability) * (cost.startup_us + cost.rate * length_us)))
-
-
-def average_us(cost: Cost, length_us: int) -> int:
-    """S + R·L."""
-    return max(1, floor(cost.startup_us + cost.rate * length_us))

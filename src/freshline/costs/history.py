@@ -97,10 +97,6 @@ class History:
         )
         return [Run._make(row) for row in reversed(rows)]
 
-    def tables(self) -> list[str]:
-        """The names of all tables with a run, sorted."""
-        return [name for (name,) in self._rows("SELECT DISTINCT table_name FROM runs ORDER BY 1", ())]
-
     def close(self) -> None:
         with self._lock:
             if self._connection is not None:

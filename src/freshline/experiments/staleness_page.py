@@ -109,11 +109,13 @@ def _figure(settings: list[Setting]) -> Figure:
 
 
 def _page(record: dict[str, Any], settings: list[Setting]) -> str:
+    events = [outcome["events"] for outcome in record["outcomes"]]
     lines = [
         "# Staleness and its bounds: paper 004, section 5",
         "",
-        f"Freshline {__version__}, seed {record['seed']}, {record['events']:,} scheduling events a "
-        "simulation. Made by `freshline experiment staleness-bounds`.",
+        f"Freshline {__version__}, seed {record['seed']}, at least {record['events']:,} scheduling events "
+        f"(releases and completions) a simulation: {min(events):,} to {max(events):,}, as results.json says "
+        "of each. Made by `freshline experiment staleness-bounds`.",
         "",
         "The paper does not say which utilisation fills the task set (0.11 on average, 0.132 at worst), nor "
         "the phases of its tasks; both matter, so all four readings were run. PRP's clusters are "

@@ -11,6 +11,7 @@ from freshline.definitions.columns import LATE_COLUMN
 from freshline.definitions.errors import InputError
 from freshline.definitions.live_checks import check_runnable
 from freshline.definitions.warehouse import Warehouse
+from freshline.live.heartbeat import Heartbeat
 from freshline.spark.frames import between, derived_rows
 from freshline.storage.delta import StoredTable
 from freshline.storage.layout import Layout
@@ -31,6 +32,9 @@ def rebuild(session: SparkSession, warehouse: Warehouse, storage: Path, name: st
     layout = Layout(storage)
     layout.prepare()
     lease = Lease.acquire(layout.lease, Identity.mine(f"rebuild-{uuid4().hex[:6]}"))
+    # Should the lease be lost all the same, the commit of whoever has it then makes ours fail.
+    heartbeat = Heartbeat(lease, lambda reason: None)
+    heartbeat.start()
     try:
         assert table.timestamp is not None
         stored = _open(layout, name, table.timestamp)
@@ -51,6 +55,7 @@ def rebuild(session: SparkSession, warehouse: Warehouse, storage: Path, name: st
         stored.commit(folder, freshness, (), {"table": name, "rebuilt": True}, replacing=True)
         return sum(file.rows for file in stored.files)
     finally:
+        heartbeat.stop()
         lease.release()
 
 

@@ -29,6 +29,7 @@ from freshline.kernel.journal import Journal
 from freshline.kernel.kernel import Kernel
 from freshline.kernel.task import IDLE
 from freshline.live.driver import Ended, LiveDriver, clock
+from freshline.live.heartbeat import Heartbeat
 from freshline.live.housekeeping import Housekeeper
 from freshline.live.keeper import Keeper
 from freshline.live.status import WarehouseStatus
@@ -42,11 +43,11 @@ from freshline.spark.session import open_session
 from freshline.spark.updater import Updater
 from freshline.storage.delta import StoredTable
 from freshline.storage.layout import Layout
-from freshline.storage.lease import Identity, Lease, LeaseLost
+from freshline.storage.lease import Identity, Lease
 from freshline.storage.ledger import Ledger
 from freshline.storage.quarantine import Quarantine
 
-_LEASE_EVERY_US = 2 * SECOND
+_LEARN_EVERY_US = 10 * SECOND
 # What is assumed of a table before it has ever run: it gets no bound, and its pool none.
 _PROVISIONAL = Cost(SECOND, Fraction(1, 10))
 
@@ -85,6 +86,7 @@ class Runner:
         self.run_id = f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{uuid4().hex[:6]}"
         self.on_status: Callable[[WarehouseStatus], None] | None = None
         self.stopped_because: str | None = None
+        self.driver: LiveDriver | None = None
         self.lost = False  # whether it had to stop because somebody else has the storage
 
     # -- opening and closing -----------------------------------------------------------------------
@@ -103,11 +105,12 @@ class Runner:
     def _open(self) -> None:
         stack, layout = self._stack, self.layout
         layout.prepare()
-        self._lease = Lease.acquire(layout.lease, Identity.mine(self.run_id))
-        stack.callback(self._lease.release)
-        self._session = self._given_session or open_session(
-            self._declared.name, self._master, self._declared.pools, self._settings
-        )
+        lease = Lease.acquire(layout.lease, Identity.mine(self.run_id))
+        stack.callback(lease.release)
+        heartbeat = Heartbeat(lease, self._lose)
+        heartbeat.start()
+        stack.callback(heartbeat.stop)
+        self._session = self._given_session or open_session(self._declared.name, self._master, self._settings)
         if self._given_session is None:
             stack.callback(self._session.stop)
         self._history = stack.enter_context(History(self._history_path))
@@ -174,7 +177,8 @@ class Runner:
         self.driver = LiveDriver(self.kernel, self.keeper, tracks, journal)
         self.keeper.on_tick = self._tick
         self._housekeeper = Housekeeper(self.tables, self.locks, self._ledger)
-        self._lease_at = now
+        self._stack.callback(self._housekeeper.finish, 30.0)
+        self._learn_at = now
         self._watch.start(self.driver.post)
         self._stack.callback(self._watch.stop)
 
@@ -182,13 +186,15 @@ class Runner:
 
     def run(self, for_us: int | None = None) -> None:
         """Runs until stopped, for so long, or (draining) until there is nothing left to load."""
-        ended = self.driver.run(None if for_us is None else clock() + for_us)
+        assert self.driver is not None, "the runner is not open"
+        ended = not self.lost and self.driver.run(None if for_us is None else clock() + for_us)
         if not ended:
             self._session.sparkContext.cancelAllJobs()
 
     def stop(self, why: str) -> None:
         self.stopped_because = why
-        self.driver.stop()
+        if self.driver is not None:
+            self.driver.stop()
 
     def status(self) -> WarehouseStatus:
         return self.keeper.status(max(clock(), self.kernel.now), self.kernel)
@@ -198,20 +204,12 @@ class Runner:
         self.stop(why)
 
     def _tick(self, now: int, kernel: Kernel) -> None:
-        if now >= self._lease_at:
-            self._lease_at = now + _LEASE_EVERY_US
-            self._renew_lease()
-            if self._provisional:
-                self._learn()
+        if self._provisional and now >= self._learn_at:
+            self._learn_at = now + _LEARN_EVERY_US
+            self._learn()
         self._housekeeper.consider(now, kernel)
         if self._drain and self._watch.is_quiet() and all(task.state == IDLE for task in kernel.tasks):
             self.stop("nothing is left to load")
-
-    def _renew_lease(self) -> None:
-        try:
-            self._lease.renew()
-        except LeaseLost as error:
-            self._lose(str(error))
 
     # -- costs -------------------------------------------------------------------------------------------
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from freshline.analysis.utilization import readable
 from freshline.definitions.duration import format_duration
+from freshline.plan.least_tracks import Least
 from freshline.plan.plan import PoolPlan, TablePlan
+from freshline.plan.staleness import StalenessModel
 from freshline.plan.tracks import PROVEN
 
 # So many tables are named one by one; the rest is counted.
@@ -13,80 +16,159 @@ _NAMED_MAX = 8
 
 
 def advise(
-    pools: Sequence[PoolPlan],
-    tables: Sequence[TablePlan],
-    least: Sequence[int | None],
-    best: Sequence[Sequence[int | None]],
+    pools: Sequence[PoolPlan], tables: Sequence[TablePlan], least: Sequence[Least], model: StalenessModel
 ) -> list[str]:
-    """Sentences, for each pool with a target that is not proven.
+    """Sentences, pool by pool: what is wrong with it, what its tracks could do, which targets to relax.
 
-    `least` is the least number of tracks that would prove all (under edf where the policy has no proof);
-    `best` are the bounds if each table of the pool had a track of its own.
+    `least` says for each pool how many tracks would do, and for which tables.
     """
     advice: list[str] = []
-    for pool, tracks, bounds in zip(pools, least, best, strict=True):
-        failing = [tables[index] for index in pool.tables if not tables[index].holds]
+    remedies = None
+    for pool, answer in zip(pools, least, strict=True):
+        failing = [index for index in pool.tables if not tables[index].holds]
         if failing:
-            own_bounds = {tables[index].name: bounds[index] for index in pool.tables}
-            advice += _advise_pool(
-                pool, [tables[index] for index in pool.tables], failing, tracks, own_bounds
-            )
+            advice += _pool_troubles(pool, tables)
+        advice += _in_vain(pool, answer) + _tracks_that_do(pool, answer, tables)
+        if failing:
+            remedies = remedies or _Remedies(pools, tables, least, model)
+            for index in failing[:_NAMED_MAX]:
+                advice += remedies.of(index)
+            advice += _more(failing)
     return advice
 
 
-def _advise_pool(
-    pool: PoolPlan,
-    tables: Sequence[TablePlan],
-    failing: Sequence[TablePlan],
-    tracks: int | None,
-    best: dict[str, int | None],
-) -> list[str]:
-    too_costly = [table for table in tables if table.cost_us > table.period_us]
-    if too_costly:
-        return [
-            f"{table.name}: one update may cost {format_duration(table.cost_us)}, more than its period of "
-            f"{format_duration(table.period_us)}: lengthen the period or make the update cheaper."
-            for table in too_costly[:_NAMED_MAX]
-        ] + _more(too_costly)
-    advice = []
+def counted(number: int, noun: str) -> str:
+    """A number of things: 1 track, 2 tracks."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _pool_troubles(pool: PoolPlan, tables: Sequence[TablePlan]) -> list[str]:
+    own = [tables[index] for index in pool.tables]
+    too_costly = [table for table in own if _too_costly(table)]
+    troubles = [
+        f"{table.name}: one update may cost {format_duration(table.cost_us)}, more than its period of "
+        f"{format_duration(table.period_us)}: lengthen the period or make the update cheaper."
+        for table in too_costly[:_NAMED_MAX]
+    ] + _more(too_costly)
     if not pool.fits:
-        advice.append(
-            f"Pool {pool.name} is overloaded: its tables need {pool.utilization:.2f} of {pool.tracks} tracks."
+        needed = readable(pool.utilization, pool.tracks, pool.fits, digits=2)
+        troubles.append(
+            f"Pool {pool.name} is overloaded: its tables need {needed} of {counted(pool.tracks, 'track')}."
         )
     elif pool.policy not in PROVEN:
-        advice.append(f"Pool {pool.name}: no staleness bound is known for policy {pool.policy}.")
-    if tracks is not None:
-        under = "" if pool.policy in PROVEN else " with policy edf"
-        advice.append(f"Pool {pool.name}: {_count(tracks)}{under} would prove every target of its tables.")
-    advice += _relax(failing, best, tracks)
-    return advice
+        troubles.append(f"Pool {pool.name}: no staleness bound is known for policy {pool.policy}.")
+    elif too_costly and sum(table.response_bound_us is None for table in own) > len(too_costly):
+        troubles.append(f"Pool {pool.name}: until then other tables on the same tracks have no bound either.")
+    return troubles
 
 
-def _relax(failing: Sequence[TablePlan], best: dict[str, int | None], tracks: int | None) -> list[str]:
-    """Which targets to relax: to the present bound, or where no tracks help to the best there is."""
-    advice = []
-    for table in failing[:_NAMED_MAX]:
-        target_us, bound_us, best_us = table.target_lag_us, table.staleness_bound_us, best[table.name]
+def _in_vain(pool: PoolPlan, answer: Least) -> list[str]:
+    if answer.in_vain is None:
+        return []
+    first, last = answer.in_vain
+    tried = f"{first} to {last}" if first < last else f"{last}"
+    return [
+        f"Pool {pool.name}: the least number of tracks with {pool.policy} is not known; tried in vain: {tried}."
+    ]
+
+
+def _tracks_that_do(pool: PoolPlan, answer: Least, tables: Sequence[TablePlan]) -> list[str]:
+    if answer.tracks is None:
+        return []
+    own = answer.tables.intersection(pool.tables)
+    failing = sorted(index for index in answer.tables if not tables[index].holds)
+    others = [tables[i].name for i in failing if i not in own and tables[i].target_lag_us is not None]
+    does = []
+    if not own.isdisjoint(failing):
+        what = "its tables" if len(own) == len(pool.tables) else "its tables that tracks can prove"
+        targets = any(tables[index].target_lag_us is not None for index in own)
+        does.append(f"prove every target of {what}" if targets else "bound all of its tables")
+    if others:
+        does.append(f"prove the target{'s' if len(others) > 1 else ''} of {_named(others)}")
+    if not does:
+        return []
+    under = "" if pool.policy == answer.policy else f" with policy {answer.policy}"
+    return [f"Pool {pool.name}: {counted(answer.tracks, 'track')}{under} would {' and '.join(does)}."]
+
+
+class _Remedies:
+    """What to do about one table."""
+
+    def __init__(
+        self,
+        pools: Sequence[PoolPlan],
+        tables: Sequence[TablePlan],
+        least: Sequence[Least],
+        model: StalenessModel,
+    ) -> None:
+        self._tables = tables
+        self._model = model
+        # Proven by a number of tracks that is advised already.
+        self._helped = frozenset[int]().union(*(one.tables for one in least if one.tracks is not None))
+        self._hopeless = {
+            pool.name for pool in pools if any(_too_costly(tables[index]) for index in pool.tables)
+        }
+        # As if no table of any pool were ever tardy: what tracks alone can do.
+        self._best = model.bounds([None if _too_costly(table) else table.period_us for table in tables])
+
+    def of(self, index: int) -> list[str]:
+        table, best_us = self._tables[index], self._best[index]
+        target_us, bound_us = table.target_lag_us, table.staleness_bound_us
+        sentences = []
         if target_us is not None and bound_us is not None:
             bound = format_duration(bound_us, up=True)
-            advice.append(f"{table.name}: a target_lag of {bound} holds as it is.")
-        if tracks is not None:
-            continue
-        if best_us is None:
-            advice.append(f"{table.name}: mend the tables it reads first; one of them has no bound.")
-        elif target_us is not None and best_us > target_us:
+            sentences.append(f"{table.name}: a target_lag of {bound} holds as it is.")
+        if index in self._helped or _too_costly(table):
+            return sentences
+        if best_us is not None and target_us is not None and best_us > target_us:
             target, reach = format_duration(target_us), format_duration(best_us, up=True)
-            advice.append(
-                f"{table.name}: no number of tracks proves {target}: even with a track of its own it is "
+            sentences.append(
+                f"{table.name}: no number of tracks proves {target}: even with a track for each table it is "
                 f"{reach}. Shorten its period or its sources'."
             )
-    return advice + _more(failing)
+            return sentences
+        tardy = self._tardy_pools(index)
+        if best_us is None or self._hopeless.intersection(tardy) - {table.pool}:
+            sentences.append(f"{table.name}: mend the tables it reads first; one of them has no bound.")
+        elif table.pool not in self._hopeless:
+            what = "a bound" if target_us is None else format_duration(target_us)
+            sentences.append(
+                f"{table.name}: {what} can be proven, but by no change of one pool alone: it takes "
+                f"{_listed(tardy)}."
+            )
+        return sentences
+
+    def _tardy_pools(self, index: int) -> list[str]:
+        """The pools in which this table, or one that it reads, directly or not, may be tardy."""
+        seen = {index}
+        ahead = [index]
+        tardy: dict[str, None] = {}  # as a set in order
+        while ahead:
+            at = ahead.pop()
+            table = self._tables[at]
+            if table.response_bound_us != table.period_us:
+                tardy[table.pool] = None
+            for source in self._model.sources[at]:
+                if source not in seen:
+                    seen.add(source)
+                    ahead.append(source)
+        return sorted(tardy)
 
 
-def _count(tracks: int) -> str:
-    return "1 track" if tracks == 1 else f"{tracks} tracks"
+def _too_costly(table: TablePlan) -> bool:
+    return table.cost_us > table.period_us
 
 
-def _more(tables: Sequence[TablePlan]) -> list[str]:
+def _listed(names: Sequence[str]) -> str:
+    *most, last = names
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+def _named(names: Sequence[str]) -> str:
+    rest = len(names) - _NAMED_MAX
+    return _listed([*names[:_NAMED_MAX], counted(rest, "more table")] if rest > 0 else names)
+
+
+def _more(tables: Sequence[object]) -> list[str]:
     rest = len(tables) - _NAMED_MAX
-    return [f"... and {rest} more tables."] if rest > 0 else []
+    return [f"... and {counted(rest, 'more table')}."] if rest > 0 else []

@@ -1,123 +1,88 @@
-"""The least number of tracks for which every target of a pool's tables is proven."""
+"""The least number of tracks of a pool for which every target in its reach is proven."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from operator import gt
 
+from freshline.analysis.exact import ceiling_of
 from freshline.analysis.np_gedf_per_task import NpGedfPerTask
 from freshline.analysis.response import tardiness_bounds
 from freshline.analysis.utilization import tracks_at_least
 from freshline.definitions.warehouse import PolicyName
+from freshline.plan.plan import PoolPlan, TablePlan
+from freshline.plan.reach import Reach
 from freshline.plan.staleness import StalenessModel
-from freshline.plan.tracks import divide, pool_tardiness
+from freshline.plan.tracks import PROVEN, divide, pool_tardiness
 
-# Longer than any target.
-NEVER = 1 << 62
 # Clusters change with every number of tracks, so each one is tried out; this many are.
 CLUSTERED_TRIES = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """A pool whose tracks may be changed, in a warehouse whose other pools stay as they are."""
+class Least:
+    """How many tracks would do for a pool, all other pools staying as they are."""
 
-    policy: PolicyName
-    members: Sequence[int]  # table indices
-    costs: Sequence[int]  # by member
-    periods: Sequence[int]
-    model: StalenessModel
-    response_us: Sequence[int | None]  # by table index; the members' entries do not matter
-    target_lag_us: Sequence[int | None]  # by table index
-
-    def holds(self, tardiness: Sequence[int] | None) -> bool:
-        """Whether every target of the pool's tables holds with these tardiness bounds."""
-        if tardiness is None:
-            return False
-        bounds = self.bounds(tardiness)
-        for member in self.members:
-            bound, target = bounds[member], self.target_lag_us[member]
-            if bound is None or (target is not None and bound > target):
-                return False
-        return True
-
-    def bounds(self, tardiness: Sequence[int]) -> list[int | None]:
-        response = list(self.response_us)
-        for member, period, late in zip(self.members, self.periods, tardiness, strict=True):
-            response[member] = period + late
-        return self.model.bounds(response)
+    policy: PolicyName  # the pool's own, or edf where that proves nothing
+    tracks: int | None  # None where there is nothing that they could do
+    # The tables that then hold: the pool's own and those downstream, in whatever pool, but for those that
+    # would not hold even if no table of the pool were ever tardy.
+    tables: frozenset[int]
+    # The first and the last number of tracks that were tried in vain with the pool's own policy.
+    in_vain: tuple[int, int] | None = None
 
 
-def least_tracks(question: Question) -> int | None:
-    """The least m from ⌈U⌉ to the number of tables; None where no m proves all targets.
+def least_tracks(pool: PoolPlan, tables: Sequence[TablePlan], model: StalenessModel) -> Least:
+    """The least m from ⌈U⌉ to the number of tables; for `clustered-edf` the least of the first 64.
 
     The bound is not monotone in m, so every m is looked at.
     """
-    costs, periods = question.costs, question.periods
-    if not costs or any(cost > period for cost, period in zip(costs, periods, strict=True)):
-        return None
-    everyone = len(costs)
-    least = max(1, tracks_at_least(costs, periods))
-    if least > everyone or not question.holds([0] * everyone):
-        return None  # not even a track for each table helps
-    if question.policy == "clustered-edf":
-        return _clustered(question, least)
-    if least == 1 and question.holds(tardiness_bounds(costs, periods, 1)):
-        return 1
+    costs = [tables[index].cost_us for index in pool.tables]
+    periods = [tables[index].period_us for index in pool.tables]
+    if not costs or any(map(gt, costs, periods)):
+        return Least(pool.policy, None, frozenset())
+    reach = Reach(pool.tables, tables, model)
+    if not reach.attainable:
+        return Least(pool.policy, None, frozenset())
+    in_vain = None
+    if pool.policy == "clustered-edf":
+        fewest = tracks_at_least(costs, periods)
+        most = min(len(costs), fewest + CLUSTERED_TRIES - 1)
+        for tracks in range(fewest, most + 1):
+            if _clusters_hold(costs, periods, tracks, reach):
+                return Least(pool.policy, tracks, reach.attainable)
+        in_vain = (fewest, most)
+    policy = pool.policy if pool.policy in PROVEN and in_vain is None else "edf"
+    return Least(policy, _least(costs, periods, reach), reach.attainable, in_vain)
+
+
+def _least(costs: Sequence[int], periods: Sequence[int], reach: Reach) -> int:
+    """Where all tracks serve all tables. With one for each table what is attainable holds."""
+    least, everyone = tracks_at_least(costs, periods), len(costs)
+    if least == 1:
+        tardiness = tardiness_bounds(costs, periods, 1)
+        if tardiness is not None and reach.holds(tardiness):
+            return 1
     fewest = max(2, least)
-    share_allowed = _share_allowed(question, [cost - -(-cost // fewest) for cost in costs])
-    if share_allowed is not None:
-        np_gedf = NpGedfPerTask(costs, periods)
-        for tracks in range(fewest, everyone):
-            # The first test is cheap and passes nearly as seldom as the second, so few are worked out.
-            likely = np_gedf.work_left_at_least(tracks) // tracks <= share_allowed
-            if likely and question.holds(np_gedf.tardiness(tracks)):
-                return tracks
+    # With m tracks or more a table's tardiness bound is at least σ/m + e − e/m, so that a larger share σ/m
+    # of the work left than the targets allow rules an m out.
+    fixed = [cost - ceiling_of(cost, fewest) for cost in costs]
+    if not reach.holds(fixed):
+        return everyone
+    share_allowed = reach.most(fixed)
+    np_gedf = NpGedfPerTask(costs, periods)
+    for tracks in range(fewest, everyone):
+        # The first test is cheap and passes nearly as seldom as the second, so few are worked out.
+        likely = share_allowed is None or np_gedf.work_left_at_least(tracks) // tracks <= share_allowed
+        if likely and (tardiness := np_gedf.tardiness(tracks)) is not None and reach.holds(tardiness):
+            return tracks
     return everyone
 
 
-def _share_allowed(question: Question, fixed: Sequence[int]) -> int | None:
-    """The largest y for which all targets hold with Y = fixed + y; None where they do not hold for y = 0.
-
-    With m tracks or more a table's tardiness bound is at least σ/m + e − e/m, so that no larger share σ/m
-    of the work left can do. Each A(V) is the largest of several sums of constants and one y for each of the
-    pool's tables on a path: convex and increasing in y. So stepping from a y that is too large along the
-    slope of a violated target never steps over the answer (Newton's method).
-    """
-    if not question.holds(fixed):
-        return None
-    targets = [question.target_lag_us[member] for member in question.members]
-    share = max((target for target in targets if target is not None), default=None)
-    if share is None:
-        return NEVER
-    in_pool = set(question.members)
-    while True:
-        bounds = question.bounds([part + share for part in fixed])
-        slopes = _slopes(question.model, bounds, in_pool)
-        steps = [
-            -(-(bound - target) // slopes[member])
-            for member, target in zip(question.members, targets, strict=True)
-            if target is not None and (bound := bounds[member]) is not None and bound > target
-        ]
-        if not steps:
-            return share
-        share -= max(steps)
-
-
-def _slopes(model: StalenessModel, bounds: Sequence[int | None], in_pool: set[int]) -> list[int]:
-    """How many tables of the pool lie on the path that decides each table's bound."""
-    slopes = [0] * len(bounds)
-    for index in model.order:
-        deciding = max(model.sources[index], key=lambda source: bounds[source] or 0, default=None)
-        slopes[index] = (index in in_pool) + (0 if deciding is None else slopes[deciding])
-    return slopes
-
-
-def _clustered(question: Question, least: int) -> int | None:
-    costs, periods = question.costs, question.periods
-    for tracks in range(least, min(len(costs), least + CLUSTERED_TRIES) + 1):
-        clusters = divide(question.policy, costs, periods, tracks, Fraction(1))
-        if question.holds(pool_tardiness(question.policy, costs, periods, tracks, clusters)):
-            return tracks
-    return None
+def _clusters_hold(costs: Sequence[int], periods: Sequence[int], tracks: int, reach: Reach) -> bool:
+    clusters = divide("clustered-edf", costs, periods, tracks, Fraction(1))
+    tardiness = pool_tardiness("clustered-edf", costs, periods, tracks, clusters)
+    known = [late for late in tardiness if late is not None]
+    return len(known) == len(tardiness) and reach.holds(known)

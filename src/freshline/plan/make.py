@@ -8,12 +8,12 @@ from dataclasses import replace
 from freshline.analysis.utilization import fits, utilization
 from freshline.costs.bounds import longest_update_us, worst_case_us
 from freshline.definitions.errors import InputError
-from freshline.definitions.warehouse import Pool, Table, Warehouse
+from freshline.definitions.warehouse import PolicyName, Pool, Table, Warehouse
 from freshline.plan.advice import advise
-from freshline.plan.least_tracks import Question, least_tracks
+from freshline.plan.least_tracks import Least, least_tracks
 from freshline.plan.plan import Plan, PoolPlan, TablePlan
-from freshline.plan.staleness import StalenessModel, staleness_model
-from freshline.plan.tracks import PROVEN, divide, pool_tardiness
+from freshline.plan.staleness import staleness_model
+from freshline.plan.tracks import divide, pool_tardiness
 
 
 def make_plan(warehouse: Warehouse, learned: Mapping[str, int] | None = None) -> Plan:
@@ -31,9 +31,8 @@ def make_plan(warehouse: Warehouse, learned: Mapping[str, int] | None = None) ->
         own_costs, own_periods = [costs[i] for i in own], [periods[i] for i in own]
         clusters = divide(pool.policy, own_costs, own_periods, pool.tracks, pool.cluster_factor)
         tardiness = pool_tardiness(pool.policy, own_costs, own_periods, pool.tracks, clusters)
-        if tardiness is not None:
-            for member, period, late in zip(own, own_periods, tardiness, strict=True):
-                response_us[member] = period + late
+        for member, period, late in zip(own, own_periods, tardiness, strict=True):
+            response_us[member] = None if late is None else period + late
         pools.append(
             PoolPlan(
                 name=pool.name,
@@ -48,28 +47,24 @@ def make_plan(warehouse: Warehouse, learned: Mapping[str, int] | None = None) ->
         )
     model = staleness_model(warehouse)
     tables = _table_plans(warehouse, costs, response_us, model.bounds(response_us), learned or {})
-    questions = [_question(warehouse, pool, tables, response_us, model) for pool in pools]
-    least = [least_tracks(question) for question in questions]
-    pools = [
-        replace(pool, tracks_least=tracks if pool.policy in PROVEN else None)
-        for pool, tracks in zip(pools, least, strict=True)
-    ]
-    best = [question.bounds([0] * len(question.members)) for question in questions]
-    return Plan(
-        warehouse=warehouse,
-        pools=tuple(pools),
-        tables=tables,
-        advice=tuple(advise(pools, tables, least, best)),
-    )
+    least = [least_tracks(pool, tables, model) for pool in pools]
+    pools = [_with_least(pool, answer) for pool, answer in zip(pools, least, strict=True)]
+    return Plan(warehouse, tuple(pools), tables, tuple(advise(pools, tables, least, model)))
 
 
-def with_tracks(warehouse: Warehouse, policy: str | None, tracks: Mapping[str, int]) -> Warehouse:
+def what_if(warehouse: Warehouse, policy: PolicyName | None, tracks: Mapping[str, int]) -> Warehouse:
     """The same warehouse with another policy in all pools, or other numbers of tracks in some."""
     pools: dict[str, Pool] = {}
     for name, pool in warehouse.pools.items():
         changed = replace(pool, tracks=tracks.get(name, pool.tracks))
-        pools[name] = changed if policy is None else replace(changed, policy=policy)  # type: ignore[arg-type]
+        pools[name] = changed if policy is None else replace(changed, policy=policy)
     return replace(warehouse, pools=pools)
+
+
+def _with_least(pool: PoolPlan, least: Least) -> PoolPlan:
+    """The pool with its least number of tracks, where that proves what it is: all of its tables."""
+    proves = least.policy == pool.policy and least.tables.issuperset(pool.tables)
+    return replace(pool, tracks_least=least.tracks if proves else None)
 
 
 def _worst_cases_us(warehouse: Warehouse) -> list[int]:
@@ -121,23 +116,4 @@ def _table_plans(
         for table, cost, response, bound in zip(
             warehouse.tables.values(), costs, response_us, bounds, strict=True
         )
-    )
-
-
-def _question(
-    warehouse: Warehouse,
-    pool: PoolPlan,
-    tables: tuple[TablePlan, ...],
-    response_us: list[int | None],
-    model: StalenessModel,
-) -> Question:
-    return Question(
-        # A policy without a proof is asked as if it were edf: that is what would help.
-        policy=pool.policy if pool.policy in PROVEN else "edf",
-        members=pool.tables,
-        costs=[tables[i].cost_us for i in pool.tables],
-        periods=[tables[i].period_us for i in pool.tables],
-        model=model,
-        response_us=response_us,
-        target_lag_us=[table.target_lag_us for table in warehouse.tables.values()],
     )

@@ -20,7 +20,8 @@ class PoolPlan:
     tables: tuple[int, ...]  # indices in the order of definition
     # Which tracks serve which tables, where the policy divides them (members are indices into `tables`).
     clusters: tuple[Cluster, ...] | None
-    # The least number of tracks for which every target of the warehouse's tables in it is proven.
+    # The least number of tracks for which all of its tables hold, the other pools as they are, and all
+    # downstream of them that it could make hold; None where it cannot make all of its own hold.
     tracks_least: int | None
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from freshline.costs.bounds import longest_update_us
 from freshline.definitions.warehouse import Table, Warehouse
 
 
@@ -18,6 +19,8 @@ class StalenessModel:
     order: tuple[int, ...]
     own_us: tuple[int, ...]
     sources: tuple[tuple[int, ...], ...]
+    readers: tuple[tuple[int, ...], ...]
+    position: tuple[int, ...]  # in `order`
 
     def bounds(self, response_us: Sequence[int | None]) -> list[int | None]:
         """A(V) for every table; None downstream of a table without a response bound."""
@@ -41,12 +44,22 @@ class StalenessModel:
 def staleness_model(warehouse: Warehouse) -> StalenessModel:
     """The part of A(V) that does not depend on how the tables are scheduled."""
     index_of = {name: index for index, name in enumerate(warehouse.tables)}
+    order = tuple(index_of[name] for name in warehouse.topological_order)
+    position = [0] * len(order)
+    readers: list[list[int]] = [[] for _ in order]
+    sources: list[tuple[int, ...]] = []
+    for at, index in enumerate(order):
+        position[index] = at
+    for index, table in enumerate(warehouse.tables.values()):
+        sources.append(tuple(index_of[source] for source in table.sources))
+        for source in sources[index]:
+            readers[source].append(index)
     return StalenessModel(
-        order=tuple(index_of[name] for name in warehouse.topological_order),
+        order=order,
         own_us=tuple(_own_us(warehouse, table) for table in warehouse.tables.values()),
-        sources=tuple(
-            tuple(index_of[source] for source in table.sources) for table in warehouse.tables.values()
-        ),
+        sources=tuple(sources),
+        readers=tuple(map(tuple, readers)),
+        position=tuple(position),
     )
 
 
@@ -58,7 +71,6 @@ def _own_us(warehouse: Warehouse, table: Table) -> int:
     if table.feed is None:
         return table.period_us + align_us
     feed = warehouse.feeds[table.feed]
-    # Paper 001 lets a file arrive early by the jitter, we late: its φ becomes φ + J.
-    jitter_us = feed.jitter_us
+    # Lateness makes no update longer, but what it loads is older by that much, as with timestamp jitter.
     oldest_us = feed.timestamp_jitter_us + feed.landing.lateness_us
-    return table.period_us + max(feed.phase_us + jitter_us, table.period_us + jitter_us + oldest_us)
+    return table.period_us + longest_update_us(table, replace(feed, timestamp_jitter_us=oldest_us))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from freshline.analysis.clusters import Cluster, construct_clusters
+from freshline.analysis.clusters import Cluster, construct_clusters, hand_out
+from freshline.analysis.exact import bracketed_sum
 from freshline.analysis.response import tardiness_bounds
 from freshline.definitions.warehouse import PolicyName
 
@@ -31,23 +32,21 @@ def pool_tardiness(
     periods: Sequence[int],
     tracks: int,
     clusters: Sequence[Cluster] | None,
-) -> list[int] | None:
+) -> list[int | None]:
     """Per table of a pool the smallest proven tardiness bound Y, or None where there is none."""
+    tardiness: list[int | None] = [None] * len(costs)
     if policy not in PROVEN:
-        return None
-    if not clusters:
-        return tardiness_bounds(costs, periods, tracks)
-    tardiness = [0] * len(costs)
-    for cluster in clusters:
+        return tardiness
+    # Nothing passes between clusters, so that one without a bound leaves the others theirs.
+    for cluster in clusters or (Cluster(tuple(range(len(costs))), tracks),):
         bounds = tardiness_bounds(
             [costs[member] for member in cluster.members],
             [periods[member] for member in cluster.members],
             cluster.tracks,
         )
-        if bounds is None:
-            return None
-        for member, bound in zip(cluster.members, bounds, strict=True):
-            tardiness[member] = bound
+        if bounds is not None:
+            for member, bound in zip(cluster.members, bounds, strict=True):
+                tardiness[member] = bound
     return tardiness
 
 
@@ -57,7 +56,8 @@ def period_clusters(
     """PRP's clusters: periods within a factor of a cluster's shortest, tracks by utilisation.
 
     Every cluster gets a track while there are any, the shortest periods first; one that gets none is
-    served by promotion only. A factor of 1 gives each period a cluster of its own.
+    served by promotion only. Those left over are handed out as in `construct_clusters`. A factor of 1 gives
+    each period a cluster of its own.
     """
     by_period = sorted(range(len(periods)), key=lambda index: (periods[index], index))
     groups: list[list[int]] = []
@@ -65,10 +65,7 @@ def period_clusters(
         if not groups or periods[index] > factor * periods[groups[-1][0]]:
             groups.append([])
         groups[-1].append(index)
-    shares = [sum(costs[index] / periods[index] for index in group) for group in groups]
     counts = [1 if number < tracks else 0 for number in range(len(groups))]
-    for _ in range(tracks - sum(counts)):
-        # The one with the most work a track; a cluster without one cannot be left here.
-        neediest = max(range(len(groups)), key=lambda number: (shares[number] / counts[number], -number))
-        counts[neediest] += 1
+    loads = [bracketed_sum([costs[i] for i in group], [periods[i] for i in group]) for group in groups]
+    counts = hand_out(tracks - sum(counts), counts, loads)
     return tuple(Cluster(tuple(sorted(group)), count) for group, count in zip(groups, counts, strict=True))

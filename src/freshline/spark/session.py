@@ -5,10 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from xml.sax.saxutils import quoteattr
 
 from pyspark.sql import SparkSession
 
@@ -40,20 +38,19 @@ _DEFAULTS = {
 
 
 def open_session(
-    name: str, master: str | None, pools: Iterable[str], settings: Mapping[str, str] | None = None
+    name: str, master: str | None = None, settings: Mapping[str, str] | None = None
 ) -> SparkSession:
-    """Starts Spark, or joins the cluster at `master`. One FAIR pool for each of ours."""
+    """Starts Spark, or joins the cluster at `master`.
+
+    A FAIR pool for each of ours needs no file: Spark makes one when a job first names it.
+    """
     ensure_java()
     builder = SparkSession.builder.appName(f"freshline {name}").master(
         master or f"local[{os.cpu_count() or 2}]"
     )
     for key, value in {**_DEFAULTS, **(settings or {}), **_REQUIRED}.items():
         builder = builder.config(key, value)
-    with tempfile.TemporaryDirectory() as folder:
-        allocation = Path(folder) / "pools.xml"
-        allocation.write_text(_allocation(pools), encoding="utf-8")
-        # Read once, when the context starts.
-        return builder.config("spark.scheduler.allocation.file", allocation.as_uri()).getOrCreate()
+    return builder.getOrCreate()
 
 
 def ensure_java() -> None:
@@ -72,10 +69,3 @@ def ensure_java() -> None:
         raise InputError(
             f"Spark needs Java {JAVA_LEAST} or newer, and {java} is {major or 'unknown'}", remedy
         )
-
-
-def _allocation(pools: Iterable[str]) -> str:
-    entries = "".join(
-        f"<pool name={quoteattr(pool)}><schedulingMode>FAIR</schedulingMode></pool>" for pool in pools
-    )
-    return f'<?xml version="1.0"?><allocations>{entries}</allocations>'

@@ -6,6 +6,7 @@ import random
 from dataclasses import dataclass
 from fractions import Fraction
 
+from freshline.costs.bounds import longest_update_us
 from freshline.definitions.duration import SECOND
 from freshline.definitions.warehouse import Cost, Feed, PolicyName, Pool, Table, Warehouse
 
@@ -105,10 +106,8 @@ class _Draft:
         )
         self.feeds[name] = feed
         self.released_by_files.add(name)
-        longest_us = max(
-            feed.phase_us + feed.jitter_us, period_us + feed.jitter_us + feed.timestamp_jitter_us
-        )
-        self._add(Table(name, self._pool(), period_us, feed=name), longest_us)
+        table = Table(name, self._pool(), period_us, feed=name)
+        self._add(table, longest_update_us(table, feed))
 
     def _pool(self) -> str:
         return self.rng.choice(list(self.spare))

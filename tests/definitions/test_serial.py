@@ -1,0 +1,37 @@
+"""A warehouse as a record, and back."""
+
+import json
+from dataclasses import replace
+
+from freshline.definitions.load import loads
+from freshline.definitions.serial import from_record, to_record
+from freshline.definitions.warehouse import NOWHERE, Warehouse
+
+TEXT = """\
+name: network
+pools: {updates: {tracks: 2, policy: prp, cluster_factor: 2.5}}
+feeds:
+  packets: {period: 5m, jitter: 10s, lateness: 2s}
+tables:
+  packets: {feed: packets, target_lag: 20m, cost: {startup: 3s, rate: 0.1, variability: 0.2}}
+  traffic: {sources: [packets], period: 15m}
+"""
+
+
+def placeless(warehouse: Warehouse) -> Warehouse:
+    return replace(
+        warehouse,
+        pools={name: replace(pool, place=NOWHERE) for name, pool in warehouse.pools.items()},
+        feeds={name: replace(feed, place=NOWHERE) for name, feed in warehouse.feeds.items()},
+        tables={name: replace(table, place=NOWHERE) for name, table in warehouse.tables.items()},
+    )
+
+
+def test_a_record_holds_everything_but_the_places():
+    warehouse = loads(TEXT)
+    record = json.loads(json.dumps(to_record(warehouse)))
+    assert from_record(record) == placeless(warehouse) != warehouse
+
+
+def test_the_same_text_gives_the_same_record_wherever_its_file_is():
+    assert to_record(loads(TEXT, "one.yml")) == to_record(loads("\n\n" + TEXT, "/else/where/two.yml"))
