@@ -2,8 +2,7 @@
 .PHONY: demo test lint benchmarks lock clean
 
 demo: .venv/ready
-	.venv/bin/freshline plan -p examples/network/freshline.yml
-	.venv/bin/freshline simulate -p examples/network/freshline.yml --for 8h --plot out/demo
+	.venv/bin/freshline demo --into out/demo
 
 test: .venv/ready lint
 	.venv/bin/pytest

@@ -127,7 +127,7 @@ def test_more_work_than_tracks_is_a_verdict_with_advice(project):
     project.write_text(text.replace("startup: 9s", "startup: 400s"), encoding="utf-8")
     result = freshline("plan", "-p", project)
     assert result.exit_code == 1
-    assert "Pool updates is overloaded: its tables need 1.27 of 1 tracks." in result.stdout
+    assert "Pool updates is overloaded: its tables need 1.27 of 1 track." in result.stdout
     assert "Pool updates: 2 tracks would prove every target of its tables." in result.stdout
 
 
@@ -223,7 +223,7 @@ def test_on_a_narrow_screen_names_are_cut_and_numbers_and_verdicts_are_not():
     assert [line.rstrip() for line in screen.file.getvalue().splitlines()] == [
         "Tables",
         " table            period  staleness ≤",
-        " pppppppppppp…   15m 10s       1d 20h  not proven",
+        " ppppppppppppp…  15m 10s       1d 20h  not proven",
     ]
 
 

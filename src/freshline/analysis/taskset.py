@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
@@ -13,7 +13,7 @@ from typing import Final, NoReturn
 from freshline.analysis import np_edf, rate_monotonic
 from freshline.analysis.gedf import compliant_vector, devi_anderson
 from freshline.analysis.np_gedf import NpGedf
-from freshline.analysis.utilization import utilization
+from freshline.analysis.utilization import fits, utilization
 from freshline.definitions.errors import InputError
 
 _SET_KEYS: Final = ("tracks", "tasks")
@@ -48,16 +48,41 @@ def analyze(task_set: TaskSet) -> dict[str, object]:
 
     Rate-monotonic and non-preemptive EDF are for one track. All but rate-monotonic take each deadline to be
     the period (papers 001 and 004), and the tardiness bounds need U ≤ m and every cost at most its period.
+    Where something does not apply, `reasons` says why.
     """
-    one_track = task_set.tracks == 1
-    implicit_deadlines = task_set.deadlines == task_set.periods
-    return {
-        "utilization": utilization(task_set.costs, task_set.periods),
-        "rm": _rate_monotonic(task_set) if one_track else None,
-        "np_edf_one_track": _np_edf(task_set) if one_track and implicit_deadlines else None,
-        "np_gedf": _np_gedf(task_set) if implicit_deadlines else None,
-        "gedf": _gedf(task_set) if implicit_deadlines else None,
+    analyses: dict[str, Callable[[TaskSet], dict[str, object]]] = {
+        "rm": _rate_monotonic,
+        "np_edf_one_track": _np_edf,
+        "np_gedf": _np_gedf,
+        "gedf": _gedf,
     }
+    reasons = _reasons(task_set)
+    answer: dict[str, object] = {"utilization": utilization(task_set.costs, task_set.periods)}
+    for name, analysis in analyses.items():
+        answer[name] = None if name in reasons else analysis(task_set)
+    if reasons:
+        answer["reasons"] = {name: reasons[name] for name in analyses if name in reasons}
+    return answer
+
+
+def _reasons(task_set: TaskSet) -> dict[str, str]:
+    """Why analyses do not apply, by their names."""
+    tasks = list(zip(task_set.names, task_set.costs, task_set.periods, task_set.deadlines, strict=True))
+    constrained = next((name for name, _, period, deadline in tasks if deadline != period), None)
+    too_costly = next((name for name, cost, period, _ in tasks if cost > period), None)
+    reasons: dict[str, str] = {}
+    if not fits(task_set.costs, task_set.periods, task_set.tracks):
+        tracks = "one track" if task_set.tracks == 1 else f"{task_set.tracks} tracks"
+        reasons |= dict.fromkeys(("np_gedf", "gedf"), f"unbounded: the tasks need more than {tracks}")
+    elif too_costly is not None:
+        above = f"unbounded: the cost of {_shown(too_costly)} is above its period"
+        reasons |= dict.fromkeys(("np_gedf", "gedf"), above)
+    if constrained is not None:
+        implicit = f"known only where each deadline is the period, and that of {_shown(constrained)} is not"
+        reasons |= dict.fromkeys(("np_edf_one_track", "np_gedf", "gedf"), implicit)
+    if task_set.tracks > 1:
+        reasons |= dict.fromkeys(("rm", "np_edf_one_track"), "for one track only")
+    return reasons
 
 
 def _rate_monotonic(task_set: TaskSet) -> dict[str, object]:
@@ -80,21 +105,20 @@ def _np_edf(task_set: TaskSet) -> dict[str, object]:
     return {"schedulable": verdict}
 
 
-def _np_gedf(task_set: TaskSet) -> dict[str, object] | None:
+def _np_gedf(task_set: TaskSet) -> dict[str, object]:
     x = NpGedf(task_set.costs, task_set.periods).x(task_set.tracks)
-    if x is None:
-        return None
+    assert x is not None
     return {
         "x": task_set.in_user_unit(x),
         "tardiness": [task_set.in_user_unit(cost + x) for cost in task_set.costs],
     }
 
 
-def _gedf(task_set: TaskSet) -> dict[str, object] | None:
+def _gedf(task_set: TaskSet) -> dict[str, object]:
     tasks = task_set.costs, task_set.periods, task_set.tracks
     tardiness, response_times = devi_anderson(*tasks), compliant_vector(*tasks)
-    if tardiness is None or response_times is None:
-        return None
+    assert tardiness is not None
+    assert response_times is not None
     return {
         "devi_anderson": [task_set.in_user_unit(time) for time in tardiness],
         "compliant_vector": [task_set.in_user_unit(time) for time in response_times],

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 from rich.console import Console
 
+from freshline.analysis.taskset import TaskSet, parse_task_set
 from freshline.analysis.taskset import analyze as analyze_task_set
-from freshline.analysis.taskset import parse_task_set
+from freshline.analysis.utilization import fits, readable
 from freshline.cli.shared import JsonOption, console, grid, print_json
-from freshline.definitions.errors import InputError
+from freshline.definitions.errors import InputError, Place
+from freshline.plan.advice import counted
+
+_TITLES: Final = {
+    "rm": "Rate monotonic, preemptive",
+    "np_edf_one_track": "EDF, non-preemptive, on one track",
+    "np_gedf": "Global EDF, non-preemptive (NP-GEDF)",
+    "gedf": "Global EDF, preemptive (GEDF)",
+}
 
 
 def analyze(
@@ -30,21 +39,19 @@ def analyze(
         text = tasks.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"cannot read {tasks}: {error}", "Name a readable JSON file") from error
-    task_set = parse_task_set(text)
+    try:
+        task_set = parse_task_set(text)
+    except InputError as error:
+        raise InputError(error.what, error.remedy, Place(str(tasks), 0)) from None
     result = analyze_task_set(task_set)
     if as_json:
         print_json(result)
     else:
-        _show(console(), task_set.names, task_set.tracks, result)
+        _show(console(), task_set, result)
 
 
-def _show(screen: Console, names: Sequence[str], tracks: int, result: dict[str, Any]) -> None:
-    rm, np_edf, np_gedf, gedf = (result[key] for key in ("rm", "np_edf_one_track", "np_gedf", "gedf"))
-    screen.print(f"Utilisation {result['utilization']:.4f} on {tracks} tracks.", highlight=False)
-    if rm is not None:
-        screen.print(f"Rate monotonic, preemptive: {_yes(rm['schedulable'])}.", highlight=False)
-    if np_edf is not None:
-        screen.print(f"EDF, non-preemptive: {_yes(np_edf['schedulable'])}.", highlight=False)
+def _show(screen: Console, task_set: TaskSet, result: dict[str, Any]) -> None:
+    rm, np_gedf, gedf = (result[key] for key in ("rm", "np_gedf", "gedf"))
     columns = {
         "RM response": rm and rm["response_times"],
         "NP-GEDF tardiness ≤": np_gedf and np_gedf["tardiness"],
@@ -53,9 +60,30 @@ def _show(screen: Console, names: Sequence[str], tracks: int, result: dict[str, 
     }
     shown = {name: values for name, values in columns.items() if values is not None}
     table = grid("", {"task": False, **dict.fromkeys(shown, True)})
-    for row, name in enumerate(names):
+    for row, name in enumerate(task_set.names):
         table.add_row(name, *(_number(values[row]) for values in shown.values()))
-    screen.print(table)
+    for line in _verdicts(task_set, result):
+        screen.print(line, highlight=False, markup=False)
+    if shown:
+        screen.print(table)
+    for name, reason in zip(task_set.names, (rm or {}).get("reasons", ()), strict=False):
+        if reason is not None:
+            screen.print(f"{name}: its RM response is {reason}.", highlight=False, markup=False)
+
+
+def _verdicts(task_set: TaskSet, result: dict[str, Any]) -> Iterator[str]:
+    """A line for the utilisation and for every analysis: its answer, or why there is none."""
+    costs, periods, tracks = task_set.costs, task_set.periods, task_set.tracks
+    used = readable(result["utilization"], tracks, fits(costs, periods, tracks), digits=4)
+    yield f"Utilisation {used} on {counted(tracks, 'track')}."
+    for key, title in _TITLES.items():
+        answer = result[key]
+        if answer is None:
+            yield f"{title}: {result['reasons'][key]}."
+        elif "schedulable" in answer:
+            yield f"{title}: {answer.get('reason') or _yes(answer['schedulable'])}."
+        elif "x" in answer:
+            yield f"{title}: tardiness of at most the cost + x, x = {_number(answer['x'])}."
 
 
 def _yes(schedulable: bool | None) -> str:

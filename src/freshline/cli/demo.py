@@ -36,7 +36,7 @@ _TABLES = """\
     period: 6 seconds
     lookback: 3 seconds
     target_lag: 50 seconds
-    cost: {startup: 1500ms, rate: 0.02}
+    cost: {startup: 1200ms, rate: 0.01}
   resolving:
     sql: |
       SELECT window(ts, '10 seconds').start AS ts, domain, count(*) AS questions, avg(millis) AS millis
@@ -44,7 +44,7 @@ _TABLES = """\
     period: 10 seconds
     align: 10 seconds
     target_lag: 70 seconds
-    cost: {startup: 1500ms, rate: 0.02}
+    cost: {startup: 1200ms, rate: 0.01}
   incidents:
     sql: |
       SELECT greatest(a.ts, c.ts) AS ts, a.router, a.severity, c.errors
@@ -53,7 +53,7 @@ _TABLES = """\
     period: 6 seconds
     lookback: 2 seconds
     target_lag: 70 seconds
-    cost: {startup: 1500ms, rate: 0.02}
+    cost: {startup: 1200ms, rate: 0.01}
   hosts:
     sql: |
       SELECT window(ts, '10 seconds').start AS ts, src, sum(bytes) AS bytes, max(packets) AS packets
@@ -61,7 +61,7 @@ _TABLES = """\
     period: 10 seconds
     align: 10 seconds
     target_lag: 2 minutes
-    cost: {startup: 1500ms, rate: 0.02}
+    cost: {startup: 1200ms, rate: 0.01}
 """
 
 
@@ -141,7 +141,7 @@ def _project() -> str:
     lines.append("tables:")
     for spec in NETWORK:
         target = f"target_lag: {_TARGETS[spec.name]} seconds"
-        lines.append(f"  {spec.name}: {{feed: {spec.name}, {target}, cost: {{startup: 1s, rate: 0.02}}}}")
+        lines.append(f"  {spec.name}: {{feed: {spec.name}, {target}, cost: {{startup: 700ms, rate: 0.01}}}}")
     return "\n".join([*lines, _TABLES])
 
 

@@ -19,6 +19,7 @@ from freshline.cli.shared import (
     load_with_costs,
     plan_record,
     print_json,
+    working,
 )
 from freshline.definitions.duration import format_duration
 from freshline.plan.advice import counted
@@ -34,7 +35,9 @@ def plan(
 
     Example: freshline plan -p examples/network/freshline.yml
     """
-    verdict = make_plan(*load_with_costs(project))
+    warehouse, learned = load_with_costs(project)
+    with working("planning"):
+        verdict = make_plan(warehouse, learned)
     if as_json:
         print_json(plan_record(verdict))
     else:

@@ -41,6 +41,7 @@ from freshline.plan.plan import Plan
 from freshline.spark.frames import schemas
 from freshline.spark.session import open_session
 from freshline.spark.updater import Updater
+from freshline.spark.warm_up import warm_up
 from freshline.storage.delta import StoredTable
 from freshline.storage.layout import Layout
 from freshline.storage.lease import Identity, Lease
@@ -144,6 +145,8 @@ class Runner:
             )
             self._ledger.catch_up(name, self.tables[name])
         self.locks = {name: Lock() for name in self.tables}
+        if self._given_session is None:
+            warm_up(self._session, self._declared, self._schemas, self.layout.control / f"warm-{self.run_id}")
 
     def _open_loop(self, now: int, freshness: Mapping[str, int | None]) -> None:
         books = Books(self._declared, self._ledger, self._history, self._landing, self.layout.archive)

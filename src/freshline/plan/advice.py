@@ -67,9 +67,8 @@ def _in_vain(pool: PoolPlan, answer: Least) -> list[str]:
         return []
     first, last = answer.in_vain
     tried = f"{first} to {last}" if first < last else f"{last}"
-    return [
-        f"Pool {pool.name}: the least number of tracks with {pool.policy} is not known; tried in vain: {tried}."
-    ]
+    unknown = f"the least number of tracks with {pool.policy} is not known"
+    return [f"Pool {pool.name}: {unknown}; tried in vain: {tried}."]
 
 
 def _tracks_that_do(pool: PoolPlan, answer: Least, tables: Sequence[TablePlan]) -> list[str]:

@@ -47,9 +47,7 @@ class Reach:
         best = self.bounds([0] * len(members))
         targets = {index: tables[index].target_lag_us for index in place_of}
         self.attainable = frozenset(
-            index
-            for index, target in targets.items()
-            if target is None or best[place_of[index]] <= target
+            index for index, target in targets.items() if target is None or best[place_of[index]] <= target
         )
         self._limits = [
             (place_of[index], target)

@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from freshline.definitions.errors import InputError
 
 JAVA_LEAST = 17
+_LOGGING = Path(__file__).with_name("log4j2.properties")
 
 # What the warehouse relies on; a user's own settings cannot change these.
 _REQUIRED = {
@@ -27,7 +28,7 @@ _REQUIRED = {
 _DEFAULTS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    "spark.log.level": "ERROR",
+    "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_LOGGING.as_uri()}",
     "spark.driver.memory": "2g",
     # Updates are small: many partitions cost more than they save.
     "spark.sql.shuffle.partitions": "2",

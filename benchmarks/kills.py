@@ -1,0 +1,38 @@
+"""Kills of a runner at random moments; then every row is looked for, once.
+
+.venv/bin/python benchmarks/kills.py --kills 50
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from freshline.testing.kills import kill_and_check
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--kills", type=int, default=50)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--shortest", type=float, default=0.2, metavar="SECONDS", help="time between kills")
+    parser.add_argument("--longest", type=float, default=6.0, metavar="SECONDS")
+    arguments = parser.parse_args()
+    print(f"{arguments.kills} kills, seed {arguments.seed}", flush=True)
+    started = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        run_s = (arguments.shortest, arguments.longest)
+        report = kill_and_check(Path(folder), arguments.kills, arguments.seed, run_s)
+    print(f"{report.kills} kills and {report.files} files in {time.monotonic() - started:.0f} s")
+    print(f"{'table':<10}{'rows':>10}{'lost':>8}{'twice':>8}")
+    for table, rows in report.rows.items():
+        print(f"{table:<10}{rows:>10,}{report.lost[table]:>8}{report.doubled[table]:>8}")
+    print("Nothing is lost, and nothing is there twice." if report.exact else "NOT EXACT")
+    return 0 if report.exact else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
