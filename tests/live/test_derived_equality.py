@@ -15,36 +15,36 @@ from freshline.live.runner import Runner
 from freshline.live.status import utc
 from freshline.storage.snapshot import read_snapshot
 
-# By table: its sources, and its query as Spark and as DuckDB have it.
+# Time is short here, so that no test waits for a period: a file every 200 ms.
+STEP_US = 200_000
 NEAR = (
     "SELECT greatest(a.ts, b.ts) AS ts, a.k, a.v, b.w FROM a JOIN b "
-    "ON a.k = b.k AND a.ts BETWEEN b.ts - INTERVAL '2' SECOND AND b.ts + INTERVAL '1' SECOND"
+    "ON a.k = b.k AND a.ts BETWEEN b.ts - INTERVAL '0.4' SECOND AND b.ts + INTERVAL '0.2' SECOND"
 )
-COUNTS = "count(*) AS n, sum(v) AS v FROM a GROUP BY"
+AGAIN = "SELECT c.ts, c.k, c.n, x.v FROM counts c JOIN near x ON c.ts = x.ts AND c.k = x.k"
+# By table: its keys, its sources, and its query as Spark and as DuckDB have it.
 DERIVED = {
-    "near": (("a", "b"), NEAR, NEAR),
+    "near": ("lookback: 400ms, ", ("a", "b"), NEAR, NEAR),
     "counts": (
+        "align: 400ms, ",
         ("a",),
-        f"SELECT window.start AS ts, k, {COUNTS} window(ts, '2 seconds'), k",
-        f"SELECT time_bucket(INTERVAL 2 SECOND, ts) AS ts, k, {COUNTS} 1, 2",
+        "SELECT window.start AS ts, k, count(*) AS n FROM a GROUP BY window(ts, '400 milliseconds'), k",
+        "SELECT time_bucket(INTERVAL 400 MILLISECOND, ts) AS ts, k, count(*) AS n FROM a GROUP BY 1, 2",
     ),
     "totals": (
+        "align: 600ms, ",
         ("near",),
-        "SELECT window.start AS ts, k, sum(v * w) AS total FROM near GROUP BY window(ts, '3 seconds'), k",
-        "SELECT time_bucket(INTERVAL 3 SECOND, ts) AS ts, k, sum(v * w) AS total FROM near GROUP BY 1, 2",
+        "SELECT window.start AS ts, sum(v * w) AS total FROM near GROUP BY window(ts, '600 milliseconds')",
+        "SELECT time_bucket(INTERVAL 600 MILLISECOND, ts) AS ts, sum(v * w) AS total FROM near GROUP BY 1",
     ),
-    "again": (
-        ("counts", "near"),
-        *2 * ("SELECT c.ts, c.k, c.n, x.v FROM counts c JOIN near x ON c.ts = x.ts AND c.k = x.k",),
-    ),
+    "again": ("", ("counts", "near"), AGAIN, AGAIN),
 }
-KEYS = {"counts": "align: 2s, ", "near": "lookback: 2s, ", "totals": "align: 3s, ", "again": ""}
-# Multiples of 2 and 3 s since 1970, so that whole seconds are often windows' edges.
+# An edge of all windows, so that records at whole steps are often at an edge.
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 class History:
-    """Two feeds, a file a second each: some records late, some files in the wrong order, and an outage."""
+    """Two feeds, a file a step each: some records late, some files in the wrong order, and an outage."""
 
     def __init__(self, folder: Path, seed: int) -> None:
         self.folder = folder
@@ -57,21 +57,21 @@ class History:
             (folder / "landing" / feed).mkdir(parents=True)
 
     def _project(self) -> str:
-        lateness = self.rng.choice(["0s", "700ms"])
-        tables = "".join(
-            f'  {name}: {{sql: "{spark}", period: {self.rng.choice([3, 4, 7])}s, {KEYS[name]}cost: {{startup: 1s}}}}\n'
-            for name, (_, spark, _) in DERIVED.items()
-        )
-        return (
-            "name: equality\npools: {updates: {tracks: 2}}\nfeeds:\n"
-            '  a: {path: landing/a, format: csv, schema: "ts timestamp, k string, v long", timestamp: ts, period: 1s}\n'
-            '  b: {path: landing/b, format: json, schema: "ts timestamp, k string, w long", timestamp: ts, period: 1s, '
-            f"lateness: {lateness}}}\n"
-            f"tables:\n  a: {{feed: a, cost: {{startup: 1s}}}}\n  b: {{feed: b, cost: {{startup: 1s}}}}\n{tables}"
-        )
+        lines = ["name: equality", "pools: {updates: {tracks: 2}}", "feeds:"]
+        for feed, form, value in (("a", "csv", "v"), ("b", "json", "w")):
+            lateness = self.rng.choice(["0s", "150ms"])
+            lines.append(f"  {feed}: {{path: landing/{feed}, format: {form}, timestamp: ts, period: 200ms,")
+            lines.append(f'    lateness: {lateness}, schema: "ts timestamp, k string, {value} long"}}')
+        lines.append("tables:")
+        lines += [f"  {feed}: {{feed: {feed}, cost: {{startup: 50ms}}}}" for feed in "ab"]
+        for name, (keys, _, query, _) in DERIVED.items():
+            period_ms = self.rng.choice([600, 800, 1400])
+            lines.append(f"  {name}: {{period: {period_ms}ms, {keys}cost: {{startup: 50ms}},")
+            lines.append(f'    sql: "{query}"}}')
+        return "\n".join([*lines, ""])
 
     def go_on(self, steps: int, silent: str | None) -> None:
-        """Some seconds pass; of the feed that is silent nothing comes before the next time."""
+        """Some steps pass; of the feed that is silent nothing comes before the next time."""
         due, self.held_back = self.held_back, []
         for _ in range(steps):
             self.step += 1
@@ -91,11 +91,12 @@ class History:
         target.write_text("\n".join([*lines, ""]), encoding="utf-8")
 
     def _moment(self, step: int) -> str:
-        """In the file's own second, at its very edges now and then; or up to four seconds before it."""
-        offset_us = self.rng.choice([0, 1, 500_000, 999_999, 1_000_000, self.rng.randrange(1_000_000)])
-        if self.rng.random() < 0.2:
-            offset_us -= self.rng.randrange(4_000_000)
-        return (START + timedelta(seconds=step, microseconds=offset_us)).isoformat()
+        """In the file's own time, at its very edges now and then; or up to four steps before it."""
+        rng = self.rng
+        offset_us = rng.choice([0, 1, STEP_US // 2, STEP_US - 1, STEP_US, rng.randrange(STEP_US)])
+        if rng.random() < 0.2:
+            offset_us -= rng.randrange(4 * STEP_US)
+        return (START + timedelta(microseconds=step * STEP_US + offset_us)).isoformat()
 
 
 def drain(history: History, spark) -> None:
@@ -112,7 +113,7 @@ def check(storage: Path) -> Counter:
     compared: Counter = Counter()
     for name in ("a", "b", *DERIVED):
         connection.register(f"all_{name}", DeltaTable(storage / "tables" / name).to_pyarrow_table())
-    for name, (sources, _, query) in DERIVED.items():
+    for name, (_, sources, _, query) in DERIVED.items():
         path = storage / "tables" / name
         for version in range(1, DeltaTable(path).version() + 1):
             then = DeltaTable(path, version=version)
@@ -126,10 +127,11 @@ def check(storage: Path) -> Counter:
                 )
             connection.register("found", then.to_pyarrow_table())
             columns = ", ".join(field.name for field in then.schema().fields)
-            found = connection.sql(f"SELECT {columns} FROM found ORDER BY ALL").fetchall()
-            assert found == connection.sql(f"SELECT {columns} FROM ({query}) ORDER BY ALL").fetchall(), (
-                f"{name} at {utc(freshness)}"
+            found, expected = (
+                connection.sql(f"SELECT {columns} FROM {rows} ORDER BY ALL").to_arrow_table().to_pylist()
+                for rows in ("found", f"({query})")
             )
+            assert found == expected, f"{name} at {utc(freshness)}"
             compared[name] += len(found)
     return compared
 

@@ -1,0 +1,155 @@
+"""How the command ends, in a process of its own: exit codes, and what goes to standard error."""
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from freshline.cli import main as entry
+
+HOLDS = """\
+name: network
+pools:
+  updates: {tracks: 2, policy: edf}
+feeds:
+  packets: {path: landing/packets, format: csv, schema: "ts timestamp, src string, bytes long", timestamp: ts, period: 5 minutes, jitter: 10s}
+tables:
+  packets: {feed: packets, target_lag: 20 minutes, cost: {startup: 3s, rate: 0.1, variability: 0.2}}
+  traffic: {sql: "SELECT ts, src, sum(bytes) AS bytes FROM packets GROUP BY ts, src", period: 15 minutes, target_lag: 1 hour, pool: updates, cost: {startup: 9s, rate: 0.1}}
+"""  # noqa: E501
+
+
+def freshline(*arguments: str | Path, **settings: str) -> subprocess.CompletedProcess[str]:
+    """Runs the command with these environment variables."""
+    return subprocess.run(
+        [sys.executable, "-m", "freshline", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **settings},
+    )
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    file = tmp_path / "freshline.yml"
+    file.write_text(HOLDS, encoding="utf-8")
+    return file
+
+
+BAD_FILES = {
+    "a cycle": (
+        HOLDS.replace("FROM packets", "FROM loop")
+        + '  loop: {sql: "SELECT ts FROM traffic", period: 1h, cost: {startup: 1s}}\n',
+        "cycle",
+    ),
+    "an unknown source": (HOLDS.replace("FROM packets", "FROM packet"), "packet"),
+    "SQL that does not parse": (HOLDS.replace("SELECT ts, src", "SELEC ts, src FROM"), "SQL"),
+    "a period of zero": (HOLDS.replace("period: 15 minutes", "period: 0s"), "period"),
+    "two definitions of one name": (HOLDS + "  traffic: {feed: packets}\n", "traffic"),
+    "an unknown key": (HOLDS.replace("target_lag: 1 hour", "target_lagg: 1 hour"), "target_lagg"),
+    "a useless key": (HOLDS.replace("{feed: packets,", "{feed: packets, phase: 1 minute,"), "phase"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_FILES)
+def test_bad_input_gets_a_sentence_with_file_and_line_and_exit_code_2(case, project):
+    text, word = BAD_FILES[case]
+    project.write_text(text, encoding="utf-8")
+    done = freshline("plan", "-p", project)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert "Traceback" not in done.stderr
+    first = done.stderr.splitlines()[0]
+    assert first.startswith(f"{project}:")
+    assert first.removeprefix(f"{project}:").split(":")[0].isdecimal()
+    assert word in first
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("plan", "-p", "nowhere.yml"),
+        ("simulate", "--policy", "best"),
+        ("simulate", "--tracks", "0"),
+        ("simulate", "--tracks", "nobody=3"),
+        ("simulate", "--tracks", "1000001"),
+        ("simulate", "--tracks", "9" * 5_000),
+        ("simulate", "--tracks", "1", "--tracks", "updates=2"),
+        ("simulate", "--for", "8"),
+        ("simulate", "--for", "0s"),
+        ("analyze", "nowhere.json"),
+        ("fly",),
+    ],
+)
+def test_bad_arguments_are_bad_input(arguments, project, monkeypatch):
+    monkeypatch.chdir(project.parent)
+    done = freshline(*arguments)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert done.stderr.strip()
+
+
+def test_names_that_the_output_cannot_encode_are_escaped(project, tmp_path):
+    file = tmp_path / "tasks.json"
+    names = ["[/x]", "\ud800"]
+    tasks = [{"name": name, "cost": 1, "period": 9} for name in names]
+    file.write_text(json.dumps({"tracks": 1, "tasks": tasks}), encoding="utf-8")
+    done = freshline("analyze", file, PYTHONIOENCODING="utf-8")
+    assert done.returncode == 0
+    assert [line.split()[0] for line in done.stdout.splitlines()[-2:]] == ["[/x]", "\\ud800"]
+    done = freshline("plan", "-p", project, PYTHONIOENCODING="ascii")
+    assert done.returncode == 0
+    assert "staleness \\u2264" in done.stdout
+
+
+@pytest.mark.parametrize("arguments", [("plan",), ("plan", "--json"), ("schema",)])
+def test_output_that_cannot_be_written_is_told_from_a_verdict(arguments, project):
+    with Path("/dev/full").open("w", encoding="utf-8") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "freshline", *arguments],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            cwd=project.parent,
+        )
+    assert done.returncode == 74
+    assert done.stderr == "The system refused: [Errno 28] No space left on device.\n"
+
+
+@pytest.mark.parametrize("debug", [False, True])
+def test_an_unexpected_exception_is_one_line_and_exit_code_70(debug, monkeypatch, capsys):
+    def broken() -> None:
+        raise KeyError("a key\nthat is not there")
+
+    monkeypatch.setattr(entry, "app", broken)
+    monkeypatch.setenv("FRESHLINE_DEBUG", "1" if debug else "")
+    with pytest.raises(SystemExit) as ended:
+        entry.main()
+    assert ended.value.code == 70
+    *traceback, line = capsys.readouterr().err.splitlines()
+    sentence = "This is a bug of Freshline, please report it: KeyError: 'a key\\nthat is not there'"
+    assert line == sentence
+    assert bool(traceback) == debug
+
+
+def test_reading_a_file_is_shown_to_those_who_look(project):
+    mine, theirs = pty.openpty()
+    done = subprocess.run(
+        [sys.executable, "-m", "freshline", "plan", "-p", str(project), "--json"],
+        stdout=subprocess.PIPE,
+        stderr=theirs,
+        check=False,
+        env={**os.environ, "TERM": "xterm"},
+    )
+    os.close(theirs)
+    shown = os.read(mine, 10_000)
+    os.close(mine)
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["holds"] is True
+    assert b"reading" in shown
