@@ -1,0 +1,184 @@
+"""Storage and feeds in trouble during a run: it is shown, tried again, and nothing is lost or twice."""
+
+import errno
+import json
+import sqlite3
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from deltalake import DeltaTable
+
+from freshline.definitions.load import loads
+from freshline.live.runner import Runner
+from freshline.live.status import WarehouseStatus
+from freshline.storage.delta import StoredTable
+from freshline.storage.ledger import Ledger
+from freshline.storage.quarantine import Quarantine
+
+PROJECT = """\
+name: trouble
+pools: {updates: {tracks: 2}}
+feeds:
+  orders: {path: landing/orders, format: json, schema: "ts timestamp, n long", timestamp: ts, period: 500ms}
+  clicks: {path: landing/clicks, format: json, schema: "ts timestamp, n long", timestamp: ts, period: 500ms}
+tables:
+  orders: {feed: orders, cost: {startup: 100ms}}
+  clicks: {feed: clicks, cost: {startup: 100ms}}
+  sums: {sql: "SELECT ts, sum(n) AS n FROM orders GROUP BY ts", period: 500ms, cost: {startup: 100ms}}
+"""
+START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+class Place:
+    """A project folder, and what its runner said of itself."""
+
+    def __init__(self, folder: Path, spark) -> None:
+        self.folder = folder
+        self.spark = spark
+        self.project = PROJECT
+        self.said: list[WarehouseStatus] = []
+        self.runner: Runner
+
+    def land(self, feed: str, number: int) -> Path:
+        """A file of one record."""
+        path = self.folder / "landing" / feed / f"{number}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        row = {"ts": (START + timedelta(seconds=number)).isoformat(), "n": number}
+        hidden = path.with_name(f".{path.name}")
+        hidden.write_text(json.dumps(row) + "\n", encoding="utf-8")
+        return hidden.replace(path)
+
+    def run(self, until=None) -> None:
+        """Until there is nothing left to load, or until that holds of a status."""
+
+        def hear(status: WarehouseStatus) -> None:
+            self.said.append(status)
+            if until is not None and until(status):
+                self.runner.stop("seen")
+
+        warehouse = loads(self.project)
+        storage = self.folder / "warehouse"
+        with Runner(warehouse, self.folder, storage, session=self.spark, drain=until is None) as self.runner:
+            self.runner.on_status = hear
+            self.runner.run(60_000_000)
+        assert self.runner.stopped_because == ("seen" if until else "nothing is left to load")
+
+    def states(self) -> set[tuple[str, ...]]:
+        return {tuple(table.state for table in status.tables) for status in self.said}
+
+    def numbers(self, table: str) -> list[int]:
+        found = DeltaTable(self.folder / "warehouse" / "tables" / table).to_pyarrow_table(columns=["n"])
+        return sorted(found["n"].to_pylist())
+
+
+@pytest.fixture
+def place(tmp_path, spark) -> Place:
+    place = Place(tmp_path, spark)
+    for number in (1, 2, 3):
+        place.land("orders", number)
+        place.land("clicks", number)
+    return place
+
+
+def full_disk() -> OSError:
+    return OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_a_table_that_cannot_commit_is_tried_again_and_holds_up_only_what_depends_on_it(place, monkeypatch):
+    failures = []
+    commit = StoredTable.commit
+
+    def failing(self, *arguments, **options):
+        clicks = place.runner.tables["clicks"].sequence
+        if self.path.name == "orders" and (len(failures) < 2 or clicks < 3):
+            failures.append(clicks)
+            raise full_disk()
+        return commit(self, *arguments, **options)
+
+    monkeypatch.setattr(StoredTable, "commit", failing)
+    place.run()
+    assert len(failures) >= 2
+    shown = [status.tables for status in place.said if status.tables[0].state == "FAILED"]
+    assert {tables[0].message for tables in shown} == {str(full_disk())}
+    assert {tables[2].state for tables in shown} == {"UPSTREAM_FAILED"}
+    assert "FAILED" not in {tables[1].state for tables in shown}
+    assert place.runner.status().tables[0].message is None
+    assert [place.numbers(table) for table in ("orders", "clicks", "sums")] == [[1, 2, 3]] * 3
+    assert place.runner.status().quarantined == 0
+
+
+def test_a_folder_that_cannot_be_written_to_sends_no_file_into_quarantine(place):
+    obstacle = place.folder / "warehouse" / "tables" / "orders" / "data"
+    obstacle.parent.mkdir(parents=True)
+    obstacle.write_text("in the way", encoding="utf-8")
+
+    def in_the_third_attempt(status: WarehouseStatus) -> bool:
+        return any("orders: attempt 3 failed" in note for note in status.broken_assumptions)
+
+    place.run(until=in_the_third_attempt)
+    assert place.numbers("orders") == []
+    obstacle.unlink()
+    place.run()
+    assert [place.numbers(table) for table in ("orders", "clicks", "sums")] == [[1, 2, 3]] * 3
+    assert place.runner.status().quarantined == 0
+
+
+def test_trouble_after_a_commit_does_not_load_its_file_again(place, monkeypatch):
+    place.project = PROJECT.replace(
+        "period: 500ms}\n  clicks", "period: 500ms, after_load: archive}\n  clicks"
+    )
+    archive = place.folder / "warehouse" / "_freshline" / "archive"
+    archive.parent.mkdir(parents=True)
+    archive.write_text("in the way", encoding="utf-8")
+    record, failures = Ledger.record, []
+
+    def failing(self, table, *arguments):
+        if table == "clicks" and not failures:
+            failures.append(table)
+            raise sqlite3.OperationalError("database or disk is full")
+        record(self, table, *arguments)
+
+    monkeypatch.setattr(Ledger, "record", failing)
+    place.run()
+    assert failures == ["clicks"]
+    place.run()  # the ledger has what it missed
+    assert [place.numbers(table) for table in ("orders", "clicks", "sums")] == [[1, 2, 3]] * 3
+
+
+def test_a_full_disk_stops_neither_the_status_nor_the_search_for_files(place, monkeypatch):
+    (place.folder / "landing" / "orders" / "4.json").write_text("{no data", encoding="utf-8")
+    write, put, failures = WarehouseStatus.write, Quarantine.put, []
+
+    def failing_write(self, path):
+        if failures.count("status") < 2:
+            failures.append("status")
+            raise full_disk()
+        write(self, path)
+
+    def failing_put(self, *arguments):
+        if "quarantine" not in failures:
+            failures.append("quarantine")
+            place.land("clicks", 5)
+            raise full_disk()
+        return put(self, *arguments)
+
+    monkeypatch.setattr(WarehouseStatus, "write", failing_write)
+    monkeypatch.setattr(Quarantine, "put", failing_put)
+    place.run()
+    assert sorted(failures) == ["quarantine", "status", "status"]
+    assert place.numbers("orders") == [1, 2, 3]
+    assert place.numbers("clicks") == [1, 2, 3, 5]
+    assert place.runner.status().quarantined == 1
+
+
+def test_a_feed_gone_silent_is_shown_while_the_others_go_on(place):
+    def clicks_go_on(status: WarehouseStatus) -> bool:
+        place.land("clicks", 3 + len(place.said))
+        return status.tables[0].state == "SILENT"
+
+    place.run(until=clicks_go_on)
+    orders, clicks, _ = place.said[-1].tables
+    assert (orders.state, orders.lag_us, orders.backlog) == ("SILENT", 0, 0)
+    assert clicks.state != "SILENT"
+    assert any("feed orders has gone silent" in note for note in place.said[-1].broken_assumptions)
