@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from plain_schedulers import Tasks, apart, task_lists
 
-from freshline.analysis.clusters import Cluster, Row, construct_clusters, table
+from freshline.analysis.clusters import Cluster, Row, construct_clusters, hand_out, table
+from freshline.analysis.exact import Bracketed, bracketed_sum
 from freshline.analysis.utilization import tracks_at_least
 
 
@@ -99,3 +100,30 @@ def test_clusters_part_the_tasks_and_use_every_track(tasks: Tasks, more: int, se
     for cluster in clusters:
         own = [costs[task] for task in cluster.members], [periods[task] for task in cluster.members]
         assert tracks_at_least(*own) <= cluster.tracks
+
+
+@given(st.lists(task_lists(3, 12), min_size=1, max_size=6), st.integers(0, 60), st.data())
+def test_tracks_handed_out_are_those_of_giving_them_one_by_one(
+    clusters: list[Tasks], left_over: int, data: st.DataObject
+) -> None:
+    counts = [data.draw(st.integers(1, 5)) for _ in clusters]
+    loads = [sum(Fraction(cost, period) for cost, period in tasks) for tasks in clusters]
+    one_by_one = list(counts)
+    for _ in range(left_over):
+        one_by_one[max(range(len(loads)), key=lambda at: (loads[at] / one_by_one[at], -at))] += 1
+    assert hand_out(left_over, counts, [bracketed_sum(*apart(tasks)) for tasks in clusters]) == one_by_one
+
+
+def test_a_million_tracks_are_handed_out_without_looking_at_each() -> None:
+    compared = 0
+
+    class Counted(Bracketed):
+        def exceeds(self, other: Bracketed, share: int, other_share: int) -> bool:
+            nonlocal compared
+            compared += 1
+            return super().exceeds(other, share, other_share)
+
+    loads = [Counted(share << 60, (share << 60) + 1, lambda: (0, 1)) for share in (3, 5, 7, 11)]
+    handed_out = hand_out(1_000_000, [1, 1, 1, 1], loads)
+    assert sum(handed_out) == 1_000_004
+    assert compared < 200

@@ -4,7 +4,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from plain_schedulers import Tasks, apart, np_edf_tardiness, task_lists
 
-from freshline.analysis.np_gedf_per_task import NpGedfPerTask
 from freshline.analysis.response import tardiness_bounds
 from freshline.analysis.utilization import tracks_at_least
 
@@ -31,13 +30,6 @@ def test_nothing_is_bounded_in_an_overload_or_with_a_cost_above_its_period() -> 
     assert tardiness_bounds([2, 2, 2], [3, 3, 3], 1) is None
     assert tardiness_bounds([3, 3, 3, 3, 3], [4, 4, 4, 4, 4], 3) is None
     assert tardiness_bounds([4, 1], [3, 9], 2) is None
-
-
-def test_a_prepared_analysis_gives_the_same_bounds() -> None:
-    costs, periods = [1, 3, 3, 2], [4, 5, 6, 7]
-    prepared = NpGedfPerTask(costs, periods)
-    for tracks in range(1, 6):
-        assert tardiness_bounds(costs, periods, tracks, prepared) == tardiness_bounds(costs, periods, tracks)
 
 
 @settings(max_examples=300, deadline=None)

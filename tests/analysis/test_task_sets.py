@@ -55,6 +55,7 @@ def test_several_tracks_get_no_analysis_that_is_for_one() -> None:
         "np_edf_one_track": None,
         "np_gedf": {"x": 0.1 / 1.5, "tardiness": [0.25 / 1.5] * 3},
         "gedf": {"devi_anderson": [0.1] * 3, "compliant_vector": [0.23333333333333334] * 3},
+        "reasons": {"rm": "for one track only", "np_edf_one_track": "for one track only"},
     }
 
 
@@ -66,6 +67,10 @@ def test_deadlines_that_are_not_the_periods_leave_only_rate_monotonic() -> None:
         "np_edf_one_track": None,
         "np_gedf": None,
         "gedf": None,
+        "reasons": dict.fromkeys(
+            ("np_edf_one_track", "np_gedf", "gedf"),
+            "known only where each deadline is the period, and that of 'b' is not",
+        ),
     }
 
 
@@ -80,12 +85,44 @@ def test_an_overload_has_no_tardiness_and_its_response_times_say_why() -> None:
         "np_edf_one_track": {"schedulable": False},
         "np_gedf": None,
         "gedf": None,
+        "reasons": dict.fromkeys(("np_gedf", "gedf"), "unbounded: the tasks need more than one track"),
     }
 
 
 def test_a_cost_above_its_period_is_a_verdict_and_no_error() -> None:
     answer = analyzed(3, task("a", cost=30, period=20))
-    assert answer == {"utilization": 1.5, "rm": None, "np_edf_one_track": None, "np_gedf": None, "gedf": None}
+    assert answer == {
+        "utilization": 1.5,
+        "rm": None,
+        "np_edf_one_track": None,
+        "np_gedf": None,
+        "gedf": None,
+        "reasons": {
+            "rm": "for one track only",
+            "np_edf_one_track": "for one track only",
+            "np_gedf": "unbounded: the cost of 'a' is above its period",
+            "gedf": "unbounded: the cost of 'a' is above its period",
+        },
+    }
+
+
+def test_many_short_jobs_before_a_long_one_are_no_reason_to_give_up() -> None:
+    answer = analyzed(1, task("a", cost="0.0004", period="0.001"), task("b", cost=3600, period=10800))
+    assert answer["rm"] == {"schedulable": True, "response_times": [0.0004, 6000.0]}
+
+
+def test_a_response_that_is_not_found_leaves_schedulable_open() -> None:
+    answer = analyzed(
+        1,
+        task("a", cost=100_003, period=300_009),
+        task("b", cost=100_019, period=300_057),
+        task("c", cost=100_043, period=300_129, deadline=10**11),
+    )
+    assert answer["rm"] == {
+        "schedulable": None,
+        "response_times": [100_003.0, 200_022.0, None],
+        "reasons": [None, None, "unknown: its busy period takes more than 1,000,000 steps to follow"],
+    }
 
 
 def test_a_phase_changes_nothing() -> None:

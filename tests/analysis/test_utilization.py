@@ -1,6 +1,6 @@
 """U ≤ m is a verdict, and no rounding may flip it."""
 
-from freshline.analysis.utilization import fits, tracks_at_least, utilization
+from freshline.analysis.utilization import fits, readable, tracks_at_least, utilization
 
 
 def test_thirds_that_fill_a_track_fit_it() -> None:
@@ -30,3 +30,11 @@ def test_a_hundred_thousand_different_periods_that_fill_their_tracks_but_for_a_h
     periods = [1_000 * (60_000 + number) for number in range(100_000)]
     assert tracks_at_least([period // 4 for period in periods], periods) == 25_000
     assert not fits([period // 4 for period in periods], periods, 24_999)
+
+
+def test_digits_that_would_hide_the_verdict_give_way_to_words() -> None:
+    assert readable(1 + 1e-12, tracks=1, fits=False, digits=4) == "just above 1"
+    assert readable(1.0, tracks=1, fits=False, digits=4) == "just above 1"
+    assert readable(1.0, tracks=1, fits=True, digits=4) == "1.0000"
+    assert readable(1.996, tracks=2, fits=True, digits=2) == "2.00"
+    assert readable(2.0051, tracks=2, fits=False, digits=2) == "2.01"

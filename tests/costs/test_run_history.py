@@ -28,7 +28,6 @@ def test_runs_come_back_oldest_first_by_table_also_after_reopening(path):
         history.record("alerts", run(7))
         assert history.runs("packets") == [run(0), run(1), run(2)]
     with History(path, read_only=True) as history:
-        assert history.tables() == ["alerts", "packets"]
         assert history.runs("packets") == [run(0), run(1), run(2)]
         assert history.runs("alerts") == [run(7)]
         assert history.runs("unknown") == []
@@ -36,7 +35,7 @@ def test_runs_come_back_oldest_first_by_table_also_after_reopening(path):
 
 def test_a_missing_history_is_empty_and_is_not_created_by_reading(path):
     with History(path, read_only=True) as history:
-        assert (history.tables(), history.runs("packets")) == ([], [])
+        assert history.runs("packets") == []
     assert not path.parent.exists()
 
 
@@ -54,7 +53,7 @@ def test_a_file_without_tables_is_an_empty_history(path):
     path.parent.mkdir(parents=True)
     path.touch()
     with History(path, read_only=True) as history:
-        assert (history.tables(), history.runs("packets")) == ([], [])
+        assert history.runs("packets") == []
 
 
 def test_only_the_newest_runs_are_kept(path):

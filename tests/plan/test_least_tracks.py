@@ -7,8 +7,9 @@ from fractions import Fraction
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from freshline.definitions.warehouse import Warehouse
+from freshline.definitions.warehouse import Pool, Warehouse
 from freshline.plan.make import make_plan, what_if
+from freshline.plan.plan import Plan
 from freshline.testing.builder import Builder
 from freshline.testing.warehouses import Shape, random_warehouse
 
@@ -27,22 +28,92 @@ def with_random_targets(warehouse: Warehouse, seed: int) -> Warehouse:
     return replace(warehouse, tables=tables)
 
 
+def downstream(warehouse: Warehouse, tables: set[str]) -> set[str]:
+    """What reads these tables, directly or not, without themselves."""
+    reached = set(tables)
+    for name in warehouse.topological_order:
+        if not reached.isdisjoint(warehouse.tables[name].sources):
+            reached.add(name)
+    return reached - tables
+
+
+def held(plan: Plan) -> set[str]:
+    return {table.name for table in plan.tables if table.holds}
+
+
 def by_trying(warehouse: Warehouse, pool: str) -> int | None:
-    tables = [table.name for table in warehouse.tables.values() if table.pool == pool]
-    for tracks in range(1, len(tables) + 1):
-        plan = make_plan(what_if(warehouse, None, {pool: tracks}))
-        if all(table.holds for table in plan.tables if table.name in tables):
+    """The least m with which all own tables hold, and all downstream that hold if the pool is never tardy."""
+    own = {table.name for table in warehouse.tables.values() if table.pool == pool}
+    never_tardy = Pool(pool, len(own) or 1, "edf")
+    best = held(make_plan(replace(warehouse, pools={**warehouse.pools, pool: never_tardy})))
+    if not own or not own <= best:
+        return None
+    asked = own | (downstream(warehouse, own) & best)
+    for tracks in range(1, len(own) + 1):
+        if asked <= held(make_plan(what_if(warehouse, None, {pool: tracks}))):
             return tracks
     return None
+
+
+SHAPE = Shape(tables_max=14, tracks_max=4, policies=("edf", "edf-strict", "clustered-edf"), pools_max=4)
 
 
 @settings(max_examples=150, deadline=None)
 @given(st.integers(0, 2**32))
 def test_it_is_what_trying_every_number_finds(seed):
-    shape = Shape(tables_max=14, tracks_max=4, policies=("edf", "edf-strict", "clustered-edf"), pools_max=2)
-    warehouse = with_random_targets(random_warehouse(seed, shape), seed)
+    warehouse = with_random_targets(random_warehouse(seed, SHAPE), seed)
     for pool in make_plan(warehouse).pools:
         assert pool.tracks_least == by_trying(warehouse, pool.name)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32))
+def test_it_is_what_trying_every_number_finds_where_a_pool_has_no_bounds(seed):
+    warehouse = with_random_targets(random_warehouse(seed, SHAPE), seed)
+    pools = {name: replace(pool, policy="fifo") for name, pool in warehouse.pools.items() if name == "pool0"}
+    warehouse = replace(warehouse, pools={**warehouse.pools, **pools})
+    for pool in make_plan(warehouse).pools[1:]:
+        assert pool.tracks_least == by_trying(warehouse, pool.name)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32))
+def test_a_warehouse_that_holds_still_does_with_the_least_tracks_of_one_pool(seed):
+    warehouse = random_warehouse(seed, SHAPE)
+    targets = {table.name: table.staleness_bound_us for table in make_plan(warehouse).tables}
+    tables = {
+        name: replace(table, target_lag_us=targets[name] if seed % 3 else None)
+        for name, table in warehouse.tables.items()
+    }
+    plan = make_plan(replace(warehouse, tables=tables))
+    assert plan.holds
+    for pool in plan.pools:
+        if pool.tracks_least is not None:
+            assert make_plan(what_if(plan.warehouse, None, {pool.name: pool.tracks_least})).holds
+
+
+def cross(load: int, rep: int = 1, target: int = 300) -> Warehouse:
+    """A table of one pool that reads one of another, which may be tardy there."""
+    return (
+        Builder()
+        .pool("load", tracks=load)
+        .pool("rep", tracks=rep)
+        .continuous("f", period=60, cost=20, pool="load")
+        .continuous("g", period=600, cost=300, pool="load")
+        .derived("d", ["f"], period=60, cost=5, target=target, pool="rep")
+        .build()
+    )
+
+
+def test_tracks_are_counted_for_the_targets_of_other_pools_too():
+    assert [pool.tracks_least for pool in make_plan(cross(load=2)).pools] == [None, 2, 1]
+    # d cannot hold whatever its own pool does, as long as the other one is as it is.
+    assert [pool.tracks_least for pool in make_plan(cross(load=1)).pools] == [None, 2, None]
+
+
+def test_a_target_downstream_that_is_out_of_reach_does_not_count():
+    # f and g hold with one track; d's 4 minutes at best do not, whatever the tracks.
+    assert [pool.tracks_least for pool in make_plan(cross(load=1, target=239)).pools] == [None, 1, None]
 
 
 def test_the_bound_is_not_monotone_so_every_number_is_looked_at():
@@ -55,7 +126,7 @@ def test_the_bound_is_not_monotone_so_every_number_is_looked_at():
     bounds = {table.name: table.staleness_bound_us for table in make_plan(warehouse).tables}
     tables = {name: replace(table, target_lag_us=bounds[name]) for name, table in warehouse.tables.items()}
     warehouse = replace(warehouse, tables=tables)
-    held = [m for m in range(1, 31) if make_plan(what_if(warehouse, None, {"updates": m})).holds]
-    assert make_plan(warehouse).pools[0].tracks_least == held[0] == 4
-    assert 10 not in held
-    assert 30 in held
+    enough = [m for m in range(1, 31) if make_plan(what_if(warehouse, None, {"updates": m})).holds]
+    assert make_plan(warehouse).pools[0].tracks_least == enough[0] == 4
+    assert 10 not in enough
+    assert 30 in enough

@@ -119,7 +119,7 @@ def test_an_overloaded_pool_is_a_verdict_with_advice():
     assert not plan.pools[0].fits
     assert plan.pools[0].tracks_least == 3
     assert plan.advice == (
-        "Pool updates is overloaded: its tables need 1.50 of 1 tracks.",
+        "Pool updates is overloaded: its tables need 1.50 of 1 track.",
         "Pool updates: 3 tracks would prove every target of its tables.",
     )
 
@@ -130,6 +130,7 @@ def test_a_cost_above_the_period_is_a_verdict_with_advice():
     assert plan.advice == (
         "a: one update may cost 12s, more than its period of 10s: "
         "lengthen the period or make the update cheaper.",
+        "Pool updates: until then other tables on the same tracks have no bound either.",
     )
 
 
@@ -137,7 +138,7 @@ def test_a_target_below_what_any_number_of_tracks_gives_says_so():
     plan = make_plan(Builder(tracks=2).continuous("a", period=10, cost=2, target=15).build())
     assert plan.advice == (
         "a: a target_lag of 20s holds as it is.",
-        "a: no number of tracks proves 15s: even with a track of its own it is 20s. "
+        "a: no number of tracks proves 15s: even with a track for each table it is 20s. "
         "Shorten its period or its sources'.",
     )
 

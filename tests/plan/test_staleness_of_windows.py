@@ -24,6 +24,13 @@ def test_lateness_counts_like_timestamp_jitter_but_makes_no_update_longer():
     assert longest_update_us(warehouse.tables["v"], feed) == 15 * SECOND
 
 
+def test_lateness_does_not_count_where_the_wait_for_the_first_file_is_longer():
+    warehouse = Builder().files("v", period=10, phase=30, jitter=3, timestamp_jitter=2).build()
+    feed = replace(warehouse.feeds["v"], landing=Landing(lateness_us=7 * SECOND))
+    # Θ + p + max(φ + J, p + J + κ + lateness) = 10 + 10 + max(30 + 3, 10 + 3 + 2 + 7)
+    assert bounds(replace(warehouse, feeds={"v": feed})) == {"v": 53}
+
+
 def test_a_table_of_windows_is_staler_by_one_of_them_and_so_is_what_reads_it():
     builder = (
         Builder(tracks=4)

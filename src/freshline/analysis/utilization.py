@@ -18,16 +18,13 @@ def utilization(costs: Sequence[int], periods: Sequence[int]) -> float:
 
 
 def readable(utilization: float, tracks: int, fits: bool, digits: int) -> str:
-    """U in digits; where these hide that it is above m, or that it is not, in words.
+    """U in so many digits; in words where these would hide that it is above m.
 
     >>> readable(1.000000000001, 1, fits=False, digits=2)
     'just above 1'
     """
-    rounded = round(utilization, digits)
-    if not fits and rounded <= tracks:
+    if not fits and round(utilization, digits) <= tracks:
         return f"just above {tracks}"
-    if fits and rounded > tracks:
-        return f"just below {tracks}"
     return f"{utilization:.{digits}f}"
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from math import ceil
-
 from freshline.definitions.warehouse import Cost, Feed, Table
 
 
@@ -26,4 +24,8 @@ def longest_update_us(table: Table, feed: Feed | None) -> int:
 
 def worst_case_us(cost: Cost, length_us: int) -> int:
     """e = (1 + b)·(S + R·L), rounded up (paper 004, Definition 7 and section 5)."""
-    return max(1, ceil((1 + cost.variability) * (cost.startup_us + cost.rate * length_us)))
+    rate, variability = cost.rate, cost.variability
+    # In integers, as a plan asks this of every table and sums of `Fraction`s are slow.
+    work = cost.startup_us * rate.denominator + rate.numerator * length_us
+    numerator = (variability.denominator + variability.numerator) * work
+    return max(1, -(-numerator // (variability.denominator * rate.denominator)))

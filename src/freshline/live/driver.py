@@ -90,7 +90,8 @@ class LiveDriver:
             now = self._clock()
             if now >= tick_at:
                 self._judge.tick(now, self.kernel)
-                self._journal.flush()
+                with suppress(OSError):  # a full disk: what could not be written is tried again
+                    self._journal.flush()
                 tick_at = now + _TICK_US
         return self._close(grace_s)
 
@@ -100,7 +101,8 @@ class LiveDriver:
             return
         events = [self._event(message, now) for message in messages]
         instructions = self.kernel.handle(now, events)
-        self._journal.write(now, events, instructions)
+        with suppress(OSError):  # a full disk costs lines of the log, which a replay finds missing
+            self._journal.write(now, events, instructions)
         for instruction in instructions:
             self._tracks.start(instruction.job)
 
@@ -135,5 +137,6 @@ class LiveDriver:
                 event = self._judge.judge(message, now)
                 assert isinstance(event, Finished | Failed)
         self._judge.tick(now, self.kernel)
-        self._journal.flush()
+        with suppress(OSError):
+            self._journal.flush()
         return everything_ended

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -239,7 +239,8 @@ class Runner:
     # -- outside -----------------------------------------------------------------------------------------
 
     def _publish(self, status: WarehouseStatus) -> None:
-        status.write(self.layout.status)
+        with suppress(OSError):  # a full disk; that the file is old can be seen in it
+            status.write(self.layout.status)
         if self.on_status is not None:
             self.on_status(status)
 

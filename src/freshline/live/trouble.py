@@ -55,6 +55,8 @@ def is_about_data(error: BaseException) -> bool:
 def sentence(error: BaseException) -> str:
     """An error in a line, for people: of a Java stack trace the condition that Spark names."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    if len(lines) > 1 and lines[0].startswith("An error occurred while calling"):
+        del lines[0]  # Py4J's opening; what went wrong in Java follows
     named = [line for line in lines if "[" in line and any(sign in line for sign in _DATA_CONDITIONS)]
     first = named[0][named[0].index("[") :] if named else lines[0] if lines else type(error).__name__
     return first[:300]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 
 from freshline.definitions.duration import SECOND
@@ -52,6 +54,8 @@ class Watch:
         }
         # What is known of files on their way, and the tables that have yet to load them.
         self._files: dict[tuple[str, str], tuple[FileToLoad, set[str]]] = {}
+        self._untold: list[tuple[str, Callable[[], None]]] = []  # by feed: what is still to be done
+        self._troubles: dict[str, str] = {}  # by feed: what was last reported
         self._stop = threading.Event()
         self._looks = 0  # rounds in which every feed was looked at
         self._found_at_look = 0
@@ -90,33 +94,56 @@ class Watch:
 
     def _run(self) -> None:
         while not self._stop.wait(self._every_s if self._looks else 0):
-            for discovery in self._discoveries.values():
-                self._tell(discovery.scan(clock()))
+            for feed, discovery in self._discoveries.items():
+                try:
+                    self._take(discovery.scan(clock()))
+                except (OSError, sqlite3.Error) as error:  # what was found is told by the next scan
+                    self._report(feed, error)
+            # Discovery tells of a file once: what the storage's trouble prevented is tried again.
+            self._untold = [(feed, tell) for feed, tell in self._untold if not self._tell(feed, tell)]
+            if self._untold:
+                self._found_at_look = self._looks
             self._looks += 1
 
-    def _tell(self, found: Discovered) -> None:
+    def _take(self, found: Discovered) -> None:
         if found.landed or found.clashes or found.unreadable:
             self._found_at_look = self._looks
         refusals: list[Clash | Unreadable] = [*found.clashes, *found.unreadable]
-        for refused in refusals:
-            self._quarantine.put(refused.feed, refused.name, refused.path, refused.reason, 1)
-            self._keeper.refused(refused.feed, refused.name, refused.reason)
+        self._untold += [(refused.feed, partial(self._refuse, refused)) for refused in refusals]
         for repeated in found.repeated:
-            self._books.forget(repeated.feed, repeated.name)
+            # Loaded long ago: if it cannot be cleared away now, the next run does it.
+            self._tell(repeated.feed, partial(self._books.forget, repeated.feed, repeated.name))
         for changed in found.changed:
             # Overwritten before it was loaded: the commit notes what is there now.
             waiting = self._files.get((changed.feed, changed.name))
             if waiting is not None:
                 self._files[changed.feed, changed.name] = (_to_load(changed), waiting[1])
-        for landed in found.landed:
-            self._landed(landed)
+        self._untold += [(landed.feed, partial(self._landed, landed)) for landed in found.landed]
+
+    def _tell(self, feed: str, tell: Callable[[], None]) -> bool:
+        """Whether it could be told."""
+        try:
+            tell()
+        except (OSError, sqlite3.Error) as error:
+            self._report(feed, error)
+            return False
+        self._troubles.pop(feed, None)
+        return True
+
+    def _report(self, feed: str, error: Exception) -> None:
+        if self._troubles.get(feed) != str(error):  # once, not at every look
+            self._troubles[feed] = str(error)
+            self._keeper.note(clock(), f"{feed}: its files cannot be taken in: {error}")
+
+    def _refuse(self, refused: Clash | Unreadable) -> None:
+        if refused.path.exists():  # a sender may have taken it back meanwhile
+            self._quarantine.put(refused.feed, refused.name, refused.path, refused.reason, 1)
+            self._keeper.refused(refused.feed, refused.name, refused.reason)
 
     def _landed(self, landed: LandedFile) -> None:
         left = self._files_left[landed.feed]
-        if left is not None:
-            if left == 0:
-                return
-            self._files_left[landed.feed] = left - 1
+        if left == 0:
+            return
         readers = self._readers[landed.feed]
         if landed.timestamp_us is None:
             for reader in readers:
@@ -124,6 +151,8 @@ class Watch:
             self._books.forget(landed.feed, landed.name)
             return
         wanting = frozenset(table for table in readers if self._ledger.find(table, landed.name) is None)
+        if left is not None:
+            self._files_left[landed.feed] = left - 1
         self._files[landed.feed, landed.name] = (_to_load(landed), set(wanting))
         self._keeper.arrived(landed.feed, landed.arrival_us)
         if landed.cut:

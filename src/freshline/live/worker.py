@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import shutil
 import sqlite3
 import time
@@ -17,6 +18,8 @@ from freshline.definitions.warehouse import Table, Warehouse
 from freshline.kernel.job import Job
 from freshline.spark.updater import Update, Updater
 from freshline.storage.ledger import Ledger
+
+_logger = logging.getLogger(__name__)
 
 
 class Books:
@@ -41,15 +44,22 @@ class Books:
                 self._readers.setdefault(table.feed, []).append(table.name)
 
     def enter(self, job: Job, update: Update, duration_us: int) -> None:
-        """A job's commit stands: remember its files and its cost. A crash before this loses nothing."""
+        """A job's commit stands: remember its files and its cost. A crash before this loses nothing.
+
+        Nor does trouble with it: a job that failed after its commit would load its files again.
+        """
         table = self._warehouse.tables[job.task.name]
-        self._ledger.record(table.name, update.version, update.consumed)
         length_us = 0 if job.task.empty else job.length_us
         run = Run(job.start, duration_us, update.rows, length_us, len(job.files))
-        with suppress(sqlite3.Error):  # a cost less to learn from; the data is safe
+        with suppress(sqlite3.Error):  # a cost less to learn from
             self._history.record(table.name, run)
-        for consumed in update.consumed:
-            self._after_load(table, consumed.name)
+        try:
+            self._ledger.record(table.name, update.version, update.consumed)
+            for consumed in update.consumed:
+                self._after_load(table, consumed.name)
+        except (sqlite3.Error, OSError) as error:
+            # The ledger reads what it missed from the table's log; a file left in its place is known.
+            _logger.warning("after an update of %s: %s", table.name, error)
 
     def forget(self, feed: str, name: str) -> None:
         """An empty file needs no job: it is done with as if it had been loaded."""

@@ -31,9 +31,7 @@ def advise(
         advice += _in_vain(pool, answer) + _tracks_that_do(pool, answer, tables)
         if failing:
             remedies = remedies or _Remedies(pools, tables, least, model)
-            for index in failing[:_NAMED_MAX]:
-                advice += remedies.of(index)
-            advice += _more(failing)
+            advice += remedies.of_several([index for index in failing if not _too_costly(tables[index])])
     return advice
 
 
@@ -91,7 +89,7 @@ def _tracks_that_do(pool: PoolPlan, answer: Least, tables: Sequence[TablePlan]) 
 
 
 class _Remedies:
-    """What to do about one table."""
+    """What to do about single tables whose cost is not above their period."""
 
     def __init__(
         self,
@@ -110,14 +108,18 @@ class _Remedies:
         # As if no table of any pool were ever tardy: what tracks alone can do.
         self._best = model.bounds([None if _too_costly(table) else table.period_us for table in tables])
 
-    def of(self, index: int) -> list[str]:
+    def of_several(self, failing: Sequence[int]) -> list[str]:
+        sentences = [sentence for index in failing[:_NAMED_MAX] for sentence in self._of(index)]
+        return sentences + _more(failing) if sentences else []
+
+    def _of(self, index: int) -> list[str]:
         table, best_us = self._tables[index], self._best[index]
         target_us, bound_us = table.target_lag_us, table.staleness_bound_us
         sentences = []
         if target_us is not None and bound_us is not None:
             bound = format_duration(bound_us, up=True)
             sentences.append(f"{table.name}: a target_lag of {bound} holds as it is.")
-        if index in self._helped or _too_costly(table):
+        if index in self._helped:
             return sentences
         if best_us is not None and target_us is not None and best_us > target_us:
             target, reach = format_duration(target_us), format_duration(best_us, up=True)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
+import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
@@ -124,6 +126,8 @@ class Updater:
         late = 0
         for file in files:
             if file.oldest is None or file.oldest <= after:
-                column = pq.read_table(stored.path / file.path, columns=[LATE_COLUMN])[LATE_COLUMN]
-                late += pc.sum(column).as_py() or 0
+                # The commit stands: an error here must not make the job a failed one, to be run again.
+                with suppress(OSError, pa.ArrowException):
+                    column = pq.read_table(stored.path / file.path, columns=[LATE_COLUMN])[LATE_COLUMN]
+                    late += pc.sum(column).as_py() or 0
         return late

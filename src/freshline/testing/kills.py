@@ -7,7 +7,6 @@ import random
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections import Counter
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ SPECS = (
     FeedSpec("alerts", "json", 1, 20, phase_s=0.5),
     FeedSpec("flows", "parquet", 2, 30),
 )
+_HEAD_START_US = 3_000_000
 _DERIVED = """\
   traffic:
     sql: "SELECT ts, src, sum(bytes) AS bytes FROM packets GROUP BY ts, src"
@@ -62,6 +62,27 @@ def write_project(folder: Path) -> Path:
     return file
 
 
+class _Clock:
+    """Time for the senders: it stands still while no runner is up.
+
+    Spark takes longer to start than a runner is left alone: most files would only be waited for at the end.
+    """
+
+    def __init__(self) -> None:
+        self._stood_us = time.time_ns() // 1_000
+        self._since_us: int | None = None
+
+    def __call__(self) -> int:
+        gone_us = 0 if self._since_us is None else time.time_ns() // 1_000 - self._since_us
+        return self._stood_us + gone_us
+
+    def go(self) -> None:
+        self._since_us = time.time_ns() // 1_000
+
+    def stand(self) -> None:
+        self._stood_us, self._since_us = self(), None
+
+
 def kill_and_check(folder: Path, kills: int, seed: int, run_s: tuple[float, float]) -> Report:
     """Starts a runner, kills it after a random time, and again; then lets one finish and counts rows.
 
@@ -69,22 +90,16 @@ def kill_and_check(folder: Path, kills: int, seed: int, run_s: tuple[float, floa
     """
     rng = random.Random(f"kills:{seed}")
     file = write_project(folder)
-    generator = Generator(SPECS, folder / "landing", seed, time.time_ns() // 1_000)
-    stop = threading.Event()
-    thread = threading.Thread(target=generator.run, args=(stop,), daemon=True)
-    thread.start()
-    try:
-        for _ in range(kills):
-            _run_and_kill(file, rng.uniform(*run_s))
-    finally:
-        stop.set()
-        thread.join(10)
-    written_until = time.time_ns() // 1_000
+    clock = _Clock()
+    # A few files are there already, so that the first kill has something to interrupt.
+    generator = Generator(SPECS, folder / "landing", seed, clock() - _HEAD_START_US)
+    for _ in range(kills):
+        _run_and_kill(file, rng.uniform(*run_s), generator, clock)
     _drain(file)
-    return _report(folder / "warehouse", generator, written_until, kills)
+    return report(folder / "warehouse", generator, clock(), kills)
 
 
-def _run_and_kill(file: Path, alive_s: float) -> None:
+def _run_and_kill(file: Path, alive_s: float, generator: Generator, clock: _Clock) -> None:
     status = file.parent / "warehouse" / "_freshline" / "status.json"
     status.unlink(missing_ok=True)
     process = subprocess.Popen(
@@ -100,11 +115,17 @@ def _run_and_kill(file: Path, alive_s: float) -> None:
                 said = process.stderr.read().decode() if process.stderr else ""
                 raise RuntimeError(f"the runner did not start: {said[-2000:]}")
             time.sleep(0.05)
-        time.sleep(alive_s)
+        clock.go()
+        until = time.monotonic() + alive_s
+        while time.monotonic() < until:
+            generator.due(clock())
+            time.sleep(min(0.05, max(0.0, until - time.monotonic())))
     finally:
         # The session's whole group: Python and its JVM.
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
+        clock.stand()
+        generator.due(clock())
         if process.stderr:
             process.stderr.close()
 
@@ -118,7 +139,8 @@ def _drain(file: Path) -> None:
     )
 
 
-def _report(storage: Path, generator: Generator, written_until: int, kills: int) -> Report:
+def report(storage: Path, generator: Generator, written_until: int, kills: int) -> Report:
+    """Compares the tables of the project, row for row, with what was written by then."""
     rows: dict[str, int] = {}
     lost: dict[str, int] = {}
     doubled: dict[str, int] = {}
