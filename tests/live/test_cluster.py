@@ -65,7 +65,7 @@ def wait_for(what: Callable[[], bool], alive: subprocess.Popen, output: Path) ->
         said = output.read_text(encoding="utf-8")[-2000:]
         assert alive.poll() is None, f"it ended: {said}"
         assert time.monotonic() < deadline, f"it takes too long: {said}"
-        time.sleep(0.1)
+        time.sleep(0.3)
 
 
 def updates(storage: Path) -> dict[str, int]:
@@ -116,6 +116,7 @@ def test_a_worker_that_is_lost_costs_no_row_and_does_not_stop_the_updates(tmp_pa
                     lambda: all(updates(storage)[name] >= before[name] + 2 for name in TABLES), runner, log
                 )
             written_until = time.time_ns() // 1_000
+            generator.due(written_until)
             os.kill(runner.pid, signal.SIGINT)
             runner.wait(60)
         assert leader.poll() is None

@@ -125,7 +125,7 @@ class DerivedIntake:
         pass
 
     def _reach(self, freshness: int, period_us: int) -> int:
-        """How far one update may go: a period in whole windows, rounded up, or the table would fall behind."""
+        """How far one update may go: a period, rounded up to windows, or the table would fall behind."""
         if self.align_us is None:
             return freshness + period_us
         return self._aligned(freshness + -(-period_us // self.align_us) * self.align_us)
