@@ -130,7 +130,7 @@ def pool_record(pool: PoolPlan, tables: tuple[TablePlan, ...]) -> dict[str, Any]
         "name": pool.name,
         "tracks": pool.tracks,
         "policy": pool.policy,
-        "utilization": round(pool.utilization, 9),
+        "utilization": pool.utilization,
         "clusters": clusters,
         "tracks_least": pool.tracks_least,
     }

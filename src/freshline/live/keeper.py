@@ -77,6 +77,8 @@ class Keeper:
             books.rows += outcome.rows
             books.rows_late += outcome.rows_late
             books.jobs += 1
+            if books.trouble.attempts:  # what piled up meanwhile has a known reason
+                books.recovering = True
             books.trouble = Trouble()
             self._check_cost(ended)
             if self.keep_samples:
