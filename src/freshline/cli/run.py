@@ -46,6 +46,9 @@ def run(
         str | None, typer.Option("--for", help="How long (default: until interrupted).", metavar="DURATION")
     ] = None,
     drain: Annotated[bool, typer.Option("--drain", help="Stop when there is nothing left to load.")] = False,
+    cold: Annotated[
+        bool, typer.Option("--cold", help="Do not warm Spark up before the first update.")
+    ] = False,
 ) -> None:
     """Run the warehouse on Spark, until interrupted.
 
@@ -66,6 +69,7 @@ def run(
         master=master,
         settings=spark_settings(conf),
         drain=drain,
+        warm=not cold,
     ) as runner:
         signal.signal(signal.SIGINT, lambda *_: runner.stop("interrupted"))
         signal.signal(signal.SIGTERM, lambda *_: runner.stop("terminated"))

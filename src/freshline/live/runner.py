@@ -72,6 +72,7 @@ class Runner:
         history: Path | None = None,
         drain: bool = False,
         files_max: int | None = None,
+        warm: bool = True,
     ) -> None:
         check_runnable(warehouse)
         self._declared = warehouse
@@ -83,6 +84,7 @@ class Runner:
         self._history_path = history or self.layout.history
         self._drain = drain
         self._files_max = files_max
+        self._warm = warm and session is None
         self._stack = ExitStack()
         self.run_id = f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{uuid4().hex[:6]}"
         self.on_status: Callable[[WarehouseStatus], None] | None = None
@@ -145,7 +147,7 @@ class Runner:
             )
             self._ledger.catch_up(name, self.tables[name])
         self.locks = {name: Lock() for name in self.tables}
-        if self._given_session is None:
+        if self._warm:
             warm_up(self._session, self._declared, self._schemas, self.layout.control / f"warm-{self.run_id}")
 
     def _open_loop(self, now: int, freshness: Mapping[str, int | None]) -> None:

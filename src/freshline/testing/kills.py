@@ -103,7 +103,7 @@ def _run_and_kill(file: Path, alive_s: float, generator: Generator, clock: _Cloc
     status = file.parent / "warehouse" / "_freshline" / "status.json"
     status.unlink(missing_ok=True)
     process = subprocess.Popen(
-        [sys.executable, "-m", "freshline", "run", "-p", str(file), "--for", "10m"],
+        [sys.executable, "-m", "freshline", "run", "-p", str(file), "--for", "10m", "--cold"],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         start_new_session=True,
@@ -132,7 +132,7 @@ def _run_and_kill(file: Path, alive_s: float, generator: Generator, clock: _Cloc
 
 def _drain(file: Path) -> None:
     subprocess.run(
-        [sys.executable, "-m", "freshline", "run", "-p", str(file), "--drain", "--for", "5m"],
+        [sys.executable, "-m", "freshline", "run", "-p", str(file), "--cold", "--drain", "--for", "5m"],
         check=False,
         stdout=subprocess.DEVNULL,
         timeout=400,
