@@ -155,6 +155,7 @@ def streaming(folder: Path, rows: tuple[int, int], seconds: int) -> None:
         SparkSession.builder.master("local[2]")
         .config("spark.scheduler.mode", "FAIR")
         .config("spark.log.level", "ERROR")
+        .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.streaming.numRecentProgressUpdates", "10000")
         .getOrCreate()
@@ -169,7 +170,7 @@ def streaming(folder: Path, rows: tuple[int, int], seconds: int) -> None:
             .option("header", True)
             .csv(str(folder / "landing" / spec.name))
             .selectExpr("ts", "number", HASHED)
-            .observe("loaded", f.max("ts").alias("newest"))
+            .observe("loaded", f.max(f.unix_micros("ts")).alias("newest"))
         )
         session.sparkContext.setLocalProperty("spark.scheduler.pool", spec.name)
         queries[spec.name] = (
@@ -190,11 +191,11 @@ def streaming(folder: Path, rows: tuple[int, int], seconds: int) -> None:
 
 def _batches(progress):
     for batch in progress:
-        newest = (batch["observedMetrics"].get("loaded") or {}).get("newest")
-        if newest is not None:
+        loaded = batch["observedMetrics"].get("loaded")
+        if loaded is not None and loaded["newest"] is not None:
             begun = datetime.fromisoformat(batch["timestamp"]).timestamp()
             ended = begun + batch["durationMs"]["triggerExecution"] / 1_000
-            yield round(ended * SECOND), round(datetime.fromisoformat(str(newest)).timestamp() * SECOND)
+            yield round(ended * SECOND), loaded["newest"]
 
 
 def _whole_period() -> int:
