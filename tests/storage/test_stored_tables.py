@@ -181,9 +181,10 @@ def test_another_schema_is_refused_with_the_differences(tmp_path: Path) -> None:
 
 def test_nullability_and_order_of_columns_do_not_matter(tmp_path: Path) -> None:
     nested = pa.list_(pa.field("item", pa.int32(), nullable=False))
-    opened(tmp_path / "t", pa.schema([*SCHEMA, ("list", pa.list_(pa.int32()))]))
+    first = opened(tmp_path / "t", pa.schema([*SCHEMA, ("list", pa.list_(pa.int32()))]))
     strict = [pa.field(field.name, field.type, nullable=False) for field in reversed(SCHEMA)]
-    opened(tmp_path / "t", pa.schema([*strict, ("list", nested)]))
+    again = opened(tmp_path / "t", pa.schema([*strict, ("list", nested)]))
+    assert again.schema == first.schema
 
 
 def test_a_reader_is_told_that_there_is_no_table(tmp_path: Path) -> None:
