@@ -244,3 +244,9 @@ def test_analyze_prints_the_documented_json(tmp_path):
     assert record["np_edf_one_track"] == {"schedulable": False}
     assert record["np_gedf"] == {"x": 36.0, "tardiness": [62.0, 98.0]}
     assert "RM response" in freshline("analyze", file).stdout
+
+
+def test_the_example_warehouse_holds_in_plan_and_simulation():
+    example = Path(__file__).parents[2] / "examples" / "network"
+    assert freshline("plan", "-p", example).exit_code == 0
+    assert freshline("simulate", "-p", example, "--for", "4h").exit_code == 0
