@@ -22,6 +22,18 @@ def started(instructions: list[Start]) -> list[tuple[str, int, int, int]]:
     ]
 
 
+def two_tables_on_one_feed() -> Kernel:
+    warehouse = Builder(tracks=2).files("a", period=10).build()
+    table = warehouse.tables["a"]
+    warehouse = replace(
+        warehouse,
+        tables={"a": table, "b": replace(table, name="b")},
+        topological_order=("a", "b"),
+        released_by_files=frozenset({"a", "b"}),
+    )
+    return assemble(make_plan(warehouse))
+
+
 def test_events_of_one_instant_are_taken_in_the_order_finished_arrived_timer_and_dispatched_once():
     warehouse = (
         Builder(tracks=1)
@@ -93,15 +105,7 @@ def test_pools_do_not_share_tracks():
 
 
 def test_two_tables_may_load_one_feed():
-    warehouse = Builder(tracks=2).files("a", period=10).build()
-    table = warehouse.tables["a"]
-    warehouse = replace(
-        warehouse,
-        tables={"a": table, "b": replace(table, name="b")},
-        topological_order=("a", "b"),
-        released_by_files=frozenset({"a", "b"}),
-    )
-    kernel = assemble(make_plan(warehouse))
+    kernel = two_tables_on_one_feed()
     instructions = kernel.handle(10 * SECOND, [Arrived("a", DataFile(10 * SECOND, "1"))])
     assert started(instructions) == [("a", 0, 0, 10 * SECOND), ("b", 1, 0, 10 * SECOND)]
     assert [start.job.files for start in instructions] == [(DataFile(10 * SECOND, "1"),)] * 2
@@ -166,15 +170,7 @@ def test_a_table_that_was_never_loaded_takes_all_there_is_at_first():
 
 
 def test_a_file_can_be_for_one_of_a_feeds_tables_only():
-    warehouse = Builder(tracks=2).files("a", period=10).build()
-    table = warehouse.tables["a"]
-    warehouse = replace(
-        warehouse,
-        tables={"a": table, "b": replace(table, name="b")},
-        topological_order=("a", "b"),
-        released_by_files=frozenset({"a", "b"}),
-    )
-    kernel = assemble(make_plan(warehouse))
+    kernel = two_tables_on_one_feed()
     file = DataFile(10 * SECOND, "1")
     instructions = kernel.handle(10 * SECOND, [Arrived("a", file, frozenset({"b"}))])
     assert started(instructions) == [("b", 0, 0, 10 * SECOND)]

@@ -6,19 +6,20 @@ import shutil
 import threading
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.live import Live
 
 from freshline.cli.plan import show_plan
+from freshline.cli.run import follow
 from freshline.cli.shared import console, duration_option
 from freshline.definitions.duration import SECOND
 from freshline.definitions.errors import InputError
 from freshline.definitions.load import load
 from freshline.plan.make import make_plan
-from freshline.testing.network import NETWORK, FeedSpec, Generator
+
+if TYPE_CHECKING:
+    from freshline.testing.network import FeedSpec
 
 _MARK = ".freshline-demo"
 _DOWN = "packets"
@@ -79,7 +80,7 @@ def demo(
     from freshline.live.driver import clock
     from freshline.live.runner import Runner
     from freshline.live.summary import draw_summary, show_summary
-    from freshline.live.view import render
+    from freshline.testing.network import NETWORK, Generator
 
     for_us = duration_option(for_, "--for")
     screen = console()
@@ -98,7 +99,7 @@ def demo(
         thread.start()
         runner.keeper.keep_samples = True
         try:
-            _watch(screen, runner, for_us, render)
+            follow(screen, runner, for_us)
         finally:
             stop.set()
             thread.join(10)
@@ -110,18 +111,6 @@ def demo(
     screen.print(
         f'Drawn: {picture}. Ask the tables: freshline sql -p {into} "SELECT * FROM hosts"', highlight=False
     )
-
-
-def _watch(screen: Console, runner: object, for_us: int, render: object) -> None:
-    from freshline.live.runner import Runner
-
-    assert isinstance(runner, Runner)
-    if not screen.is_terminal:
-        runner.run(for_us)
-        return
-    with Live(console=screen, refresh_per_second=4, transient=True) as live:
-        runner.on_status = lambda status: live.update(render(status, status.at_us))  # type: ignore[operator]
-        runner.run(for_us)
 
 
 def _write_project(folder: Path) -> Path:
@@ -136,6 +125,8 @@ def _write_project(folder: Path) -> Path:
 
 
 def _project() -> str:
+    from freshline.testing.network import NETWORK  # pyarrow is slow to import
+
     lines = ["name: network", "storage: warehouse", "pools:", "  updates: {tracks: 2, policy: edf}", "feeds:"]
     lines += [_feed(spec) for spec in NETWORK]
     lines.append("tables:")

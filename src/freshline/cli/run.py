@@ -8,9 +8,10 @@ import sys
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.console import Console
 from rich.live import Live
 
 from freshline.cli.shared import (
@@ -27,7 +28,11 @@ from freshline.definitions.errors import InputError
 from freshline.definitions.serial import from_record
 from freshline.kernel.assembly import assemble
 from freshline.kernel.journal import replay as replay_journal
+from freshline.live.view import render
 from freshline.plan.make import make_plan
+
+if TYPE_CHECKING:
+    from freshline.live.runner import Runner
 
 MasterOption = Annotated[
     str | None,
@@ -56,7 +61,6 @@ def run(
     """
     from freshline.live.runner import Runner  # Spark is slow to import
     from freshline.live.summary import show_summary
-    from freshline.live.view import render
 
     for_us = None if for_ is None else duration_option(for_, "--for")
     warehouse = load_project(project)
@@ -73,17 +77,22 @@ def run(
     ) as runner:
         signal.signal(signal.SIGINT, lambda *_: runner.stop("interrupted"))
         signal.signal(signal.SIGTERM, lambda *_: runner.stop("terminated"))
-        if screen.is_terminal:
-            with Live(console=screen, refresh_per_second=4, transient=True) as live:
-                runner.on_status = lambda status: live.update(render(status, status.at_us))
-                runner.run(for_us)
-        else:
-            runner.run(for_us)
+        follow(screen, runner, for_us)
         status = runner.status()
     show_summary(screen, status, status.started_us, status.at_us)
     if runner.stopped_because and runner.lost:
         print(f"Stopped: {runner.stopped_because}.", file=sys.stderr)
     raise typer.Exit(1 if runner.lost or any(t.misses_target(status.at_us) for t in status.tables) else 0)
+
+
+def follow(screen: Console, runner: Runner, for_us: int | None) -> None:
+    """Runs a runner; on a terminal with a live view of it, which goes when it ends."""
+    if not screen.is_terminal:
+        runner.run(for_us)
+        return
+    with Live(console=screen, refresh_per_second=4, transient=True) as live:
+        runner.on_status = lambda status: live.update(render(status, status.at_us))
+        runner.run(for_us)
 
 
 def spark_settings(options: list[str] | None) -> dict[str, str]:
