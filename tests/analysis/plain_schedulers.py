@@ -25,7 +25,8 @@ def np_edf_tardiness(
 ) -> list[int]:
     """The largest tardiness of each task under non-preemptive global EDF, for jobs started before `until`.
 
-    A track that finds no released job starts one up to `early` before its release, keeping its deadline.
+    A track that finds no released job starts one up to `early` before its release; the next one is
+    released a period after that start.
     """
     costs, periods = apart(tasks)
     releases = list(offsets)
@@ -45,7 +46,7 @@ def np_edf_tardiness(
             _, deadline, task = min(ready)
             finish = busy_until[track] = free_from[task] = now + costs[task]
             tardiness[task] = max(tardiness[task], finish - deadline)
-            releases[task] += periods[task]
+            releases[task] = min(now, releases[task]) + periods[task]
         else:
             ahead = [release - early for release, early in zip(releases, available, strict=True)]
             now = min(time for time in (*ahead, *free_from, *busy_until, *releases) if time > now)

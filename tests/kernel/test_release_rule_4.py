@@ -62,6 +62,14 @@ def test_an_idle_track_starts_a_backlogged_table_before_its_release_but_keeps_th
     assert second_job(cost_of_first=4, second_arrival=16, policy="edf") == (20, 30, 16)
 
 
+def test_after_early_starts_the_next_job_counts_from_the_last_of_them():
+    # Five files at 50, worked off by 60; without this the file of 61 would be due only at 110.
+    files = [(50 * SECOND, at * SECOND) for at in (10, 20, 30, 40, 50)] + [(61 * SECOND, 60 * SECOND)]
+    schedule = play(kernel("edf"), 100 * SECOND, {"v": [2 * SECOND]}, {"v": files})
+    assert [job.start // SECOND for job in schedule.jobs] == [50, 52, 54, 56, 58, 61]
+    assert (schedule.jobs[-1].release // SECOND, schedule.jobs[-1].deadline // SECOND) == (68, 78)
+
+
 def test_a_file_of_timestamp_zero_is_skipped():
     schedule = play(kernel(), 30 * SECOND, {"v": [SECOND]}, {"v": [(0, 0), (10 * SECOND, 10 * SECOND)]})
     assert [(job.release, job.loaded_to) for job in schedule.jobs] == [(10 * SECOND, 10 * SECOND)]

@@ -67,6 +67,8 @@ class Pool:
             )
             if order.absorbs:
                 task.rule.absorb()
+            elif now < task.release:
+                task.rule.started_early(now)
             task.job = job
             task.state = RUNNING
             self.running[track] = job

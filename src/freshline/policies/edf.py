@@ -24,8 +24,8 @@ class StrictEdf(Order):
 class Edf(StrictEdf):
     """NP-GEDF that wastes no track: where no job is released, a backlogged table's next one starts early.
 
-    It keeps the deadline that paper 001's (3) and (4) give it, so it takes nothing from the others but
-    the blocking that a non-preemptive job of later deadline may always cause.
+    It takes nothing from the others but the blocking that a non-preemptive job may always cause; the next
+    job counts from its start (docs/np-gedf-per-task.md says why the bounds stand).
     """
 
     def __init__(self) -> None:
