@@ -51,6 +51,15 @@ def test_init_writes_a_project_that_plan_accepts(project: Path):
     ]
 
 
+def test_init_says_as_json_what_it_wrote(tmp_path: Path):
+    result = freshline("init", tmp_path / "network", "--json")
+    assert json.loads(result.stdout) == {
+        "folder": str(tmp_path / "network"),
+        "files": ["freshline.yml", "README.md"],
+    }
+    assert all((tmp_path / "network" / name).is_file() for name in ("freshline.yml", "README.md"))
+
+
 def test_the_project_has_the_feeds_that_its_readme_generates(project: Path):
     known = {spec.name: spec for spec in NETWORK}
     readme = (project / "README.md").read_text(encoding="utf-8")
@@ -141,6 +150,8 @@ def test_status_prints_the_documented_json_as_of_now(project: Path):
                 "staleness_bound": 12.0,
                 "target_lag": 60.0,
                 "backlog": 1,
+                "recovery_due": None,
+                "recovery_estimated": False,
             },
             {
                 "name": "alerts",
@@ -151,6 +162,8 @@ def test_status_prints_the_documented_json_as_of_now(project: Path):
                 "staleness_bound": 12.0,
                 "target_lag": 60.0,
                 "backlog": 0,
+                "recovery_due": None,
+                "recovery_estimated": False,
             },
         ]
     }

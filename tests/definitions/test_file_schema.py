@@ -74,10 +74,12 @@ def test_a_pool_has_its_choices_limits_and_defaults() -> None:
         "tracks": {"type": "integer", "minimum": 1, "maximum": 1_000_000, "examples": [2]},
         "policy": {
             "type": "string",
-            "enum": ["fifo", "rm", "edf", "edf-strict", "clustered-edf", "prp"],
+            "enum": ["fifo", "rm", "edf", "edf-strict", "clustered-edf", "prp", "aus", "aus-slack"],
             "default": "edf",
         },
         "cluster_factor": {"type": "number", "minimum": 1},
+        "provisioning": {"type": "string", "enum": ["worst", "average"]},
+        "recovery": {"type": "string", "enum": ["fastest", "together"]},
     }
 
 
@@ -89,8 +91,10 @@ def test_a_table_is_base_or_derived() -> None:
     ]
     assert list(table["properties"]) == [
         "feed", "select", "sql", "sources", "timestamp", "period", "phase", "lookback", "align", "pool",
-        "target_lag", "cost",
+        "target_lag", "cost", "late_after", "weight",
     ]  # fmt: skip
+    assert without_descriptions(table)["late_after"] == without_descriptions(table)["period"]
+    assert without_descriptions(table)["weight"] == {"type": "number", "minimum": 0}
 
 
 def test_a_feed_has_its_choices_and_examples() -> None:
@@ -135,13 +139,13 @@ def test_the_schemas_keys_are_those_that_are_read() -> None:
     text = """
     name: n
     storage: s
-    pools: {p: {tracks: 1, policy: prp, cluster_factor: 2}}
+    pools: {p: {tracks: 1, policy: prp, cluster_factor: 2, provisioning: worst, recovery: fastest}}
     feeds: {f: {arrival: files, period: 1s, phase: 0, jitter: 0s, timestamp_jitter: 1s, path: p, format: csv,
                 schema: ts timestamp, timestamp: ts, header: no, name_timestamp: "%Y", lateness: 0, ahead: 0,
                 after_load: keep}}
     tables: {t: {feed: f, select: s, sql: s, sources: [a], timestamp: ts, period: 1s, phase: 1s, lookback: 0,
                  align: 1s, pool: p, target_lag: 1s,
-                 cost: {startup: 1s, rate: 1, variability: 0}}}
+                 cost: {startup: 1s, rate: 1, variability: 0}, late_after: 1s, weight: 2}}
     """
     tree = parse(text, "freshline.yml").tree
     schema = json_schema()

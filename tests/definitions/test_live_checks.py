@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from freshline.definitions.errors import DefinitionErrors
+from freshline.definitions.errors import DefinitionErrors, InputError
 from freshline.definitions.live_checks import check_runnable
 from freshline.definitions.load import load, loads
 
@@ -180,7 +180,7 @@ def test_windows_with_align_and_ranges_with_lookback_are_fine(sql: str, keys: st
             f"its column `ts` is not the timestamp of what it reads. {AS_IT_IS}",
         ),
         (
-            "SELECT ts FROM a UNION ALL SELECT current_timestamp() FROM b",
+            "SELECT ts FROM a UNION ALL SELECT TIMESTAMP '2026-01-01' FROM b",
             f"its column `ts` is not the timestamp of what it reads. {AS_IT_IS}",
         ),
         (
@@ -203,6 +203,63 @@ def test_windows_with_align_and_ranges_with_lookback_are_fine(sql: str, keys: st
 )
 def test_a_query_that_would_not_hold_what_it_says_is_refused(sql: str, message: str) -> None:
     assert message in [said.removeprefix("freshline.yml:9: tables.t.sql: ") for said in of_query(sql)]
+
+
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        ("now()", "now"),
+        ("current_timestamp", "current_timestamp"),
+        ("CURRENT_TIMESTAMP()", "current_timestamp"),
+        ("current_date", "current_date"),
+        ("curdate()", "current_date"),
+        ("localtimestamp", "localtimestamp"),
+        ("current_time(3)", "current_time"),
+        ("localtime()", "localtime"),
+        ("unix_timestamp()", "current_timestamp"),
+        ("date_add(DATE 'today', 1)", "'today'"),
+        ("TIMESTAMP ' Now '", "'now'"),
+        ("rand()", "rand"),
+        ("random(3)", "rand"),
+        ("uniform(1, 5)", "uniform"),
+        ("randstr(4)", "randstr"),
+        ("upper(uuid())", "uuid"),
+        ("shuffle(split(src, ','))", "shuffle"),
+        ("monotonically_increasing_id()", "monotonically_increasing_id"),
+        ("current_user()", "current_user"),
+        ("reflect('java.util.UUID', 'randomUUID')", "reflect"),
+    ],
+)
+def test_what_gives_something_else_each_time_is_refused(call: str, name: str) -> None:
+    message = (
+        f"`{name}` gives something else each time it is asked. "
+        "Use only what the records say, such as their timestamps."
+    )
+    assert of_query(f"SELECT ts, {call} AS x FROM a") == [f"freshline.yml:9: tables.t.sql: {message}"]
+    assert of_query(f"SELECT ts FROM a JOIN (SELECT at AS ts FROM b WHERE {call} IS NULL) USING (ts)") == [
+        f"freshline.yml:9: tables.t.sql: {message}"
+    ]
+    assert of_select(f"SELECT ts, {call} AS x FROM a") == [f"freshline.yml:7: tables.a.select: {message}"]
+
+
+def test_words_that_only_look_as_if_they_changed_are_fine() -> None:
+    assert of_query("SELECT ts, `now`, `localtimestamp`, a.current_time AS b, 'now' AS c FROM a") == []
+    assert of_query("SELECT ts, unix_timestamp(ts) AS x, TIMESTAMP '2026-01-01' AS y FROM a") == []
+    assert of_query("SELECT ts, CAST(src AS timestamp) AS x, CAST('now' AS string) AS y FROM a") == []
+
+
+def test_a_record_keeps_the_name_of_its_file_and_a_table_does_not() -> None:
+    assert of_select("SELECT ts, input_file_name() AS file FROM a") == []
+    assert "`input_file_name` gives something else" in of_query("SELECT ts, input_file_name() AS x FROM a")[0]
+
+
+def test_a_very_long_value_is_repeated_in_part() -> None:
+    with pytest.raises(InputError) as raised:
+        loads(HEAD.replace("format: csv", f"format: {'x' * 5_000}"))
+    assert str(raised.value) == (
+        f"freshline.yml:4: feeds.a.format: '{'x' * 100}…' is not a choice here. "
+        "Write 'csv', 'json' or 'parquet'."
+    )
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ EXAMPLE = """\
 name: network
 storage: ./warehouse
 pools:
-  updates: {tracks: 2, policy: edf}     # fifo | rm | edf | edf-strict | clustered-edf | prp
+  updates: {tracks: 2, policy: edf}     # fifo | rm | edf | edf-strict | clustered-edf | prp | aus | aus-slack
 feeds:
   packets: {path: landing/packets, format: csv, schema: "ts timestamp, src string, bytes long", timestamp: ts,
             period: 5 minutes, jitter: 10s}
@@ -31,7 +31,7 @@ def example_from(file: str) -> Warehouse:
     return Warehouse(
         name="network",
         storage="./warehouse",
-        pools={"updates": Pool("updates", 2, "edf", Fraction(10), Place(file, 4))},
+        pools={"updates": Pool("updates", 2, "edf", Fraction(10), place=Place(file, 4))},
         feeds={
             "packets": Feed(
                 name="packets",
@@ -91,11 +91,37 @@ def test_what_is_left_out_has_its_default() -> None:
     """
     warehouse = loads(text)
     assert warehouse.storage == "./warehouse"
-    assert warehouse.pools["p"] == Pool("p", 1, "edf", Fraction(10), Place("freshline.yml", 3))
+    place = Place("freshline.yml", 3)
+    assert warehouse.pools["p"] == Pool("p", 1, "edf", Fraction(10), "worst", "fastest", place)
     assert warehouse.feeds["f"] == Feed("f", "files", SECOND, place=Place("freshline.yml", 4))
     assert warehouse.tables["t"] == Table(
         "t", "p", SECOND, feed="f", cost=Cost(0, Fraction(1), Fraction(0)), place=Place("freshline.yml", 5)
     )
+    assert (warehouse.tables["t"].late_after_us, warehouse.tables["t"].weight) == (None, 1)
+
+
+def test_every_key_of_recovery_reaches_its_record() -> None:
+    text = """
+    name: n
+    pools:
+      p: {tracks: 1, policy: aus, provisioning: average, recovery: together}
+      q: {tracks: 2, policy: aus-slack, provisioning: worst, recovery: fastest}
+    feeds: {f: {period: 10s}}
+    tables:
+      a: {feed: f, pool: p, late_after: 1m, weight: 2.5}
+      b: {sources: [a], period: 20s, pool: q, weight: 0}
+    """
+    warehouse = loads(text)
+    assert [*warehouse.pools.values()] == [
+        Pool("p", 1, "aus", Fraction(10), "average", "together", Place("freshline.yml", 4)),
+        Pool("q", 2, "aus-slack", Fraction(10), "worst", "fastest", Place("freshline.yml", 5)),
+    ]
+    places = [Place("freshline.yml", line) for line in (8, 9)]
+    weight = Fraction(5, 2)
+    assert [*warehouse.tables.values()] == [
+        Table("a", "p", 10 * SECOND, "f", late_after_us=MINUTE, weight=weight, place=places[0]),
+        Table("b", "q", 20 * SECOND, sources=("a",), weight=Fraction(0), place=places[1]),
+    ]
 
 
 def test_every_key_reaches_its_record() -> None:
@@ -115,7 +141,7 @@ def test_every_key_reaches_its_record() -> None:
     warehouse = loads(text)
     assert warehouse.storage == "s3://lake"
     assert [*warehouse.pools.values()] == [
-        Pool("p", 3, "prp", Fraction(5, 2), Place("freshline.yml", 4)),
+        Pool("p", 3, "prp", Fraction(5, 2), place=Place("freshline.yml", 4)),
         Pool("q", 1, "edf", place=Place("freshline.yml", 4)),
     ]
     landing = Landing("in", "json")

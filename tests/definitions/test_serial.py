@@ -3,18 +3,21 @@
 import json
 from dataclasses import replace
 
+from freshline.definitions.duration import HOUR
 from freshline.definitions.load import loads
 from freshline.definitions.serial import from_record, to_record
 from freshline.definitions.warehouse import NOWHERE, Warehouse
 
 TEXT = """\
 name: network
-pools: {updates: {tracks: 2, policy: prp, cluster_factor: 2.5}}
+pools:
+  updates: {tracks: 2, policy: prp, cluster_factor: 2.5}
+  recovering: {tracks: 1, policy: aus, provisioning: average, recovery: together}
 feeds:
   packets: {period: 5m, jitter: 10s, lateness: 2s}
 tables:
-  packets: {feed: packets, target_lag: 20m, cost: {startup: 3s, rate: 0.1, variability: 0.2}}
-  traffic: {sources: [packets], period: 15m}
+  packets: {feed: packets, pool: updates, target_lag: 20m, cost: {startup: 3s, rate: 0.1, variability: 0.2}}
+  traffic: {sources: [packets], pool: recovering, period: 15m, late_after: 1h, weight: 0.3}
 """
 
 
@@ -31,6 +34,30 @@ def test_a_record_holds_everything_but_the_places():
     warehouse = loads(TEXT)
     record = json.loads(json.dumps(to_record(warehouse)))
     assert from_record(record) == placeless(warehouse) != warehouse
+    assert record["pools"]["recovering"] == {
+        "name": "recovering",
+        "tracks": 1,
+        "policy": "aus",
+        "cluster_factor": "10",
+        "provisioning": "average",
+        "recovery": "together",
+    }
+    assert (record["tables"]["traffic"]["late_after_us"], record["tables"]["traffic"]["weight"]) == (
+        HOUR,
+        "3/10",
+    )
+
+
+def test_a_record_from_before_there_was_recovery_can_be_read():
+    warehouse = loads(TEXT)
+    record = to_record(warehouse)
+    for pool in record["pools"].values():
+        del pool["provisioning"], pool["recovery"]
+    for table in record["tables"].values():
+        del table["late_after_us"], table["weight"]
+    read = from_record(record)
+    assert (read.pools["recovering"].provisioning, read.pools["recovering"].recovery) == ("worst", "fastest")
+    assert (read.tables["traffic"].late_after_us, read.tables["traffic"].weight) == (None, 1)
 
 
 def test_the_same_text_gives_the_same_record_wherever_its_file_is():

@@ -5,11 +5,12 @@ from complaints import with_feed, with_pool, with_tables
 
 NUMBER_AND_UNIT = "Write a number and a unit, such as '5 minutes' or '300s'."
 TRACKS = "is not a whole number from 1 to 1000000. Write how many jobs may run at once."
-POLICIES = "Write 'fifo', 'rm', 'edf', 'edf-strict', 'clustered-edf' or 'prp'."
+POLICIES = "Write 'fifo', 'rm', 'edf', 'edf-strict', 'clustered-edf', 'prp', 'aus' or 'aus-slack'."
 TABLE_KEYS = (
     "`feed`, `select`, `sql`, `sources`, `timestamp`, `period`, `phase`, `lookback`, `align`, `pool`, "
-    "`target_lag` or `cost`"
+    "`target_lag`, `cost`, `late_after` or `weight`"
 )
+USELESS_UNDER_EDF = "it has no effect with the policy edf. Remove it, or set `policy: aus`."
 USELESS_ON_STREAM = "it has no effect on a continuous feed. Remove it, or set `arrival: files`."
 USELESS_ON_BASE = "it has no effect on a table that loads a feed. Remove it."
 WHOLE_NAME = "Write the files' whole name with strptime's directives, such as `packets-%Y%m%dT%H%M%S.csv`."
@@ -35,10 +36,34 @@ WHOLE_NAME = "Write the files' whole name with strptime's directives, such as `p
             "{tracks: 1, policy: prp, cluster_factor: 0.5}",
             ".cluster_factor: 0.5 is out of range. Write a number of 1 or more.",
         ),
+        ("{tracks: 1, provisioning: worst}", f".provisioning: {USELESS_UNDER_EDF}"),
+        ("{tracks: 1, policy: edf, provisioning: average}", f".provisioning: {USELESS_UNDER_EDF}"),
+        ("{tracks: 1, recovery: fastest}", f".recovery: {USELESS_UNDER_EDF}"),
+        (
+            "{tracks: 1, policy: prp, recovery: together}",
+            ".recovery: it has no effect with the policy prp. Remove it, or set `policy: aus`.",
+        ),
+        (
+            "{tracks: 1, policy: aus, cluster_factor: 2}",
+            ".cluster_factor: it has no effect with the policy aus. Remove it, or set `policy: prp`.",
+        ),
+        (
+            "{tracks: 1, policy: aus, provisioning: best}",
+            ".provisioning: 'best' is not a choice here. Write 'worst' or 'average'.",
+        ),
+        (
+            "{tracks: 1, policy: aus, provisioning: }",
+            ".provisioning: it is empty. Give it a value, or remove the key.",
+        ),
+        (
+            "{tracks: 1, policy: aus-slack, recovery: 1.5}",
+            ".recovery: 1.5 is not a choice here. Write 'fastest' or 'together'.",
+        ),
         ("{tracks: 1, polcy: rm}", ": unknown key `polcy`. Perhaps `policy` is meant."),
         (
             "{tracks: 1, nodes: 3}",
-            ": unknown key `nodes`. The keys here are `tracks`, `policy` or `cluster_factor`.",
+            ": unknown key `nodes`. The keys here are `tracks`, `policy`, `cluster_factor`, "
+            "`provisioning` or `recovery`.",
         ),
         ("5", ": the number 5 stands where a mapping of keys belongs. Write keys and their values below it."),
     ],
@@ -210,6 +235,23 @@ def test_a_wrong_feed_is_refused(feed: str, message: str) -> None:
         (
             "{feed: packets, target_lag: 0}",
             ".target_lag: the duration is zero. Give one above zero, such as '5 minutes'.",
+        ),
+        (
+            "{feed: packets, late_after: 0}",
+            ".late_after: the duration is zero. Give one above zero, such as '5 minutes'.",
+        ),
+        (
+            "{feed: packets, late_after: 0s}",
+            ".late_after: the duration is zero. Give one above zero, such as '5 minutes'.",
+        ),
+        (
+            "{feed: packets, late_after: 90}",
+            ".late_after: the duration 90 has no unit. Add the unit, such as '90s'.",
+        ),
+        ("{feed: packets, weight: -1}", ".weight: -1 is out of range. Write a number of 0 or more."),
+        (
+            "{feed: packets, weight: heavy}",
+            ".weight: 'heavy' is not a number. Write a number of 0 or more, without quotes.",
         ),
         (
             "{feed: packets, cost: {variability: 0.1}}",

@@ -7,7 +7,8 @@ KILLS = 10
 
 
 def test_after_ten_kills_every_row_is_there_once(tmp_path):
-    report = kill_and_check(tmp_path, KILLS, seed=4, run_s=(0.5, 3.0))
+    report = kill_and_check(tmp_path, KILLS, seed=4, run_s=(0.2, 6.0))
     assert report.exact, report
     assert report.kills == KILLS
+    assert report.while_opening > 0
     assert all(rows > 0 for rows in report.rows.values()), report

@@ -21,8 +21,12 @@ class Judge:
 
     def __init__(self) -> None:
         self.ended: list[Ended] = []
+        self.heard: list[str] = []  # files
         self.stop_after = 0
         self.driver: LiveDriver | None = None
+
+    def landed(self, landed):
+        self.heard.append(landed.file.name)
 
     def judge(self, ended, now):
         self.ended.append(ended)
@@ -47,15 +51,13 @@ def run(plan, worker, files, ends):
     driver = LiveDriver(kernel, judge, lambda report: Tracks(2, lambda track: worker, report), journal)
     judge.driver = driver
     for feed, timestamp, name in files:
-        driver.post(Landed(feed, DataFile(timestamp, name), frozenset({feed})))
+        driver.post(Landed(feed, DataFile(timestamp, name), frozenset({feed}), start))
     assert driver.run(start + 20 * SECOND)
-    validate_if_quiet(kernel)
-    return judge, [json.loads(line) for line in stream.getvalue().splitlines()], start
-
-
-def validate_if_quiet(kernel):
-    if not any(task.job for task in kernel.tasks):
-        validate(kernel)
+    assert not any(task.job for task in kernel.tasks)
+    lines = [json.loads(line) for line in stream.getvalue().splitlines()]
+    kernel.handle(max(kernel.now, clock()), [])  # what closing left undone
+    validate(kernel)
+    return judge, lines, start
 
 
 class Instant:
@@ -70,6 +72,7 @@ def test_jobs_run_and_their_log_replays_identically():
     assert sorted((end.job.task.name, end.job.files[0].name) for end in judge.ended) == sorted(
         (feed, name) for feed, _, name in files
     )
+    assert sorted(judge.heard) == sorted(name for _, _, name in files)
     kernel = assemble(plan, start, {"a": None, "b": None})
     assert replay(kernel, lines[1:]) == (len(lines) - 1, None)
 
@@ -110,3 +113,31 @@ def test_stopping_lets_running_jobs_end_and_starts_no_more():
 
     judge, _, _ = run(plan, Slow(), [("a", 1, "1"), ("a", 2, "2"), ("a", 3, "3")], ends=1)
     assert len(judge.ended) <= 2
+
+
+def test_the_end_of_a_job_during_closing_is_told_and_replays_identically():
+    plan = make_plan(Builder(tracks=1).files("a", period=1).build())
+
+    class EndsLater:
+        driver: LiveDriver
+
+        def run(self, job):
+            self.driver.stop()
+            time.sleep(0.2)  # by then the loop is over
+
+    start = clock()
+    kernel = assemble(plan, start, {"a": None})
+    worker, judge, stream = EndsLater(), Judge(), io.StringIO()
+    journal = Journal(stream, {"now": start})
+    worker.driver = LiveDriver(kernel, judge, lambda report: Tracks(1, lambda track: worker, report), journal)
+    for number in (1, 2):
+        file = DataFile(number, str(number))
+        worker.driver.post(Landed("a", file, frozenset({"a"}), start))
+    assert worker.driver.run(start + 20 * SECOND)
+    assert [end.job.files[0].name for end in judge.ended] == ["1"]
+    assert (kernel.tasks[0].freshness, kernel.tasks[0].job) == (1, None)
+    _, *lines = [json.loads(line) for line in stream.getvalue().splitlines()]
+    assert [line.get("closing", False) for line in lines] == [False, True]
+    again = assemble(plan, start, {"a": None})
+    assert replay(again, lines) == (2, None)
+    assert (again.tasks[0].freshness, again.tasks[0].job) == (1, None)

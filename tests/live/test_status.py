@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from freshline.definitions.errors import InputError
-from freshline.live.status import TableStatus, TrackStatus, WarehouseStatus, table_state
+from freshline.kernel.state import table_state
+from freshline.live.status import TableStatus, TrackStatus, WarehouseStatus
 
 S = 1_000_000
 PACKETS = TableStatus(
@@ -51,6 +52,7 @@ STATUS = WarehouseStatus(
     tracks=(TrackStatus(0, "updates", "packets", 99 * S), TrackStatus(1, "updates", None, None)),
     broken_assumptions=("packets: job 2 took 3.1s, assumed at most 1s",),
     quarantined=2,
+    recoveries=("packets: recovering, over in at most 2m 10s",),
 )
 
 
@@ -94,6 +96,11 @@ def test_a_lag_that_an_outage_explains_is_recovering_until_it_is_within_a_period
         "RECOVERING",
         "HEALTHY",
     ]
+
+
+def test_a_table_to_which_its_policy_gives_a_larger_share_is_recovering_however_far_it_is_behind():
+    assert [state(lag_s, in_recovery=True, silent=True) for lag_s in (100, 3, 1)] == ["RECOVERING"] * 3
+    assert state(100, in_recovery=True, failed=True) == "FAILED"
 
 
 def test_files_that_are_there_and_not_loaded_are_late_even_if_no_more_come():

@@ -10,6 +10,7 @@ import pytest
 from deltalake import DeltaTable
 
 from freshline.definitions.load import loads
+from freshline.live.keeper import Overruns
 from freshline.live.runner import Runner
 from freshline.live.status import WarehouseStatus
 from freshline.storage.delta import StoredTable
@@ -27,6 +28,7 @@ tables:
   clicks: {feed: clicks, cost: {startup: 5s}}
   sums: {sql: "SELECT ts, sum(n) AS n FROM orders GROUP BY ts", period: 500ms, cost: {startup: 5s}}
 """
+OVERRUNS = "orders: {feed: orders, cost: {startup: 1ms}}"
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -49,6 +51,12 @@ class Place:
         hidden.write_text(json.dumps(row) + "\n", encoding="utf-8")
         return hidden.replace(path)
 
+    def land_bad(self, feed: str, number: int) -> None:
+        """A file whose record has a timestamp, and a number that is none."""
+        path = self.land(feed, number)
+        text = path.read_text(encoding="utf-8").replace(f'"n": {number}', '"n": "many"')
+        path.write_text(text, encoding="utf-8")
+
     def run(self, until=None) -> None:
         """Until there is nothing left to load, or until that holds of a status."""
 
@@ -57,12 +65,19 @@ class Place:
             if until is not None and until(status):
                 self.runner.stop("seen")
 
-        warehouse = loads(self.project)
-        storage = self.folder / "warehouse"
-        with Runner(warehouse, self.folder, storage, session=self.spark, drain=until is None) as self.runner:
+        self.said = []
+        with self.new_runner(drain=until is None) as self.runner:
             self.runner.on_status = hear
             self.runner.run(60_000_000)
         assert self.runner.stopped_because == ("seen" if until else "nothing is left to load")
+
+    def new_runner(self, drain: bool) -> Runner:
+        storage = self.folder / "warehouse"
+        return Runner(loads(self.project), self.folder, storage, session=self.spark, drain=drain)
+
+    def states(self, table: str) -> set[str]:
+        """What the last runner said of a table."""
+        return {row.state for status in self.said for row in status.tables if row.name == table}
 
     def numbers(self, table: str) -> list[int]:
         found = DeltaTable(self.folder / "warehouse" / "tables" / table).to_pyarrow_table(columns=["n"])
@@ -179,3 +194,83 @@ def test_a_feed_gone_silent_is_shown_while_the_others_go_on(place):
 
     place.run(until=clicks_go_on)
     assert any("feed orders has gone silent" in note for note in place.said[-1].broken_assumptions)
+
+
+def test_of_the_files_of_a_job_only_the_bad_ones_are_put_aside(place):
+    place.project = PROJECT.replace("{tracks: 2}", "{tracks: 2, policy: prp}")
+    for number in (4, 7):
+        place.land_bad("orders", number)
+    for number in (5, 6):
+        place.land("orders", number)
+    place.run()
+    assert place.numbers("orders") == place.numbers("sums") == [1, 2, 3, 5, 6]
+    # Seven files were there at once: one job, and in the end one commit after the table's creation.
+    assert DeltaTable(place.folder / "warehouse" / "tables" / "orders").version() == 1
+    entries = Quarantine(place.folder / "warehouse" / "_freshline" / "quarantine").entries()
+    assert [(entry.name, entry.attempts) for entry in entries] == [("4.json", 3), ("7.json", 3)]
+    assert all("FAILED_READ_FILE" in entry.reason and entry.name in entry.reason for entry in entries)
+    status = place.runner.status()
+    assert (status.quarantined, status.tables[0].message) == (2, None)
+    notes = [note.partition(" ")[2] for note in status.broken_assumptions if "quarantine" in note]
+    assert [note.partition(" put")[0] for note in notes] == ["orders: 4.json", "orders: 7.json"]
+
+
+def test_a_job_whose_rest_cannot_be_committed_is_tried_again_without_its_bad_file(place, monkeypatch):
+    place.project = PROJECT.replace("{tracks: 2}", "{tracks: 2, policy: prp}")
+    place.land_bad("orders", 4)
+    commit, failures = StoredTable.commit, []
+
+    def failing(self, *arguments, **options):
+        if self.path.name == "orders" and not failures:
+            failures.append("orders")
+            raise full_disk()
+        return commit(self, *arguments, **options)
+
+    monkeypatch.setattr(StoredTable, "commit", failing)
+    place.run()
+    assert failures == ["orders"]
+    assert place.numbers("orders") == place.numbers("sums") == [1, 2, 3]
+    assert place.runner.status().quarantined == 1
+
+
+def test_after_a_restart_a_backlog_is_worked_off_as_one(place, monkeypatch):
+    place.run()
+    for number in range(4, 12):
+        place.land("orders", number)
+    commit = StoredTable.commit
+
+    def failing(self, *arguments, **options):
+        if self.path.name == "sums":
+            raise full_disk()
+        return commit(self, *arguments, **options)
+
+    monkeypatch.setattr(StoredTable, "commit", failing)
+    place.run(until=lambda status: status.tables[0].backlog == 0 and len(place.numbers("orders")) == 11)
+    assert "RECOVERING" in place.states("orders")
+    assert place.states("orders") <= {"RECOVERING", "HEALTHY", "SILENT"}
+    monkeypatch.undo()
+    place.run()  # what is derived has its own backlog now
+    assert place.said[0].tables[2].state == "RECOVERING"
+    assert place.states("sums") == {"RECOVERING", "HEALTHY"}
+    assert place.numbers("sums") == list(range(1, 12))
+
+
+def test_updates_that_take_longer_than_assumed_are_one_note_a_table(place):
+    place.project = PROJECT.replace("orders: {feed: orders, cost: {startup: 5s}}", OVERRUNS)
+    place.run()
+    (note,) = [note for note in place.runner.status().broken_assumptions if " orders: " in note]
+    assert " orders: 3 updates took longer than assumed, at worst " in note
+    assert note.endswith(" instead of 1ms")
+    assert str(Overruns(1, 1_200_000, 1_000, 0)) == "an update took 1.2s, assumed were at most 1ms"
+
+
+def test_a_log_that_cannot_be_written_does_not_hide_how_the_run_went(place, caplog):
+    place.runner = place.new_runner(drain=True)
+    logs = place.folder / "warehouse" / "_freshline" / "logs"
+    logs.mkdir(parents=True)
+    (logs / f"{place.runner.run_id}.jsonl").symlink_to("/dev/full")
+    with place.runner as runner:
+        runner.run(60_000_000)
+    assert "No space left on device" in caplog.text
+    assert [table.jobs for table in runner.status().tables[:2]] == [3, 3]
+    assert place.numbers("orders") == [1, 2, 3]

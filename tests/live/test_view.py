@@ -8,7 +8,8 @@ from typing import get_args
 
 from rich.console import Console, RenderableType
 
-from freshline.live.status import TableState, TableStatus, TrackStatus, WarehouseStatus
+from freshline.kernel.state import TableState
+from freshline.live.status import TableStatus, TrackStatus, WarehouseStatus
 from freshline.live.summary import draw_summary, show_summary
 from freshline.live.view import STYLES, TABLES_MAX, count, render
 

@@ -154,7 +154,7 @@ def test_tables_that_the_advised_tracks_mend_are_not_counted_again():
 
 
 def test_clusters_that_were_tried_in_vain_are_reported_with_what_edf_could_do(monkeypatch):
-    monkeypatch.setattr(least_tracks, "CLUSTERED_TRIES", 2)
+    monkeypatch.setattr(least_tracks, "TRIES_MAX", 2)
     builder = Builder(tracks=2, policy="clustered-edf")
     for number in range(6):
         builder.continuous(f"t{number}", period=10, cost=3, target=20)
@@ -167,7 +167,7 @@ def test_clusters_that_were_tried_in_vain_are_reported_with_what_edf_could_do(mo
 
 
 def test_clusters_that_hold_beyond_what_was_tried_say_that_the_least_is_not_known(monkeypatch):
-    monkeypatch.setattr(least_tracks, "CLUSTERED_TRIES", 1)
+    monkeypatch.setattr(least_tracks, "TRIES_MAX", 1)
     builder = Builder(tracks=6, policy="clustered-edf")
     for number in range(6):
         builder.continuous(f"t{number}", period=10, cost=3, target=20)

@@ -3,11 +3,15 @@
 from array import array
 from dataclasses import replace
 
+from matplotlib.figure import Figure
+
 from freshline.definitions.duration import DAY, HOUR, MINUTE, SECOND
+from freshline.definitions.warehouse import PolicyName
 from freshline.plan.make import make_plan
+from freshline.simulation import plots
 from freshline.simulation.observation import History
-from freshline.simulation.plots import Bar, draw, first_bars, thinned
-from freshline.simulation.simulate import simulate
+from freshline.simulation.plots import Bar, draw, first_bars, lag_figure, spans_of, thinned
+from freshline.simulation.simulate import SimulationResult, simulate
 from freshline.testing.builder import Builder
 
 
@@ -74,3 +78,69 @@ def test_the_history_keeps_forty_bytes_a_job():
     history = kept(Builder().continuous("a", period=10, cost=6), 995 * SECOND)
     arrays = [value for value in vars(history).values() if isinstance(value, array)]
     assert sum(len(each) * each.itemsize for each in arrays) == 40 * 99
+
+
+def with_outages(policy: PolicyName = "edf") -> SimulationResult:
+    builder = Builder(policy=policy).files("a", period=10, phase=10, cost=3).files("b", period=10, phase=10)
+    outages = {
+        "a": [(45 * SECOND, 85 * SECOND)],
+        "b": [(45 * SECOND, 85 * SECOND), (100 * SECOND, 120 * SECOND)],
+    }
+    plan = make_plan(builder.derived("c", ["a"], period=30).build())
+    return simulate(plan, 200 * SECOND, outages=outages, keep_history=True)
+
+
+def labels(figure: Figure) -> list[str]:
+    return [text.get_text() for legend in figure.legends for text in legend.get_texts()]
+
+
+def test_feeds_that_are_down_together_are_named_together():
+    assert spans_of(with_outages().outages) == [
+        ("a, b down", 45 * SECOND, 85 * SECOND),
+        ("b down", 100 * SECOND, 120 * SECOND),
+    ]
+    assert spans_of({f"f{number}": ((1, 2),) for number in range(5)}) == [("5 feeds down", 1, 2)]
+
+
+def test_outages_are_shaded_and_named(tmp_path, monkeypatch):
+    figures: dict[str, Figure] = {}
+    monkeypatch.setattr(plots, "save", lambda figure, path: figures.update({path.name: figure}))
+    draw(with_outages(), tmp_path)
+    for name in ("staleness.png", "lag.png"):
+        assert labels(figures[name])[-2:] == ["a, b down", "b down"]
+        for axes in figures[name].axes:
+            shaded = [(patch.get_x(), patch.get_x() + patch.get_width()) for patch in axes.patches]
+            assert shaded == [(45 / 60, 85 / 60), (100 / 60, 120 / 60)]
+
+
+def test_tables_of_one_period_share_axes_of_lag(tmp_path, monkeypatch):
+    figures: dict[str, Figure] = {}
+    monkeypatch.setattr(plots, "save", lambda figure, path: figures.update({path.name: figure}))
+    result = with_outages()
+    draw(result, tmp_path)
+    shown = {
+        axes.get_title(): [line.get_label() for line in axes.get_lines()] for axes in figures["lag.png"].axes
+    }
+    assert shown == {"period 10s": ["a", "b"], "period 30s": ["c"]}
+    line = figures["lag.png"].axes[0].get_lines()[0]
+    assert max(line.get_ydata()) == result.tables[0].lag_us_max / SECOND
+
+
+def test_runs_are_compared_on_one_scale():
+    runs = {policy: with_outages(policy) for policy in ("prp", "edf")}
+    figure = lag_figure(runs, {"fed": ["a", "b"], "derived": ["c"]}, "lag")
+    titles = [axes.get_title() for axes in figure.axes]
+    assert sorted(titles) == ["edf: derived", "edf: fed", "prp: derived", "prp: fed"]
+    heights = {axes.get_title(): axes.get_ylim()[1] for axes in figure.axes}
+    assert heights["edf: fed"] == heights["prp: fed"]
+    assert heights["edf: derived"] == heights["prp: derived"]
+    assert labels(figure) == ["a, b down", "b down"]
+    rows = {axes.get_title(): axes.get_subplotspec().rowspan.start for axes in figure.axes}
+    assert rows == {"prp: fed": 0, "prp: derived": 0, "edf: fed": 1, "edf: derived": 1}
+
+
+def test_the_lag_of_a_table_that_never_loads_is_drawn():
+    plan = make_plan(Builder().files("a", period=10, phase=500).build())
+    result = simulate(plan, 100 * SECOND, keep_history=True)
+    (axes,) = lag_figure({"run": result}, {"all": ["a"]}, "lag").axes
+    assert list(axes.get_lines()[0].get_ydata()) == [0, 0]

@@ -7,7 +7,16 @@ from typing import Annotated
 import typer
 
 from freshline.cli.run import ConfOption, MasterOption, spark_settings
-from freshline.cli.shared import DEFAULT_PROJECT, ProjectOption, console, load_project, storage_path
+from freshline.cli.shared import (
+    DEFAULT_PROJECT,
+    JsonOption,
+    ProjectOption,
+    console,
+    load_project,
+    print_json,
+    storage_path,
+)
+from freshline.costs.fit import RUNS_LEAST
 
 
 def calibrate(
@@ -15,6 +24,7 @@ def calibrate(
     files: Annotated[int, typer.Option(min=3, help="How many files of each feed to load.")] = 12,
     master: MasterOption = None,
     conf: ConfOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Measure what updates cost, on the files at hand, without touching the tables.
 
@@ -31,10 +41,14 @@ def calibrate(
         master=master,
         settings=spark_settings(conf),
     )
+    idle = [table for table, count in jobs.items() if count < RUNS_LEAST]
+    if as_json:
+        tables = [{"name": table, "updates": count} for table, count in jobs.items()]
+        print_json({"tables": tables, "too_few": idle})
+        return
     screen = console()
     for table, count in jobs.items():
         screen.print(f"{table}: {count} updates measured", highlight=False, markup=False)
-    idle = [table for table, count in jobs.items() if count < 3]
     if idle:
         screen.print(
             f"Too few to learn from: {', '.join(idle)}. Put more files into their feeds.", highlight=False

@@ -6,17 +6,19 @@ import shutil
 import threading
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from freshline.cli.plan import show_plan
-from freshline.cli.run import follow
-from freshline.cli.shared import console, duration_option
+from freshline.cli.run import follow, summary_record
+from freshline.cli.shared import JsonOption, console, duration_option, plan_record, print_json
 from freshline.definitions.duration import SECOND
 from freshline.definitions.errors import InputError
 from freshline.definitions.load import load
+from freshline.live.status import WarehouseStatus
 from freshline.plan.make import make_plan
+from freshline.plan.plan import Plan
 
 if TYPE_CHECKING:
     from freshline.testing.network import FeedSpec
@@ -72,6 +74,7 @@ def demo(
     ] = Path("out/demo"),
     for_: Annotated[str, typer.Option("--for", help="How long it runs.", metavar="DURATION")] = "60s",
     seed: Annotated[int, typer.Option(help="The seed of the data.")] = 0,
+    as_json: JsonOption = False,
 ) -> None:
     """Run a network's warehouse on an embedded Spark: six feeds, two derived levels, one outage.
 
@@ -83,16 +86,18 @@ def demo(
     from freshline.testing.network import NETWORK, Generator
 
     for_us = duration_option(for_, "--for")
-    screen = console()
+    down = (_OUTAGE[0] * for_us / SECOND, _OUTAGE[1] * for_us / SECOND)
+    screen = None if as_json else console()
     file = _write_project(into)
     warehouse = load(file)
-    show_plan(screen, make_plan(warehouse), all_rows=False)
-    screen.print("\nStarting Spark ...", style="dim")
+    plan = make_plan(warehouse)
+    if screen is not None:
+        show_plan(screen, plan, all_rows=False)
+        screen.print(f"\nFeed {_DOWN} will be down from second {down[0]:.0f} to {down[1]:.0f}.", style="dim")
+        screen.print("Starting Spark ...", style="dim")
     with Runner(warehouse, into, into / "warehouse") as runner:
         start = clock()
-        down = (_OUTAGE[0] * for_us / SECOND, _OUTAGE[1] * for_us / SECOND)
         specs = [replace(spec, outages=(down,)) if spec.name == _DOWN else spec for spec in NETWORK]
-        screen.print(f"Feed {_DOWN} will be down from second {down[0]:.0f} to {down[1]:.0f}.", style="dim")
         stop = threading.Event()
         generator = Generator(specs, into / "landing", seed, start)
         thread = threading.Thread(target=generator.run, args=(stop,), daemon=True)
@@ -105,12 +110,30 @@ def demo(
             thread.join(10)
         status = runner.status()
         samples = {name: books.samples for name, books in runner.keeper.books.items()}
-    show_summary(screen, status, status.started_us, status.at_us)
     outage = (f"{_DOWN} down", start + round(down[0] * SECOND), start + round(down[1] * SECOND))
     picture = draw_summary(samples, status, into / "staleness.png", [outage])
+    if screen is None:
+        print_json(_record(plan, status, runner.stopped_because, down, picture))
+        return
+    show_summary(screen, status, status.started_us, status.at_us)
     screen.print(
         f'Drawn: {picture}. Ask the tables: freshline sql -p {into} "SELECT * FROM hosts"', highlight=False
     )
+
+
+def _record(
+    plan: Plan,
+    status: WarehouseStatus,
+    stopped_because: str | None,
+    down: tuple[float, float],
+    picture: Path,
+) -> dict[str, Any]:
+    return {
+        "plan": plan_record(plan),
+        "run": summary_record(status, stopped_because),
+        "outage": {"feed": _DOWN, "from": down[0], "to": down[1]},
+        "picture": str(picture),
+    }
 
 
 def _write_project(folder: Path) -> Path:

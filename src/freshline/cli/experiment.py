@@ -37,3 +37,31 @@ def staleness_bounds(
     record = run(out, events=EVENTS_QUICK if quick else EVENTS, seed=seed, quiet=as_json)
     if as_json:
         print_json(record)
+
+
+@experiment.command("outage-recovery")
+def outage_recovery(
+    seeds: Annotated[int, typer.Option(min=1, help="How many seeds of costs and phases.")] = 20,
+    into: Annotated[Path, typer.Option(help="Where table, figure and page go.", metavar="DIR")] = Path(
+        "out/outage-recovery"
+    ),
+    live: Annotated[
+        bool, typer.Option("--live", help="On Spark at a hundredth of the time, instead of simulated.")
+    ] = False,
+    seconds: Annotated[int, typer.Option(min=1, help="With --live: how long each policy runs.")] = 300,
+    as_json: JsonOption = False,
+) -> None:
+    """Paper 001, figure 9: how late tables recover after an outage, and what it does to the others.
+
+    Example: freshline experiment outage-recovery --seeds 5 --into out
+    """
+    if live:
+        from freshline.experiments import live_outage
+
+        record = live_outage.run(seconds, quiet=as_json)
+    else:
+        from freshline.experiments.outage_recovery import run
+
+        record = run(into, seeds=seeds, quiet=as_json)
+    if as_json:
+        print_json(record)

@@ -8,11 +8,13 @@ from typing import Annotated
 import typer
 
 from freshline.cli.project_template import FILES
+from freshline.cli.shared import JsonOption, print_json
 from freshline.definitions.errors import InputError
 
 
 def init(
     folder: Annotated[Path, typer.Argument(help="Where the project goes; made if missing.", metavar="DIR")],
+    as_json: JsonOption = False,
 ) -> None:
     """Write a small warehouse that runs, to start from.
 
@@ -29,6 +31,9 @@ def init(
     except OSError as error:
         what = f"cannot write into {folder}: {error.strerror}"
         raise InputError(what, "Name a folder that can be written") from error
+    if as_json:
+        print_json({"folder": str(folder), "files": list(FILES)})
+        return
     for name in FILES:
         print(f"Wrote {folder / name}")
     print(f"Next: cd {folder}, and see README.md, or `freshline plan`.")

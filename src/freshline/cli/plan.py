@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import ceil
 
 import typer
 from rich.console import Console
@@ -19,9 +20,11 @@ from freshline.cli.shared import (
     load_with_costs,
     plan_record,
     print_json,
+    recovery_line,
     working,
 )
 from freshline.definitions.duration import format_duration
+from freshline.definitions.warehouse import ADAPTIVE
 from freshline.plan.advice import counted
 from freshline.plan.make import make_plan
 from freshline.plan.plan import Plan, PoolPlan, TablePlan
@@ -70,6 +73,7 @@ def show_plan(screen: Console, plan: Plan, all_rows: bool) -> None:
     for pool in plan.pools:
         _show_clusters(screen, pool, plan.tables)
     screen.print()
+    adaptive = any(pool.policy in ADAPTIVE for pool in plan.pools)
     tables = grid(
         "Tables",
         {
@@ -80,6 +84,7 @@ def show_plan(screen: Console, plan: Plan, all_rows: bool) -> None:
             "response ≤": True,
             "staleness ≤": True,
             "target": True,
+            **({"recovery ≤": True} if adaptive else {}),
             "": False,
         },
     )
@@ -92,24 +97,41 @@ def show_plan(screen: Console, plan: Plan, all_rows: bool) -> None:
             format_duration(table.response_bound_us, up=True),
             format_duration(table.staleness_bound_us, up=True),
             format_duration(table.target_lag_us),
-            "[green]holds[/]" if table.holds else "[red]not proven[/]",
+            *((_recovery(plan, table),) if adaptive else ()),
+            _table_verdict(table),
         )
     screen.print(tables)
     show_rest(screen, len(plan.tables), all_rows)
     _show_learned(screen, plan)
+    if adaptive:
+        screen.print(
+            "recovery: until a late table has caught up after an outage of its feed of the length λ, counted "
+            "from its first release with the recovery period.",
+            style="dim",
+            highlight=False,
+        )
     screen.print()
+    expected = any(table.expected for table in plan.tables)
     if plan.holds:
         targets = sum(table.target_lag_us is not None for table in plan.tables)
         said = "all tables have a bound (no targets declared)"
         if targets:
-            said = f"all {targets} targets are proven" if targets > 1 else "the one target is proven"
-        screen.print(f"[green]Holds:[/] {said}.", highlight=False)
+            proven = "expected to be kept" if expected else "proven"
+            said = f"all {targets} targets are {proven}" if targets > 1 else f"the one target is {proven}"
+        screen.print(f"[green]{'Expected' if expected else 'Holds'}:[/] {said}.", highlight=False)
     else:
         failing = sum(not table.holds for table in plan.tables)
         tables_in_all = counted(len(plan.tables), "table")
         screen.print(f"[red]Not proven[/] for {failing} of {tables_in_all}.", highlight=False)
     for sentence in plan.advice:
         screen.print(f"  - {sentence}", highlight=False, markup=False)
+    if expected:
+        screen.print(
+            "Expected, not proven: pools provisioned for what updates cost on average, and what reads from "
+            "them; updates that cost more can exceed these bounds.",
+            style="dim",
+            highlight=False,
+        )
     screen.print(
         "Assumed: no update costs more than declared or learned, feeds deliver as declared, the tracks stay.",
         style="dim",
@@ -147,6 +169,21 @@ def _show_clusters(screen: Console, pool: PoolPlan, tables: tuple[TablePlan, ...
         )
 
 
+def _recovery(plan: Plan, table: TablePlan) -> str:
+    """x(λ), rounded up."""
+    line = recovery_line(plan, table)
+    if line is None:
+        return "-"
+    base_us, per_second = line
+    return f"{format_duration(base_us, up=True)} + {ceil(per_second * 100) / 100:g} λ"
+
+
+def _table_verdict(table: TablePlan) -> str:
+    if not table.holds:
+        return "[red]not proven[/]"
+    return "[yellow]expected[/]" if table.expected else "[green]holds[/]"
+
+
 def _verdict(pool: PoolPlan, tables: Sequence[TablePlan]) -> str:
     if not pool.fits:
         return "[red]overloaded[/]"
@@ -154,5 +191,5 @@ def _verdict(pool: PoolPlan, tables: Sequence[TablePlan]) -> str:
         return "[yellow]no bound known[/]"
     bounded = sum(tables[index].response_bound_us is not None for index in pool.tables)
     if bounded == len(pool.tables):
-        return "bounded"
+        return "[yellow]expected[/] (average costs)" if pool.provisioning == "average" else "bounded"
     return f"[red]{bounded} of {len(pool.tables)} bounded[/]" if bounded else "[red]unbounded[/]"

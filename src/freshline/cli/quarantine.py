@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.text import Text
 
 from freshline.cli.shared import (
     DEFAULT_PROJECT,
@@ -57,36 +58,49 @@ def list_(project: ProjectOption = DEFAULT_PROJECT, as_json: JsonOption = False)
     )
     for entry in entries:
         since = utc(entry.at).strftime("%Y-%m-%d %H:%M:%S")
-        table.add_row(f"{entry.feed}/{entry.name}", since, str(entry.attempts), entry.reason)
+        table.add_row(f"{entry.feed}/{entry.name}", since, str(entry.attempts), Text(entry.reason))
     console().print(table)
 
 
 @quarantine.command()
-def retry(files: FilesArgument = None, project: ProjectOption = DEFAULT_PROJECT) -> None:
+def retry(
+    files: FilesArgument = None, project: ProjectOption = DEFAULT_PROJECT, as_json: JsonOption = False
+) -> None:
     """Move files back to where they landed, to be loaded again.
 
     Example: freshline quarantine retry packets/0007.csv
     """
     warehouse, store, entries = _open(project)
     folder = project if project.is_dir() else project.parent
+    retried = []
     for entry in _chosen(entries, files):
         feed = warehouse.feeds.get(entry.feed)
         if feed is None or feed.landing.path is None:
             raise InputError(f"there is no feed {entry.feed} any more", "Drop the file, or define the feed")
-        store.retry(entry, folder / feed.landing.path)
-        print(f"Back in {feed.landing.path}: {entry.name}")
+        back = store.retry(entry, folder / feed.landing.path)
+        retried.append({"feed": entry.feed, "name": entry.name, "path": str(back)})
+        if not as_json:
+            print(f"Back in {feed.landing.path}: {entry.name}")
+    if as_json:
+        print_json({"retried": retried})
 
 
 @quarantine.command()
-def drop(files: FilesArgument = None, project: ProjectOption = DEFAULT_PROJECT) -> None:
+def drop(
+    files: FilesArgument = None, project: ProjectOption = DEFAULT_PROJECT, as_json: JsonOption = False
+) -> None:
     """Delete files from the quarantine, for good.
 
     Example: freshline quarantine drop packets/0007.csv
     """
     _, store, entries = _open(project)
-    for entry in _chosen(entries, files):
+    chosen = _chosen(entries, files)
+    for entry in chosen:
         store.drop(entry)
-        print(f"Dropped: {entry.feed}/{entry.name}")
+        if not as_json:
+            print(f"Dropped: {entry.feed}/{entry.name}")
+    if as_json:
+        print_json({"dropped": [{"feed": entry.feed, "name": entry.name} for entry in chosen]})
 
 
 def _open(project: Path) -> tuple[Warehouse, Quarantine, list[Entry]]:

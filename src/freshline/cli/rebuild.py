@@ -6,11 +6,20 @@ from typing import Annotated
 
 import typer
 
-from freshline.cli.shared import DEFAULT_PROJECT, ProjectOption, load_project, storage_path
+from freshline.cli.shared import (
+    DEFAULT_PROJECT,
+    JsonOption,
+    ProjectOption,
+    load_project,
+    print_json,
+    storage_path,
+)
 
 
 def rebuild(
-    table: Annotated[str, typer.Argument(help="A derived table.")], project: ProjectOption = DEFAULT_PROJECT
+    table: Annotated[str, typer.Argument(help="A derived table.")],
+    project: ProjectOption = DEFAULT_PROJECT,
+    as_json: JsonOption = False,
 ) -> None:
     """Make a derived table anew, with the late records that the runner kept out of it.
 
@@ -25,7 +34,10 @@ def rebuild(
         rows = make_anew(session, warehouse, storage_path(project, warehouse), table)
     finally:
         session.stop()
-    print(f"Rebuilt {table}: {rows:,} rows.")
     readers = [name for name, other in warehouse.tables.items() if table in other.sources]
+    if as_json:
+        print_json({"table": table, "rows": rows, "read_by": readers})
+        return
+    print(f"Rebuilt {table}: {rows:,} rows.")
     if readers:
         print(f"Tables that read it keep what they had: rebuild {', '.join(readers)} too.")

@@ -22,12 +22,16 @@ from freshline.cli.shared import (
     duration_option,
     load_project,
     print_json,
+    seconds,
     storage_path,
 )
+from freshline.cli.status import status_record
 from freshline.definitions.errors import InputError
 from freshline.definitions.serial import from_record
 from freshline.kernel.assembly import assemble
 from freshline.kernel.journal import replay as replay_journal
+from freshline.kernel.state import exceeds
+from freshline.live.status import WarehouseStatus
 from freshline.live.view import render
 from freshline.plan.make import make_plan
 
@@ -54,6 +58,7 @@ def run(
     cold: Annotated[
         bool, typer.Option("--cold", help="Do not warm Spark up before the first update.")
     ] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Run the warehouse on Spark, until interrupted.
 
@@ -65,7 +70,7 @@ def run(
     for_us = None if for_ is None else duration_option(for_, "--for")
     warehouse = load_project(project)
     folder = project if project.is_dir() else project.parent
-    screen = console()
+    screen = None if as_json else console()
     with Runner(
         warehouse,
         folder,
@@ -79,20 +84,48 @@ def run(
         signal.signal(signal.SIGTERM, lambda *_: runner.stop("terminated"))
         follow(screen, runner, for_us)
         status = runner.status()
-    show_summary(screen, status, status.started_us, status.at_us)
+    if screen is None:
+        print_json(summary_record(status, runner.stopped_because))
+    else:
+        show_summary(screen, status, status.started_us, status.at_us)
     if runner.stopped_because and runner.lost:
         print(f"Stopped: {runner.stopped_because}.", file=sys.stderr)
     raise typer.Exit(1 if runner.lost or any(t.misses_target(status.at_us) for t in status.tables) else 0)
 
 
-def follow(screen: Console, runner: Runner, for_us: int | None) -> None:
+def follow(screen: Console | None, runner: Runner, for_us: int | None) -> None:
     """Runs a runner; on a terminal with a live view of it, which goes when it ends."""
-    if not screen.is_terminal:
+    if screen is None or not screen.is_terminal:
         runner.run(for_us)
         return
     with Live(console=screen, refresh_per_second=4, transient=True) as live:
         runner.on_status = lambda status: live.update(render(status, status.at_us))
         runner.run(for_us)
+
+
+def summary_record(status: WarehouseStatus, stopped_because: str | None) -> dict[str, Any]:
+    """What a run showed, at its end, as JSON."""
+    tables = status.tables
+    return {
+        "name": status.name,
+        "run": status.run_id,
+        "for": seconds(status.at_us - status.started_us),
+        "stopped_because": stopped_because,
+        "holds": not any(exceeds(table.staleness_max_us, table.target_lag_us) for table in tables),
+        "tables": [
+            {
+                **status_record(table, status.at_us),
+                "staleness_max": seconds(table.staleness_max_us),
+                "lag_max": seconds(table.lag_max_us),
+                "rows": table.loaded_rows,
+                "rows_late": table.late_rows,
+                "jobs": table.jobs,
+            }
+            for table in tables
+        ],
+        "broken_assumptions": list(status.broken_assumptions),
+        "quarantined": status.quarantined,
+    }
 
 
 def spark_settings(options: list[str] | None) -> dict[str, str]:

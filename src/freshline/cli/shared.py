@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -115,6 +116,21 @@ def grid(title: str, columns: Mapping[str, bool]) -> Grid:
     return table
 
 
+def recovery_line(plan: Plan, table: TablePlan) -> tuple[int, Fraction] | None:
+    """The recovery time x(λ) = a + b·λ after an outage of its feed: a in µs, and b.
+
+    None where nothing is said before an outage: that is of base tables on files only (paper 001, Theorem 4).
+    """
+    feed_name = plan.warehouse.tables[table.name].feed
+    if feed_name is None or table.recovery_period_us is None:
+        return None
+    feed = plan.warehouse.feeds[feed_name]
+    base_us = table.recovery_time_us(0, feed.jitter_us)
+    if feed.arrival != "files" or base_us is None:
+        return None
+    return base_us, Fraction(table.recovery_period_us, table.period_us - table.recovery_period_us)
+
+
 def pool_record(pool: PoolPlan, tables: tuple[TablePlan, ...]) -> dict[str, Any]:
     """A pool as JSON."""
     clusters = None
@@ -131,13 +147,16 @@ def pool_record(pool: PoolPlan, tables: tuple[TablePlan, ...]) -> dict[str, Any]
         "tracks": pool.tracks,
         "policy": pool.policy,
         "utilization": pool.utilization,
+        "provisioning": pool.provisioning,
         "clusters": clusters,
         "tracks_least": pool.tracks_least,
     }
 
 
-def table_record(table: TablePlan) -> dict[str, Any]:
+def table_record(plan: Plan, table: TablePlan) -> dict[str, Any]:
     """A table's plan as JSON."""
+    line = recovery_line(plan, table)
+    recovers = table.name in plan.warehouse.released_by_files
     return {
         "name": table.name,
         "pool": table.pool,
@@ -148,6 +167,9 @@ def table_record(table: TablePlan) -> dict[str, Any]:
         "staleness_bound": seconds(table.staleness_bound_us),
         "target_lag": seconds(table.target_lag_us),
         "holds": table.holds,
+        "expected": table.expected,
+        "recovery_period": seconds(table.recovery_period_us) if recovers else None,
+        "recovery_time": None if line is None else {"base": seconds(line[0]), "per_second": float(line[1])},
     }
 
 
@@ -156,6 +178,6 @@ def plan_record(plan: Plan) -> dict[str, Any]:
     return {
         "holds": plan.holds,
         "pools": [pool_record(pool, plan.tables) for pool in plan.pools],
-        "tables": [table_record(table) for table in plan.tables],
+        "tables": [table_record(plan, table) for table in plan.tables],
         "advice": list(plan.advice),
     }

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any, Protocol, get_args
 
@@ -29,14 +32,21 @@ from freshline.cli.shared import (
     table_record,
     working,
 )
-from freshline.definitions.duration import format_duration
+from freshline.definitions.duration import format_duration, parse_duration
 from freshline.definitions.errors import InputError
 from freshline.definitions.file import TRACKS_MAX
 from freshline.definitions.names import cut
 from freshline.definitions.warehouse import PolicyName, Warehouse
+from freshline.kernel.recovery import Recovery
+from freshline.plan.advice import counted
 from freshline.plan.make import make_plan, what_if
-from freshline.simulation.simulate import SimulationResult, TableResult
+from freshline.simulation.outages import Outage, checked_outages
+from freshline.simulation.simulate import PoolResult, SimulationResult, TableResult
 from freshline.simulation.simulate import simulate as run_simulation
+from freshline.simulation.slow import checked_factors
+
+_REASONS_MAX = 5
+_FACTOR = re.compile(r"[0-9]{1,6}(\.[0-9]{1,6})?")
 
 
 def simulate(
@@ -52,8 +62,19 @@ def simulate(
         str, typer.Option("--for", help="How long, in simulated time.", metavar="DURATION")
     ] = "8h",
     seed: Annotated[int, typer.Option(help="The seed of costs and arrivals.")] = 0,
+    outage: Annotated[
+        list[str] | None,
+        typer.Option(help="A feed of files is down for a while (repeatable).", metavar="FEED:START-END"),
+    ] = None,
+    slow: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A table's costs are multiplied, though not in the plan (repeatable).",
+            metavar="TABLE:FACTOR",
+        ),
+    ] = None,
     plot: Annotated[
-        Path | None, typer.Option(help="Draw staleness and tracks into this folder.", metavar="DIR")
+        Path | None, typer.Option(help="Draw staleness, lag and tracks into this folder.", metavar="DIR")
     ] = None,
     log: Annotated[
         Path | None, typer.Option(help="Write every event and instruction to this file.", metavar="FILE")
@@ -64,16 +85,29 @@ def simulate(
     """Replay a warehouse in simulated time: what was observed, beside what was proven.
 
     Example: freshline simulate --tracks 1 --for 24h --plot out
+
+    What if: freshline simulate --outage packets:1h-2h --slow traffic:1.5
     """
     warehouse, learned = load_with_costs(project)
     end = duration_option(for_, "--for")
     changed = what_if(warehouse, _policy(policy), _tracks(warehouse, tracks or []))
+    outages = checked_outages(changed, _outages(outage or [], end))
+    factors = checked_factors(changed, _factors(slow or []))
     with working("planning"):
         plan = make_plan(changed, learned)
     with ExitStack() as stack:
         stream = None if log is None else stack.enter_context(_writable(log))
         progress = stack.enter_context(simulated_progress(end))
-        result = run_simulation(plan, end, seed, keep_history=plot is not None, log=stream, progress=progress)
+        result = run_simulation(
+            plan,
+            end,
+            seed,
+            outages=outages,
+            slow=factors,
+            keep_history=plot is not None,
+            log=stream,
+            progress=progress,
+        )
     pictures = []
     if plot is not None:
         from freshline.simulation.plots import draw  # matplotlib is slow to import
@@ -83,7 +117,7 @@ def simulate(
         print_json(_record(result))
     else:
         _show(console(), result, pictures, all_rows)
-    broken = [table.plan.name for table in result.tables if table.exceeded_bound]
+    broken = [table.plan.name for table in result.tables if table.exceeded_bound and table.as_assumed]
     if broken:
         print(
             f"A proven bound was exceeded: {', '.join(broken)}. This is a bug of Freshline: "
@@ -128,6 +162,40 @@ def _tracks(warehouse: Warehouse, options: list[str]) -> dict[str, int]:
     return changed
 
 
+def _outages(options: list[str], end: int) -> dict[str, list[Outage]]:
+    outages: dict[str, list[Outage]] = {}
+    for option in options:
+        feed, _, times = option.rpartition(":")
+        begin, separator, over = times.partition("-")
+        if not feed or not separator:
+            raise InputError(
+                f"--outage {cut(option)} is not FEED:START-END", "Write it as in --outage packets:1h-2h"
+            )
+        try:
+            outage = parse_duration(begin), parse_duration(over)
+        except InputError as error:
+            raise InputError(f"--outage {cut(option)}: {error.what}", error.remedy) from None
+        if outage[0] >= end:
+            raise InputError(
+                f"--outage {cut(option)} begins when the run of {format_duration(end)} is over",
+                "Let it begin earlier, or simulate for longer with --for",
+            )
+        outages.setdefault(feed, []).append(outage)
+    return outages
+
+
+def _factors(options: list[str]) -> dict[str, Fraction]:
+    factors: dict[str, Fraction] = {}
+    for option in options:
+        table, _, factor = option.rpartition(":")
+        if not table or not _FACTOR.fullmatch(factor):
+            raise InputError(f"--slow {cut(option)} is not TABLE:FACTOR", "Write it as in --slow traffic:1.5")
+        if table in factors:
+            raise InputError(f"--slow is given twice for table {cut(table)}", "Keep one of the two")
+        factors[table] = Fraction(factor)
+    return factors
+
+
 def _writable(path: Path) -> Any:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -161,20 +229,40 @@ def _record(result: SimulationResult) -> dict[str, Any]:
         "holds": result.holds,
         "seed": result.seed,
         "for": seconds(result.end),
+        "outages": [
+            {"feed": feed, "start": seconds(start), "end": seconds(end)}
+            for feed, times in result.outages.items()
+            for start, end in times
+        ],
+        "slow": {table: float(factor) for table, factor in result.slow.items()},
         "pools": [
             {**pool_record(pool, plan.tables), "tracks_busy": round(busy[pool.name], 6)}
             for pool in plan.pools
         ],
         "tables": [
             {
-                **table_record(table.plan),
+                **table_record(plan, table.plan),
                 "staleness_max": seconds(table.staleness_us_max),
                 "lag_max": seconds(table.lag_us_max),
                 "jobs": table.jobs,
                 "misses": table.misses,
+                "state": table.state,
+                "recovered_at": seconds(table.recovered_at_us),
+                "recovery": _recovery_record(table.recovery),
             }
             for table in result.tables
         ],
+    }
+
+
+def _recovery_record(recovery: Recovery | None) -> dict[str, Any] | None:
+    if recovery is None:
+        return None
+    return {
+        "entered": seconds(recovery.entered),
+        "due": seconds(recovery.due),
+        "ended": seconds(recovery.ended),
+        "in_time": recovery.in_time,
     }
 
 
@@ -182,6 +270,7 @@ def _show(screen: Console, result: SimulationResult, pictures: list[Path], all_r
     rows = list(result.tables)
     if not all_rows and len(rows) > ROWS_MAX:
         rows = sorted(rows, key=_urgency)[:ROWS_MAX]
+    changed = bool(result.outages or result.slow)
     table = grid(
         f"{result.plan.warehouse.name} over {format_duration(result.end)}, seed {result.seed}",
         {
@@ -193,6 +282,7 @@ def _show(screen: Console, result: SimulationResult, pictures: list[Path], all_r
             "lag": True,
             "jobs": True,
             "misses": True,
+            **({"recovered at": True, "state": False} if changed else {}),
             "": False,
         },
     )
@@ -210,6 +300,7 @@ def _show(screen: Console, result: SimulationResult, pictures: list[Path], all_r
             format_duration(row.lag_us_max),
             str(row.jobs),
             str(row.misses),
+            *((format_duration(row.recovered_at_us), row.state) if changed else ()),
             verdict,
         )
     screen.print(table)
@@ -222,15 +313,37 @@ def _show(screen: Console, result: SimulationResult, pictures: list[Path], all_r
             highlight=False,
             markup=False,
         )
+        _show_given_up(screen, pool)
+    _show_what_if(screen, result)
     for picture in pictures:
         screen.print(f"Drawn: {picture}", highlight=False, markup=False, soft_wrap=True)
     exceeded = sum(row.exceeded_target for row in result.tables)
     if exceeded:
-        screen.print(
-            f"[red]Exceeded[/]: {exceeded} targets. `freshline plan` says what would help.", highlight=False
-        )
+        # The plan knows of no outage and no slow table.
+        advice = "" if changed else " `freshline plan` says what would help."
+        screen.print(f"[red]Exceeded[/]: {exceeded} targets.{advice}", highlight=False)
     else:
         screen.print("[green]Kept[/]: no target was exceeded.", highlight=False)
+
+
+def _show_given_up(screen: Console, pool: PoolResult) -> None:
+    if pool.given_up:
+        # Which table is at fault is said once, however often it was.
+        times = Counter(reason for _, reason in pool.given_up)
+        reasons = ", ".join(f"{reason} ({number})" for reason, number in times.most_common(_REASONS_MAX))
+        more = f" and {len(times) - _REASONS_MAX} more" if len(times) > _REASONS_MAX else ""
+        certificates = counted(len(pool.given_up), "certificate")
+        screen.print(
+            f"Pool {pool.name}: {certificates} given up: {reasons}{more}.", highlight=False, markup=False
+        )
+
+
+def _show_what_if(screen: Console, result: SimulationResult) -> None:
+    for feed, times in result.outages.items():
+        spans = ", ".join(f"{format_duration(start)} to {format_duration(end)}" for start, end in times)
+        screen.print(f"Feed {feed} down: {spans}.", highlight=False, markup=False)
+    for name, factor in result.slow.items():
+        screen.print(f"Table {name}: costs multiplied by {float(factor):g}.", highlight=False, markup=False)
 
 
 def _urgency(row: TableResult) -> tuple[bool, float]:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 from rich.table import Table
+from rich.text import Text
 
 from freshline.cli.shared import (
     DEFAULT_PROJECT,
@@ -41,12 +42,14 @@ def sql(
             for row in rows:
                 print(json.dumps(row.asDict(recursive=True), default=str))
             return
-        shown = Table(*answer.columns, box=None, header_style="bold")
+        shown = Table(box=None, header_style="bold")
+        for column in answer.columns:
+            shown.add_column(Text(column))  # as it is: brackets in names and values are no markup
         for number, row in enumerate(rows):
             if number == _ROWS_MAX:
                 shown.caption = f"only the first {_ROWS_MAX:,} rows: --json prints all"
                 break
-            shown.add_row(*("" if value is None else str(value) for value in row))
+            shown.add_row(*(Text("" if value is None else str(value)) for value in row))
         console().print(shown)
     finally:
         session.stop()

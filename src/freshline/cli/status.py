@@ -49,7 +49,7 @@ def status(project: ProjectOption = DEFAULT_PROJECT, as_json: JsonOption = False
             file=sys.stderr,
         )
     if as_json:
-        print_json({"tables": [_record(table, as_of_us) for table in last.tables]})
+        print_json({"tables": [status_record(table, as_of_us) for table in last.tables]})
     else:
         console().print(render(last, now_us, running))
     raise typer.Exit(1 if any(table.misses_target(as_of_us) for table in last.tables) else 0)
@@ -70,7 +70,8 @@ def _runs(status: WarehouseStatus, now_us: int) -> bool:
     return True
 
 
-def _record(table: TableStatus, as_of_us: int) -> dict[str, Any]:
+def status_record(table: TableStatus, as_of_us: int) -> dict[str, Any]:
+    """A table at an instant as JSON."""
     freshness_us = table.freshness_us
     return {
         "name": table.name,
@@ -81,4 +82,6 @@ def _record(table: TableStatus, as_of_us: int) -> dict[str, Any]:
         "staleness_bound": seconds(table.staleness_bound_us),
         "target_lag": seconds(table.target_lag_us),
         "backlog": table.backlog,
+        "recovery_due": None if table.recovery_due_us is None else seconds(table.recovery_due_us - as_of_us),
+        "recovery_estimated": table.recovery_estimated,
     }

@@ -29,3 +29,9 @@ def worst_case_us(cost: Cost, length_us: int) -> int:
     work = cost.startup_us * rate.denominator + rate.numerator * length_us
     numerator = (variability.denominator + variability.numerator) * work
     return max(1, -(-numerator // (variability.denominator * rate.denominator)))
+
+
+def average_us(cost: Cost, length_us: int) -> int:
+    """S + R·L, rounded up: what paper 001 calls average-case provisioning."""
+    work = cost.startup_us * cost.rate.denominator + cost.rate.numerator * length_us
+    return max(1, -(-work // cost.rate.denominator))

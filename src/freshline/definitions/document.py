@@ -13,6 +13,7 @@ from yaml.error import MarkedYAMLError
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from freshline.definitions.errors import InputError, Place
+from freshline.definitions.names import cut
 
 if TYPE_CHECKING:
     _YamlLoader = yaml.SafeLoader
@@ -194,8 +195,8 @@ def kind_of(value: object) -> str:
 def shown(value: object) -> str:
     """A value of the tree as a sentence shows it: `5`, `'five'`, `a list`."""
     if isinstance(value, str):
-        return repr(value)
-    return str(value) if type(value) in (int, Decimal) else kind_of(value)
+        return repr(cut(value))
+    return cut(str(value)) if type(value) in (int, Decimal) else kind_of(value)
 
 
 def read(path: Path | str) -> Document:

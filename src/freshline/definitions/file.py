@@ -26,7 +26,7 @@ from freshline.definitions.duration import DURATION_PATTERN, NUMBER_AND_UNIT, pa
 from freshline.definitions.errors import InputError
 from freshline.definitions.name_timestamp import check_pattern
 from freshline.definitions.names import NAME_PATTERN, cut
-from freshline.definitions.warehouse import AfterLoad, Arrival, FileFormat, PolicyName
+from freshline.definitions.warehouse import AfterLoad, Arrival, FileFormat, PolicyName, Provisioning, Recovery
 
 TRACKS_MAX: Final = 1_000_000
 # More digits mean nothing here, and as an exact fraction they could fill the memory.
@@ -132,6 +132,18 @@ class PoolEntry(_Entry):
     policy: PolicyName = Field("edf", description="The order in which waiting jobs start.")
     cluster_factor: Given[Factor] = Field(
         None, description="Only with `policy: prp`: periods within this factor share a cluster (default 10)."
+    )
+    provisioning: Given[Provisioning] = Field(
+        None,
+        description="Only with `policy: aus` or `aus-slack`: the cost that a table's share of the tracks is "
+        "made for. With `average` late tables recover faster and bounds hold in expectation only "
+        "(default worst).",
+    )
+    recovery: Given[Recovery] = Field(
+        None,
+        description="Only with `policy: aus` or `aus-slack`: `fastest` gives one late table all the capacity "
+        "that is spare, `together` lets all of them recover at the same time, each more slowly (default "
+        "fastest).",
     )
 
 
@@ -282,6 +294,17 @@ class TableEntry(_Entry):
         None, alias="target_lag", description="How stale the table may ever be."
     )
     cost: Given[CostEntry] = Field(None, description="What an update costs.")
+    late_after_us: Given[PositiveDuration] = Field(
+        None,
+        alias="late_after",
+        description="A table that is behind its sources by more is late, and recovers where the pool's "
+        "policy is `aus` or `aus-slack` (default: its staleness bound).",
+    )
+    weight: Given[Rate] = Field(
+        None,
+        description="Of several late tables the one with the larger weight recovers first (default 1). It "
+        "matters in a pool with `policy: aus` or `aus-slack`.",
+    )
 
 
 _NAMED: Final[dict[str, Any]] = {"propertyNames": {"pattern": NAME_PATTERN}}

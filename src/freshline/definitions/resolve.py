@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from typing import Final
 
 from freshline.definitions.document import Document
@@ -13,7 +14,16 @@ from freshline.definitions.graph import cycles, topological_order
 from freshline.definitions.names import Names, one_of
 from freshline.definitions.sentences import about
 from freshline.definitions.sql import tables_read
-from freshline.definitions.warehouse import Cost, Feed, Landing, Pool, Table, Warehouse
+from freshline.definitions.warehouse import (
+    ADAPTIVE,
+    Cost,
+    Feed,
+    Landing,
+    PolicyName,
+    Pool,
+    Table,
+    Warehouse,
+)
 
 _Path = tuple[str | int, ...]
 
@@ -64,13 +74,17 @@ class Resolver:
 
     def _pool(self, name: str, entry: PoolEntry) -> Pool:
         place = self._document.place(("pools", name))
-        factor = entry.cluster_factor
-        if factor is None:
-            return Pool(name, entry.tracks, entry.policy, place=place)
-        if entry.policy != "prp":
-            what = f"it has no effect with the policy {entry.policy}"
-            self._report(("pools", name, "cluster_factor"), what, "Remove it, or set `policy: prp`")
-        return Pool(name, entry.tracks, entry.policy, factor, place)
+        options = {
+            key: value
+            for key in ("cluster_factor", "provisioning", "recovery")
+            if (value := getattr(entry, key)) is not None
+        }
+        for key in options:
+            meant: frozenset[PolicyName] = frozenset({"prp"}) if key == "cluster_factor" else ADAPTIVE
+            if entry.policy not in meant:
+                what = f"it has no effect with the policy {entry.policy}"
+                self._report(("pools", name, key), what, f"Remove it, or set `policy: {min(meant)}`")
+        return Pool(name, entry.tracks, entry.policy, **options, place=place)
 
     def _feed(self, name: str, entry: FeedEntry) -> Feed:
         path = ("feeds", name)
@@ -251,6 +265,8 @@ class Resolver:
             phase_us=entry.phase_us or 0,
             target_lag_us=entry.target_lag_us,
             cost=_cost(entry.cost),
+            late_after_us=entry.late_after_us,
+            weight=Fraction(1) if entry.weight is None else entry.weight,
             place=self._document.place(("tables", name)),
         )
 

@@ -53,4 +53,5 @@ def _table(entry: dict[str, Any]) -> Table:
     cost = entry["cost"]
     if cost is not None:
         cost = Cost(cost["startup_us"], Fraction(cost["rate"]), Fraction(cost["variability"]))
-    return Table(**{**entry, "sources": tuple(entry["sources"]), "cost": cost})
+    weight = Fraction(entry.get("weight", 1))
+    return Table(**{**entry, "sources": tuple(entry["sources"]), "cost": cost, "weight": weight})

@@ -19,6 +19,16 @@ from freshline.definitions.sql_time import NOT_KNOWN, Relation, Scope, Time
 
 _BY_TIME: Final = "Group by the timestamp column, by date_trunc of it or by window(ts, '1 hour')"
 _AS_JOIN: Final = "Write it as a join on equal timestamps, or on timestamps within a range of each other"
+# Functions whose value is another with every run, or with how the rows happen to lie in files.
+_UNSTEADY: Final = frozenset(
+    {"CURRENT_DATE", "CURRENT_TIME", "CURRENT_TIMESTAMP", "CURRENT_USER", "INPUT_FILE_BLOCK_LENGTH",
+     "INPUT_FILE_BLOCK_START", "INPUT_FILE_NAME", "JAVA_METHOD", "LOCALTIME", "LOCALTIMESTAMP",
+     "MONOTONICALLY_INCREASING_ID", "NOW", "RAND", "RANDN", "RANDSTR", "REFLECT", "SESSION_USER", "SHUFFLE",
+     "SPARK_PARTITION_ID", "TRY_REFLECT", "UNIFORM", "USER", "UUID"}
+)  # fmt: skip
+# Those that Spark takes without brackets too, and sqlglot then for a column.
+_BARE: Final = frozenset({"CURRENT_TIME", "LOCALTIME", "LOCALTIMESTAMP"})
+_DAYS: Final = frozenset({"now", "today", "tomorrow", "yesterday"})  # as in TIMESTAMP 'now'
 _EXPRESSIONS: Final = ("expressions", "where", "group", "having", "qualify", "order", "sort", "windows")
 
 
@@ -30,6 +40,7 @@ class QueryCheck:
         self.windows: list[int | None] = []  # the lengths of its windows: updates must end at their edges
         self.ranges = False  # whether it joins over a range of time, and must look back
         self._by_record = by_record  # a base table's: each record by itself
+        self._check_functions(query)
         self.result = self._query(query, {name.lower(): relation for name, relation in sources.items()})
 
     def timestamp(self, column: str) -> None:
@@ -48,6 +59,14 @@ class QueryCheck:
     def _refuse(self, what: str, remedy: str) -> None:
         if (what, remedy) not in self.errors:
             self.errors.append((what, remedy))
+
+    def _check_functions(self, query: exp.Expr) -> None:
+        for node in query.walk():
+            name = _unsteady(node)
+            # A data file keeps its name; a table's files do not keep theirs.
+            if name is not None and not (self._by_record and name == "input_file_name"):
+                what = f"`{name}` gives something else each time it is asked"
+                self._refuse(what, "Use only what the records say, such as their timestamps")
 
     def _query(self, query: exp.Expr, known: Mapping[str, Relation]) -> Relation:
         if query.args.get("limit") or query.args.get("offset"):
@@ -196,6 +215,20 @@ def _joins(select: exp.Select) -> Iterator[tuple[exp.Join | None, exp.Expr]]:
         pending[:0] = inner
     for lateral in select.args.get("laterals") or ():
         yield None, lateral
+
+
+def _unsteady(node: exp.Expr) -> str | None:
+    """What a query calls that has no lasting value, if this is it."""
+    if isinstance(node, exp.Cast):
+        word = node.this.name.strip().lower() if node.this.is_string else ""
+        return f"'{word}'" if word in _DAYS and node.is_type(*exp.DataType.TEMPORAL_TYPES) else None
+    if isinstance(node, exp.Column):
+        is_bare = not node.table and not node.this.args.get("quoted") and node.name.upper() in _BARE
+        return node.name.lower() if is_bare else None
+    if isinstance(node, exp.Func):
+        name = node.name if isinstance(node, exp.Anonymous) else node.sql_name()
+        return name.lower() if name.upper() in _UNSTEADY else None
+    return None
 
 
 def _united(left: Relation, right: Relation) -> Relation:

@@ -16,7 +16,10 @@ from freshline.definitions.errors import Place
 Arrival = Literal["files", "continuous"]
 FileFormat = Literal["csv", "json", "parquet"]
 AfterLoad = Literal["keep", "archive", "delete"]
-PolicyName = Literal["fifo", "rm", "edf", "edf-strict", "clustered-edf", "prp"]
+PolicyName = Literal["fifo", "rm", "edf", "edf-strict", "clustered-edf", "prp", "aus", "aus-slack"]
+Provisioning = Literal["worst", "average"]
+Recovery = Literal["fastest", "together"]
+ADAPTIVE: frozenset[PolicyName] = frozenset({"aus", "aus-slack"})
 
 NOWHERE = Place("<memory>", 0)
 
@@ -38,6 +41,8 @@ class Pool:
     tracks: int
     policy: PolicyName = "edf"
     cluster_factor: Fraction = Fraction(10)  # prp only: periods within this factor share a cluster
+    provisioning: Provisioning = "worst"  # adaptive policies only: which cost a table's share is made for
+    recovery: Recovery = "fastest"  # adaptive policies only: one late table as fast as can be, or all at once
     place: Place = NOWHERE
 
 
@@ -87,6 +92,8 @@ class Table:
     phase_us: int = 0  # of a table that is released periodically; elsewhere 0
     target_lag_us: int | None = None
     cost: Cost | None = None
+    late_after_us: int | None = None  # ΔF: a table that is behind by more is late; default its bound
+    weight: Fraction = Fraction(1)  # of several late tables that could recover, the heavier goes first
     place: Place = NOWHERE
 
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from freshline.definitions.warehouse import Table, Warehouse
+from freshline.costs.bounds import worst_case_us
+from freshline.definitions.warehouse import ADAPTIVE, Table, Warehouse
 from freshline.kernel.intake import ContinuousIntake, DerivedIntake, FileIntake, Intake
 from freshline.kernel.kernel import Kernel
 from freshline.kernel.pool import Pool
+from freshline.kernel.recovery import AdaptiveRelease, Terms
 from freshline.kernel.release import PeriodicRelease, StaleRelease
 from freshline.kernel.task import Task
-from freshline.plan.plan import Plan, PoolPlan
+from freshline.plan.plan import Plan, PoolPlan, TablePlan
+from freshline.policies.aus import Aus
+from freshline.policies.aus_slack import AusSlack
 from freshline.policies.edf import Edf, StrictEdf
 from freshline.policies.fifo import Fifo
 from freshline.policies.order import Order
@@ -28,7 +32,7 @@ def assemble(plan: Plan, now: int = 0, freshness: Mapping[str, int | None] | Non
     kernel = Kernel()
     _add_tasks(kernel, plan, freshness)
     for pool in plan.pools:
-        _add_pool(kernel, pool)
+        _add_pool(kernel, pool, plan.tables)
     kernel.begin(now)
     return kernel
 
@@ -40,8 +44,9 @@ def _add_tasks(kernel: Kernel, plan: Plan, freshness: Mapping[str, int | None] |
     for name in warehouse.topological_order:
         table = warehouse.tables[name]
         intake = _intake(warehouse, table, tasks)
-        cost_us = plan.tables[index_of[name]].cost_us
-        task = Task(index_of[name], name, table.period_us, cost_us, intake)
+        planned = plan.tables[index_of[name]]
+        startup_us = 0 if table.cost is None else worst_case_us(table.cost, 0)
+        task = Task(index_of[name], name, table.period_us, planned.cost_us, intake, startup_us)
         if freshness is not None:
             task.freshness = freshness[name] or 0
             task.empty = freshness[name] is None
@@ -51,12 +56,36 @@ def _add_tasks(kernel: Kernel, plan: Plan, freshness: Mapping[str, int | None] |
         if name not in warehouse.released_by_files:
             task.rule = PeriodicRelease(task, table.phase_us, kernel.timers)
             continue
-        task.rule = StaleRelease(task, kernel.timers)
+        terms = _terms(plan, table, planned, index_of)
+        if terms is None:
+            task.rule = StaleRelease(task, kernel.timers)
+        else:
+            task.rule = AdaptiveRelease(task, kernel.timers, terms)
         for source in table.sources:
             tasks[source].dependents.append(task)
         if table.feed is not None:
             kernel.readers.setdefault(table.feed, []).append(task)
     kernel.tasks = [tasks[name] for name in warehouse.tables]
+
+
+def _terms(plan: Plan, table: Table, planned: TablePlan, index_of: Mapping[str, int]) -> Terms | None:
+    """On which terms a table recovers; None where its policy has no recovery, or nothing is bounded."""
+    cost_us, period_us = planned.provisioned_us, planned.recovery_period_us
+    response_us, bound_us = planned.response_bound_us, planned.staleness_bound_us
+    if cost_us is None or period_us is None or response_us is None or bound_us is None:
+        return None
+    feed = None if table.feed is None else plan.warehouse.feeds[table.feed]
+    return Terms(
+        cost_us,
+        period_us,
+        table.late_after_us or bound_us,
+        response_us,
+        0 if feed is None else feed.jitter_us,
+        0 if feed is None else feed.phase_us,
+        table.weight,
+        tuple(plan.tables[index_of[source]].staleness_bound_us for source in table.sources),
+        table.align_us or 0,
+    )
 
 
 def _intake(warehouse: Warehouse, table: Table, tasks: dict[str, Task]) -> Intake:
@@ -67,14 +96,14 @@ def _intake(warehouse: Warehouse, table: Table, tasks: dict[str, Task]) -> Intak
     return FileIntake()
 
 
-def _add_pool(kernel: Kernel, plan: PoolPlan) -> None:
+def _add_pool(kernel: Kernel, plan: PoolPlan, tables: Sequence[TablePlan]) -> None:
     if plan.policy == "clustered-edf" and plan.clusters is not None:
         # Clusters are pools of their own: nothing passes between them (paper 004, section 4.2).
         for number, cluster in enumerate(plan.clusters, start=1):
             members = [plan.tables[member] for member in cluster.members]
             _add_tracks(kernel, f"{plan.name}/{number}", cluster.tracks, Edf(), members)
     else:
-        _add_tracks(kernel, plan.name, plan.tracks, _order(plan, _tracks_so_far(kernel)), plan.tables)
+        _add_tracks(kernel, plan.name, plan.tracks, _order(kernel, plan, tables), plan.tables)
 
 
 def _add_tracks(
@@ -90,7 +119,14 @@ def _tracks_so_far(kernel: Kernel) -> int:
     return sum(pool.tracks for pool in kernel.pools)
 
 
-def _order(plan: PoolPlan, tracks_from: int) -> Order:
+def _order(kernel: Kernel, plan: PoolPlan, tables: Sequence[TablePlan]) -> Order:
+    if plan.policy in ADAPTIVE:
+        shares = {
+            index: (tables[index].provisioned_us or 1, tables[index].period_us) for index in plan.tables
+        }
+        if plan.policy == "aus":
+            return Aus(shares, plan.tracks)
+        return AusSlack(shares, plan.tracks, [kernel.tasks[index] for index in plan.tables], kernel.timers)
     if plan.policy != "prp":
         # A clustered pool that is overloaded has no clusters: it is run as one.
         return _ORDERS["edf" if plan.policy == "clustered-edf" else plan.policy]()
@@ -103,7 +139,7 @@ def _order(plan: PoolPlan, tracks_from: int) -> Order:
     cluster_of_track = dict(
         enumerate(
             (number for number, cluster in enumerate(plan.clusters) for _ in range(cluster.tracks)),
-            start=tracks_from,
+            start=_tracks_so_far(kernel),
         )
     )
     return Proportional(cluster_of_task, cluster_of_track)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from freshline.kernel.events import DataFile
+    from freshline.kernel.job import Job
     from freshline.kernel.task import Task
 
 
@@ -23,11 +24,17 @@ class Intake(Protocol):
     def backlogged(self, freshness: int, period_us: int) -> bool:
         """Whether a whole update is waiting, so that an idle track may start it before its release."""
 
-    def claim(self, task: Task, now: int, whole: bool) -> tuple[int, tuple[DataFile, ...]]:
-        """What a job starting now loads: the new freshness and the files. `whole`: all there is."""
+    def claim(self, task: Task, now: int, batch: int | None) -> tuple[int, tuple[DataFile, ...]]:
+        """What a job starting now loads: the new freshness and the files.
+
+        `batch` is how many updates it does at once; None: all there is.
+        """
 
     def give_back(self, files: tuple[DataFile, ...]) -> None:
         """A job failed: what it claimed is there again."""
+
+    def caught_up(self, freshness: int, period_us: int, job: Job) -> bool:
+        """Whether the table, whose job has just ended, has nothing left to catch up with."""
 
 
 class ContinuousIntake:
@@ -44,12 +51,16 @@ class ContinuousIntake:
     def backlogged(self, freshness: int, period_us: int) -> bool:
         return False
 
-    def claim(self, task: Task, now: int, whole: bool) -> tuple[int, tuple[DataFile, ...]]:
-        reach = task.freshness + task.period_us
-        return (now if whole or now < reach else reach), ()
+    def claim(self, task: Task, now: int, batch: int | None) -> tuple[int, tuple[DataFile, ...]]:
+        if batch is None:
+            return now, ()
+        return min(now, task.freshness + batch * task.period_us), ()
 
     def give_back(self, files: tuple[DataFile, ...]) -> None:
         pass
+
+    def caught_up(self, freshness: int, period_us: int, job: Job) -> bool:
+        return job.length_us < period_us
 
 
 class FileIntake:
@@ -75,14 +86,20 @@ class FileIntake:
     def backlogged(self, freshness: int, period_us: int) -> bool:
         return bool(self.pending)
 
-    def claim(self, task: Task, now: int, whole: bool) -> tuple[int, tuple[DataFile, ...]]:
-        count = len(self.pending) if whole else 1
-        files = tuple(self.pending[:count])
-        del self.pending[:count]
+    def claim(self, task: Task, now: int, batch: int | None) -> tuple[int, tuple[DataFile, ...]]:
+        files = tuple(self.pending[:batch])
+        del self.pending[:batch]
         return max(task.freshness, files[-1].timestamp), files
 
     def give_back(self, files: tuple[DataFile, ...]) -> None:
         self.pending = sorted([*files, *self.pending])
+
+    def caught_up(self, freshness: int, period_us: int, job: Job) -> bool:
+        return not self.pending
+
+    def files(self, job: Job | None) -> int:
+        """The backlog |BL|: the files that have arrived and are not loaded, those being loaded included."""
+        return len(self.pending) + (0 if job is None else len(job.files))
 
 
 class DerivedIntake:
@@ -114,15 +131,20 @@ class DerivedIntake:
         # cost on every advance of a source, and make the declared period meaningless.
         return self.trailing_edge(0) >= self._reach(freshness, period_us)
 
-    def claim(self, task: Task, now: int, whole: bool) -> tuple[int, tuple[DataFile, ...]]:
-        edge = self.trailing_edge(now)
-        reach = self._reach(task.freshness, task.period_us)
-        loaded_to = edge if whole or task.empty or edge < reach else reach
+    def claim(self, task: Task, now: int, batch: int | None) -> tuple[int, tuple[DataFile, ...]]:
+        loaded_to = self.trailing_edge(now)
+        if batch is not None and not task.empty:
+            loaded_to = min(loaded_to, self._reach(task.freshness, batch * task.period_us))
         # Where the windows were changed between two runs, the last one's edge may lie below what is loaded.
         return max(task.freshness, loaded_to), ()
 
     def give_back(self, files: tuple[DataFile, ...]) -> None:
         pass
+
+    def caught_up(self, freshness: int, period_us: int, job: Job) -> bool:
+        # An update shorter than it may be has taken all there was at its start. Waiting for an update during
+        # which no source moves, as paper 001's Rule RN does, might take for ever.
+        return not self.stale(freshness) or job.loaded_to < self._reach(job.loaded_from, period_us)
 
     def _reach(self, freshness: int, period_us: int) -> int:
         """How far one update may go: a period, rounded up to windows, or the table would fall behind."""

@@ -51,6 +51,12 @@ class Job:
         """The update length L (paper 004, Definition 4; paper 001, Definition 8)."""
         return self.loaded_to - self.loaded_from
 
+    @property
+    def worst_case_us(self) -> int:
+        """What it costs at most; several files, or periods, share the start-up."""
+        updates = len(self.files) or max(1, -(-self.length_us // self.task.period_us))
+        return self.task.worst_case_of(updates)
+
     def __repr__(self) -> str:
         loaded = f"({self.loaded_from}, {self.loaded_to}]"
         return f"Job({self.task.name} #{self.number}, {loaded}, track {self.track})"

@@ -24,8 +24,12 @@ class Journal:
         self._stream = stream
         self._line(header)
 
-    def write(self, now: int, events: Sequence[Event], instructions: Sequence[Instruction]) -> None:
+    def write(
+        self, now: int, events: Sequence[Event], instructions: Sequence[Instruction], closing: bool = False
+    ) -> None:
         record: Record = {"now": now}
+        if closing:
+            record["closing"] = True
         if events:
             record["events"] = [event_record(event) for event in events]
         if instructions:
@@ -93,7 +97,8 @@ def replay(kernel: Kernel, records: Iterable[Record]) -> tuple[int, Difference |
     calls = 0
     for record in records:
         events = [event(entry) for entry in record.get("events", ())]
-        said = [instruction_record(instruction) for instruction in kernel.handle(record["now"], events)]
+        instructions = kernel.handle(record["now"], events, record.get("closing", False))
+        said = [instruction_record(instruction) for instruction in instructions]
         written = record.get("instructions", [])
         if said != written:
             return calls, Difference(calls + 1, record["now"], written, said)

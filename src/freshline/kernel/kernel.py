@@ -40,12 +40,19 @@ class Kernel:
         for task in self.tasks:
             task.rule.begin(now)
 
-    def handle(self, now: int, events: Sequence[Event]) -> list[Instruction]:
-        """Takes all events of one instant, in the order finished, arrived, timer, and dispatches once."""
+    def handle(self, now: int, events: Sequence[Event], closing: bool = False) -> list[Instruction]:
+        """Takes all events of one instant, in the order finished, arrived, timer, and dispatches once.
+
+        `closing`: a run ends, so events are taken and nothing is started any more.
+        """
         assert now >= self.now, f"time went back from {self.now} to {now}"
         self.now = now
         if len(events) > 1:
             events = sorted(events, key=_priority)
+        for event in events:
+            # A file that comes at the instant at which a job ends is there then (paper 001, (2)).
+            if isinstance(event, Arrived):
+                self._land(event)
         for event in events:
             if isinstance(event, Finished):
                 self._finished(event, now)
@@ -53,6 +60,8 @@ class Kernel:
                 self._failed(event)
             else:
                 self._arrived(event, now)
+        if closing:
+            return []
         self.timers.go_off(now)
         instructions: list[Instruction] = []
         touched = self.touched
@@ -72,7 +81,7 @@ class Kernel:
         task.freshness = event.freshness
         task.empty = task.empty and event.freshness == 0
         task.state = IDLE
-        task.rule.job_finished(now)
+        task.rule.job_finished(now, event.job)
         for dependent in task.dependents:
             if dependent.state != RUNNING:
                 dependent.rule.source_advanced(now)
@@ -87,19 +96,23 @@ class Kernel:
         task = job.task
         assert task.job is job, f"{job!r} is not running"
         task.job = None
-        task.pool.release_track(job)
+        task.pool.release_track(job, self.now)
         return task
 
-    def _arrived(self, event: Arrived, now: int) -> None:
+    def _land(self, event: Arrived) -> None:
         if event.file.timestamp <= 0:
             return  # it holds nothing newer than the empty table (paper 001, (1))
-        for task in self.readers.get(event.feed, ()):
-            if event.tables is not None and task.name not in event.tables:
-                continue
-            intake = task.intake
-            assert isinstance(intake, FileIntake)
-            intake.add(event.file)
+        for task in self._loading(event):
+            assert isinstance(task.intake, FileIntake)
+            task.intake.add(event.file)
+
+    def _arrived(self, event: Arrived, now: int) -> None:
+        for task in self._loading(event):
             task.rule.source_advanced(now)
+
+    def _loading(self, event: Arrived) -> list[Task]:
+        readers = self.readers.get(event.feed, [])
+        return readers if event.tables is None else [task for task in readers if task.name in event.tables]
 
 
 def _priority(event: Event) -> int:

@@ -38,7 +38,23 @@ class Pool:
         self.order.expect(task)
         self._touched.append(self)
 
-    def release_track(self, job: Job) -> None:
+    def late(self, task: Task) -> None:
+        """The task's table is behind by more than its threshold."""
+        self.order.late(task)
+        self._touched.append(self)
+
+    def recovered(self, task: Task) -> None:
+        """The task has left recovery mode."""
+        self.order.recovered(task)
+        self._touched.append(self)
+
+    def touch(self) -> None:
+        """Something has changed: look again which job could start."""
+        self._touched.append(self)
+
+    def release_track(self, job: Job, now: int) -> None:
+        if self.order.adapts:
+            self.order.ended(job, now)
         del self.running[job.track]
         heappush(self.idle, job.track)
         self._touched.append(self)
@@ -47,12 +63,15 @@ class Pool:
         """Starts jobs while there are idle tracks and jobs to run on them."""
         order = self.order
         idle = self.idle
+        if order.adapts:
+            order.review(now)
         while idle:
             task = order.take(now, idle)
             if task is None:
                 return
             track = order.track_for(task, idle)
-            loaded_to, files = task.intake.claim(task, now, order.absorbs)
+            batch = order.batch
+            loaded_to, files = task.intake.claim(task, now, batch)
             task.jobs_started += 1
             job = Job(
                 task,
@@ -65,7 +84,7 @@ class Pool:
                 loaded_to,
                 files,
             )
-            if order.absorbs:
+            if batch is None:
                 task.rule.absorb()
             elif now < task.release:
                 task.rule.started_early(now)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 from freshline.kernel.task import BACKED_OFF, IDLE, READY, WAITING, Task
 
 if TYPE_CHECKING:
+    from freshline.kernel.job import Job
     from freshline.kernel.timers import Timers
 
 
@@ -19,7 +20,7 @@ class Release(Protocol):
     def due(self, at: int) -> int | None:
         """The timer set for `at` went off. Returns the instant of the next one, if there is one."""
 
-    def job_finished(self, now: int) -> None:
+    def job_finished(self, now: int, job: Job) -> None:
         """The task's job has ended and its freshness is up to date."""
 
     def source_advanced(self, now: int) -> None:
@@ -50,6 +51,12 @@ class PeriodicRelease:
         missed = max(0, -(-(now - self.phase_us) // self.task.period_us))
         self.timers.set(self.phase_us + missed * self.task.period_us, self)
 
+    def next_release(self, now: int) -> int:
+        """The next instant after now at which a job is released."""
+        if now < self.phase_us:
+            return self.phase_us
+        return self.phase_us + ((now - self.phase_us) // self.task.period_us + 1) * self.task.period_us
+
     def due(self, at: int) -> int | None:
         task = self.task
         if task.state == IDLE:
@@ -61,7 +68,7 @@ class PeriodicRelease:
             self.pending += 1
         return at + task.period_us
 
-    def job_finished(self, now: int) -> None:
+    def job_finished(self, now: int, job: Job) -> None:
         if self.pending:
             self.pending -= 1
             task = self.task
@@ -97,12 +104,13 @@ class StaleRelease:
     lies in the past; otherwise the first instant at which it is not fresh. Deadlines by (3).
     """
 
-    __slots__ = ("finish_before", "task", "timers")
+    __slots__ = ("finish_before", "next_from", "task", "timers")
 
     def __init__(self, task: Task, timers: Timers) -> None:
         self.task = task
         self.timers = timers
         self.finish_before = 0
+        self.next_from = 0  # the earliest release of the job after the current one: d in (4)
 
     def begin(self, now: int) -> None:
         self.source_advanced(now)
@@ -115,7 +123,7 @@ class StaleRelease:
             task.pool.add(task)
         return None
 
-    def job_finished(self, now: int) -> None:
+    def job_finished(self, now: int, job: Job) -> None:
         self.finish_before = now
         if self.task.intake.stale(self.task.freshness):
             self._release(now)
@@ -134,21 +142,17 @@ class StaleRelease:
     def started_early(self, now: int) -> None:
         # The next job counts from this start. Counting from the deadline that this job was to have, a table
         # that caught up in idle time would stand far ahead of time for ever and live on idle time alone.
-        self.task.release = now
-        self.task.deadline = now + self.task.period_us
+        self.next_from = now + self.task.period_now_us
 
     def unfinished_deadlines(self) -> list[int]:
         task = self.task
-        if task.state <= WAITING:
-            return []
-        return [task.deadline if task.job is None else task.job.deadline]
+        return [task.deadline] if task.state > WAITING else []
 
     def _release(self, now: int) -> None:
         task = self.task
-        deadline_before = task.deadline
-        release = deadline_before if now <= deadline_before or now == self.finish_before else now
+        release = self.next_from if now <= self.next_from or now == self.finish_before else now
         task.release = release
-        task.deadline = release + task.period_us
+        task.deadline = self.next_from = release + task.period_now_us
         if release <= now:
             task.state = READY
             task.pool.add(task)

@@ -34,10 +34,12 @@ class Task:
         "job",
         "jobs_started",
         "name",
+        "period_now_us",
         "period_us",
         "pool",
         "release",
         "rule",
+        "startup_us",
         "state",
         "worst_case_us",
     )
@@ -45,11 +47,21 @@ class Task:
     pool: Pool
     rule: Release
 
-    def __init__(self, index: int, name: str, period_us: int, worst_case_us: int, intake: Intake) -> None:
+    def __init__(
+        self,
+        index: int,
+        name: str,
+        period_us: int,
+        worst_case_us: int,
+        intake: Intake,
+        startup_us: int = 0,
+    ) -> None:
         self.index = index  # its place in the definition: ties go by it
         self.name = name
         self.period_us = period_us
+        self.period_now_us = period_us  # p(T, t) of paper 001: shorter while the table recovers
         self.worst_case_us = worst_case_us
+        self.startup_us = startup_us  # the part of it that several updates in one job have in common
         self.intake = intake
         self.dependents: list[Task] = []  # those whose release follows this table's freshness
         self.freshness = 0
@@ -60,6 +72,10 @@ class Task:
         self.deadline = 0
         self.job: Job | None = None
         self.jobs_started = 0
+
+    def worst_case_of(self, updates: int) -> int:
+        """What a job costs at most that does so many updates at once."""
+        return updates * self.worst_case_us - (updates - 1) * self.startup_us
 
     def __repr__(self) -> str:
         return f"Task({self.name})"

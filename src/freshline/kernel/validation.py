@@ -26,7 +26,7 @@ def _validate_task(kernel: Kernel, task: Task) -> None:
     assert (task.state == RUNNING) == (task.job is not None)
     assert not (task.empty and task.freshness), f"{task!r} is empty and has data"
     if task.state != IDLE:
-        assert task.deadline == task.release + task.period_us
+        assert task.release < task.deadline <= task.release + task.period_us
     if task.state == WAITING:
         assert task.release > kernel.now
         assert task.intake.stale(task.freshness)
@@ -55,5 +55,5 @@ def _validate_pool(kernel: Kernel, pool: Pool) -> None:
     assert len(ready) == len(set(ready)), "a job is queued twice"
     expected = {task for task in kernel.tasks if task.pool is pool and task.state == READY}
     assert set(ready) == expected, "the queue and the tasks disagree"
-    if ready:
+    if ready and not pool.order.idles:
         assert not pool.idle, "a track idles while a job is ready"

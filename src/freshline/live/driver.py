@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from freshline.definitions.duration import SECOND
-from freshline.kernel.events import Arrived, DataFile, Event, Failed, Finished
+from freshline.kernel.events import Arrived, DataFile, Event
 from freshline.kernel.job import Job
 from freshline.kernel.journal import Journal
 from freshline.kernel.kernel import Kernel
@@ -33,6 +33,8 @@ class Landed:
     feed: str
     file: DataFile
     tables: frozenset[str]
+    arrival: int
+    waited: bool = False  # it was there when the run began
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,8 @@ class Ended:
 
 class Judge(Protocol):
     """Makes events of ends, and hears of everything else: bookkeeping that the kernel need not know."""
+
+    def landed(self, landed: Landed) -> None: ...
 
     def judge(self, ended: Ended, now: int) -> Event: ...
 
@@ -95,19 +99,20 @@ class LiveDriver:
                 tick_at = now + _TICK_US
         return self._close(grace_s)
 
-    def _step(self, messages: Sequence[Landed | Ended]) -> None:
+    def _step(self, messages: Sequence[Landed | Ended], closing: bool = False) -> None:
         now = max(self.kernel.now, self._clock())  # a clock that is set back does not turn time
-        if not messages and now < self.kernel.wake_at:
+        if not messages and (closing or now < self.kernel.wake_at):
             return
         events = [self._event(message, now) for message in messages]
-        instructions = self.kernel.handle(now, events)
+        instructions = self.kernel.handle(now, events, closing)
         with suppress(OSError):  # a full disk costs lines of the log, which a replay finds missing
-            self._journal.write(now, events, instructions)
+            self._journal.write(now, events, instructions, closing)
         for instruction in instructions:
             self._tracks.start(instruction.job)
 
     def _event(self, message: Landed | Ended, now: int) -> Event:
         if isinstance(message, Landed):
+            self._judge.landed(message)
             return Arrived(message.feed, message.file, message.tables)
         return self._judge.judge(message, now)
 
@@ -129,14 +134,10 @@ class LiveDriver:
         self._messages.put(Ended(job, outcome, self._clock()))
 
     def _close(self, grace_s: float) -> bool:
-        """Jobs that run are let end, and their ends are written down; nothing new is started."""
+        """Jobs that run are let end, and the kernel hears of it; nothing new is started."""
         everything_ended = self._tracks.close(grace_s)
-        now = max(self.kernel.now, self._clock())
-        for message in self._collect(0):
-            if isinstance(message, Ended):
-                event = self._judge.judge(message, now)
-                assert isinstance(event, Finished | Failed)
-        self._judge.tick(now, self.kernel)
+        self._step(self._collect(0), closing=True)
+        self._judge.tick(max(self.kernel.now, self._clock()), self.kernel)
         with suppress(OSError):
             self._journal.flush()
         return everything_ended

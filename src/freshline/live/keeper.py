@@ -6,22 +6,44 @@ import os
 import socket
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from operator import itemgetter
+from threading import Lock
 
 from freshline.definitions.duration import SECOND, format_duration
 from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.events import Event, Failed, Finished
 from freshline.kernel.intake import FileIntake
 from freshline.kernel.kernel import Kernel
+from freshline.kernel.recovery import RECOVERING, AdaptiveRelease
+from freshline.kernel.state import table_state
 from freshline.kernel.task import RUNNING, Task
-from freshline.live.driver import Ended, clock
-from freshline.live.status import TableStatus, TrackStatus, WarehouseStatus, table_state
-from freshline.live.trouble import ATTEMPTS_MAX, Trouble, is_about_data, sentence
+from freshline.live.driver import Ended, Landed, clock
+from freshline.live.recoveries import Due, Recoveries, dues
+from freshline.live.status import TableStatus, TrackStatus, WarehouseStatus
+from freshline.live.trouble import Trouble, sentence
 from freshline.plan.plan import Plan
+from freshline.policies.aus_slack import AusSlack
 from freshline.spark.updater import Update
 from freshline.storage.delta import TableTaken
 
 _NOTES_MAX = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Overruns:
+    """A table's updates that took longer than assumed, and the worst of them."""
+
+    count: int
+    took_us: int
+    assumed_us: int
+    at: int
+
+    def __str__(self) -> str:
+        took, assumed = format_duration(self.took_us, up=True), format_duration(self.assumed_us)
+        if self.count == 1:
+            return f"an update took {took}, assumed were at most {assumed}"
+        return f"{self.count} updates took longer than assumed, at worst {took} instead of {assumed}"
 
 
 @dataclass(slots=True)
@@ -47,20 +69,22 @@ class Keeper:
         plan: Plan,
         run_id: str,
         started: int,
-        put_aside: Callable[[Ended, str], bool],
         stop: Callable[[str], None],
         publish: Callable[[WarehouseStatus], None],
     ) -> None:
         self.warehouse = warehouse
         self.books = {name: TableBooks() for name in warehouse.tables}
-        self.notes: deque[str] = deque(maxlen=_NOTES_MAX)  # assumptions of the bounds that did not hold
+        self._notes: deque[tuple[int, str]] = deque(maxlen=_NOTES_MAX)
+        self._overruns: dict[str, Overruns] = {}  # by table: one note each, or they would push out all others
+        self._recoveries = Recoveries(started)
+        self._given_up: dict[str, int] = {}  # by pool: how many certificates, as far as noted
         self.quarantined = 0
+        self._counting = Lock()  # files are refused by the thread that finds them, and by tracks
         self.last_arrival: dict[str, int] = {}  # by feed
         self._silent_feeds: set[str] = set()
         self.keep_samples = False
         self._run_id = run_id
         self._started = started
-        self._put_aside = put_aside
         self._stop = stop
         self._publish = publish
         self.on_tick: Callable[[int, Kernel], None] | None = None
@@ -71,22 +95,26 @@ class Keeper:
 
     def judge(self, ended: Ended, now: int) -> Event:
         job, outcome = ended.job, ended.outcome
-        if isinstance(outcome, Update):
-            self._observe(job.task, now)
-            books = self.books[job.task.name]
-            books.rows += outcome.rows
-            books.rows_late += outcome.rows_late
-            books.jobs += 1
-            if books.trouble.attempts:  # what piled up meanwhile has a known reason
-                books.recovering = True
-            books.trouble = Trouble()
-            self._check_cost(ended)
-            if self.keep_samples:
-                books.samples.append((now, now - outcome.freshness))
-            self._loaded(ended)
-            return Finished(job, outcome.freshness)
-        assert isinstance(outcome, BaseException)
-        return self._failed(ended, outcome, now)
+        self._recoveries.notice(job.task)  # before the kernel hears of the end, and it may be over
+        if isinstance(outcome, BaseException):
+            return self._failed(ended, outcome, now)
+        self._observe(job.task, now)
+        books = self.books[job.task.name]
+        if books.trouble.attempts:  # what piled up meanwhile has a known reason
+            books.recovering = True
+        books.trouble = Trouble()
+        if self.on_loaded is not None and job.files:
+            self.on_loaded(job.task.name, [str(file.name) for file in job.files])
+        if outcome is None:  # its files were put aside; the table stays as fresh as it was
+            return Finished(job, job.loaded_from)
+        assert isinstance(outcome, Update)
+        books.rows += outcome.rows
+        books.rows_late += outcome.rows_late
+        books.jobs += 1
+        self._check_cost(ended)
+        if self.keep_samples:
+            books.samples.append((now, now - outcome.freshness))
+        return Finished(job, outcome.freshness)
 
     def _failed(self, ended: Ended, error: BaseException, now: int) -> Event:
         job = ended.job
@@ -95,41 +123,39 @@ class Keeper:
         trouble.reason = sentence(error)
         if isinstance(error, TableTaken):
             self._stop(f"another runner wrote to table {job.task.name}: this one stops")
-        elif self._is_hopeless(ended, error) and self._put_aside(ended, trouble.reason):
-            count = len(job.files)
-            self.note(now, f"{job.task.name}: {count} file(s) put into quarantine: {trouble.reason}")
-            self.books[job.task.name].trouble = Trouble()
-            self._loaded(ended)
-            # The files are gone; the table stays as fresh as it was and goes on with the next.
-            return Finished(job, job.loaded_from)
         self.note(now, f"{job.task.name}: attempt {trouble.attempts} failed: {trouble.reason}")
         return Failed(job, trouble.retry_at(now))
 
-    def _is_hopeless(self, ended: Ended, error: BaseException) -> bool:
-        """Whether trying again is no use: it was tried, and the files themselves are at fault."""
-        attempts = self.books[ended.job.task.name].trouble.attempts
-        return bool(ended.job.files) and attempts >= ATTEMPTS_MAX and is_about_data(error)
-
-    def _loaded(self, ended: Ended) -> None:
-        if self.on_loaded is not None and ended.job.files:
-            self.on_loaded(ended.job.task.name, [str(file.name) for file in ended.job.files])
+    def attempts(self, table: str) -> int:
+        """How often the table's present job has failed already."""
+        return self.books[table].trouble.attempts
 
     def _check_cost(self, ended: Ended) -> None:
-        assumed_us = ended.job.task.worst_case_us
+        name, assumed_us = ended.job.task.name, ended.job.worst_case_us
         took_us = ended.at - ended.job.start
-        if took_us > assumed_us:
-            took, assumed = format_duration(took_us, up=True), format_duration(assumed_us)
-            self.note(
-                ended.at, f"{ended.job.task.name}: an update took {took}, assumed were at most {assumed}"
-            )
+        if took_us <= assumed_us:
+            return
+        worst = self._overruns.get(name, Overruns(0, 0, 0, 0))
+        if took_us > worst.took_us:
+            self._overruns[name] = Overruns(worst.count + 1, took_us, assumed_us, ended.at)
+        else:
+            self._overruns[name] = replace(worst, count=worst.count + 1)
 
     def refused(self, feed: str, name: str, reason: str) -> None:
-        """A file was put into quarantine before any job saw it."""
-        self.quarantined += 1
+        """A file was put into quarantine."""
+        with self._counting:
+            self.quarantined += 1
         self.note(clock(), f"{feed}: {name} put into quarantine: {reason}")
 
     def note(self, at: int, text: str) -> None:
-        self.notes.append(f"+{format_duration(at - self._started)} {text}")
+        self._notes.append((at, text))
+
+    @property
+    def notes(self) -> list[str]:
+        """Assumptions of the bounds that did not hold, oldest first; overruns as of the worst one."""
+        overruns = [(worst.at, f"{table}: {worst}") for table, worst in self._overruns.items()]
+        notes = sorted([*self._notes, *overruns], key=itemgetter(0))
+        return [f"+{format_duration(at - self._started)} {text}" for at, text in notes]
 
     # -- observing -----------------------------------------------------------------------------------
 
@@ -148,6 +174,8 @@ class Keeper:
     def tick(self, now: int, kernel: Kernel) -> None:
         for task in kernel.tasks:
             self._observe(task, now)
+            self._recoveries.notice(task)
+        self._note_given_up(kernel)
         for feed in self.warehouse.feeds:
             if feed not in self._silent_feeds and self._feed_silent(feed, now):
                 self._silent_feeds.add(feed)
@@ -155,6 +183,13 @@ class Keeper:
         self._publish(self.status(now, kernel))
         if self.on_tick is not None:
             self.on_tick(now, kernel)
+
+    def _note_given_up(self, kernel: Kernel) -> None:
+        for pool in kernel.pools:
+            if isinstance(pool.order, AusSlack):
+                for at, why in pool.order.broken[self._given_up.get(pool.name, 0) :]:
+                    self.note(at, f"pool {pool.name} fell back to aus: {why}")
+                self._given_up[pool.name] = len(pool.order.broken)
 
     def learn(self, plan: Plan) -> None:
         """Costs became known, and bounds with them."""
@@ -164,9 +199,11 @@ class Keeper:
 
     def status(self, now: int, kernel: Kernel) -> WarehouseStatus:
         tasks = {task.name: task for task in kernel.tasks}
+        due = dues(kernel, now)
         rows: dict[str, TableStatus] = {}
         for name in self.warehouse.topological_order:
-            rows[name] = self._table_status(tasks[name], now, rows)
+            task = tasks[name]
+            rows[name] = self._table_status(task, now, rows, due.get(task.index))
         tracks = tuple(
             TrackStatus(track, pool.name, job.task.name if job else None, job.start if job else None)
             for pool in kernel.pools
@@ -184,27 +221,34 @@ class Keeper:
             tracks=tracks,
             broken_assumptions=tuple(self.notes),
             quarantined=self.quarantined,
+            recoveries=tuple(self._recoveries.lines(kernel, now, due, self._plans)),
         )
 
-    def _table_status(self, task: Task, now: int, above: Mapping[str, TableStatus]) -> TableStatus:
+    def _table_status(
+        self, task: Task, now: int, above: Mapping[str, TableStatus], due: Due | None
+    ) -> TableStatus:
         books, plan = self.books[task.name], self._plans[task.name]
         sources = [above[source] for source in self.warehouse.tables[task.name].sources]
         edge = task.intake.trailing_edge(now)
         lag_us = None if task.empty else max(0, edge - task.freshness)
-        if lag_us is not None and lag_us <= task.period_us:
+        if any(source.state == "RECOVERING" for source in sources):
+            books.recovering = True  # what its sources catch up with comes down to it
+        elif lag_us is not None and lag_us <= task.period_us:
             books.recovering = False
         backlog = 0
         if isinstance(task.intake, FileIntake):
             backlog = len(task.intake.pending) + (len(task.job.files) if task.job else 0)
+        rule = task.rule if isinstance(task.rule, AdaptiveRelease) else None
         state = table_state(
             loaded=not task.empty,
             lag_us=lag_us,
             period_us=task.period_us,
-            staleness_bound_us=plan.staleness_bound_us,
+            staleness_bound_us=rule.terms.threshold_us if rule else plan.staleness_bound_us,
             silent=self._silent(task.name, now),
             failed=books.trouble.attempts > 0,
             upstream_failed=any(source.state in ("FAILED", "UPSTREAM_FAILED") for source in sources),
             recovering=books.recovering,
+            in_recovery=rule is not None and (rule.mode == RECOVERING or rule.queued),
         )
         return TableStatus(
             name=task.name,
@@ -222,16 +266,24 @@ class Keeper:
             staleness_max_us=books.staleness_us_max,
             lag_max_us=books.lag_us_max,
             running_on=task.job.track if task.state == RUNNING and task.job else None,
+            expected=plan.expected,
+            recovery_due_us=None if due is None else due.at,
+            recovery_estimated=due is not None and due.estimated,
         )
 
-    def arrived(self, feed: str, at: int) -> None:
-        """A file came. After a silence its tables have a backlog to work off, for a known reason."""
-        if self._feed_silent(feed, at):
-            for table in self.warehouse.tables.values():
-                if table.feed == feed:
-                    self.books[table.name].recovering = True
-        self._silent_feeds.discard(feed)
-        self.last_arrival[feed] = at
+    def resume(self, kernel: Kernel) -> None:
+        """What the run before left undone has a known reason: that it ended."""
+        for task in kernel.tasks:
+            behind_us = task.intake.trailing_edge(kernel.now) - task.freshness
+            self.books[task.name].recovering = not task.empty and behind_us > task.period_us
+
+    def landed(self, landed: Landed) -> None:
+        """A file came. After a silence, or while no runner ran, a backlog has a known reason."""
+        if landed.waited or self._feed_silent(landed.feed, landed.arrival):
+            for name in landed.tables:
+                self.books[name].recovering = True
+        self._silent_feeds.discard(landed.feed)
+        self.last_arrival[landed.feed] = landed.arrival
 
     def _silent(self, table: str, now: int) -> bool:
         feed = self.warehouse.tables[table].feed

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import sqlite3
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
@@ -28,7 +30,7 @@ from freshline.kernel.job import Job
 from freshline.kernel.journal import Journal
 from freshline.kernel.kernel import Kernel
 from freshline.kernel.task import IDLE
-from freshline.live.driver import Ended, LiveDriver, clock
+from freshline.live.driver import LiveDriver, clock
 from freshline.live.heartbeat import Heartbeat
 from freshline.live.housekeeping import Housekeeper
 from freshline.live.keeper import Keeper
@@ -48,6 +50,7 @@ from freshline.storage.lease import Identity, Lease
 from freshline.storage.ledger import Ledger
 from freshline.storage.quarantine import Quarantine
 
+_logger = logging.getLogger(__name__)
 _LEARN_EVERY_US = 10 * SECOND
 # What is assumed of a table before it has ever run: it gets no bound, and its pool none.
 _PROVISIONAL = Cost(SECOND, Fraction(1, 10))
@@ -103,7 +106,11 @@ class Runner:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._stack.close()
+        try:
+            self._stack.close()
+        except (OSError, sqlite3.Error) as failure:
+            # A full disk: all is closed, the tables are as they were committed, and there is a run to sum up.
+            _logger.warning("at the end of run %s: %s", self.run_id, failure)
 
     def _open(self) -> None:
         stack, layout = self._stack, self.layout
@@ -130,9 +137,8 @@ class Runner:
         freshness = {name: table.freshness for name, table in self.tables.items()}
         self.kernel = assemble(self.plan, now, freshness)
         self._quarantine = Quarantine(layout.quarantine)
-        self.keeper = Keeper(
-            self._declared, self.plan, self.run_id, now, self._put_aside, self._lose, self._publish
-        )
+        self.keeper = Keeper(self._declared, self.plan, self.run_id, now, self._lose, self._publish)
+        self.keeper.resume(self.kernel)
         self.keeper.quarantined = len(self._quarantine.entries())
         self._open_loop(now, freshness)
 
@@ -169,7 +175,14 @@ class Runner:
             return Tracks(
                 len(pool_of_track),
                 lambda track: SparkWorker(
-                    self._session, pool_of_track[track], track, updater, books, self.locks
+                    self._session,
+                    pool_of_track[track],
+                    track,
+                    updater,
+                    books,
+                    self.locks,
+                    self.keeper.attempts,
+                    self._put_aside,
                 ),
                 report,
             )
@@ -197,7 +210,7 @@ class Runner:
             self._session.sparkContext.cancelAllJobs()
 
     def stop(self, why: str) -> None:
-        self.stopped_because = why
+        self.stopped_because = self.stopped_because or why
         if self.driver is not None:
             self.driver.stop()
 
@@ -206,6 +219,7 @@ class Runner:
 
     def _lose(self, why: str) -> None:
         self.lost = True
+        self.stopped_because = why
         self.stop(why)
 
     def _tick(self, now: int, kernel: Kernel) -> None:
@@ -246,21 +260,15 @@ class Runner:
         if self.on_status is not None:
             self.on_status(status)
 
-    def _put_aside(self, ended: Ended, reason: str) -> bool:
-        """Moves a job's files into quarantine. Whether that could be done."""
-        feed = self._declared.tables[ended.job.task.name].feed
+    def _put_aside(self, table: str, name: str, reason: str) -> None:
+        """Moves a file that a table cannot load into quarantine."""
+        feed = self._declared.tables[table].feed
         assert feed is not None
-        attempts = self.keeper.books[ended.job.task.name].trouble.attempts
-        for file in ended.job.files:
-            path = self._landing[feed] / str(file.name)
-            try:
-                # Another table of the feed may have put it aside already.
-                if path.exists():
-                    self._quarantine.put(feed, str(file.name), path, reason, attempts)
-                    self.keeper.quarantined += 1
-            except OSError:
-                return False
-        return True
+        path = self._landing[feed] / name
+        # Another table of the feed may have put it aside already.
+        if path.exists():
+            self._quarantine.put(feed, name, path, reason, self.keeper.attempts(table) + 1)
+            self.keeper.refused(feed, name, reason)
 
 
 def _without_bounds(plan: Plan, unknown: frozenset[str]) -> Plan:

@@ -7,13 +7,10 @@ import os
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 from freshline.definitions.errors import InputError
-
-TableState = Literal[
-    "EMPTY", "HEALTHY", "BEHIND", "LATE", "RECOVERING", "SILENT", "FAILED", "UPSTREAM_FAILED"
-]
+from freshline.kernel.state import TableState, exceeds
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -21,46 +18,6 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 def utc(at_us: int) -> datetime:
     """An instant as a date and a time, to the microsecond (a float of seconds would lose some)."""
     return _EPOCH + timedelta(microseconds=at_us)
-
-
-def exceeds(observed_us: int | None, limit_us: int | None) -> bool:
-    """Whether a duration is above a limit; not where there is none of either."""
-    return observed_us is not None and limit_us is not None and observed_us > limit_us
-
-
-def table_state(
-    *,
-    loaded: bool,
-    lag_us: int | None,
-    period_us: int,
-    staleness_bound_us: int | None,
-    silent: bool = False,
-    failed: bool = False,
-    upstream_failed: bool = False,
-    recovering: bool = False,
-) -> TableState:
-    """The one word for how a table is; of several that fit, the one that asks for something to be done.
-
-    `recovering` says that something happened to its feed or to the runner (an outage, a failure, a restart)
-    since the table was last within a period of its trailing edge: then its lag has a known cause, and is
-    being worked off. A lag above the bound without such a cause is LATE, and wins over SILENT: there are
-    files here that the warehouse should have loaded, which is its own fault; once they are loaded and still
-    nothing comes, it is the sender's. Without a bound nothing was promised, so nothing is late.
-    """
-    if failed:
-        return "FAILED"
-    if upstream_failed:
-        return "UPSTREAM_FAILED"
-    if not loaded:
-        return "EMPTY"
-    behind = exceeds(lag_us, period_us)
-    if recovering and behind:
-        return "RECOVERING"
-    if exceeds(lag_us, staleness_bound_us):
-        return "LATE"
-    if silent:
-        return "SILENT"
-    return "BEHIND" if behind else "HEALTHY"
 
 
 @dataclass(frozen=True)
@@ -82,6 +39,9 @@ class TableStatus:
     staleness_max_us: int | None
     lag_max_us: int | None
     running_on: int | None  # the track
+    expected: bool = False  # its bound holds in expectation only
+    recovery_due_us: int | None = None  # by when a late table is to have caught up
+    recovery_estimated: bool = False  # nothing is promised yet: others recover first
 
     @property
     def lag_us(self) -> int | None:
@@ -124,6 +84,7 @@ class WarehouseStatus:
     tracks: tuple[TrackStatus, ...]
     broken_assumptions: tuple[str, ...]  # the latest, oldest first
     quarantined: int  # files
+    recoveries: tuple[str, ...] = ()  # those that go on, and the latest that are over, the last first
 
     def to_json(self) -> str:
         # `vars` because `dataclasses.asdict` copies every value, which is most of the time it takes.
@@ -142,6 +103,7 @@ class WarehouseStatus:
                 "tables": tuple(TableStatus(**table) for table in record["tables"]),
                 "tracks": tuple(TrackStatus(**track) for track in record["tracks"]),
                 "broken_assumptions": tuple(record["broken_assumptions"]),
+                "recoveries": tuple(record["recoveries"]),
             }
         )
 

@@ -9,7 +9,8 @@ from rich.console import Console
 from rich.text import Text
 
 from freshline.definitions.duration import format_duration
-from freshline.live.status import TableStatus, WarehouseStatus, exceeds
+from freshline.kernel.state import exceeds
+from freshline.live.status import TableStatus, WarehouseStatus
 from freshline.live.view import columns, count
 
 _REASONS_MAX = 10
@@ -53,6 +54,7 @@ def show_summary(screen: Console, status: WarehouseStatus, started_us: int, ende
         )
     screen.print(table)
     _show_reasons(screen, status)
+    _show_recoveries(screen, status)
 
 
 def draw_summary(
@@ -106,11 +108,22 @@ def _verdict(table: TableStatus) -> str:
     return "" if table.target_lag_us is None else "[green]kept[/]"
 
 
+def _show_recoveries(screen: Console, status: WarehouseStatus) -> None:
+    if status.recoveries:
+        count_all = len(status.recoveries)
+        some = f" ({_REASONS_MAX} of {count_all})" if count_all > _REASONS_MAX else ""
+        screen.print(f"Recoveries{some}:", highlight=False)
+        for sentence in status.recoveries[:_REASONS_MAX]:
+            screen.print(f"  - {sentence}", highlight=False, markup=False)
+
+
 def _show_reasons(screen: Console, status: WarehouseStatus) -> None:
     """A bound is proven on assumptions: either one of them broke, or the proof or its implementation did."""
     exceeded = sum(exceeds(table.staleness_max_us, table.target_lag_us) for table in status.tables)
     above = [
-        table.name for table in status.tables if exceeds(table.staleness_max_us, table.staleness_bound_us)
+        table.name
+        for table in status.tables
+        if exceeds(table.staleness_max_us, table.staleness_bound_us) and not table.expected
     ]
     targets = sum(table.target_lag_us is not None for table in status.tables)
     if exceeded:

@@ -9,7 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from freshline.definitions.duration import DAY, format_duration
-from freshline.live.status import TableState, TableStatus, TrackStatus, WarehouseStatus, exceeds, utc
+from freshline.kernel.state import TableState, exceeds
+from freshline.live.status import TableStatus, TrackStatus, WarehouseStatus, utc
 
 TABLES_MAX = 25
 _TRACKS_MAX = 12
@@ -41,6 +42,7 @@ def render(status: WarehouseStatus, now_us: int, running: bool = True) -> Render
         parts.append(Text(f"... and {len(status.tables) - TABLES_MAX} more, less troubled.", style="dim"))
     messages = [f"{table.name}: {table.message}" for table in _shown(status, as_of_us) if table.message]
     parts += _lines("Messages", messages[:_LINES_MAX], "red")
+    parts += _lines("Recoveries", status.recoveries[:_LINES_MAX], "cyan")
     if running:
         parts += [Text(), _tracks(status.tracks, now_us)]
     parts += _lines("Broken assumptions", status.broken_assumptions[-_LINES_MAX:], "yellow")

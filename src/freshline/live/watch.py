@@ -154,11 +154,11 @@ class Watch:
         if left is not None:
             self._files_left[landed.feed] = left - 1
         self._files[landed.feed, landed.name] = (_to_load(landed), set(wanting))
-        self._keeper.arrived(landed.feed, landed.arrival_us)
         if landed.cut:
             note = f"{landed.feed}: {landed.name} is dated ahead of its arrival, and was cut to it"
             self._keeper.note(landed.arrival_us, note)
-        self._post(Landed(landed.feed, DataFile(max(1, landed.timestamp_us), landed.name), wanting))
+        file = DataFile(max(1, landed.timestamp_us), landed.name)
+        self._post(Landed(landed.feed, file, wanting, landed.arrival_us, waited=self._looks == 0))
 
     def _known(self, feed: str) -> Callable[[str], Consumed | None]:
         """A file is known once every table of its feed has it; then it need not be looked at again."""

@@ -6,8 +6,9 @@ import logging
 import shutil
 import sqlite3
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from copy import copy
 from pathlib import Path
 from threading import Lock
 
@@ -15,7 +16,9 @@ from pyspark.sql import SparkSession
 
 from freshline.costs.history import History, Run
 from freshline.definitions.warehouse import Table, Warehouse
+from freshline.kernel.events import DataFile
 from freshline.kernel.job import Job
+from freshline.live.trouble import ATTEMPTS_MAX, is_about_data, sentence
 from freshline.spark.updater import Update, Updater
 from freshline.storage.ledger import Ledger
 
@@ -93,18 +96,74 @@ class SparkWorker:
         updater: Updater,
         books: Books,
         locks: Mapping[str, Lock],
+        attempts: Callable[[str], int],
+        put_aside: Callable[[str, str, str], None],
     ) -> None:
         self._session = session.newSession()
         self._updater = updater
         self._books = books
         self._locks = locks  # by table: housekeeping and updates take turns
+        self._attempts = attempts  # by table: how often its present job has failed already
+        self._put_aside = put_aside  # (table, file's name, reason)
         context = session.sparkContext
         context.setLocalProperty("spark.scheduler.pool", pool)
         context.setJobGroup(f"track-{track}", f"Freshline, track {track}", interruptOnCancel=True)
 
-    def run(self, job: Job) -> Update:
+    def run(self, job: Job) -> Update | None:
+        """The update; None where each of the job's files was found to be bad, and put aside.
+
+        Files at fault are put aside before the rest is committed: whatever fails in between, the job has done
+        nothing, and its files that are still there are loaded by the next attempt.
+        """
+        try:
+            return self._update(job)
+        except Exception as error:
+            if not self._is_hopeless(job, error):
+                raise
+            bad = self._bad_files(job, error)
+        for file, reason in bad.items():
+            self._put_aside(job.task.name, str(file.name), reason)
+        rest = tuple(file for file in job.files if file not in bad)
+        return self._update(_part(job, rest)) if rest else None
+
+    def _update(self, job: Job) -> Update:
         started = time.perf_counter_ns()
         with self._locks[job.task.name]:
             update = self._updater.run(self._session, job)
         self._books.enter(job, update, (time.perf_counter_ns() - started) // 1_000)
         return update
+
+    def _is_hopeless(self, job: Job, error: Exception) -> bool:
+        """Whether trying again is no use: it was tried, and the files themselves are at fault."""
+        attempts = self._attempts(job.task.name) + 1
+        return bool(job.files) and attempts >= ATTEMPTS_MAX and is_about_data(error)
+
+    def _bad_files(self, job: Job, error: Exception) -> dict[DataFile, str]:
+        """Which of the files that failed together fail alone, and why: found by halves."""
+        if len(job.files) == 1:
+            return {job.files[0]: sentence(error)}
+        middle = len(job.files) // 2
+        bad: dict[DataFile, str] = {}
+        for files in (job.files[:middle], job.files[middle:]):
+            half = _part(job, files)
+            wrong = self._wrong_with(half)
+            if wrong is not None:
+                bad |= self._bad_files(half, wrong)
+        return bad
+
+    def _wrong_with(self, job: Job) -> Exception | None:
+        try:
+            self._updater.check(self._session, job)
+        except Exception as error:
+            if not is_about_data(error):
+                raise
+            return error
+        return None
+
+
+def _part(job: Job, files: tuple[DataFile, ...]) -> Job:
+    """The job with only these of its files."""
+    part = copy(job)
+    part.files = files
+    part.loaded_to = max(job.loaded_from, *(file.timestamp for file in files))
+    return part

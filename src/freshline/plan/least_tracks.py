@@ -11,14 +11,14 @@ from freshline.analysis.exact import ceiling_of
 from freshline.analysis.np_gedf_per_task import NpGedfPerTask
 from freshline.analysis.response import tardiness_bounds
 from freshline.analysis.utilization import tracks_at_least
-from freshline.definitions.warehouse import PolicyName
+from freshline.definitions.warehouse import PolicyName, Recovery
 from freshline.plan.plan import PoolPlan, TablePlan
 from freshline.plan.reach import Reach
 from freshline.plan.staleness import StalenessModel
-from freshline.plan.tracks import PROVEN, divide, pool_tardiness
+from freshline.plan.tracks import PROVEN, divide, pool_tardiness, recovery_periods
 
-# Clusters change with every number of tracks, so each one is tried out; this many are.
-CLUSTERED_TRIES = 64
+# Clusters, and recovery periods, change with every number of tracks, so each one is tried out; this many are.
+TRIES_MAX = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +34,15 @@ class Least:
     in_vain: tuple[int, int] | None = None
 
 
-def least_tracks(pool: PoolPlan, tables: Sequence[TablePlan], model: StalenessModel) -> Least:
-    """The least m from ⌈U⌉ to the number of tables; for `clustered-edf` the least of the first 64.
+def least_tracks(
+    pool: PoolPlan, recovery: Recovery | None, tables: Sequence[TablePlan], model: StalenessModel
+) -> Least:
+    """The least m from ⌈U⌉ to the number of tables; where each has to be tried, the least of the first 64.
 
-    The bound is not monotone in m, so every m is looked at.
+    The bound is not monotone in m, so every m is looked at. `recovery` says how recovery periods are chosen
+    in a pool with an adaptive policy.
     """
-    costs = [tables[index].cost_us for index in pool.tables]
+    costs = [tables[index].provisioned_us or tables[index].cost_us for index in pool.tables]
     periods = [tables[index].period_us for index in pool.tables]
     if not costs or any(map(gt, costs, periods)):
         return Least(pool.policy, None, frozenset())
@@ -47,11 +50,11 @@ def least_tracks(pool: PoolPlan, tables: Sequence[TablePlan], model: StalenessMo
     if not reach.attainable:
         return Least(pool.policy, None, frozenset())
     in_vain = None
-    if pool.policy == "clustered-edf":
+    if pool.policy == "clustered-edf" or recovery is not None:
         fewest = tracks_at_least(costs, periods)
-        most = min(len(costs), fewest + CLUSTERED_TRIES - 1)
+        most = min(len(costs), fewest + TRIES_MAX - 1)
         for tracks in range(fewest, most + 1):
-            if _clusters_hold(costs, periods, tracks, reach):
+            if _holds(pool.policy, recovery, costs, periods, tracks, reach):
                 return Least(pool.policy, tracks, reach.attainable)
         in_vain = (fewest, most)
     policy = pool.policy if pool.policy in PROVEN and in_vain is None else "edf"
@@ -81,8 +84,16 @@ def _least(costs: Sequence[int], periods: Sequence[int], reach: Reach) -> int:
     return everyone
 
 
-def _clusters_hold(costs: Sequence[int], periods: Sequence[int], tracks: int, reach: Reach) -> bool:
-    clusters = divide("clustered-edf", costs, periods, tracks, Fraction(1))
-    tardiness = pool_tardiness("clustered-edf", costs, periods, tracks, clusters)
+def _holds(
+    policy: PolicyName,
+    recovery: Recovery | None,
+    costs: Sequence[int],
+    periods: Sequence[int],
+    tracks: int,
+    reach: Reach,
+) -> bool:
+    clusters = divide(policy, costs, periods, tracks, Fraction(1))
+    recovering = None if recovery is None else recovery_periods(recovery, costs, periods, tracks)
+    tardiness = pool_tardiness(policy, costs, periods, tracks, clusters, recovering)
     known = [late for late in tardiness if late is not None]
     return len(known) == len(tardiness) and reach.holds(known)

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 
 from freshline.analysis.utilization import fits, utilization
-from freshline.costs.bounds import longest_update_us, worst_case_us
+from freshline.costs.bounds import average_us, longest_update_us, worst_case_us
 from freshline.definitions.errors import InputError
-from freshline.definitions.warehouse import PolicyName, Pool, Table, Warehouse
+from freshline.definitions.warehouse import ADAPTIVE, PolicyName, Pool, Recovery, Table, Warehouse
 from freshline.plan.advice import advise
 from freshline.plan.least_tracks import Least, least_tracks
 from freshline.plan.plan import Plan, PoolPlan, TablePlan
 from freshline.plan.staleness import staleness_model
-from freshline.plan.tracks import divide, pool_tardiness
+from freshline.plan.tracks import divide, pool_tardiness, recovery_periods
 
 
 def make_plan(warehouse: Warehouse, learned: Mapping[str, int] | None = None) -> Plan:
@@ -22,32 +22,20 @@ def make_plan(warehouse: Warehouse, learned: Mapping[str, int] | None = None) ->
     `learned` says of which tables the cost was learned, and from how many runs.
     """
     costs = _worst_cases_us(warehouse)
-    periods = [table.period_us for table in warehouse.tables.values()]
-    members = _members(warehouse)
+    all_tables = list(warehouse.tables.values())
+    schedules = {
+        pool.name: _schedule(pool, all_tables, own, costs)
+        for pool, own in zip(warehouse.pools.values(), _members(warehouse), strict=True)
+    }
     response_us: list[int | None] = [None] * len(costs)
-    pools = []
-    for pool in warehouse.pools.values():
-        own = members[pool.name]
-        own_costs, own_periods = [costs[i] for i in own], [periods[i] for i in own]
-        clusters = divide(pool.policy, own_costs, own_periods, pool.tracks, pool.cluster_factor)
-        tardiness = pool_tardiness(pool.policy, own_costs, own_periods, pool.tracks, clusters)
-        for member, period, late in zip(own, own_periods, tardiness, strict=True):
-            response_us[member] = None if late is None else period + late
-        pools.append(
-            PoolPlan(
-                name=pool.name,
-                tracks=pool.tracks,
-                policy=pool.policy,
-                utilization=utilization(own_costs, own_periods),
-                fits=fits(own_costs, own_periods, pool.tracks),
-                tables=tuple(own),
-                clusters=clusters,
-                tracks_least=None,
-            )
-        )
+    for schedule in schedules.values():
+        for member, response in zip(schedule.plan.tables, schedule.response_us, strict=True):
+            response_us[member] = response
     model = staleness_model(warehouse)
     tables = _table_plans(warehouse, costs, response_us, model.bounds(response_us), learned or {})
-    least = [least_tracks(pool, tables, model) for pool in pools]
+    tables = _expected_downstream(warehouse, _with_recovery(tables, schedules.values()))
+    pools = [schedule.plan for schedule in schedules.values()]
+    least = [least_tracks(schedule.plan, schedule.recovery, tables, model) for schedule in schedules.values()]
     pools = [_with_least(pool, answer) for pool, answer in zip(pools, least, strict=True)]
     return Plan(warehouse, tuple(pools), tables, tuple(advise(pools, tables, least, model)))
 
@@ -87,11 +75,78 @@ def _worst_case_us(warehouse: Warehouse, table: Table) -> int:
     return worst_case_us(table.cost, longest_update_us(table, feed))
 
 
-def _members(warehouse: Warehouse) -> dict[str, list[int]]:
+def _members(warehouse: Warehouse) -> list[list[int]]:
+    """By pool, the indices of its tables."""
     members: dict[str, list[int]] = {name: [] for name in warehouse.pools}
     for index, table in enumerate(warehouse.tables.values()):
         members[table.pool].append(index)
-    return members
+    return list(members.values())
+
+
+@dataclass(frozen=True, slots=True)
+class _Schedule:
+    """How a pool serves its tables; the lists are in the order of its tables."""
+
+    plan: PoolPlan
+    response_us: list[int | None]
+    provisioned_us: list[int]
+    recovery_periods_us: list[int] | None
+    recovery: Recovery | None
+
+
+def _schedule(pool: Pool, tables: list[Table], own: list[int], all_costs: list[int]) -> _Schedule:
+    costs, periods = [all_costs[i] for i in own], [tables[i].period_us for i in own]
+    adaptive = pool.policy in ADAPTIVE
+    provisioned = costs
+    if adaptive and pool.provisioning == "average":
+        provisioned = [_average_us(tables[i]) for i in own]
+    recovering = recovery_periods(pool.recovery, provisioned, periods, pool.tracks) if adaptive else None
+    clusters = divide(pool.policy, costs, periods, pool.tracks, pool.cluster_factor)
+    tardiness = pool_tardiness(pool.policy, provisioned, periods, pool.tracks, clusters, recovering)
+    plan = PoolPlan(
+        name=pool.name,
+        tracks=pool.tracks,
+        policy=pool.policy,
+        utilization=utilization(costs, periods),
+        fits=fits(provisioned, periods, pool.tracks),
+        tables=tuple(own),
+        clusters=clusters,
+        tracks_least=None,
+        provisioning=pool.provisioning if adaptive else "worst",
+    )
+    response_us = [None if y is None else p + y for p, y in zip(periods, tardiness, strict=True)]
+    return _Schedule(plan, response_us, provisioned, recovering, pool.recovery if adaptive else None)
+
+
+def _average_us(table: Table) -> int:
+    assert table.cost is not None
+    return average_us(table.cost, table.period_us)
+
+
+def _with_recovery(tables: tuple[TablePlan, ...], schedules: Iterable[_Schedule]) -> tuple[TablePlan, ...]:
+    """The tables of adaptive pools with their recovery periods; expected bounds are marked as such."""
+    changed = list(tables)
+    for schedule in schedules:
+        if schedule.recovery_periods_us is None:
+            continue
+        expected = schedule.plan.provisioning == "average"
+        for place, index in enumerate(schedule.plan.tables):
+            changed[index] = replace(
+                changed[index],
+                provisioned_us=schedule.provisioned_us[place],
+                recovery_period_us=schedule.recovery_periods_us[place],
+                expected=expected,
+            )
+    return tuple(changed)
+
+
+def _expected_downstream(warehouse: Warehouse, tables: tuple[TablePlan, ...]) -> tuple[TablePlan, ...]:
+    """What counts with the expected bound of a source is no more than expected, in whatever pool."""
+    changed = {table.name: table for table in tables}
+    for name in warehouse.topological_order:
+        if any(changed[source].expected for source in warehouse.tables[name].sources):
+            changed[name] = replace(changed[name], expected=True)
+    return tuple(changed.values())
 
 
 def _table_plans(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from freshline.analysis.adaptive import recovery_time
 from freshline.analysis.clusters import Cluster
-from freshline.definitions.warehouse import PolicyName, Warehouse
+from freshline.definitions.warehouse import PolicyName, Provisioning, Warehouse
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +24,7 @@ class PoolPlan:
     # The least number of tracks for which all of its tables hold, the other pools as they are, and all
     # downstream of them that it could make hold; None where it cannot make all of its own hold.
     tracks_least: int | None
+    provisioning: Provisioning = "worst"  # with `average` the bounds hold in expectation only
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,18 @@ class TablePlan:
     holds: bool
     # From how many runs of the table its cost was learned; 0 where it is declared.
     learned_from_runs: int = 0
+    # Of a table that can recover (adaptive policies): the cost its share is made for, and p^[r].
+    provisioned_us: int | None = None
+    recovery_period_us: int | None = None
+    expected: bool = False  # whether the bounds hold in expectation only
+
+    def recovery_time_us(self, outage_us: int, jitter_us: int = 0) -> int | None:
+        """How long after an outage of that length the table is late at most; None if that is not bounded."""
+        if self.recovery_period_us is None or self.response_bound_us is None:
+            return None
+        return recovery_time(
+            self.response_bound_us, self.period_us, self.recovery_period_us, outage_us, jitter_us
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
+from freshline.analysis.adaptive import (
+    adaptive_tardiness,
+    common_recovery_periods,
+    fastest_recovery_periods,
+)
 from freshline.analysis.clusters import Cluster, construct_clusters, hand_out
 from freshline.analysis.exact import bracketed_sum
 from freshline.analysis.response import tardiness_bounds
-from freshline.definitions.warehouse import PolicyName
+from freshline.definitions.warehouse import PolicyName, Recovery
 
 # Policies for which a response bound is proven. The others are run, not promised.
-PROVEN: frozenset[PolicyName] = frozenset({"edf", "edf-strict", "clustered-edf"})
+PROVEN: frozenset[PolicyName] = frozenset({"edf", "edf-strict", "clustered-edf", "aus", "aus-slack"})
 
 
 def divide(
@@ -26,17 +31,33 @@ def divide(
     return None
 
 
+def recovery_periods(
+    recovery: Recovery, costs: Sequence[int], periods: Sequence[int], tracks: int
+) -> list[int]:
+    """p^[r] of every table of a pool with an adaptive policy."""
+    if recovery == "together":
+        return common_recovery_periods(costs, periods, tracks)
+    return fastest_recovery_periods(costs, periods, tracks)
+
+
 def pool_tardiness(
     policy: PolicyName,
     costs: Sequence[int],
     periods: Sequence[int],
     tracks: int,
     clusters: Sequence[Cluster] | None,
+    recovery: Sequence[int] | None = None,
 ) -> list[int | None]:
-    """Per table of a pool the smallest proven tardiness bound Y, or None where there is none."""
+    """Per table of a pool the smallest proven tardiness bound Y, or None where there is none.
+
+    `recovery` are the periods that the tables have while they recover, where the policy changes periods.
+    """
     tardiness: list[int | None] = [None] * len(costs)
-    if policy not in PROVEN:
+    if policy not in PROVEN or not costs:
         return tardiness
+    if recovery is not None:
+        adaptive = adaptive_tardiness(costs, periods, recovery, tracks)
+        return tardiness if adaptive is None else [*adaptive]
     # Nothing passes between clusters, so that one without a bound leaves the others theirs.
     for cluster in clusters or (Cluster(tuple(range(len(costs))), tracks),):
         bounds = tardiness_bounds(

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from heapq import heappop, heappush
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from freshline.kernel.task import Task
+
+if TYPE_CHECKING:
+    from freshline.kernel.job import Job
 
 
 class Order:
@@ -15,8 +18,14 @@ class Order:
     definition order. Others override `add` and `take`.
     """
 
-    # Whether a start does the work of all releases that are pending, however long the update becomes.
-    absorbs: ClassVar[bool] = False
+    # How many updates the job that `take` last returned does at once: None for all that is there.
+    batch: int | None = 1
+    # The last instant at which a track was free and nothing waited, where the policy makes use of it.
+    open_at = -1
+    # Whether a track may be left idle although a job is ready.
+    idles: ClassVar[bool] = False
+    # Whether tasks change their periods: `review` is called before every dispatch.
+    adapts: ClassVar[bool] = False
 
     def __init__(self) -> None:
         self._ready: list[tuple[int, int, Task]] = []
@@ -31,6 +40,24 @@ class Order:
 
     def expect(self, task: Task) -> None:
         """The task's job is not released yet, but all its work is there. Strict policies wait."""
+
+    def excuse(self, task: Task, excused: bool) -> None:
+        """The bound of the task's table is not asserted, for its feed broke; or it is again."""
+
+    def behind(self, task: Task, behind: bool) -> None:
+        """The task's table is behind by more than its period, or no longer is."""
+
+    def late(self, task: Task) -> None:
+        """The task's table is behind by more than its threshold."""
+
+    def recovered(self, task: Task) -> None:
+        """The task has left recovery mode."""
+
+    def ended(self, job: Job, now: int) -> None:
+        """A job has ended, well or badly."""
+
+    def review(self, now: int) -> None:
+        """Decides which tasks change their periods."""
 
     def take(self, now: int, idle: list[int]) -> Task | None:
         """Removes and returns the task whose job runs next, given the idle tracks (a heap, not empty)."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from heapq import heapify, heappop
-from typing import ClassVar
 
 from freshline.kernel.task import Task
 from freshline.policies.order import Order
@@ -18,7 +17,7 @@ class Proportional(Order):
     pending releases. The papers leave open how clusters are formed: `plan.tracks` says how we do.
     """
 
-    absorbs: ClassVar[bool] = True
+    batch = None
 
     def __init__(self, cluster_of_task: Mapping[int, int], cluster_of_track: Mapping[int, int]) -> None:
         super().__init__()

@@ -22,6 +22,9 @@ class Observation:
         self.lag_us_max = [0] * tables
         self.jobs = [0] * tables
         self.misses = [0] * tables
+        # The last completion up to which the lag was above a period; -1 before any. Between completions lag
+        # only rises. So if it is within a period at the end, this is when it last fell to a period or less.
+        self.behind_at = [-1] * tables
         self.busy_us: dict[int, int] = {}  # by track
 
     def finished(self, now: int, jobs: Sequence[Job]) -> None:
@@ -35,6 +38,8 @@ class Observation:
             lag_us = task.intake.trailing_edge(now) - freshness
             if lag_us > self.lag_us_max[index]:
                 self.lag_us_max[index] = lag_us
+            if lag_us > task.period_us:
+                self.behind_at[index] = now
             self.jobs[index] += 1
             if now > job.deadline:
                 self.misses[index] += 1

@@ -1,8 +1,8 @@
-"""Pictures of a run: staleness against its bound, and what the tracks did."""
+"""Pictures of a run: staleness against its bound, lag, and what the tracks did."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import nsmallest
 from itertools import groupby
@@ -17,17 +17,22 @@ from matplotlib.patches import Patch
 
 from freshline.definitions.duration import DAY, HOUR, MINUTE, SECOND, format_duration
 from freshline.definitions.errors import InputError
+from freshline.simulation.lag import lag_points
 from freshline.simulation.observation import History
+from freshline.simulation.outages import Outages
 from freshline.simulation.simulate import SimulationResult, TableResult
 
 # More would not be told apart on a page.
 CURVES_MAX = 12
 _PIXELS = 1_000  # across a curve's axes, generously
+_COLUMNS = 3
 _TRACKS_MAX = 60
 _BARS_MAX = 300
 _COLORS = 20
 _STALENESS, _BOUND, _TARGET = "#1f77b4", "#d62728", "#2ca02c"
 _SPANS = ("#ff7f0e", "#9467bd", "#8c564b", "#7f7f7f")
+_SHADE = 0.18
+_FEEDS_NAMED = 4
 # A user's name is shown as it is, whatever matplotlib would make of `$` in it.
 _names_as_written = rc_context({"text.parse_math": False})
 
@@ -57,10 +62,11 @@ Span = tuple[str, int, int]
 
 
 def draw(result: SimulationResult, folder: Path) -> list[Path]:
-    """Draws both pictures into a folder and returns their paths. The run must have kept its history."""
+    """Draws all pictures into a folder and returns their paths. The run must have kept its history."""
     assert result.history is not None, "nothing was kept to draw"
     pictures = {
         folder / "staleness.png": _staleness(result, result.history),
+        folder / "lag.png": _lag(result),
         folder / "tracks.png": _tracks(result, result.history),
     }
     for path, figure in pictures.items():
@@ -82,16 +88,14 @@ def save(figure: Figure, path: Path) -> None:
 @_names_as_written
 def staleness_figure(curves: Sequence[Curve], end_us: int, title: str, spans: Sequence[Span] = ()) -> Figure:
     """A picture of every curve in axes of its own, against bound and target."""
-    columns = min(3, len(curves))
+    columns = min(_COLUMNS, len(curves))
     rows = -(-len(curves) // columns)
     figure = Figure(figsize=(4.6 * columns, 2.5 * rows + 0.6), layout="constrained")
     unit_us, unit = _unit(end_us)
-    names = list(dict.fromkeys(name for name, _, _ in spans))
-    colors = {name: _SPANS[number % len(_SPANS)] for number, name in enumerate(names)}
+    colors = _span_colors(spans)
     for number, curve in enumerate(curves):
         axes = figure.add_subplot(rows, columns, number + 1)
-        for name, begin, end in spans:
-            axes.axvspan(begin / unit_us, end / unit_us, color=colors[name], alpha=0.18, linewidth=0)
+        _shade(axes, spans, colors, unit_us)
         _draw_curve(axes, curve, unit_us)
         if number >= len(curves) - columns:
             axes.set_xlabel(f"time ({unit})")
@@ -99,7 +103,7 @@ def staleness_figure(curves: Sequence[Curve], end_us: int, title: str, spans: Se
         Line2D([], [], color=_BOUND, label="proven bound"),
         Line2D([], [], color=_TARGET, linestyle="--", label="target"),
         Line2D([], [], color=_STALENESS, label="staleness"),
-        *(Patch(color=colors[name], alpha=0.18, label=name) for name in names),
+        *_span_handles(colors),
     ]
     figure.legend(handles=handles, loc="outside lower center", ncols=3, fontsize=9)
     figure.suptitle(title)
@@ -118,7 +122,33 @@ def _staleness(result: SimulationResult, history: History) -> Figure:
     curves = [_curve(result.tables[index], history, index, result.end) for index in chosen]
     more = f" (the {len(chosen)} closest to their bounds)" if len(result.tables) > len(chosen) else ""
     title = f"{result.plan.warehouse.name}: staleness against bound and target{more}, seed {result.seed}"
-    return staleness_figure(curves, result.end, title)
+    return staleness_figure(curves, result.end, title, spans_of(result.outages))
+
+
+def spans_of(outages: Outages) -> list[Span]:
+    """The outages as spans to shade; feeds that are down at the same time are named together."""
+    together: dict[tuple[int, int], list[str]] = {}
+    for feed, times in outages.items():
+        for time in times:
+            together.setdefault(time, []).append(feed)
+    return [
+        (f"{', '.join(feeds) if len(feeds) <= _FEEDS_NAMED else f'{len(feeds)} feeds'} down", begin, end)
+        for (begin, end), feeds in sorted(together.items())
+    ]
+
+
+def _span_colors(spans: Sequence[Span]) -> dict[str, str]:
+    names = dict.fromkeys(name for name, _, _ in spans)
+    return {name: _SPANS[number % len(_SPANS)] for number, name in enumerate(names)}
+
+
+def _span_handles(colors: Mapping[str, str]) -> list[Patch]:
+    return [Patch(color=color, alpha=_SHADE, label=name) for name, color in colors.items()]
+
+
+def _shade(axes: Axes, spans: Sequence[Span], colors: Mapping[str, str], unit_us: int) -> None:
+    for name, begin, end in spans:
+        axes.axvspan(begin / unit_us, end / unit_us, color=colors[name], alpha=_SHADE, linewidth=0)
 
 
 def _closeness(table: TableResult) -> float:
@@ -171,6 +201,78 @@ def _draw_curve(axes: Axes, curve: Curve, unit_us: int) -> None:
     axes.set_title(curve.name, fontsize=10)
     axes.set_ylabel(height, fontsize=8)
     axes.tick_params(labelsize=8)
+
+
+@_names_as_written
+def lag_figure(
+    runs: Mapping[str, SimulationResult], groups: Mapping[str, Sequence[str]], title: str
+) -> Figure:
+    """The lag TE − F of tables over time (paper 001, figure 9), a line for each table.
+
+    Runs and groups of tables go by what they are called. A group has axes of its own in every run; several
+    runs stand below each other, on the same scale, to be compared. They must have kept their histories.
+    """
+    columns = len(groups) if len(runs) > 1 else min(_COLUMNS, len(groups))
+    rows = -(-len(runs) * len(groups) // columns)
+    figure = Figure(figsize=(4.6 * columns, 2.7 * rows + 0.6), layout="constrained")
+    unit_us, unit = _unit(max(run.end for run in runs.values()))
+    colors = _span_colors([span for run in runs.values() for span in spans_of(run.outages)])
+    for column, (group, tables) in enumerate(groups.items()):
+        lines = {name: _lag_lines(run, tables) for name, run in runs.items()}
+        highest_us = max(lag for of_run in lines.values() for line in of_run for _, lag in line)
+        for row, (name, run) in enumerate(runs.items()):
+            number = row * len(groups) + column
+            axes = figure.add_subplot(rows, columns, number + 1)
+            _shade(axes, spans_of(run.outages), colors, unit_us)
+            _draw_lags(axes, tables, lines[name], highest_us, unit_us)
+            axes.set_xlim(0, run.end / unit_us)
+            axes.set_title(f"{name}: {group}" if len(runs) > 1 else group, fontsize=10)
+            if number >= len(runs) * len(groups) - columns:
+                axes.set_xlabel(f"time ({unit})")
+    if colors:
+        figure.legend(handles=_span_handles(colors), loc="outside lower center", ncols=3, fontsize=9)
+    figure.suptitle(title)
+    return figure
+
+
+def _lag_lines(run: SimulationResult, tables: Sequence[str]) -> list[list[tuple[int, int]]]:
+    index_of = {table.plan.name: index for index, table in enumerate(run.tables)}
+    return [thinned(lag_points(run, index_of[table]), run.end) for table in tables]
+
+
+def _draw_lags(
+    axes: Axes,
+    tables: Sequence[str],
+    lines: Sequence[Sequence[tuple[int, int]]],
+    highest_us: int,
+    unit_us: int,
+) -> None:
+    height_us, height = _unit(highest_us)
+    # The colours of the larger map come in pairs that are hard to tell apart.
+    colors = colormaps["tab10" if len(tables) <= 10 else "tab20"]
+    for number, (table, points) in enumerate(zip(tables, lines, strict=True)):
+        axes.plot(
+            [at / unit_us for at, _ in points],
+            [lag / height_us for _, lag in points],
+            linewidth=0.8,
+            color=colors(number % _COLORS),
+            label=table,
+        )
+    axes.set_ylim(0, 1.05 * highest_us / height_us or None)
+    axes.set_ylabel(f"lag ({height})", fontsize=8)
+    axes.tick_params(labelsize=8)
+    axes.legend(fontsize=7, loc="upper right")
+
+
+def _lag(result: SimulationResult) -> Figure:
+    """The tables that were furthest behind for their period; those of one period share axes."""
+    chosen = sorted(result.tables, key=lambda table: -table.lag_us_max / table.plan.period_us)[:CURVES_MAX]
+    groups: dict[str, list[str]] = {}
+    for table in sorted(chosen, key=lambda table: table.plan.period_us):
+        groups.setdefault(f"period {format_duration(table.plan.period_us)}", []).append(table.plan.name)
+    more = f" (the {len(chosen)} furthest behind)" if len(result.tables) > len(chosen) else ""
+    name = result.plan.warehouse.name
+    return lag_figure({name: result}, groups, f"{name}: lag{more}, seed {result.seed}")
 
 
 def first_bars(history: History, end: int) -> tuple[list[Bar], int]:

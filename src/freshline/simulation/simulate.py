@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TextIO
+from fractions import Fraction
+from typing import Any, TextIO
 
 from freshline import __version__
 from freshline.costs.draws import CostDraws
 from freshline.definitions.serial import to_record
+from freshline.definitions.warehouse import Feed, Warehouse
 from freshline.kernel.assembly import assemble
 from freshline.kernel.journal import Journal
+from freshline.kernel.kernel import Kernel
+from freshline.kernel.recovery import RECOVERING, AdaptiveRelease, Recovery
+from freshline.kernel.state import TableState, exceeds, table_state
+from freshline.kernel.task import Task
 from freshline.plan.plan import Plan, TablePlan
+from freshline.policies.aus_slack import AusSlack
 from freshline.simulation.arrivals import Arrivals
-from freshline.simulation.driver import Driver
-from freshline.simulation.observation import History
+from freshline.simulation.driver import Costs, Driver, Files
+from freshline.simulation.observation import History, Observation
+from freshline.simulation.outages import Interrupted, Outage, Outages, checked_outages, downstream
+from freshline.simulation.slow import Slowed, checked_factors
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,17 +35,22 @@ class TableResult:
     lag_us_max: int
     jobs: int  # finished
     misses: int  # finished, or unfinished at the end, after the deadline
+    state: TableState  # at the end
+    # When its lag fell to a period or less for the last time since the first outage began. None where it was
+    # never above since then, or is so at the end.
+    recovered_at_us: int | None
+    # Its feeds delivered, no table was slow, and its bound is more than expected: it must have held.
+    as_assumed: bool
+    recovery: Recovery | None = None  # the last one, of a table that its policy gives a recovery mode
 
     @property
     def exceeded_target(self) -> bool:
-        target_us = self.plan.target_lag_us
-        return target_us is not None and self.staleness_us_max > target_us
+        return exceeds(self.staleness_us_max, self.plan.target_lag_us)
 
     @property
     def exceeded_bound(self) -> bool:
-        """Never true: it would be a flaw of the analysis or of the kernel."""
-        bound_us = self.plan.staleness_bound_us
-        return bound_us is not None and self.staleness_us_max > bound_us
+        """Never true where all was as assumed: it would be a flaw of the analysis or of the kernel."""
+        return exceeds(self.staleness_us_max, self.plan.staleness_bound_us)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,15 +60,19 @@ class PoolResult:
     name: str
     tracks: int
     busy: float  # tracks busy on average
+    # When certificates were given up, and why (aus-slack only).
+    given_up: tuple[tuple[int, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class SimulationResult:
-    """What a run showed. Seed and version replay it."""
+    """What a run showed. Seed, outages, slow tables and version replay it."""
 
     plan: Plan
     seed: int
     end: int
+    outages: Outages
+    slow: Mapping[str, Fraction]  # by table: what its costs were multiplied with
     pools: tuple[PoolResult, ...]
     tables: tuple[TableResult, ...]
     history: History | None
@@ -69,49 +87,123 @@ def simulate(
     end: int,
     seed: int = 0,
     *,
+    outages: Mapping[str, Sequence[Outage]] | None = None,
+    slow: Mapping[str, Fraction] | None = None,
     keep_history: bool = False,
     log: TextIO | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> SimulationResult:
     """Runs a planned warehouse from instant 0 up to `end`.
 
-    Memory does not grow with the length of the run, except for the history (40 bytes a job), if asked for.
+    `outages` says by feed from when to when it is down: the files of that time come at its end. `slow` says
+    by table what its costs are multiplied with, of which the plan knows nothing. Memory does not grow with
+    the length of the run, except for the history (40 bytes a job), if asked for.
     """
     warehouse = plan.warehouse
+    down = checked_outages(warehouse, outages or {})
+    factors = checked_factors(warehouse, slow or {})
     kernel = assemble(plan)
-    draws = []
-    for table in warehouse.tables.values():
-        assert table.cost is not None, "a plan has all costs"
-        draws.append(CostDraws(table.cost, seed, table.name))
     used = {table.feed for table in warehouse.tables.values()}
-    arrivals = {
-        name: Arrivals(feed, seed)
+    files = {
+        name: files_of(feed, seed, down.get(name, ()))
         for name, feed in warehouse.feeds.items()
         if feed.arrival == "files" and name in used
     }
     history = History() if keep_history else None
-    journal = None
-    if log is not None:
-        header = {"freshline": __version__, "seed": seed, "end": end, "now": 0, "freshness": None}
-        journal = Journal(log, {**header, "warehouse": to_record(warehouse)})
-    observation = Driver(kernel, draws, arrivals, history, journal).run(end, progress)
+    journal = None if log is None else Journal(log, _header(warehouse, end, seed, down, factors))
+    driver = Driver(kernel, _costs(warehouse, seed, factors), files, history, journal)
+    observation = driver.run(end, progress)
     if history is not None:
         history.ended(kernel)
+    pools = _pool_results(plan, kernel, observation, end)
+    tables = _table_results(plan, kernel, observation, end, down, factors)
+    return SimulationResult(plan, seed, end, down, factors, pools, tables, history)
+
+
+def files_of(feed: Feed, seed: int, outages: Sequence[Outage]) -> Files:
+    """The files of a feed, for a seed."""
+    arrivals = Arrivals(feed, seed)
+    return Interrupted(arrivals, outages) if outages else arrivals
+
+
+def _costs(warehouse: Warehouse, seed: int, slow: Mapping[str, Fraction]) -> list[Costs]:
+    costs: list[Costs] = []
+    for name, table in warehouse.tables.items():
+        assert table.cost is not None, "a plan has all costs"
+        draws = CostDraws(table.cost, seed, name)
+        costs.append(Slowed(draws, slow[name]) if name in slow else draws)
+    return costs
+
+
+def _header(
+    warehouse: Warehouse, end: int, seed: int, outages: Outages, slow: Mapping[str, Fraction]
+) -> dict[str, Any]:
+    """The first line of a log: what run this was."""
+    header: dict[str, Any] = {"freshline": __version__, "seed": seed, "end": end, "now": 0, "freshness": None}
+    if outages:
+        header["outages"] = outages
+    if slow:
+        header["slow"] = {name: str(factor) for name, factor in slow.items()}
+    return {**header, "warehouse": to_record(warehouse)}
+
+
+def _pool_results(plan: Plan, kernel: Kernel, observation: Observation, end: int) -> tuple[PoolResult, ...]:
+    orders = {pool.name: pool.order for pool in kernel.pools}
     pools = []
     first_track = 0
     for pool in plan.pools:
         tracks = range(first_track, first_track + pool.tracks)
         busy_us = sum(observation.busy_us.get(track, 0) for track in tracks)
-        pools.append(PoolResult(pool.name, pool.tracks, busy_us / end if end else 0.0))
+        order = orders.get(pool.name)
+        given_up = tuple(order.broken) if isinstance(order, AusSlack) else ()
+        pools.append(PoolResult(pool.name, pool.tracks, busy_us / end if end else 0.0, given_up))
         first_track += pool.tracks
-    tables = tuple(
-        TableResult(
-            plan=table,
-            staleness_us_max=observation.staleness_us_max[index],
-            lag_us_max=observation.lag_us_max[index],
-            jobs=observation.jobs[index],
-            misses=observation.misses[index],
+    return tuple(pools)
+
+
+def _table_results(
+    plan: Plan,
+    kernel: Kernel,
+    observation: Observation,
+    end: int,
+    outages: Outages,
+    slow: Mapping[str, Fraction],
+) -> tuple[TableResult, ...]:
+    begun = {feed: times for feed, times in outages.items() if times[0][0] <= end}
+    first = min((times[0][0] for times in begun.values()), default=end + 1)
+    affected = downstream(plan.warehouse, begun)
+    silent = {feed for feed, times in begun.items() if any(start <= end < over for start, over in times)}
+    slowed = any(factor > 1 for factor in slow.values())
+    results = []
+    for index, (table, task) in enumerate(zip(plan.tables, kernel.tasks, strict=True)):
+        lag_us = task.intake.trailing_edge(end) - task.freshness
+        behind_at = observation.behind_at[index]
+        is_silent = plan.warehouse.tables[table.name].feed in silent
+        results.append(
+            TableResult(
+                plan=table,
+                staleness_us_max=observation.staleness_us_max[index],
+                lag_us_max=observation.lag_us_max[index],
+                jobs=observation.jobs[index],
+                misses=observation.misses[index],
+                state=_state(table, task, lag_us, is_silent, table.name in affected),
+                recovered_at_us=behind_at if behind_at >= first and lag_us <= task.period_us else None,
+                as_assumed=table.name not in affected and not slowed and not table.expected,
+                recovery=task.rule.recovery if isinstance(task.rule, AdaptiveRelease) else None,
+            )
         )
-        for index, table in enumerate(plan.tables)
+    return tuple(results)
+
+
+def _state(table: TablePlan, task: Task, lag_us: int, silent: bool, affected: bool) -> TableState:
+    rule = task.rule if isinstance(task.rule, AdaptiveRelease) else None
+    return table_state(
+        loaded=task.freshness > 0,
+        lag_us=lag_us,
+        period_us=task.period_us,
+        staleness_bound_us=rule.terms.threshold_us if rule else table.staleness_bound_us,
+        silent=silent,
+        # A policy with a recovery mode says itself which tables recover.
+        recovering=affected and rule is None,
+        in_recovery=rule is not None and rule.mode == RECOVERING,
     )
-    return SimulationResult(plan, seed, end, tuple(pools), tables, history)

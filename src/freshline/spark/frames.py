@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from pyspark.errors import PySparkException
@@ -14,6 +15,11 @@ from freshline.definitions.columns import LATE_COLUMN
 from freshline.definitions.errors import InputError
 from freshline.definitions.sql import parse_query
 from freshline.definitions.warehouse import Feed, Table, Warehouse
+from freshline.spark.projection import plain_projection
+
+NONE_LATE = "false"
+# Spark takes these in a path for a pattern, unless a backslash stands before them.
+_PATTERN = re.compile(r"[\\{}\[\]*?]")
 
 
 def read_files(session: SparkSession, feed: Feed, paths: Sequence[str]) -> DataFrame:
@@ -25,12 +31,16 @@ def read_files(session: SparkSession, feed: Feed, paths: Sequence[str]) -> DataF
     if landing.format == "csv":
         # With a header its names must be the schema's.
         reader = reader.option("header", landing.header).option("enforceSchema", not landing.header)
-        reader = reader.option(
-            "escape", '"'
-        )  # a quote within quotes is doubled, as everybody but Spark has it
+        # A quote within quotes is doubled, as everybody but Spark has it.
+        reader = reader.option("escape", '"')
     if landing.format != "parquet":
         reader = reader.option("mode", "FAILFAST")
-    return reader.format(landing.format).load(list(paths))
+    return reader.format(landing.format).load(literal_paths(paths))
+
+
+def literal_paths(paths: Sequence[str]) -> list[str]:
+    """Paths for Spark to read as they are: of `a[1].csv` it would read `a1.csv`."""
+    return [_PATTERN.sub(r"\\\g<0>", path) for path in paths]
 
 
 def base_rows(
@@ -40,11 +50,16 @@ def base_rows(
 
     `late` is an expression that says which of them came late; it becomes a column.
     """
-    marked = "" if late is None else f", {late} AS {LATE_COLUMN}"
+    marked = () if late is None else (f"{late} AS {LATE_COLUMN}",)
     if table.select is None:
-        return files.selectExpr("*", f"{late} AS {LATE_COLUMN}") if late else files
-    files.createOrReplaceTempView(feed.name)
-    return session.sql(f"SELECT *{marked} FROM ({table.select}\n)")
+        return files.selectExpr("*", *marked)
+    plain = plain_projection(table.select)
+    if plain is not None and late in (None, NONE_LATE):
+        return plain.of(files, *marked)  # in one step: a constant does not ask whose column a name means
+    if plain is None:
+        files.createOrReplaceTempView(feed.name)
+    rows = session.sql(table.select) if plain is None else plain.of(files)
+    return rows.selectExpr("*", *marked)
 
 
 def late_expression(timestamp: str, freshness: int, oldest: int | None) -> str:
@@ -54,7 +69,7 @@ def late_expression(timestamp: str, freshness: int, oldest: int | None) -> str:
     that it generates, and would compile every update anew.
     """
     if oldest is not None and oldest > freshness:
-        return "false"
+        return NONE_LATE
     quoted = timestamp.replace("`", "``")
     return f"`{quoted}` <= timestamp_micros({freshness})"
 

@@ -10,6 +10,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from freshline.definitions.errors import InputError
 from freshline.definitions.warehouse import Warehouse
+from freshline.spark.frames import literal_paths
 from freshline.storage.delta import StoredTable
 from freshline.storage.layout import Layout
 
@@ -22,7 +23,7 @@ def query(session: SparkSession, warehouse: Warehouse, storage: Path, sql: str) 
         if not (path / "_delta_log").is_dir():
             continue  # it has not been made yet; asking for it gets Spark's own sentence
         stored = StoredTable.open(path, table.timestamp or "")
-        files = [str(stored.path / file.path) for file in stored.files]
+        files = literal_paths([str(stored.path / file.path) for file in stored.files])
         schema = from_arrow_schema(stored.schema)
         frame = session.read.schema(schema).parquet(*files) if files else session.createDataFrame([], schema)
         frame.createOrReplaceTempView(table.name)

@@ -33,6 +33,11 @@ _DEFAULTS = {
     # Updates are small: many partitions cost more than they save.
     "spark.sql.shuffle.partitions": "2",
     "spark.sql.adaptive.enabled": "false",
+    # What Spark keeps of past work for its web pages, by default of the last thousand, which takes 30 MB.
+    "spark.ui.retainedJobs": "100",
+    "spark.ui.retainedStages": "100",
+    "spark.ui.retainedTasks": "1000",
+    "spark.sql.ui.retainedExecutions": "100",
     # Checksum files beside every file: Parquet has its own.
     "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
 }

@@ -23,9 +23,10 @@ from freshline.spark.frames import (
     derived_rows,
     keeps_timestamp,
     late_expression,
+    literal_paths,
     read_files,
 )
-from freshline.storage.delta import Consumed, LiveFile, StoredTable
+from freshline.storage.delta import Consumed, LiveFile, NullTimestamps, StoredTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +76,7 @@ class Updater:
         stored = self._tables[table.name]
         after = None if job.task.empty else job.loaded_from
         if table.feed is not None:
-            files = [self._files(table.feed, str(file.name)) for file in job.files]
+            files = self._known(table.feed, job)
             frame = self._base(session, table, job, files)
             consumed = tuple(file.consumed for file in files)
         else:
@@ -92,6 +93,20 @@ class Updater:
             version=version,
             consumed=consumed,
         )
+
+    def check(self, session: SparkSession, job: Job) -> None:
+        """Reads a job's data files and keeps nothing; raises what would be wrong with them in an update."""
+        table = self._warehouse.tables[job.task.name]
+        assert table.feed is not None
+        assert table.timestamp is not None
+        frame = self._base(session, table, job, self._known(table.feed, job))
+        frame.write.format("noop").mode("overwrite").save()
+        nulls = frame.where(frame[table.timestamp].isNull()).count()
+        if nulls:
+            raise NullTimestamps(nulls)
+
+    def _known(self, feed: str, job: Job) -> list[FileToLoad]:
+        return [self._files(feed, str(file.name)) for file in job.files]
 
     def _base(self, session: SparkSession, table: Table, job: Job, files: Sequence[FileToLoad]) -> DataFrame:
         assert table.feed is not None
@@ -114,7 +129,7 @@ class Updater:
         """A source's rows of a range that are not late: of the files that may have any."""
         table, schema = self._warehouse.tables[name], self._schemas[name]
         assert table.timestamp is not None
-        paths = self._tables[name].files_between(-1 if after is None else after, to)
+        paths = literal_paths(self._tables[name].files_between(-1 if after is None else after, to))
         frame = session.read.schema(schema).parquet(*paths) if paths else session.createDataFrame([], schema)
         frame = between(frame, table.timestamp, after, to)
         return frame.where(f"NOT {LATE_COLUMN}").drop(LATE_COLUMN) if LATE_COLUMN in schema.names else frame

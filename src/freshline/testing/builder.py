@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Self
 
 from freshline.definitions.duration import SECOND
-from freshline.definitions.warehouse import Cost, Feed, PolicyName, Pool, Table, Warehouse
+from freshline.definitions.warehouse import (
+    Cost,
+    Feed,
+    PolicyName,
+    Pool,
+    Provisioning,
+    Recovery,
+    Table,
+    Warehouse,
+)
 
 Seconds = int | float | Fraction
 
@@ -26,8 +36,16 @@ class Builder:
     ('a', 'b')
     """
 
-    def __init__(self, tracks: int = 1, policy: PolicyName = "edf", cluster_factor: int = 10) -> None:
-        self._pools = {"updates": Pool("updates", tracks, policy, Fraction(cluster_factor))}
+    def __init__(
+        self,
+        tracks: int = 1,
+        policy: PolicyName = "edf",
+        cluster_factor: int = 10,
+        provisioning: Provisioning = "worst",
+        recovery: Recovery = "fastest",
+    ) -> None:
+        pool = Pool("updates", tracks, policy, Fraction(cluster_factor), provisioning, recovery)
+        self._pools = {"updates": pool}
         self._feeds: dict[str, Feed] = {}
         self._tables: dict[str, Table] = {}
         self._released_by_files: set[str] = set()
@@ -65,11 +83,14 @@ class Builder:
         variability: Seconds = 0,
         target: Seconds | None = None,
         pool: str = "updates",
+        late_after: Seconds | None = None,
+        weight: Seconds = 1,
     ) -> Self:
         """A base table on a feed of files of its own name."""
         self._feeds[name] = Feed(name, "files", _us(period), _us(phase), _us(jitter), _us(timestamp_jitter))
         self._released_by_files.add(name)
-        return self._add(name, period, pool, cost, rate, variability, target, feed=name)
+        self._add(name, period, pool, cost, rate, variability, target, feed=name)
+        return self._recovering(name, late_after, weight)
 
     def derived(
         self,
@@ -83,13 +104,16 @@ class Builder:
         variability: Seconds = 0,
         target: Seconds | None = None,
         pool: str = "updates",
+        late_after: Seconds | None = None,
+        weight: Seconds = 1,
     ) -> Self:
         """A table over others that have been added before."""
         if not self._released_by_files.isdisjoint(sources):
             self._released_by_files.add(name)
-        return self._add(
+        self._add(
             name, period, pool, cost, rate, variability, target, sources=tuple(sources), phase_us=_us(phase)
         )
+        return self._recovering(name, late_after, weight)
 
     def build(self) -> Warehouse:
         return Warehouse(
@@ -125,6 +149,13 @@ class Builder:
             phase_us=phase_us,
             target_lag_us=None if target is None else _us(target),
             cost=Cost(_us(cost), _fraction(rate), _fraction(variability)),
+        )
+        return self
+
+    def _recovering(self, name: str, late_after: Seconds | None, weight: Seconds) -> Self:
+        late_after_us = None if late_after is None else _us(late_after)
+        self._tables[name] = replace(
+            self._tables[name], late_after_us=late_after_us, weight=_fraction(weight)
         )
         return self
 

@@ -23,6 +23,8 @@ SPECS = (
     FeedSpec("flows", "parquet", 2, 30),
 )
 _HEAD_START_US = 3_000_000
+_OPENING_S = 6.0  # until one was seen
+_OPENING_S_MAX = 120.0
 _DERIVED = """\
   traffic:
     sql: "SELECT ts, src, sum(bytes) AS bytes FROM packets GROUP BY ts, src"
@@ -36,6 +38,7 @@ class Report:
     """What was found after the kills."""
 
     kills: int
+    while_opening: int  # of the kills, those before the runner's loop had begun
     files: int
     rows: dict[str, int]  # by table, as they should be
     lost: dict[str, int]
@@ -86,20 +89,36 @@ class _Clock:
 def kill_and_check(folder: Path, kills: int, seed: int, run_s: tuple[float, float]) -> Report:
     """Starts a runner, kills it after a random time, and again; then lets one finish and counts rows.
 
-    `run_s` is the shortest and the longest time that a runner is left alone once its loop has begun.
+    `run_s` is the shortest and the longest time that a runner is left alone once its loop has begun; short
+    ones come as often as long ones. Every third, the first included, is killed at a random moment after its
+    start instead: while it opens Spark, makes tables, catches up, or soon after.
     """
     rng = random.Random(f"kills:{seed}")
     file = write_project(folder)
     clock = _Clock()
     # A few files are there already, so that the first kill has something to interrupt.
     generator = Generator(SPECS, folder / "landing", seed, clock() - _HEAD_START_US)
-    for _ in range(kills):
-        _run_and_kill(file, rng.uniform(*run_s), generator, clock)
+    shortest_s, longest_s = run_s
+    opening_s = _OPENING_S
+    while_opening = 0
+    for number in range(kills):
+        if number % 3 == 0:
+            # Most of an opening is Spark's own; what is ours to interrupt comes at its end.
+            moment_s = rng.triangular(0, 1.2 * opening_s, opening_s)
+            opened_s = _run_and_kill(file, moment_s, True, generator, clock)
+        else:
+            alive_s = shortest_s * (longest_s / shortest_s) ** rng.random()
+            opened_s = _run_and_kill(file, alive_s, False, generator, clock)
+        while_opening += opened_s is None
+        opening_s = opened_s or opening_s
     _drain(file)
-    return report(folder / "warehouse", generator, clock(), kills)
+    return report(folder / "warehouse", generator, clock(), kills, while_opening)
 
 
-def _run_and_kill(file: Path, alive_s: float, generator: Generator, clock: _Clock) -> None:
+def _run_and_kill(
+    file: Path, after_s: float, from_start: bool, generator: Generator, clock: _Clock
+) -> float | None:
+    """Kills a runner so long after its start, or after its loop has begun; when that was, if it was."""
     status = file.parent / "warehouse" / "_freshline" / "status.json"
     status.unlink(missing_ok=True)
     process = subprocess.Popen(
@@ -108,18 +127,22 @@ def _run_and_kill(file: Path, alive_s: float, generator: Generator, clock: _Cloc
         stderr=subprocess.PIPE,
         start_new_session=True,
     )
+    started = time.monotonic()
+    until = started + (after_s if from_start else _OPENING_S_MAX)
+    opened_s: float | None = None
     try:
-        deadline = time.monotonic() + 120
-        while not status.exists():
-            if process.poll() is not None or time.monotonic() > deadline:
+        while (now := time.monotonic()) < until:
+            if process.poll() is not None:
                 said = process.stderr.read().decode() if process.stderr else ""
-                raise RuntimeError(f"the runner did not start: {said[-2000:]}")
-            time.sleep(0.05)
-        clock.go()
-        until = time.monotonic() + alive_s
-        while time.monotonic() < until:
+                raise RuntimeError(f"the runner ended by itself: {said[-2000:]}")
+            if opened_s is None and status.exists():
+                opened_s = now - started
+                until = until if from_start else now + after_s
+                clock.go()
             generator.due(clock())
             time.sleep(min(0.05, max(0.0, until - time.monotonic())))
+        if opened_s is None and not from_start:
+            raise RuntimeError(f"the runner did not start within {_OPENING_S_MAX:.0f} s")
     finally:
         # The session's whole group: Python and its JVM.
         os.killpg(process.pid, signal.SIGKILL)
@@ -128,6 +151,7 @@ def _run_and_kill(file: Path, alive_s: float, generator: Generator, clock: _Cloc
         generator.due(clock())
         if process.stderr:
             process.stderr.close()
+    return opened_s
 
 
 def _drain(file: Path) -> None:
@@ -139,7 +163,9 @@ def _drain(file: Path) -> None:
     )
 
 
-def report(storage: Path, generator: Generator, written_until: int, kills: int) -> Report:
+def report(
+    storage: Path, generator: Generator, written_until: int, kills: int, while_opening: int = 0
+) -> Report:
     """Compares the tables of the project, row for row, with what was written by then."""
     rows: dict[str, int] = {}
     lost: dict[str, int] = {}
@@ -160,7 +186,7 @@ def report(storage: Path, generator: Generator, written_until: int, kills: int) 
     found = _rows(storage, "traffic", ["ts", "src", "bytes"])
     rows["traffic"] = expected.total()
     lost["traffic"], doubled["traffic"] = (expected - found).total(), (found - expected).total()
-    return Report(kills, files, rows, lost, doubled)
+    return Report(kills, while_opening, files, rows, lost, doubled)
 
 
 def _traffic(packets: Counter[Any]) -> Counter[Any]:

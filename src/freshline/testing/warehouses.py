@@ -1,4 +1,4 @@
-"""Random warehouses, replayed from a seed."""
+"""Random warehouses and outages of their feeds, replayed from a seed."""
 
 from __future__ import annotations
 
@@ -43,6 +43,27 @@ def random_warehouse(seed: int, shape: Shape = ANY_SHAPE) -> Warehouse:
     for number in range(count):
         draft.add_table(f"t{number}", shape.depth_max)
     return draft.warehouse(pools)
+
+
+def random_outages(warehouse: Warehouse, seed: int, horizon: int) -> dict[str, list[tuple[int, int]]]:
+    """Outages of some feeds of files, by feed: at least of one, if there is any.
+
+    Each begins before `horizon` and lasts 2 to 30 of the feed's periods; a feed has one or two, the second
+    beginning after the first has ended.
+    """
+    rng = random.Random(f"outages:{seed}")
+    feeds = [feed for feed in warehouse.feeds.values() if feed.arrival == "files"]
+    outages: dict[str, list[tuple[int, int]]] = {}
+    for feed in rng.sample(feeds, rng.randint(min(1, len(feeds)), len(feeds))):
+        assert feed.period_us is not None
+        begin = rng.randrange(horizon)
+        for _ in range(rng.randint(1, 2)):
+            end = begin + rng.randint(2 * feed.period_us, 30 * feed.period_us)
+            outages.setdefault(feed.name, []).append((begin, end))
+            begin = end + rng.randint(1, 10 * feed.period_us)
+            if begin >= horizon:
+                break
+    return outages
 
 
 class _Draft:

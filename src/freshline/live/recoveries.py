@@ -1,0 +1,110 @@
+"""The recoveries of a run: by when each must be over, and how that compared."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from freshline.definitions.duration import format_duration
+from freshline.kernel.kernel import Kernel
+from freshline.kernel.pool import Pool
+from freshline.kernel.recovery import RECOVERING, AdaptiveRelease, Recovery
+from freshline.kernel.task import Task
+from freshline.plan.plan import TablePlan
+from freshline.policies.aus import Aus, adaptive
+
+_OVER_MAX: Final = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """When a table is to have caught up; only an estimate while it waits to enter recovery mode."""
+
+    at: int
+    estimated: bool = False
+
+
+class Recoveries:
+    """The recoveries that go on, and the latest that are over."""
+
+    def __init__(self, started: int) -> None:
+        self._started = started
+        self._last: dict[str, Recovery] = {}  # by table
+        self._kept: deque[tuple[str, Recovery]] = deque(maxlen=_OVER_MAX)
+
+    def notice(self, task: Task) -> None:
+        """Looks whether the table has begun to recover."""
+        rule = task.rule
+        if not isinstance(rule, AdaptiveRelease) or rule.recovery is None:
+            return
+        if self._last.get(task.name) is not rule.recovery:
+            self._last[task.name] = rule.recovery
+            self._kept.append((task.name, rule.recovery))
+
+    def lines(
+        self, kernel: Kernel, now: int, due: Mapping[int, Due], plans: Mapping[str, TablePlan]
+    ) -> list[str]:
+        """A sentence for each: those that go on, those that wait, and those that are over, the last first."""
+        lines = [
+            f"{task.name}: recovering{_by(due.get(task.index), now)}"
+            for task in kernel.tasks
+            if isinstance(task.rule, AdaptiveRelease) and task.rule.mode == RECOVERING
+        ]
+        for pool in kernel.pools:
+            if isinstance(pool.order, Aus):
+                lines += [
+                    f"{task.name}: late, waits for others{_by(due.get(task.index), now)}"
+                    for task in pool.order.waiting()
+                ]
+        for table, recovery in reversed(self._kept):
+            if recovery.ended is not None:
+                lines.append(f"{table}: {self._compared(recovery, plans[table].expected)}")
+        return lines
+
+    def _compared(self, recovery: Recovery, expected: bool) -> str:
+        assert recovery.ended is not None
+        taken = format_duration(recovery.ended - recovery.entered)
+        said = f"recovered in {taken}"
+        if recovery.due is not None:
+            word = "expected" if expected else "promised"
+            said += f", {word} {format_duration(recovery.due - recovery.entered)}"
+        return f"{said} (at +{format_duration(recovery.ended - self._started)})"
+
+
+def _by(due: Due | None, now: int) -> str:
+    if due is None:
+        return ""
+    if due.at < now:
+        return f", should have been over {format_duration(now - due.at)} ago"
+    return f", over in {'about' if due.estimated else 'at most'} {format_duration(due.at - now, up=True)}"
+
+
+def dues(kernel: Kernel, now: int) -> dict[int, Due]:
+    """By task, when those that recover, and those that wait to, are to have caught up."""
+    found: dict[int, Due] = {}
+    for pool in kernel.pools:
+        if isinstance(pool.order, Aus):
+            found |= _dues_of_pool(kernel, pool, pool.order.waiting(), now)
+    return found
+
+
+def _dues_of_pool(kernel: Kernel, pool: Pool, waiting: list[Task], now: int) -> dict[int, Due]:
+    found: dict[int, Due] = {}
+    turn: int | None = now  # when the next one that waits could enter; None where nobody knows
+    for task in kernel.tasks:
+        rule = task.rule
+        if task.pool is pool and isinstance(rule, AdaptiveRelease) and rule.mode == RECOVERING:
+            due = None if rule.recovery is None else rule.recovery.due
+            if due is not None:
+                found[task.index] = Due(due)
+            turn = None if due is None or turn is None else max(turn, due)
+    for task in waiting:
+        # Its backlog grows until it is its turn.
+        taken_us = None if turn is None else adaptive(task).time_to_recover(now, turn)
+        if turn is None or taken_us is None:
+            break
+        found[task.index] = Due(turn + taken_us, estimated=True)
+        turn += taken_us + task.period_us  # its share is free once its last deadline has passed
+    return found

@@ -1,0 +1,110 @@
+"""AUS, the adaptive update scheduler of paper 001."""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Mapping
+from fractions import Fraction
+from heapq import heappop
+from typing import ClassVar
+
+from freshline.analysis.exact import SCALE, SCALE_BITS, exact_sum
+from freshline.kernel.recovery import AdaptiveRelease
+from freshline.kernel.task import READY, Task
+from freshline.policies.edf import StrictEdf
+
+
+class Aus(StrictEdf):
+    """NP-GEDF whose late tables are given a larger share of the tracks, as far as that is free.
+
+    Rule NR with the capacity test (6): of the late tables the heaviest enters recovery mode first, among
+    equal weights the one that asks for the least extra share, as in the paper. None goes before one that
+    waits ahead of it: what a waiting table may expect can be said then.
+    """
+
+    adapts: ClassVar[bool] = True
+
+    def __init__(self, shares: Mapping[int, tuple[int, int]], tracks: int) -> None:
+        super().__init__()
+        self._capacity = Capacity(shares, tracks)
+        self._excused: dict[int, Task] = {}
+        self._late: list[tuple[Fraction, Fraction, int, Task]] = []  # those that wait, the first first
+
+    def excuse(self, task: Task, excused: bool) -> None:
+        if excused:
+            self._excused[task.index] = task
+        else:
+            del self._excused[task.index]
+
+    def late(self, task: Task) -> None:
+        rule = adaptive(task)
+        rule.queued = True
+        cost_us, period_us = rule.terms.cost_us, rule.terms.period_us
+        extra = Fraction(cost_us, period_us) - Fraction(cost_us, task.period_us)
+        insort(self._late, (-rule.terms.weight, extra, task.index, task))
+
+    def recovered(self, task: Task) -> None:
+        self._capacity.set(task.index, adaptive(task).terms.cost_us, task.period_us)
+
+    def review(self, now: int) -> None:
+        while self._late:
+            task = self._late[0][3]
+            rule = adaptive(task)
+            if rule.is_late(now):
+                if not self._capacity.admits(task.index, rule.terms.cost_us, rule.terms.period_us):
+                    return
+                self._capacity.set(task.index, rule.terms.cost_us, rule.terms.period_us)
+                rule.enter(now)
+            rule.queued = False
+            del self._late[0]
+
+    def waiting(self) -> list[Task]:
+        """The late tables that wait for a larger share, in the order in which they will get it."""
+        return [entry[3] for entry in self._late]
+
+    def take(self, now: int, idle: list[int]) -> Task | None:
+        while self._ready:
+            deadline, _, task = heappop(self._ready)
+            # A job whose deadline was changed is there a second time.
+            if task.state == READY and task.deadline == deadline:
+                return task
+        return None
+
+    def ready(self) -> list[Task]:
+        valid = {task.index: task for d, _, task in self._ready if task.state == READY and task.deadline == d}
+        return list(valid.values())
+
+
+def adaptive(task: Task) -> AdaptiveRelease:
+    """The task's release rule, which has a recovery mode."""
+    assert isinstance(task.rule, AdaptiveRelease), f"{task!r} has no recovery mode"
+    return task.rule
+
+
+class Capacity:
+    """The tracks that are spoken for: Σ e/p(T, t), and whether one more change leaves it at most m (6)."""
+
+    def __init__(self, shares: Mapping[int, tuple[int, int]], tracks: int) -> None:
+        self._shares = dict(shares)  # by task: e and p(T, t)
+        self._limit = tracks * SCALE
+        self._tracks = tracks
+        self._low = sum(_scaled(cost, period) for cost, period in self._shares.values())
+
+    def admits(self, task: int, cost: int, period: int) -> bool:
+        low = self._low - _scaled(*self._shares[task]) + _scaled(cost, period)
+        # Each share is too small by less than a unit.
+        if low + len(self._shares) <= self._limit:
+            return True
+        if low > self._limit:
+            return False
+        shares = {**self._shares, task: (cost, period)}.values()
+        numerator, denominator = exact_sum([cost for cost, _ in shares], [period for _, period in shares])
+        return numerator <= self._tracks * denominator
+
+    def set(self, task: int, cost: int, period: int) -> None:
+        self._low += _scaled(cost, period) - _scaled(*self._shares[task])
+        self._shares[task] = (cost, period)
+
+
+def _scaled(cost: int, period: int) -> int:
+    return (cost << SCALE_BITS) // period

@@ -1,0 +1,228 @@
+"""AUS that lets late tables go ahead of healthy ones, where a certificate says that these will be in time."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from freshline.kernel.intake import DerivedIntake, FileIntake
+from freshline.kernel.recovery import AdaptiveRelease
+from freshline.kernel.task import IDLE, READY, RUNNING, WAITING, Task
+from freshline.policies.aus import Aus, adaptive
+from freshline.policies.certificate import Certificate, Forecast, can_be_foreseen
+
+if TYPE_CHECKING:
+    from freshline.kernel.job import Job
+    from freshline.kernel.timers import Timers
+
+# A longer job delays healthy tables for longer, and finds a certificate less often: 5 was the best of 1 to 8.
+_BATCH_MAX: Final = 5
+# So many certificates are tried at one decision; with twice as many nothing was gained.
+_TRIES_MAX: Final = 8
+
+
+class AusSlack(Aus):
+    """AUS with recovery jobs in the slack of the healthy tables.
+
+    A recovery job, of several files where that saves start-up cost, starts at once if all healthy jobs, known
+    and coming, can still end in time (`certificate`). From then until the first instant without work healthy
+    jobs start in the certified order, and others only with a new certificate. Where there is none, AUS
+    decides. An assumption that breaks ends the certificate, and is noted.
+    """
+
+    idles: ClassVar[bool] = True  # for a certified job that is to come
+
+    def __init__(
+        self, shares: Mapping[int, tuple[int, int]], tracks: int, tasks: Sequence[Task], timers: Timers
+    ) -> None:
+        super().__init__(shares, tracks)
+        self._tasks = tasks
+        self._timers = timers
+        self._able: bool | None = None
+        self._certified: deque[tuple[Task, int]] = deque()
+        self._behind: dict[int, Task] = {}
+        self._extra: set[int] = set()  # the tasks whose recovery jobs run ahead of others
+        self._look_at = -1
+        self.certificates = 0
+        self.broken: list[tuple[int, str]] = []  # when a certificate was given up, and why
+
+    # -- decisions ---------------------------------------------------------------------------------
+
+    def take(self, now: int, idle: list[int]) -> Task | None:
+        self.batch = 1
+        if self._certified or self._extra:
+            return self._take_certified(now, idle)
+        task = self._take_extra(now, idle) or super().take(now, idle)
+        if task is None:
+            self.open_at = now
+        return task
+
+    def _take_certified(self, now: int, idle: list[int]) -> Task | None:
+        extra = self._take_extra(now, idle)
+        if extra is not None:
+            return extra
+        certified = self._certified
+        while certified and certified[0][0].state not in (READY, RUNNING) and certified[0][1] <= now:
+            certified.popleft()  # it was to be released by now: there is nothing to do after all
+        if certified and self._can_start(certified[0][0]):
+            return certified.popleft()[0]
+        certificate = self._certify(now, idle, None, 0)
+        if certificate is not None and certificate.order and self._can_start(certificate.order[0][0]):
+            self._certified = deque(certificate.order)
+            return self._certified.popleft()[0]
+        if certified:
+            self._wait_for(*certified[0], now)
+            return None
+        if self._extra:
+            return None
+        self._close(now)
+        return self.take(now, idle)
+
+    def _wait_for(self, task: Task, ready: int, now: int) -> None:
+        """Looks again when a job was to be there that may not come; all else is an event of its own."""
+        if task.state == IDLE and now < ready != self._look_at:
+            self._look_at = ready
+            self._timers.set(ready, _Look(task))
+
+    def _take_extra(self, now: int, idle: list[int]) -> Task | None:
+        """A late table's job that may start now, ahead of all others."""
+        candidates = self._candidates(now)
+        if not candidates:
+            return None
+        # Ahead of others only with what saves a start-up; a track that is free takes anything.
+        least = 2 if any(task.index not in self._excused for task in self.ready()) else 1
+        least_refused_us = None
+        tries = 0
+        for task in candidates:
+            for batch in _batches(task, now, least):
+                cost_us = task.worst_case_of(batch)
+                if least_refused_us is not None and cost_us >= least_refused_us:
+                    continue
+                if tries == _TRIES_MAX:
+                    return None
+                tries += 1
+                certificate = self._certify(now, idle, task, batch)
+                if certificate is None:
+                    least_refused_us = cost_us
+                elif self._keeps_promises(certificate.end, task, batch):
+                    self._certified = deque(certificate.order)
+                    self._extra.add(task.index)
+                    self.batch = batch
+                    return task
+        return None
+
+    def behind(self, task: Task, behind: bool) -> None:
+        if behind:
+            self._behind[task.index] = task
+        else:
+            del self._behind[task.index]
+
+    def _candidates(self, now: int) -> list[Task]:
+        """Tables that are behind and have something to load, the least fresh first."""
+
+        def lag(task: Task) -> tuple[float, int]:
+            return (task.freshness - task.intake.trailing_edge(now)) / task.period_us, task.index
+
+        return sorted(filter(_has_work, self._behind.values()), key=lag) if self._behind else []
+
+    def _keeps_promises(self, end: int, extra: Task, batch: int) -> bool:
+        """Whether AUS, taking over when the certificate ends, would still have all recoveries end in time."""
+        for task in self._excused.values():
+            spare_us = adaptive(task).spare_time(end, batch if task is extra else 0)
+            if spare_us is not None and spare_us < 0:
+                return False
+        return True
+
+    def _can_start(self, task: Task) -> bool:
+        """Whether a certified job is released, and sources that were to be updated before it are."""
+        if task.state != READY:
+            return False
+        if isinstance(task.rule, AdaptiveRelease) and isinstance(task.intake, DerivedIntake):
+            return not any(source.state == RUNNING for source in task.intake.sources)
+        return True
+
+    # -- certificates ------------------------------------------------------------------------------------
+
+    def _certify(self, now: int, idle: list[int], extra: Task | None, batch: int) -> Certificate | None:
+        if self._able is None:
+            self._able = can_be_foreseen(self._tasks)
+        if not self._able:
+            return None
+        ends: dict[int, int] = {}
+        for task in self._tasks:
+            if task.job is not None:
+                ends[task.index] = task.job.start + task.job.worst_case_us
+                if ends[task.index] < now:
+                    return None  # nobody knows when it ends
+        free_at = [*ends.values(), *[now] * len(idle)]
+        extras_end = max((ends[index] for index in self._extra), default=now)
+        starting: dict[int, int] = {}
+        if extra is not None:
+            ends[extra.index] = free_at[-1] = now + extra.worst_case_of(batch)
+            extras_end = max(extras_end, ends[extra.index])
+            starting[extra.index] = batch
+        tasks = [task for task in self._tasks if not self._is_left_out(task, starting.get(task.index))]
+        self.certificates += 1
+        return Forecast(
+            now, tasks, free_at, ends, extras_end, self._extra | starting.keys(), starting
+        ).certify()
+
+    def _is_left_out(self, task: Task, batch: int | None) -> bool:
+        """Whether a certificate need not care for a table: it is late, and its recovery job leaves it so."""
+        rule = task.rule
+        if not isinstance(rule, AdaptiveRelease) or not rule.forgiven:
+            return False
+        if batch is None and task.index not in self._extra:
+            return rule.behind
+        if isinstance(task.intake, FileIntake):
+            return len(task.intake.pending) > (batch or 0)
+        loaded_to = task.freshness + (batch or 0) * task.period_us if task.job is None else task.job.loaded_to
+        return task.intake.trailing_edge(0) > loaded_to
+
+    def ended(self, job: Job, now: int) -> None:
+        if job.task.index in self._extra:
+            self._extra.remove(job.task.index)
+            # It ran beside the shares of all others: the table's next job need not keep a distance from it.
+            rule = adaptive(job.task)
+            rule.next_from = now if rule.forgiven else min(rule.next_from, now)
+        if (self._certified or self._extra) and now > job.start + job.worst_case_us:
+            self.broken.append((now, f"an update of {job.task.name} cost more than was assumed"))
+            self._close(now)
+
+    def _close(self, now: int) -> None:
+        """The certificate is over. What late tables missed meanwhile is not made up for."""
+        self._certified.clear()
+        self._extra.clear()
+        for task in self._excused.values():
+            if adaptive(task).forgiven:
+                adaptive(task).rebase(now)
+
+
+class _Look:
+    """Wakes a pool."""
+
+    __slots__ = ("_task",)
+
+    def __init__(self, task: Task) -> None:
+        self._task = task
+
+    def due(self, at: int) -> int | None:
+        self._task.pool.touch()
+        return None
+
+
+def _has_work(task: Task) -> bool:
+    return task.state in (READY, WAITING) and task.intake.backlogged(task.freshness, task.period_us)
+
+
+def _batches(task: Task, now: int, least: int) -> Iterable[int]:
+    """How many updates a recovery job may do at once, the most first: no longer together than a period."""
+    if isinstance(task.intake, FileIntake):
+        there = len(task.intake.pending)
+    else:
+        there = max(1, (task.intake.trailing_edge(now) - task.freshness) // task.period_us)
+    if not task.startup_us or task.worst_case_us <= task.startup_us:
+        return (1,)  # nothing would be saved
+    fitting = (task.period_us - task.startup_us) // (task.worst_case_us - task.startup_us)
+    return range(max(1, min(there, fitting, _BATCH_MAX)), min(there, fitting, least) - 1, -1)

@@ -1,0 +1,239 @@
+"""A certificate: a schedule of all known and coming jobs of healthy tables in which none is late.
+
+It reaches, at worst-case costs, to the first instant at which a track is free and nothing waits. Jobs start
+in the order in which they started here, whatever those before really cost and whenever they are really
+released: then none starts later than here (docs/aus-slack.md), so that none is late.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from heapq import heapify, heappop, heappush, heapreplace
+from typing import Final
+
+from freshline.kernel.intake import DerivedIntake, FileIntake
+from freshline.kernel.recovery import AdaptiveRelease
+from freshline.kernel.release import PeriodicRelease
+from freshline.kernel.task import READY, RUNNING, WAITING, Task
+
+# Near U = m there may be no instant without work in any time: after so many jobs a table it is given up.
+_JOBS_PER_TABLE: Final = 8
+_NEVER: Final = 1 << 62
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """The order in which jobs start, each with the instant from which it can; and the end of it."""
+
+    order: tuple[tuple[Task, int], ...]
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Coming:
+    """A table's next job as far as it can be foreseen: released between two instants, due by a third.
+
+    It can start from `ready` on, when it is released and the table's job before it has ended.
+    """
+
+    task: Task
+    earliest: int
+    latest: int
+    ready: int
+    due: int
+    # When the file after those that are there comes.
+    file_earliest: int = _NEVER
+    file_latest: int = _NEVER
+    pending: int = 0  # files that are there beyond the one that this job loads
+
+
+def foresee(task: Task, now: int, free_at: int, extra: bool = False, batch: int = 0) -> Coming | None:
+    """The next job of a table; a job of its own that runs ends by `free_at`. None where none is in sight.
+
+    `extra`: it is a recovery job, after which the next need not keep a distance; `batch`: it starts just now
+    and does so many updates.
+    """
+    rule = task.rule
+    if isinstance(rule, PeriodicRelease):
+        return _periodic(task, rule, now, free_at)
+    assert isinstance(rule, AdaptiveRelease)
+    if task.state in (READY, WAITING) and not batch:
+        return _released(task, rule, now)
+    next_from = now if extra else rule.next_from
+    if isinstance(task.intake, FileIntake):
+        file = rule.next_arrival(now) or (_NEVER, _NEVER)
+        pending = max(0, len(task.intake.pending) - batch)
+        return _loading(task, file, pending, next_from, next_from, free_at)
+    loaded_to = task.freshness + batch * task.period_us if task.job is None else task.job.loaded_to
+    if free_at > now and task.intake.trailing_edge(now) > loaded_to:
+        return _of_source(task, max(now, next_from), max(next_from, free_at))
+    return None
+
+
+def following(coming: Coming, end: int) -> Coming | None:
+    """The job after one that ends at `end` at the latest; of a derived table none before a source moves."""
+    task = coming.task
+    earliest, latest = coming.earliest + task.period_us, coming.latest + task.period_us
+    if isinstance(task.rule, PeriodicRelease):
+        return Coming(task, earliest, latest, max(latest, end), earliest + task.period_us)
+    file = (coming.file_earliest, coming.file_latest)
+    return _loading(task, file, coming.pending, earliest, latest, end)
+
+
+def _periodic(task: Task, rule: PeriodicRelease, now: int, free_at: int) -> Coming:
+    if task.state == READY:
+        release = task.release
+    elif task.state == RUNNING:
+        release = task.release + task.period_us
+    else:
+        release = rule.next_release(now)
+    return Coming(task, release, release, max(release, free_at, now), release + task.period_us)
+
+
+def _released(task: Task, rule: AdaptiveRelease, now: int) -> Coming:
+    release = task.release
+    ready = max(now, release)
+    # What a table missed while it was late is not made up for.
+    due = ready + task.period_us if rule.forgiven else task.deadline
+    if not isinstance(task.intake, FileIntake):
+        return Coming(task, release, release, ready, due)
+    file = rule.next_arrival(now) or (_NEVER, _NEVER)
+    pending = len(task.intake.pending) - 1
+    if not pending:
+        due = _sooner(task, ready, due, file[0])
+    return Coming(task, release, release, ready, due, *file, pending)
+
+
+def _loading(
+    task: Task, file: tuple[int, int], pending: int, from_earliest: int, from_latest: int, end_before: int
+) -> Coming | None:
+    """The job that loads the next file, not released before the period of the job ahead is over.
+
+    `file` is when the next file comes that is not there yet, `pending` how many are there.
+    """
+    period_us = task.period_us
+    if pending:
+        ready = max(from_latest, end_before)
+        return Coming(task, from_earliest, from_latest, ready, from_earliest + period_us, *file, pending - 1)
+    if file[0] >= _NEVER:
+        return None
+    earliest, latest = max(file[0], from_earliest), max(file[1], from_latest)
+    ready = max(latest, end_before)
+    file_after = file[0] + period_us
+    due = _sooner(task, ready, earliest + period_us, file_after)
+    return Coming(task, earliest, latest, ready, due, file_after, file[1] + period_us)
+
+
+def _sooner(task: Task, ready: int, due: int, file_after: int) -> int:
+    """By when a job must end: its deadline, or the next file, with which its lag would exceed a period.
+
+    Where that cannot be helped the deadline alone counts.
+    """
+    return file_after if ready + task.worst_case_us <= file_after < due else due
+
+
+def _of_source(task: Task, earliest: int, latest: int) -> Coming:
+    """A derived table's job, released when its sources have moved: by `latest`, but maybe at any moment."""
+    latest = max(earliest, latest)
+    return Coming(task, earliest, latest, latest, earliest + task.period_us)
+
+
+class Forecast:
+    """Non-preemptive EDF, forward from now, of the tables whose bounds are asserted."""
+
+    def __init__(
+        self,
+        now: int,
+        tasks: Iterable[Task],
+        free_at: Iterable[int],
+        ends: Mapping[int, int],
+        extras_end: int,
+        extras: Collection[int],
+        starting: Mapping[int, int],
+    ) -> None:
+        """`free_at` is when each track is free at the latest, `ends` the same by the task that runs there.
+
+        `extras` are the tasks whose recovery jobs run ahead of others, until `extras_end`; `starting` those
+        of them that start now, and how many updates they do.
+        """
+        self._now = now
+        self._extras_end = extras_end
+        self._free = list(free_at)
+        heapify(self._free)
+        self._releases: list[tuple[int, int, Coming]] = []  # by when they can start
+        self._ready: list[tuple[int, int, int, Coming]] = []  # of equal deadlines the longest: they pack best
+        self._order: list[tuple[Task, int]] = []
+        self._members = {task.index: task for task in tasks}
+        self._in_sight: set[int] = set()
+        for task in self._members.values():
+            index = task.index
+            coming = foresee(task, now, ends.get(index, now), index in extras, starting.get(index, 0))
+            if coming is not None:
+                self._expect(coming)
+        for index, end in ends.items():
+            if index in self._members:
+                self._moved(self._members[index], end)
+
+    def certify(self) -> Certificate | None:
+        """The schedule, if every job in it is in time and it comes to an end."""
+        jobs_max = _JOBS_PER_TABLE * (len(self._members) + 8)
+        while len(self._order) <= jobs_max:
+            now = self._free[0]
+            while self._releases and self._releases[0][0] <= now:
+                _, index, coming = heappop(self._releases)
+                heappush(self._ready, (coming.due, -coming.task.worst_case_us, index, coming))
+            if self._ready:
+                if not self._start(now):
+                    return None
+                continue
+            if now >= self._extras_end and all(coming.earliest > now for _, _, coming in self._releases):
+                return Certificate(tuple(self._order), now)
+            # The track waits: for the next job, or for the recovery jobs to end.
+            until = self._releases[0][0] if self._releases else self._extras_end
+            if now < self._extras_end:
+                until = min(until, self._extras_end)
+            heapreplace(self._free, until)
+        return None
+
+    def _start(self, now: int) -> bool:
+        """Starts the job that is due first; whether it will be in time."""
+        due, _, index, coming = heappop(self._ready)
+        end = now + coming.task.worst_case_us
+        if end > due:
+            return False
+        heapreplace(self._free, end)
+        self._order.append((coming.task, coming.ready))
+        self._in_sight.discard(index)
+        then = following(coming, end)
+        if then is not None:
+            self._expect(then)
+        self._moved(coming.task, end)
+        return True
+
+    def _expect(self, coming: Coming) -> None:
+        self._in_sight.add(coming.task.index)
+        heappush(self._releases, (coming.ready, coming.task.index, coming))
+
+    def _moved(self, source: Task, at: int) -> None:
+        """A source is updated by then: what reads it has a job, if it has none in sight that will see it."""
+        for task in source.dependents:
+            if task.index in self._members and task.index not in self._in_sight:
+                assert isinstance(task.rule, AdaptiveRelease)
+                self._expect(_of_source(task, max(self._now, task.rule.next_from), at))
+
+
+def can_be_foreseen(tasks: Iterable[Task]) -> bool:
+    """Whether all jobs of a pool can be: every table is bounded, and no table reads one of another pool."""
+    members = list(tasks)
+    return all(
+        isinstance(task.rule, PeriodicRelease)
+        or (
+            isinstance(task.rule, AdaptiveRelease)
+            and not (
+                isinstance(task.intake, DerivedIntake)
+                and any(source.pool is not task.pool for source in task.intake.sources)
+            )
+        )
+        for task in members
+    )

@@ -1,0 +1,84 @@
+"""Feeds that are down for a while."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from freshline.definitions.errors import InputError
+from freshline.definitions.names import Names
+from freshline.definitions.warehouse import Warehouse
+from freshline.kernel.events import DataFile
+from freshline.simulation.driver import Files
+
+# From when to when; at its end the feed delivers again.
+Outage = tuple[int, int]
+# By feed; those of one feed in order, with time between them.
+Outages = Mapping[str, tuple[Outage, ...]]
+
+
+def checked_outages(warehouse: Warehouse, outages: Mapping[str, Sequence[Outage]]) -> Outages:
+    """The outages in order, those of a feed that overlap or touch made one."""
+    for name, times in outages.items():
+        if name not in warehouse.feeds:
+            raise InputError(
+                f"an outage names the feed `{name}`, which does not exist",
+                Names("feeds", warehouse.feeds).remedy(name),
+            )
+        if warehouse.feeds[name].arrival != "files":
+            raise InputError(
+                f"an outage names the feed `{name}`, which is continuous", "Name a feed of arrival `files`"
+            )
+        for start, end in times:
+            if not 0 <= start < end:
+                raise InputError(
+                    f"an outage of the feed `{name}` does not end after it begins",
+                    "Give its beginning, 0 or later, and then its end",
+                )
+    return {name: _merged(outages[name]) for name in warehouse.feeds if outages.get(name)}
+
+
+def _merged(outages: Iterable[Outage]) -> tuple[Outage, ...]:
+    kept: list[Outage] = []
+    for start, end in sorted(outages):
+        if kept and start <= kept[-1][1]:
+            kept[-1] = (kept[-1][0], max(end, kept[-1][1]))
+        else:
+            kept.append((start, end))
+    return tuple(kept)
+
+
+def downstream(warehouse: Warehouse, feeds: Iterable[str]) -> frozenset[str]:
+    """The tables that load one of these feeds, and all that read them, directly or not."""
+    loaded = frozenset(feeds)
+    reached: set[str] = set()
+    for name in warehouse.topological_order:
+        table = warehouse.tables[name]
+        if table.feed in loaded or not reached.isdisjoint(table.sources):
+            reached.add(name)
+    return frozenset(reached)
+
+
+class Interrupted:
+    """The files of a feed with outages.
+
+    What would have come during an outage comes at its end, each file as it would have been. So the files are
+    the same with and without outages, and two runs can be compared.
+    """
+
+    __slots__ = ("_files", "_next", "_outages")
+
+    def __init__(self, files: Files, outages: Sequence[Outage]) -> None:
+        self._files = files
+        self._outages = outages
+        self._next = 0
+
+    def next(self) -> tuple[int, DataFile] | None:
+        coming = self._files.next()
+        if coming is None:
+            return None
+        arrival, file = coming
+        while self._next < len(self._outages) and self._outages[self._next][1] <= arrival:
+            self._next += 1
+        if self._next < len(self._outages) and self._outages[self._next][0] <= arrival:
+            arrival = self._outages[self._next][1]
+        return arrival, file

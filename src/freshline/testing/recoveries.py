@@ -1,0 +1,101 @@
+"""Random outages, and whether all that was promised for them was kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from freshline.costs.draws import CostDraws
+from freshline.definitions.warehouse import PolicyName, Warehouse
+from freshline.kernel.assembly import assemble
+from freshline.kernel.job import Job
+from freshline.kernel.recovery import AdaptiveRelease, Recovery
+from freshline.kernel.validation import validate
+from freshline.plan.make import make_plan, what_if
+from freshline.plan.plan import Plan
+from freshline.simulation.driver import Driver
+from freshline.simulation.outages import Outages, downstream
+from freshline.simulation.simulate import files_of
+
+
+@dataclass(slots=True)
+class Kept:
+    """What a run with outages showed."""
+
+    plan: Plan
+    jobs: int = 0
+    recoveries: list[Recovery] = field(default_factory=list)
+    exceeded: list[str] = field(default_factory=list)  # bounds
+    outlasted: list[str] = field(default_factory=list)  # promises
+    tightest_bound: float = 0.0  # staleness over bound, of what was asserted
+    tightest_promise: float = 0.0  # time taken over time promised
+    certificates: int = 0
+
+
+class _Witness:
+    """Looks at every job that ends, just before the kernel hears of it."""
+
+    def __init__(self, plan: Plan, kept: Kept) -> None:
+        self._plan = plan
+        self._kept = kept
+        self.recoveries: dict[tuple[str, int], Recovery] = {}
+
+    def finished(self, now: int, job: Job) -> None:
+        task, rule = job.task, job.task.rule
+        self._kept.jobs += 1
+        if isinstance(rule, AdaptiveRelease):
+            self.note(task.name, rule)
+            if rule.excused:
+                return
+        bound_us = self._plan.tables[task.index].staleness_bound_us
+        if bound_us is not None:
+            self.compare(task.name, now - job.loaded_from, bound_us, now)
+
+    def note(self, name: str, rule: AdaptiveRelease) -> None:
+        if rule.recovery is not None:
+            self.recoveries[name, rule.recovery.entered] = rule.recovery
+
+    def compare(self, name: str, staleness_us: int, bound_us: int, now: int) -> None:
+        self._kept.tightest_bound = max(self._kept.tightest_bound, staleness_us / bound_us)
+        if staleness_us > bound_us:
+            self._kept.exceeded.append(f"{name} at {now}: {staleness_us} > {bound_us}")
+
+
+def run_with_outages(
+    warehouse: Warehouse, policy: PolicyName, outages: Outages, end: int, seed: int = 0
+) -> Kept:
+    """Simulates a warehouse under another policy, and compares what happens with what was proven.
+
+    A bound is asserted of every table without an outage upstream, always; of the others but for the time from
+    an outage until they have caught up. A recovery must be over when it was promised to be.
+    """
+    plan = make_plan(what_if(warehouse, policy, {}))
+    kernel = assemble(plan)
+    kept = Kept(plan)
+    witness = _Witness(plan, kept)
+    costs = []
+    for definition in warehouse.tables.values():
+        assert definition.cost is not None
+        costs.append(CostDraws(definition.cost, seed, definition.name))
+    files = {
+        name: files_of(feed, seed, outages.get(name, ()))
+        for name, feed in warehouse.feeds.items()
+        if feed.arrival == "files"
+    }
+    observed = Driver(kernel, costs, files, witness).run(end)
+    validate(kernel)
+    affected = downstream(warehouse, outages)
+    for task, table in zip(kernel.tasks, plan.tables, strict=True):
+        if isinstance(task.rule, AdaptiveRelease):
+            witness.note(task.name, task.rule)
+        if task.name not in affected and table.staleness_bound_us is not None:
+            witness.compare(task.name, observed.staleness_us_max[task.index], table.staleness_bound_us, end)
+    for (name, _), recovery in sorted(witness.recoveries.items()):
+        kept.recoveries.append(recovery)
+        ended = end if recovery.ended is None else recovery.ended
+        if recovery.due is not None and recovery.due > recovery.entered:
+            taken = (ended - recovery.entered) / (recovery.due - recovery.entered)
+            kept.tightest_promise = max(kept.tightest_promise, taken)
+            if ended > recovery.due:
+                kept.outlasted.append(f"{name} of {recovery.entered}: {ended} > {recovery.due}")
+    kept.certificates = sum(getattr(pool.order, "certificates", 0) for pool in kernel.pools)
+    return kept

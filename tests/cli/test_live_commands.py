@@ -1,0 +1,277 @@
+"""The commands that need a warehouse that has run: one small project, loaded once, and one Spark."""
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from deltalake import DeltaTable
+from holding_project import HOLDS
+from pyspark.sql import SparkSession
+from typer.testing import CliRunner, Result
+
+from freshline.cli import demo
+from freshline.cli.main import app
+from freshline.costs.history import History, history_path
+from freshline.definitions.errors import DefinitionErrors, InputError
+from freshline.definitions.load import loads
+from freshline.live.status import WarehouseStatus
+from freshline.plan.make import make_plan
+from freshline.storage.quarantine import Quarantine
+
+PROJECT = """\
+name: small
+pools: {updates: {tracks: 2}}
+feeds:
+  packets: {path: landing, format: csv, schema: "ts timestamp, src string, bytes long", timestamp: ts, period: 300ms}
+tables:
+  packets: {feed: packets, target_lag: 1h}
+  traffic: {sql: "SELECT ts, src, sum(bytes) AS bytes FROM packets GROUP BY ts, src", period: 300ms}
+  hosts: {sql: "SELECT ts, src FROM traffic", period: 300ms, cost: {startup: 1s}}
+"""  # noqa: E501
+START = datetime(2026, 1, 1, tzinfo=UTC)
+FILES = {
+    "1.csv": [(0.1, "[a]", 10), (0.2, "b", 20)],
+    "2.csv": [(0.15, "[a]", 5), (0.5, "[a]", 7)],  # its first record is late
+    "3.csv": [(0.8, "b", 9)],
+    "4.csv": [(1.1, "b", "many")],
+}
+
+
+def at(second: float) -> datetime:
+    return START + timedelta(seconds=second)
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("small")
+    (folder / "freshline.yml").write_text(PROJECT, encoding="utf-8")
+    (folder / "landing").mkdir()
+    for name, rows in FILES.items():
+        lines = ["ts,src,bytes", *(f"{at(second).isoformat()},{src},{size}" for second, src, size in rows)]
+        (folder / "landing" / name).write_text("\n".join([*lines, ""]), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def finished(project) -> subprocess.CompletedProcess[str]:
+    """A run in a process of its own: so nothing reaches its output unseen."""
+    arguments = ["run", "-p", str(project), "--drain", "--for", "2m", "--cold", "--json"]
+    return subprocess.run(
+        [sys.executable, "-m", "freshline", *arguments], capture_output=True, text=True, check=False
+    )
+
+
+@pytest.fixture
+def freshline(project, finished, spark, monkeypatch) -> Iterator:
+    """Runs a command on the project after the run, on the Spark that the tests share."""
+    monkeypatch.setattr(SparkSession, "stop", lambda session: None)
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+
+    def invoke(*arguments: str) -> Result:
+        return CliRunner().invoke(app, [*arguments, "-p", str(project)])
+
+    yield invoke
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
+
+
+def rows(project: Path, table: str) -> int:
+    return DeltaTable(project / "warehouse" / "tables" / table).to_pyarrow_table().num_rows
+
+
+def test_run_sums_itself_up_as_json_and_as_nothing_else(finished):
+    record = json.loads(finished.stdout)
+    assert finished.returncode == 1  # the records are years old, and the target is an hour
+    assert (record["name"], record["holds"], record["quarantined"]) == ("small", False, 1)
+    assert record["stopped_because"] == "nothing is left to load"
+    packets, traffic, hosts = record["tables"]
+    assert packets["freshness"] == "2026-01-01T00:00:00.800000+00:00"
+    assert (packets["rows"], packets["rows_late"], packets["jobs"], packets["backlog"]) == (5, 1, 3, 0)
+    assert min(packets["staleness_max"], packets["staleness"]) > packets["target_lag"] == 3600.0
+    assert (traffic["rows"], hosts["rows"], hosts["target_lag"]) == (4, 4, None)
+    assert any("4.csv put into quarantine" in note for note in record["broken_assumptions"])
+
+
+def test_run_sums_itself_up_for_people(freshline):
+    result = freshline("run", "--drain", "--for", "1m", "--cold")
+    assert result.exit_code == 1
+    assert "small over " in result.stdout
+    assert "Exceeded: 1 of 1 targets." in result.stdout
+
+
+def test_sql_shows_rows_as_they_are(freshline):
+    result = freshline("sql", "SELECT src AS `[who]`, sum(bytes) AS n FROM packets GROUP BY src ORDER BY n")
+    assert result.exit_code == 0
+    assert [line.split() for line in result.stdout.splitlines()] == [
+        ["[who]", "n"],
+        ["[a]", "22"],
+        ["b", "29"],
+    ]
+
+
+def test_sql_prints_a_line_of_json_for_each_row(freshline):
+    result = freshline("sql", "SELECT ts, bytes, _late FROM packets WHERE src = '[a]' ORDER BY ts", "--json")
+    assert [json.loads(line) for line in result.stdout.splitlines()] == [
+        {"ts": "2026-01-01 00:00:00.100000", "bytes": 10, "_late": False},
+        {"ts": "2026-01-01 00:00:00.150000", "bytes": 5, "_late": True},
+        {"ts": "2026-01-01 00:00:00.500000", "bytes": 7, "_late": False},
+    ]
+
+
+def test_sql_that_spark_refuses_is_bad_input(freshline):
+    result = freshline("sql", "SELECT * FROM nobody")
+    assert isinstance(result.exception, InputError)
+    assert "TABLE_OR_VIEW_NOT_FOUND" in result.exception.what
+    assert result.exception.remedy == "The tables are packets, traffic, hosts"
+
+
+def test_rebuild_takes_late_records_in_and_names_who_reads_the_table(freshline, project):
+    assert rows(project, "traffic") == 4
+    result = freshline("rebuild", "traffic", "--json")
+    assert result.exit_code == 0
+    assert json.loads(result.stdout) == {"table": "traffic", "rows": 5, "read_by": ["hosts"]}
+    assert rows(project, "traffic") == 5
+    result = freshline("rebuild", "hosts")
+    assert result.stdout == "Rebuilt hosts: 5 rows.\n"
+    assert "rebuild hosts too" in freshline("rebuild", "traffic").stdout
+    assert rows(project, "traffic") == rows(project, "hosts") == 5
+
+
+@pytest.mark.parametrize(
+    ("table", "what"),
+    [
+        ("nobody", "there is no table nobody"),
+        ("packets", "packets is a base table: it has every record already"),
+    ],
+)
+def test_only_derived_tables_are_rebuilt(freshline, table, what):
+    result = freshline("rebuild", table)
+    assert isinstance(result.exception, InputError)
+    assert result.exception.what == what
+
+
+def test_calibrate_measures_and_leaves_everything_else_alone(freshline, project):
+    storage = project / "warehouse"
+
+    def known() -> dict[str, int]:
+        with History(history_path(storage), read_only=True) as history:
+            return {table: len(history.runs(table)) for table in ("packets", "traffic", "hosts")}
+
+    before = known()
+    versions = [DeltaTable(path).version() for path in sorted((storage / "tables").iterdir())]
+    result = freshline("calibrate", "--files", "3", "--json")
+    assert result.exit_code == 0
+    record = json.loads(result.stdout)
+    updates = {table["name"]: table["updates"] for table in record["tables"]}
+    assert updates["packets"] == 3
+    assert min(updates.values()) >= 1
+    assert record["too_few"] == [table for table, count in updates.items() if count < 3]
+    assert known() == {table: before[table] + updates[table] for table in before}
+    assert [DeltaTable(path).version() for path in sorted((storage / "tables").iterdir())] == versions
+    assert sorted(path.name for path in (project / "landing").iterdir()) == ["1.csv", "2.csv", "3.csv"]
+    assert not list((storage / "_freshline").glob("calibrate-*"))
+
+
+def test_calibrate_says_what_plan_makes_of_it(freshline):
+    result = freshline("calibrate", "--files", "3")
+    assert result.exit_code == 0
+    assert "packets: 3 updates measured\n" in result.stdout
+    assert "`freshline plan` counts with them" in result.stdout
+    tables = json.loads(freshline("plan", "--json").stdout)["tables"]
+    assert [table["cost_source"] for table in tables] == ["learned", "learned", "declared"]
+
+
+def test_a_table_that_would_not_equal_its_query_is_not_run(tmp_path):
+    file = tmp_path / "freshline.yml"
+    file.write_text(PROJECT.replace("SELECT ts, src FROM", "SELECT ts, now() AS at FROM"), encoding="utf-8")
+    result = CliRunner().invoke(app, ["run", "-p", str(file)])
+    assert isinstance(result.exception, DefinitionErrors)
+    assert str(result.exception).startswith(f"{file}:8: tables.hosts.sql: `now` gives something else")
+
+
+def test_quarantine_lists_what_spark_said_of_a_file(freshline):
+    (entry,) = json.loads(freshline("quarantine", "list", "--json").stdout)["quarantine"]
+    assert (entry["feed"], entry["name"], entry["attempts"]) == ("packets", "4.csv", 3)
+    lines = freshline("quarantine", "list").stdout.splitlines()
+    assert lines[0].rstrip() == "1 in quarantine"
+    assert entry["reason"].startswith("[")
+    assert lines[2].split()[0] == "packets/4.csv"
+    assert lines[2].rstrip().endswith(entry["reason"])
+
+
+@pytest.fixture
+def put_aside(tmp_path) -> Path:
+    """A project that never ran, with three files in quarantine."""
+    (tmp_path / "freshline.yml").write_text(PROJECT, encoding="utf-8")
+    (tmp_path / "landing").mkdir()
+    store = Quarantine(tmp_path / "warehouse" / "_freshline" / "quarantine")
+    for name in ("a.csv", "b.csv", "c.csv"):
+        (tmp_path / name).write_text(name, encoding="utf-8")
+        store.put("packets", name, tmp_path / name, "[/it] would not do", 3)
+    return tmp_path
+
+
+def quarantine(project: Path, *arguments: str) -> Result:
+    return CliRunner().invoke(app, ["quarantine", *arguments, "-p", str(project)])
+
+
+def names(project: Path) -> list[str]:
+    """What is still in quarantine."""
+    listed = json.loads(quarantine(project, "list", "--json").stdout)["quarantine"]
+    return [entry["name"] for entry in listed]
+
+
+def test_files_are_retried_one_by_one_or_all(put_aside):
+    result = quarantine(put_aside, "retry", "packets/b.csv", "--json")
+    back = put_aside / "landing" / "b.csv"
+    assert json.loads(result.stdout) == {"retried": [{"feed": "packets", "name": "b.csv", "path": str(back)}]}
+    assert back.read_text(encoding="utf-8") == "b.csv"
+    assert names(put_aside) == ["a.csv", "c.csv"]
+    result = quarantine(put_aside, "retry")
+    assert result.stdout == "Back in landing: a.csv\nBack in landing: c.csv\n"
+    assert names(put_aside) == []
+    assert json.loads(quarantine(put_aside, "retry", "--json").stdout) == {"retried": []}
+
+
+def test_files_are_dropped_one_by_one_or_all(put_aside):
+    result = quarantine(put_aside, "drop", "packets/b.csv", "--json")
+    assert json.loads(result.stdout) == {"dropped": [{"feed": "packets", "name": "b.csv"}]}
+    assert names(put_aside) == ["a.csv", "c.csv"]
+    assert quarantine(put_aside, "drop").stdout == "Dropped: packets/a.csv\nDropped: packets/c.csv\n"
+    assert names(put_aside) == []
+    assert not list((put_aside / "landing").iterdir())
+
+
+@pytest.mark.parametrize("command", ["retry", "drop"])
+def test_a_file_that_is_not_in_quarantine_is_bad_input(put_aside, command):
+    result = quarantine(put_aside, command, "packets/a.csv", "packets/d.csv")
+    assert isinstance(result.exception, InputError)
+    assert result.exception.what == "packets/d.csv is not in quarantine"
+    assert names(put_aside) == ["a.csv", "b.csv", "c.csv"]
+
+
+def test_a_file_of_a_feed_that_is_gone_cannot_be_retried(put_aside):
+    other = PROJECT.replace("  packets: {path", "  flows: {path").replace("feed: packets", "feed: flows")
+    (put_aside / "freshline.yml").write_text(other, encoding="utf-8")
+    result = quarantine(put_aside, "retry")
+    assert isinstance(result.exception, InputError)
+    assert result.exception.what == "there is no feed packets any more"
+
+
+def test_reasons_are_shown_as_they_are(put_aside):
+    assert quarantine(put_aside, "list").stdout.count("[/it] would not do") == 3
+
+
+def test_the_demonstration_as_json_has_its_plan_its_run_and_its_picture(finished, project):
+    status = WarehouseStatus.read(project / "warehouse" / "_freshline" / "status.json")
+    record = demo._record(make_plan(loads(HOLDS)), status, None, (21.0, 36.0), Path("out/staleness.png"))
+    assert json.loads(json.dumps(record)) == record
+    assert record["outage"] == {"feed": "packets", "from": 21.0, "to": 36.0}
+    assert record["picture"] == "out/staleness.png"
+    assert [table["staleness_bound"] for table in record["plan"]["tables"]] == [910.0, 2710.0]
+    assert [table["name"] for table in record["run"]["tables"]] == ["packets", "traffic", "hosts"]

@@ -1,0 +1,198 @@
+"""The outage experiment with two seeds: what the paper shows is there, and the page says so."""
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from freshline.cli.main import app
+from freshline.definitions.duration import SECOND
+from freshline.definitions.load import load
+from freshline.experiments.live_outage import Loads, Verdict, feeds, judge, loads_of, project
+from freshline.experiments.outage_page import outcome, requirements
+from freshline.experiments.outage_recovery import (
+    DRAWN,
+    HEALTHY,
+    LATE,
+    PERIODS,
+    PHASES,
+    POLICIES,
+    Run,
+    one_after_the_other_s,
+    phases_s,
+    run_with_outage,
+    summary,
+    warehouse,
+)
+from freshline.plan.make import make_plan
+from freshline.simulation.lag import lag_points
+from freshline.simulation.simulate import simulate
+from freshline.testing.network import FeedSpec, Generator
+
+S = SECOND
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("outage") / "new"
+
+
+@pytest.fixture(scope="module")
+def record(folder: Path) -> dict[str, Any]:
+    """What the command prints with --json; it also writes the folder."""
+    arguments = ["experiment", "outage-recovery", "--seeds", "2", "--into", str(folder), "--json"]
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 0, result.output
+    return dict(json.loads(result.stdout))
+
+
+def test_results_page_and_figure_are_written(record, folder):
+    assert json.loads((folder / "results.json").read_text(encoding="utf-8")) == record
+    assert (folder / "figure.png").read_bytes().startswith(b"\x89PNG")
+    assert record["seeds"] == 2
+    assert len(record["outcomes"]) == len(POLICIES) * len(PHASES)
+    page = (folder / "page.md").read_text(encoding="utf-8")
+    mean = outcome(record, "AUS, average", "uniform")["ended_s"]["mean"]
+    assert f"| AUS, average | {mean:,.0f} |" in page
+    assert "| EDF strict | not by 30,000 |" in page
+
+
+def test_every_requirement_is_met_and_the_page_says_so(record, folder):
+    page = (folder / "page.md").read_text(encoding="utf-8")
+    rows = requirements(record)
+    assert [required for required, _, met in rows if not met] == []
+    for required, measured, _ in rows:
+        assert f"| {required} | {measured} | yes |" in page
+
+
+def test_aus_ends_near_15000_and_keeps_healthy_tables_within_a_period(record):
+    found = outcome(record, "AUS, average", "uniform")
+    assert 14_200 <= found["ended_s"]["min"] <= found["ended_s"]["max"] <= 15_300
+    assert {table["lag_periods_max"] for table in found["healthy"].values()} == {1}
+    assert {table["above_s_max"] for table in found["healthy"].values()} == {0}
+
+
+@pytest.mark.parametrize("phases", PHASES)
+def test_who_is_faster_and_who_pays_for_it(record, phases):
+    def ended(policy: str) -> float:
+        return float(outcome(record, policy, phases)["ended_s"]["max"])
+
+    assert ended("PRP, factor 10") < ended("AUS-slack, worst") < ended("AUS, average") < ended("AUS, worst")
+    for policy in ("PRP, factor 10", "PRP, factor 1"):
+        assert outcome(record, policy, phases)["seeds_above_two"] == 2
+    for policy in ("AUS, worst", "AUS-slack, worst"):
+        assert outcome(record, policy, phases)["seeds_above_one"] == 0
+    strict = outcome(record, "EDF strict", phases)
+    assert strict["ended_s"] is None
+    assert strict["seeds_not_ended"] == 2
+
+
+def test_the_bounds_are_those_of_the_paper_and_recovery_keeps_to_them(record):
+    average, worst = record["promises"]
+    assert average["300"]["x_s"] == pytest.approx(115.4, abs=0.05)
+    assert average["300"]["staleness_bound_s"] == pytest.approx(1048.4, abs=0.05)
+    assert average["900"]["staleness_bound_s"] == pytest.approx(2914.4, abs=0.05)
+    assert average["300"]["periods_in_one"] == pytest.approx(5.18, abs=0.005)
+    assert worst["300"]["periods_in_one"] == pytest.approx(2.15, abs=0.005)
+    own_s = outcome(record, "AUS, worst", "uniform")["own_s"]
+    assert own_s["mean"] <= own_s["max"] <= worst["300"]["recovery_time_s"]
+
+
+def test_a_page_that_cannot_be_written_is_an_error_in_words(tmp_path):
+    (tmp_path / "file").touch()
+    arguments = ["experiment", "outage-recovery", "--seeds", "1", "--into", str(tmp_path / "file"), "--json"]
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code != 0
+    assert "cannot write into" in str(result.exception)
+
+
+# -- the parts ---------------------------------------------------------------------------------------------
+
+
+def test_phases_are_whole_seconds_below_the_period_and_follow_from_the_seed():
+    assert phases_s(3) == phases_s(3) != phases_s(4)
+    assert all(0 <= phase < PERIODS[name] for name, phase in phases_s(3).items())
+
+
+def test_a_late_table_is_behind_from_the_end_of_the_outage_on():
+    result = run_with_outage(POLICIES[0], "zero", 0)
+    behind = [at for at, lag_us in lag_points(result, 0) if lag_us > 300 * S]
+    assert behind[0] == 10_000 * S
+    assert behind[-1] == result.tables[0].recovered_at_us
+
+
+def made_up(recovered: list[float | None], lag: float, above: float) -> Run:
+    return Run(
+        recovered_s=dict(zip(LATE, recovered, strict=True)),
+        lag_periods={**dict.fromkeys(HEALTHY, 1.0), "V9": lag},
+        above_s={**dict.fromkeys(HEALTHY, 0.0), "V9": above},
+        behind_until_s={"V9": 12_000 + above} if above else {},
+    )
+
+
+def test_a_summary_counts_seeds_and_takes_the_worst():
+    runs = [
+        made_up([11_000, 14_000, 12_000, 13_500], 3, 50),
+        made_up([11_000, None, 12_000, 13_000], 2, 70),
+        made_up([11_000, 12_000, 13_000, 15_000], 1, 0),
+    ]
+    found = summary(POLICIES[0], "zero", runs)
+    assert found["ended_s"] == {"mean": 14_500, "min": 14_000, "max": 15_000}
+    assert (found["seeds_not_ended"], found["seeds_above_one"], found["seeds_above_two"]) == (1, 2, 1)
+    assert found["healthy"]["V9"] == {
+        "lag_periods_max": 3,
+        "above_s_max": 70,
+        "behind_until_s": 12_070,
+        "seeds_above_one": 2,
+        "seeds_above_two": 1,
+    }
+    assert one_after_the_other_s(runs[0]) == [1_000, 1_000, 1_500, 500]
+    assert one_after_the_other_s(runs[1]) == []
+
+
+# -- live: all but Spark -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("policy", [policy for policy in POLICIES if policy.label in DRAWN])
+def test_the_live_project_is_the_papers_at_a_hundredth(policy, tmp_path):
+    file = tmp_path / "freshline.yml"
+    file.write_text(project(policy, feeds()), encoding="utf-8")
+    loaded = load(file)
+    pool = loaded.pools["updates"]
+    assert (pool.tracks, pool.policy) == (2, policy.name)
+    assert (pool.provisioning, pool.cluster_factor) == (policy.provisioning, policy.cluster_factor)
+    assert {name: table.period_us * 100 // S for name, table in loaded.tables.items()} == PERIODS
+    assert all(table.cost.startup_us * 100 == table.period_us for table in loaded.tables.values())
+    assert make_plan(loaded).pools[0].fits
+
+
+def test_a_journal_tells_what_was_loaded_when():
+    plan = make_plan(warehouse(POLICIES[0], "uniform", 0))
+    stream = io.StringIO()
+    history = simulate(plan, 3_000 * S, keep_history=True, log=stream).history
+    jobs = list(zip(history.tables, history.ends, history.freshness, strict=True))
+    expected = {name: [(at, f) for n, at, f in jobs if n == index] for index, name in enumerate(PERIODS)}
+    assert loads_of(stream.getvalue()) == expected
+
+
+@pytest.mark.parametrize(
+    ("loads", "lag_periods", "caught_up_s"),
+    [
+        # Files are due at 103, 106, …; those of 109 to 118 come at 120, so the edge goes from 106 to 118.
+        ([(104, 103), (107, 106), (121, 112), (122, 118), (123, 121)], 4, 22),
+        # Behind again when the file of 124 comes and that of 121 is not loaded.
+        ([(104, 103), (107, 106), (121, 118), (125, 121)], 4, 25),
+        ([(104, 103), (107, 106), (121, 118)], 4, None),
+    ],
+)
+def test_a_live_table_is_judged_by_what_came_and_what_was_loaded(tmp_path, loads, lag_periods, caught_up_s):
+    spec = FeedSpec("v", "csv", 3, 1, phase_s=1, kind="records", outages=((8, 20),))
+    generator = Generator([spec], tmp_path, 0, 100 * S)
+    assert generator.due_us("v", 1) == 103 * S
+    in_us: Loads = {"v": [(at * S, reached * S) for at, reached in loads]}
+    assert judge(in_us, spec, generator, 100 * S, 126 * S) == Verdict("v", lag_periods, caught_up_s)
+    # Before the outage is over it was never behind.
+    assert judge(in_us, spec, generator, 100 * S, 119 * S) == Verdict("v", 1, None)

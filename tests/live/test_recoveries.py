@@ -1,0 +1,233 @@
+"""Recoveries as a running warehouse tells of them: by when they must be over, and how that compared."""
+
+from io import StringIO
+
+from rich.console import Console
+
+from freshline.cli.status import status_record
+from freshline.definitions.duration import SECOND, format_duration
+from freshline.kernel.assembly import assemble
+from freshline.kernel.events import Arrived, DataFile, Finished, Start
+from freshline.kernel.job import Job
+from freshline.kernel.recovery import AdaptiveRelease
+from freshline.live.driver import Ended
+from freshline.live.keeper import Keeper
+from freshline.live.status import TableStatus, WarehouseStatus
+from freshline.live.summary import show_summary
+from freshline.live.view import render
+from freshline.plan.make import make_plan
+from freshline.spark.updater import Update
+from freshline.testing.builder import Builder
+
+
+class Run:
+    """A warehouse whose jobs end when the test says so, and whose clock it sets."""
+
+    def __init__(self, builder: Builder) -> None:
+        plan = make_plan(builder.build())
+        self.kernel = assemble(plan)
+        self.said: list[WarehouseStatus] = []
+        self.keeper = Keeper(plan.warehouse, plan, "run-1", 0, self.stopped, self.said.append)
+        self.running: list[Job] = []
+
+    def stopped(self, why: str) -> None:
+        raise AssertionError(why)
+
+    def handle(self, at_s: float, *events: Arrived | Finished) -> None:
+        now = round(at_s * SECOND)
+        for instruction in self.kernel.handle(now, events):
+            assert isinstance(instruction, Start)
+            self.running.append(instruction.job)
+        self.keeper.tick(now, self.kernel)
+
+    def land(self, at_s: int, tables: str, *timestamps_s: int) -> None:
+        self.handle(at_s, *(Arrived(t, DataFile(s * SECOND, s)) for t in tables for s in timestamps_s))
+
+    def end(self, at_s: float) -> None:
+        """The job that has run for the longest ends well."""
+        job = self.running.pop(0)
+        now = round(at_s * SECOND)
+        finished = self.keeper.judge(Ended(job, update(job), now), now)
+        assert isinstance(finished, Finished)
+        self.handle(at_s, finished)
+
+    def work_off(self, at_s: float, cost_s: float) -> float:
+        """Lets jobs run one after the other while any is there; when the last one ended."""
+        while True:
+            while self.running:
+                at_s += cost_s
+                self.end(at_s)
+            if not self.kernel.wake_at < 10_000 * SECOND:
+                return at_s
+            at_s = max(at_s, self.kernel.wake_at / SECOND)
+            self.handle(at_s)
+
+    def table(self, name: str) -> TableStatus:
+        return next(table for table in self.said[-1].tables if table.name == name)
+
+
+def update(job: Job) -> Update:
+    return Update(job.loaded_to, rows=1, rows_late=0, version=job.number, consumed=())
+
+
+def two_tables() -> Builder:
+    """Both could have all that is spare, so one waits for the other; a is the heavier one."""
+    builder = Builder(policy="aus")
+    builder.files("a", period=10, phase=10, cost=3, weight=2)
+    return builder.files("b", period=10, phase=10, cost=3)
+
+
+AFTER_AN_OUTAGE = tuple(range(10, 101, 10))
+
+
+def test_a_table_in_recovery_says_by_when_it_must_be_over():
+    run = Run(two_tables())
+    run.land(100, "ab", *AFTER_AN_OUTAGE)
+    a = run.table("a")
+    rule = run.kernel.tasks[0].rule
+    assert isinstance(rule, AdaptiveRelease)
+    assert rule.recovery is not None
+    assert a.state == "RECOVERING"
+    assert a.recovery_due_us == rule.recovery.due
+    assert not a.recovery_estimated
+    assert run.said[-1].recoveries[0].startswith("a: recovering, over in at most ")
+
+
+def test_a_table_that_waits_has_an_estimate_that_adds_those_ahead():
+    run = Run(two_tables())
+    run.land(100, "ab", *AFTER_AN_OUTAGE)
+    a, b = run.table("a"), run.table("b")
+    rule = run.kernel.tasks[1].rule
+    assert isinstance(rule, AdaptiveRelease)
+    assert rule.queued
+    assert a.recovery_due_us is not None
+    taken_us = rule.time_to_recover(100 * SECOND, a.recovery_due_us)
+    assert taken_us is not None
+    assert (b.state, b.recovery_due_us, b.recovery_estimated) == (
+        "RECOVERING",
+        a.recovery_due_us + taken_us,
+        True,
+    )
+    assert run.said[-1].recoveries[1].startswith("b: late, waits for others, over in about ")
+
+
+def test_of_several_that_wait_each_counts_those_ahead_of_it_and_their_last_period():
+    run = Run(two_tables().files("c", period=10, phase=10, cost=1, weight=0.5))
+    run.land(100, "abc", *AFTER_AN_OUTAGE)
+    b, c = run.table("b"), run.table("c")
+    assert b.recovery_estimated
+    assert c.recovery_estimated
+    rule = run.kernel.tasks[2].rule
+    assert isinstance(rule, AdaptiveRelease)
+    assert b.recovery_due_us is not None
+    turn = b.recovery_due_us + 10 * SECOND
+    assert c.recovery_due_us == turn + (rule.time_to_recover(100 * SECOND, turn) or 0)
+
+
+def test_what_was_promised_is_compared_when_the_recovery_is_over():
+    run = Run(two_tables())
+    run.land(100, "a", *AFTER_AN_OUTAGE)
+    promised = run.table("a").recovery_due_us
+    assert promised is not None
+    ended = run.work_off(100, 3)
+    assert ended * SECOND < promised
+    a = run.table("a")
+    assert (a.state, a.recovery_due_us, a.backlog) == ("SILENT", None, 0)
+    rule = run.kernel.tasks[0].rule
+    assert isinstance(rule, AdaptiveRelease)
+    assert rule.recovery is not None
+    assert rule.recovery.in_time
+    # p^[r] = 3 / 0.7: the last of ten jobs begins after nine of these, and takes 3 s.
+    in_all = format_duration(promised - 100 * SECOND)
+    assert run.said[-1].recoveries == (f"a: recovered in 41.6s, promised {in_all} (at +2m 22s)",)
+
+
+def test_with_average_provisioning_nothing_is_promised_but_expected():
+    builder = Builder(policy="aus", provisioning="average")
+    run = Run(builder.files("a", period=10, phase=10, cost=3, variability=0.1))
+    run.land(100, "a", *AFTER_AN_OUTAGE)
+    run.work_off(100, 3)
+    assert run.table("a").expected
+    (line,) = run.said[-1].recoveries
+    assert ", expected " in line
+
+
+def test_a_recovery_that_outlasts_its_promise_says_by_how_much():
+    run = Run(two_tables())
+    run.land(100, "a", *AFTER_AN_OUTAGE)
+    due = run.table("a").recovery_due_us
+    assert due is not None
+    run.keeper.tick(due + 5 * SECOND, run.kernel)
+    assert run.said[-1].recoveries == ("a: recovering, should have been over 5s ago",)
+
+
+def test_without_a_recovery_mode_nothing_is_said_of_recoveries():
+    run = Run(Builder().files("a", period=10, phase=10, cost=3))
+    run.land(100, "a", *AFTER_AN_OUTAGE)
+    assert (run.table("a").recovery_due_us, run.said[-1].recoveries) == (None, ())
+
+
+def test_a_certificate_that_is_given_up_is_a_broken_assumption():
+    builder = Builder(policy="aus-slack").files("a", period=10, phase=10, cost=2, rate=0.1)
+    run = Run(builder.files("b", period=100, phase=100, cost=3))
+    run.land(100, "a", *AFTER_AN_OUTAGE)
+    assert len(run.running[0].files) > 1
+    run.end(150)
+    fell_back = [note for note in run.said[-1].broken_assumptions if "fell back" in note]
+    assert fell_back == ["+2m 30s pool updates fell back to aus: an update of a cost more than was assumed"]
+    run.keeper.tick(151 * SECOND, run.kernel)
+    assert sum("fell back" in note for note in run.said[-1].broken_assumptions) == 1
+
+
+def test_a_job_of_several_files_may_cost_as_much_as_they():
+    builder = Builder(policy="aus-slack").files("a", period=10, phase=10, cost=2, rate=0.1)
+    run = Run(builder.files("b", period=100, phase=100, cost=3))
+    run.land(100, "a", *AFTER_AN_OUTAGE)
+    job = run.running[0]
+    assert job.worst_case_us > job.task.worst_case_us
+    run.end(100 + job.worst_case_us / SECOND)
+    assert not [note for note in run.said[-1].broken_assumptions if "assumed" in note]
+
+
+def on_screen() -> Console:
+    return Console(width=80, file=StringIO(), color_system=None)
+
+
+def test_the_view_and_the_summary_show_recoveries():
+    run = Run(two_tables())
+    run.land(100, "ab", *AFTER_AN_OUTAGE)
+    status = run.said[-1]
+    for show in (
+        lambda screen: screen.print(render(status, status.at_us)),
+        lambda screen: show_summary(screen, status, 0, status.at_us),
+    ):
+        screen = on_screen()
+        show(screen)
+        shown = screen.file.getvalue()
+        assert "Recoveries" in shown
+        assert "a: recovering, over in at most " in shown
+        assert "b: late, waits for others, over in about " in shown
+
+
+def test_the_status_says_in_how_many_seconds_a_recovery_is_due():
+    run = Run(two_tables())
+    run.land(100, "ab", *AFTER_AN_OUTAGE)
+    a, b = (status_record(table, 101 * SECOND) for table in run.said[-1].tables)
+    assert a["recovery_due"] * SECOND == (run.table("a").recovery_due_us or 0) - 101 * SECOND
+    assert [row["recovery_estimated"] for row in (a, b)] == [False, True]
+    assert WarehouseStatus.from_json(run.said[-1].to_json()) == run.said[-1]
+
+
+def test_an_expected_bound_that_was_exceeded_is_not_called_a_bug():
+    builder = Builder(policy="aus", provisioning="average")
+    run = Run(builder.files("a", period=10, phase=10, cost=3, variability=0.1))
+    run.land(5, "a", 1)
+    run.end(8)
+    run.keeper.last_arrival["a"] = 200 * SECOND
+    run.keeper.tick(200 * SECOND, run.kernel)
+    a = run.table("a")
+    assert (a.staleness_max_us or 0) > (a.staleness_bound_us or 0)
+    assert run.said[-1].broken_assumptions == ()
+    screen = on_screen()
+    show_summary(screen, run.said[-1], 0, 200 * SECOND)
+    assert "bug" not in screen.file.getvalue()

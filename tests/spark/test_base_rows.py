@@ -1,0 +1,91 @@
+"""A base table's rows: what its `select` gives, whichever way it is run, of the very files it names."""
+
+from pathlib import Path
+
+import pytest
+
+from freshline.definitions.load import loads
+from freshline.spark.frames import base_rows, read_files
+from freshline.spark.projection import plain_projection
+
+PROJECT = """\
+name: shop
+pools: {updates: {tracks: 1}}
+feeds:
+  orders: {path: orders, format: csv, schema: "ts timestamp, item string, price long", timestamp: ts, period: 10s}
+tables:
+  orders: {feed: orders, select: "%s"}
+"""  # noqa: E501
+RECORDS = """\
+ts,item,price
+2026-01-01T00:00:01Z,"tea, green",3
+2026-01-01T00:00:02Z,cup,
+2026-01-01T00:00:03Z,tea,40
+"""
+PLAIN = [
+    "SELECT * FROM orders",
+    "SELECT TS, Price FROM orders;",
+    "SELECT * EXCEPT (item) FROM orders WHERE price > 3 OR price IS NULL",
+    "SELECT ts, price + 1 AS price, price * 2 twice FROM `orders`",
+    "SELECT ts + INTERVAL 1 HOUR AS ts, item FROM orders",
+    "SELECT ts, price IS DISTINCT FROM 3 AS other FROM orders WHERE item IS DISTINCT FROM 'tea, green'",
+    "SELECT ts, explode(split(item, ', ')) AS word, 'a, b FROM c' AS `x, y` FROM orders",
+    "SELECT ts, CASE WHEN price > 5 THEN 'dear' ELSE item END AS item -- FROM here, and WHERE\\n"
+    " FROM orders /* all, of them */ WHERE ts > '2026-01-01T00:00:01Z' -- not the first",
+    "SELECT ts, price + 1 AS more, more + 1 AS most, named_struct('a', price, 'b', item).b AS b FROM orders",
+    "SELECT ts, transform(array(price, 1), x -> x + 1)[0] AS x, extract(SECOND FROM ts) AS s FROM orders",
+]
+OTHER = [
+    "SELECT o.ts FROM orders o",
+    "SELECT orders.ts, orders.item AS item FROM orders",
+    "SELECT ts, price + 1 FROM orders",
+    "SELECT ALL ts FROM orders",
+    "FROM orders SELECT ts",
+    "SELECT ts FROM orders WHERE price > 1 |> WHERE price < 9",
+    "SELECT ts FROM orders,",
+    "SELECT DISTINCT ts FROM orders",
+    "SELECT ts FROM orders ORDER BY ts",
+    "SELECT ts, item::struct<a: int, b: int> AS item FROM orders",
+    "SELECT ts, posexplode(split(item, ',')) AS (n, word) FROM orders",
+    "SELECT ts, word FROM orders LATERAL VIEW explode(split(item, ',')) AS word",
+    "SELECT ts FROM orders WHERE price IN (SELECT 3)",
+    "WITH dear AS (SELECT * FROM orders) SELECT ts FROM dear",
+    "SELECT ts FROM orders UNION ALL SELECT ts FROM orders",
+]
+
+
+@pytest.mark.parametrize("late", ["false", "ts <= timestamp '2026-01-01T00:00:02Z'"])
+@pytest.mark.parametrize("select", PLAIN)
+def test_a_plain_select_gives_what_spark_makes_of_it_as_sql(spark, tmp_path, select, late):
+    warehouse = loads(PROJECT % select)
+    (tmp_path / "1.csv").write_text(RECORDS, encoding="utf-8")
+    table, feed = warehouse.tables["orders"], warehouse.feeds["orders"]
+    files = read_files(spark, feed, [str(tmp_path / "1.csv")])
+    assert plain_projection(table.select) is not None
+    rows = base_rows(spark, table, feed, files, late)
+    files.createOrReplaceTempView("orders")
+    wanted = spark.sql(f"SELECT *, {late} AS _late FROM ({table.select.rstrip(';')}\n)")
+    assert rows.schema == wanted.schema
+    assert rows.collect() == wanted.collect() != []
+
+
+@pytest.mark.parametrize("select", OTHER)
+def test_any_other_select_is_left_to_spark(select):
+    assert plain_projection(select) is None
+
+
+def test_a_select_with_a_name_for_its_feed_is_run_as_sql(spark, tmp_path):
+    warehouse = loads(PROJECT % "SELECT o.ts, upper(o.item) AS item FROM orders o WHERE o.price = 40;")
+    (tmp_path / "1.csv").write_text(RECORDS, encoding="utf-8")
+    table, feed = warehouse.tables["orders"], warehouse.feeds["orders"]
+    rows = base_rows(spark, table, feed, read_files(spark, feed, [str(tmp_path / "1.csv")]), "false")
+    assert [(row.item, row._late) for row in rows.collect()] == [("TEA", False)]
+
+
+@pytest.mark.parametrize("name", ["a[12].csv", "b{x,y}.csv", "c*.csv", "d?.csv", "e\\1.csv", "f g%20h.csv"])
+def test_a_file_is_read_by_its_very_name(spark, tmp_path: Path, name):
+    for other in ("a1.csv", "bx.csv", "cc.csv", "dd.csv", "e1.csv", "f g h.csv"):
+        (tmp_path / other).write_text("ts,item,price\n2026-01-01T00:00:01Z,other,1\n", encoding="utf-8")
+    (tmp_path / name).write_text("ts,item,price\n2026-01-01T00:00:01Z,this,1\n", encoding="utf-8")
+    feed = loads(PROJECT % "SELECT * FROM orders").feeds["orders"]
+    assert [row.item for row in read_files(spark, feed, [str(tmp_path / name)]).collect()] == ["this"]
