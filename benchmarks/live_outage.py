@@ -24,171 +24,22 @@ from statistics import mean
 from typing import Any, Final
 
 from freshline.definitions.duration import SECOND
-from freshline.testing.network import FeedSpec, Generator
-from outage_feeds import DOWN, LONG, RATES, SHORT, Copies, Rows, generating, is_short, specs, whole_period
+from freshline.experiments.live_outage import HASHED, ROWS, TRACKS, Costs, freshline, judge, run, show
+from freshline.experiments.outage_feeds import (
+    LONG,
+    RATES,
+    SHORT,
+    Copies,
+    Rows,
+    generating,
+    is_short,
+    specs,
+    whole_period,
+)
 
-HASHED: Final = "sha2(sha2(sha2(text, 256), 256), 256) AS text"
-TRACKS: Final = 2
-# Declared costs are the longest seen when all was warm, and so much more.
-HEADROOM: Final = 1.25
-NOTES_MAX: Final = 10
-
-Costs = tuple[int, int]  # of their updates, in ms
-Loads = dict[str, list[tuple[int, int]]]  # by table: (instant, freshness reached)
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """How one table fared, in its periods; for a late one, when it had caught up."""
-
-    table: str
-    lag_max: float
-    staleness_max: float
-    caught_up_s: float | None
-
-
-def judge(loads: Loads, feeds: list[FeedSpec], generator: Generator, start: int, end: int) -> list[Verdict]:
-    """The same for both: from when files came and when they were loaded."""
-    verdicts = []
-    for spec in feeds:
-        numbers = generator.numbers(spec.name, end)
-        events = [(generator.delivered_us(spec.name, n), 1, generator.due_us(spec.name, n)) for n in numbers]
-        # A load before an arrival at the same instant: lag is what it is just before.
-        events += [(at, 0, reached) for at, reached in loads.get(spec.name, []) if at <= end]
-        edge = fresh = start
-        lag_us_max = staleness_us_max = 0
-        caught_up = None
-        for at, kind, instant in sorted(events):
-            staleness_us_max = max(staleness_us_max, at - fresh)
-            if kind:
-                edge = max(edge, instant)
-            else:
-                fresh = max(fresh, instant)
-            lag_us = edge - fresh
-            lag_us_max = max(lag_us_max, lag_us)
-            if lag_us > spec.period_us:
-                caught_up = None
-            elif caught_up is None:
-                caught_up = at
-        late = bool(spec.outages) and lag_us_max > spec.period_us
-        caught_up_s = (caught_up - start) / SECOND if late and caught_up is not None else None
-        period = spec.period_us
-        verdicts.append(Verdict(spec.name, lag_us_max / period, staleness_us_max / period, caught_up_s))
-    return verdicts
-
-
-def show(name: str, verdicts: list[Verdict], busy: float | None) -> None:
-    healthy = [verdict for verdict in verdicts if verdict.table not in ("t1", "t2", "t3", "t4")]
-    worst_lag = max(healthy, key=lambda verdict: verdict.lag_max)
-    worst_staleness = max(healthy, key=lambda verdict: verdict.staleness_max)
-    tracks = "" if busy is None else f", {busy:.0%} of two tracks busy"
-    print(f"{name}{tracks}")
-    print(
-        f"  healthy tables: worst lag {worst_lag.lag_max:.2f} periods ({worst_lag.table}), "
-        f"worst staleness {worst_staleness.staleness_max:.2f} periods ({worst_staleness.table})"
-    )
-    for verdict in verdicts[:4]:
-        when = "not caught up" if verdict.caught_up_s is None else f"caught up at {verdict.caught_up_s:.0f} s"
-        print(f"  {verdict.table}: {when} (down until {DOWN[1]:.0f} s)", flush=True)
-
-
-def project(feeds: list[FeedSpec], policy: str, costs_ms: Costs) -> str:
-    lines = [
-        "name: outage",
-        "storage: warehouse",
-        f"pools: {{updates: {{tracks: {TRACKS}, policy: {policy}}}}}",
-        "feeds:",
-    ]
-    lines += [
-        f'  {spec.name}: {{path: landing/{spec.name}, format: csv, schema: "{spec.schema}", timestamp: ts, '
-        f"period: {spec.period_us // 1000}ms}}"
-        for spec in feeds
-    ]
-    lines.append("tables:")
-    lines += [
-        f'  {spec.name}: {{feed: {spec.name}, select: "SELECT ts, number, {HASHED} FROM {spec.name}", '
-        f"cost: {{startup: {_of_kind(costs_ms, spec.name)}ms}}}}"
-        for spec in feeds
-    ]
-    return "\n".join([*lines, ""])
-
-
-@dataclass(frozen=True, slots=True)
-class Update:
-    """One update of a table, as the run's log has it."""
-
-    table: str
-    start: int
-    end: int
-    freshness: int
-
-
-@dataclass(frozen=True, slots=True)
-class Ran:
-    """A run of Freshline: from when to when, what it did, and which assumptions it says did not hold."""
-
-    start: int
-    end: int
-    updates: list[Update]
-    notes: list[str]
-    generator: Generator
-
-
-def run(folder: Path, feeds: list[FeedSpec], policy: str, seconds: int, costs_ms: Costs) -> Ran:
-    from freshline.definitions.load import load
-    from freshline.live.runner import Runner
-
-    file = folder / "freshline.yml"
-    file.write_text(project(feeds, policy, costs_ms), encoding="utf-8")
-    with Runner(load(file), folder, folder / "warehouse", master=f"local[{TRACKS}]") as runner:
-        start = whole_period()
-        with generating(Copies(feeds, folder / "landing", start)) as generator:
-            runner.run(start + seconds * SECOND - time.time_ns() // 1_000)
-        end = time.time_ns() // 1_000
-        notes = list(runner.status().broken_assumptions)
-        (log,) = (folder / "warehouse/_freshline/logs").iterdir()
-    return Ran(start, end, list(_updates(log)), notes, generator)
-
-
-def _updates(log: Path) -> Iterator[Update]:
-    started: dict[str, int] = {}
-    for line in log.read_text(encoding="utf-8").splitlines()[1:]:
-        call = json.loads(line)
-        for event in call.get("events", ()):
-            if "finished" in event:
-                name = event["finished"]
-                yield Update(name, started.pop(name), call["now"], event["freshness"])
-        for instruction in call.get("instructions", ()):
-            started[instruction["start"]] = call["now"]
-
-
-def freshline(folder: Path, rows: Rows, policy: str, seconds: int, costs_ms: Costs) -> None:
-    feeds = specs(rows)
-    ran = run(folder, feeds, policy, seconds, costs_ms)
-    loads: Loads = {}
-    for update in ran.updates:
-        loads.setdefault(update.table, []).append((update.end, update.freshness))
-    busy_us = sum(update.end - update.start for update in ran.updates)
-    verdicts = judge(loads, feeds, ran.generator, ran.start, ran.end)
-    show(f"freshline, {policy}, rows {rows}", verdicts, busy_us / (ran.end - ran.start) / TRACKS)
-    show_assumptions(ran, costs_ms)
-
-
-def show_assumptions(ran: Ran, costs_ms: Costs) -> None:
-    """What the bounds rest on and did not hold."""
-    over = [
-        update
-        for update in ran.updates
-        if update.end - update.start > _of_kind(costs_ms, update.table) * 1_000
-    ]
-    first = f", the first at {(over[0].start - ran.start) / SECOND:.0f} s" if over else ""
-    print(
-        f"  updates above their declared cost ({costs_ms[0]} and {costs_ms[1]} ms): {len(over)} of "
-        f"{len(ran.updates)}{first}"
-    )
-    print(f"  assumptions that did not hold, by table or feed: {len(ran.notes)}", flush=True)
-    for note in ran.notes[-NOTES_MAX:]:
-        print(f"    {note}", flush=True)
+# Declared costs are what 19 of 20 updates took when all was warm, and so much more. The longest ever seen
+# would overload the tracks on paper, and then no policy could promise anything.
+HEADROOM: Final = 1.1
 
 
 def streaming(folder: Path, rows: Rows, seconds: int) -> None:
@@ -246,11 +97,11 @@ def _batches(progress: Sequence[Mapping[str, Any]]) -> Iterator[tuple[int, int]]
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What an update costs with so many rows, short and long: on average, and the longest."""
+    """What an update costs with so many rows, short and long: on average, and 19 of 20 at most."""
 
     rows: Rows
     mean_ms: tuple[float, float]
-    longest_ms: tuple[float, float]
+    high_ms: tuple[float, float]
 
     def busy(self) -> float:
         """Which share of the tracks this takes."""
@@ -265,7 +116,7 @@ class Measured:
 
     def declared(self, factor: float = 1.0) -> Costs:
         """The costs to declare, for that many times the rows."""
-        short, long = (round(longest * max(1.0, factor) * HEADROOM) for longest in self.longest_ms)
+        short, long = (round(high * max(1.0, factor) * HEADROOM) for high in self.high_ms)
         return short, long
 
 
@@ -277,14 +128,17 @@ def calibration(folder: Path, rows: Rows, seconds: int) -> None:
         [(update.end - update.start) / 1_000 for update in warm if is_short(update.table) == short]
         for short in (True, False)
     ]
-    print(
-        json.dumps({"mean_ms": [mean(kind) for kind in kinds], "longest_ms": [max(kind) for kind in kinds]})
-    )
+    print(json.dumps({"mean_ms": [mean(kind) for kind in kinds], "high_ms": [_high(kind) for kind in kinds]}))
+
+
+def _high(costs_ms: list[float]) -> float:
+    """What 19 of 20 stay below."""
+    return sorted(costs_ms)[len(costs_ms) * 19 // 20]
 
 
 def measure(rows: Rows, seconds: int) -> Measured:
     said = json.loads(_in_a_process("calibration", rows, seconds, capture=True).splitlines()[-1])
-    measured = Measured(rows, tuple(said["mean_ms"]), tuple(said["longest_ms"]))
+    measured = Measured(rows, tuple(said["mean_ms"]), tuple(said["high_ms"]))
     print(
         f"calibration, rows {rows}: {measured.mean_ms[0]:.0f} and {measured.mean_ms[1]:.0f} ms an update, "
         f"{measured.busy():.0%} of two tracks",
@@ -313,10 +167,6 @@ def _times(rows: Rows, factor: float) -> Rows:
     """Both kinds alike; a hundred rows at least."""
     factor = max(factor, 100 / min(rows))
     return round(rows[0] * factor), round(rows[1] * factor)
-
-
-def _of_kind(costs_ms: Costs, table: str) -> int:
-    return costs_ms[0] if is_short(table) else costs_ms[1]
 
 
 def _in_a_process(kind: str, rows: Rows, seconds: int, *more: str, capture: bool = False) -> str:
@@ -349,9 +199,7 @@ def runs(arguments: argparse.Namespace) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seconds", type=int, default=300)
-    parser.add_argument(
-        "--rows", type=int, nargs=2, default=[8_000, 100_000], help="of a short and a long file"
-    )
+    parser.add_argument("--rows", type=int, nargs=2, default=ROWS, help="of a short and a long file")
     parser.add_argument(
         "--busy",
         type=float,

@@ -1,6 +1,5 @@
 """The outage experiment with two seeds: what the paper shows is there, and the page says so."""
 
-import io
 import json
 from pathlib import Path
 from typing import Any
@@ -11,10 +10,9 @@ from typer.testing import CliRunner
 from freshline.cli.main import app
 from freshline.definitions.duration import SECOND
 from freshline.definitions.load import load
-from freshline.experiments.live_outage import Loads, Verdict, feeds, judge, loads_of, project
+from freshline.experiments import live_outage, outage_feeds
 from freshline.experiments.outage_page import outcome, requirements
 from freshline.experiments.outage_recovery import (
-    DRAWN,
     HEALTHY,
     LATE,
     PERIODS,
@@ -25,11 +23,9 @@ from freshline.experiments.outage_recovery import (
     phases_s,
     run_with_outage,
     summary,
-    warehouse,
 )
 from freshline.plan.make import make_plan
 from freshline.simulation.lag import lag_points
-from freshline.simulation.simulate import simulate
 from freshline.testing.network import FeedSpec, Generator
 
 S = SECOND
@@ -156,26 +152,15 @@ def test_a_summary_counts_seeds_and_takes_the_worst():
 # -- live: all but Spark -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("policy", [policy for policy in POLICIES if policy.label in DRAWN])
+@pytest.mark.parametrize("policy", live_outage.POLICIES)
 def test_the_live_project_is_the_papers_at_a_hundredth(policy, tmp_path):
     file = tmp_path / "freshline.yml"
-    file.write_text(project(policy, feeds()), encoding="utf-8")
+    feeds = outage_feeds.specs(live_outage.ROWS)
+    file.write_text(live_outage.project(feeds, policy, live_outage.COSTS_MS), encoding="utf-8")
     loaded = load(file)
-    pool = loaded.pools["updates"]
-    assert (pool.tracks, pool.policy) == (2, policy.name)
-    assert (pool.provisioning, pool.cluster_factor) == (policy.provisioning, policy.cluster_factor)
-    assert {name: table.period_us * 100 // S for name, table in loaded.tables.items()} == PERIODS
-    assert all(table.cost.startup_us * 100 == table.period_us for table in loaded.tables.values())
+    assert (loaded.pools["updates"].tracks, loaded.pools["updates"].policy) == (2, policy)
+    assert [table.period_us * 100 // S for table in loaded.tables.values()] == list(PERIODS.values())
     assert make_plan(loaded).pools[0].fits
-
-
-def test_a_journal_tells_what_was_loaded_when():
-    plan = make_plan(warehouse(POLICIES[0], "uniform", 0))
-    stream = io.StringIO()
-    history = simulate(plan, 3_000 * S, keep_history=True, log=stream).history
-    jobs = list(zip(history.tables, history.ends, history.freshness, strict=True))
-    expected = {name: [(at, f) for n, at, f in jobs if n == index] for index, name in enumerate(PERIODS)}
-    assert loads_of(stream.getvalue()) == expected
 
 
 @pytest.mark.parametrize(
@@ -192,7 +177,9 @@ def test_a_live_table_is_judged_by_what_came_and_what_was_loaded(tmp_path, loads
     spec = FeedSpec("v", "csv", 3, 1, phase_s=1, kind="records", outages=((8, 20),))
     generator = Generator([spec], tmp_path, 0, 100 * S)
     assert generator.due_us("v", 1) == 103 * S
-    in_us: Loads = {"v": [(at * S, reached * S) for at, reached in loads]}
-    assert judge(in_us, spec, generator, 100 * S, 126 * S) == Verdict("v", lag_periods, caught_up_s)
+    in_us = {"v": [(at * S, reached * S) for at, reached in loads]}
+    (verdict,) = live_outage.judge(in_us, [spec], generator, 100 * S, 126 * S)
+    assert (verdict.lag_max, verdict.caught_up_s) == (lag_periods, caught_up_s)
     # Before the outage is over it was never behind.
-    assert judge(in_us, spec, generator, 100 * S, 119 * S) == Verdict("v", 1, None)
+    (before,) = live_outage.judge(in_us, [spec], generator, 100 * S, 119 * S)
+    assert (before.lag_max, before.caught_up_s) == (1, None)

@@ -174,7 +174,9 @@ def test_a_certificate_that_is_given_up_is_a_broken_assumption():
     assert len(run.running[0].files) > 1
     run.end(150)
     fell_back = [note for note in run.said[-1].broken_assumptions if "fell back" in note]
-    assert fell_back == ["+2m 30s pool updates fell back to aus: an update of a cost more than was assumed"]
+    assert fell_back == [
+        "+2m 30s pool updates fell back to aus, 1 in all: an update of a cost more than was assumed"
+    ]
     run.keeper.tick(151 * SECOND, run.kernel)
     assert sum("fell back" in note for note in run.said[-1].broken_assumptions) == 1
 

@@ -58,7 +58,7 @@ def outage_recovery(
     if live:
         from freshline.experiments import live_outage
 
-        record = live_outage.run(seconds, quiet=as_json)
+        record = live_outage.run_all(seconds, quiet=as_json)
     else:
         from freshline.experiments.outage_recovery import run
 

@@ -1,169 +1,222 @@
-"""Paper 001's outage on Spark, at a hundredth of its time: 14 feeds of generated files, two tracks."""
+"""Paper 001's outage live on Spark, at a hundredth of its time: feeds, project, run and verdict."""
 
 from __future__ import annotations
 
 import json
 import multiprocessing
 import tempfile
-import threading
 import time
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import redirect_stdout
 from dataclasses import asdict, dataclass
+from io import StringIO
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from freshline.definitions.duration import SECOND
-from freshline.experiments.outage_recovery import DRAWN, LATE, OUTAGE_S, PERIODS, POLICIES, Policy, phases_s
+from freshline.experiments.outage_feeds import DOWN, Copies, Rows, generating, is_short, specs, whole_period
 from freshline.testing.network import FeedSpec, Generator
 
-_HUNDREDTH = 100
-_ROWS = {300: 8_000, 900: 100_000}  # of a file, by the paper's period: about 0.11·p of work
-_HASHED = "sha2(sha2(sha2(text, 256), 256), 256) AS text"
-_JITTER_MS = 300  # a real file is found a little after it was due
+HASHED: Final = "sha2(sha2(sha2(text, 256), 256), 256) AS text"
+ROWS: Final = (8_000, 100_000)
+# What an update costs at most, of a short file and of a long one, on two cores that have little else to do.
+COSTS_MS: Final = (450, 1_100)
+# A file is found a little after it was due.
+JITTER_MS: Final = 500
+POLICIES: Final = ("aus", "aus-slack", "edf", "prp")
+TRACKS: Final = 2
+NOTES_MAX: Final = 10
 
+Costs = tuple[int, int]  # of their updates, in ms
 Loads = dict[str, list[tuple[int, int]]]  # by table: (instant, freshness reached)
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """How one table fared."""
+    """How one table fared, in its periods; for a late one, when it had caught up."""
 
     table: str
-    lag_periods: float  # at worst
-    # Since the start: when its lag fell to a period for good; None: it did not, or never was above.
+    lag_max: float
+    staleness_max: float
     caught_up_s: float | None
 
 
-def feeds() -> list[FeedSpec]:
-    """The feeds with the phases of seed 0, all a hundredth as long."""
-    down = ((OUTAGE_S[0] / _HUNDREDTH, OUTAGE_S[1] / _HUNDREDTH),)
-    return [
-        FeedSpec(
-            name,
-            "csv",
-            period / _HUNDREDTH,
-            _ROWS[period],
-            phases_s(0)[name] / _HUNDREDTH,
-            kind="records",
-            outages=down if name in LATE else (),
-        )
-        for name, period in PERIODS.items()
-    ]
+def judge(loads: Loads, feeds: list[FeedSpec], generator: Generator, start: int, end: int) -> list[Verdict]:
+    """The same for both: from when files came and when they were loaded."""
+    verdicts = []
+    for spec in feeds:
+        numbers = generator.numbers(spec.name, end)
+        events = [(generator.delivered_us(spec.name, n), 1, generator.due_us(spec.name, n)) for n in numbers]
+        # A load before an arrival at the same instant: lag is what it is just before.
+        events += [(at, 0, reached) for at, reached in loads.get(spec.name, []) if at <= end]
+        edge = fresh = start
+        lag_us_max = staleness_us_max = 0
+        caught_up = None
+        for at, kind, instant in sorted(events):
+            staleness_us_max = max(staleness_us_max, at - fresh)
+            if kind:
+                edge = max(edge, instant)
+            else:
+                fresh = max(fresh, instant)
+            lag_us = edge - fresh
+            lag_us_max = max(lag_us_max, lag_us)
+            if lag_us > spec.period_us:
+                caught_up = None
+            elif caught_up is None:
+                caught_up = at
+        late = bool(spec.outages) and lag_us_max > spec.period_us
+        caught_up_s = (caught_up - start) / SECOND if late and caught_up is not None else None
+        period = spec.period_us
+        verdicts.append(Verdict(spec.name, lag_us_max / period, staleness_us_max / period, caught_up_s))
+    return verdicts
 
 
-def project(policy: Policy, specs: list[FeedSpec]) -> str:
+def show(name: str, verdicts: list[Verdict], busy: float | None) -> None:
+    healthy = [verdict for verdict in verdicts if verdict.table not in ("t1", "t2", "t3", "t4")]
+    worst_lag = max(healthy, key=lambda verdict: verdict.lag_max)
+    worst_staleness = max(healthy, key=lambda verdict: verdict.staleness_max)
+    tracks = "" if busy is None else f", {busy:.0%} of two tracks busy"
+    print(f"{name}{tracks}")
+    print(
+        f"  healthy tables: worst lag {worst_lag.lag_max:.2f} periods ({worst_lag.table}), "
+        f"worst staleness {worst_staleness.staleness_max:.2f} periods ({worst_staleness.table})"
+    )
+    for verdict in verdicts[:4]:
+        when = "not caught up" if verdict.caught_up_s is None else f"caught up at {verdict.caught_up_s:.0f} s"
+        print(f"  {verdict.table}: {when} (down until {DOWN[1]:.0f} s)", flush=True)
+
+
+def project(feeds: list[FeedSpec], policy: str, costs_ms: Costs) -> str:
     """The warehouse as a user's file."""
-    pool = f"tracks: 2, policy: {policy.name}"
-    if policy.name in ("aus", "aus-slack"):
-        pool += f", provisioning: {policy.provisioning}"
-    if policy.name == "prp":
-        pool += f", cluster_factor: {policy.cluster_factor}"
-    lines = ["name: outage", "storage: warehouse", f"pools: {{updates: {{{pool}}}}}", "feeds:"]
+    lines = [
+        "name: outage",
+        "storage: warehouse",
+        f"pools: {{updates: {{tracks: {TRACKS}, policy: {policy}}}}}",
+        "feeds:",
+    ]
     lines += [
         f'  {spec.name}: {{path: landing/{spec.name}, format: csv, schema: "{spec.schema}", timestamp: ts, '
-        f"period: {spec.period_us // 1_000}ms, phase: {spec.phase_us // 1_000}ms, jitter: {_JITTER_MS}ms}}"
-        for spec in specs
+        f"period: {spec.period_us // 1000}ms, jitter: {JITTER_MS}ms}}"
+        for spec in feeds
     ]
     lines.append("tables:")
     lines += [
-        f'  {spec.name}: {{feed: {spec.name}, select: "SELECT ts, number, {_HASHED} FROM {spec.name}", '
-        f"cost: {{startup: {spec.period_us // 100_000}ms, rate: 0.1, variability: 0.2}}}}"
-        for spec in specs
+        f'  {spec.name}: {{feed: {spec.name}, select: "SELECT ts, number, {HASHED} FROM {spec.name}", '
+        f"cost: {{startup: {of_kind(costs_ms, spec.name)}ms}}}}"
+        for spec in feeds
     ]
     return "\n".join([*lines, ""])
 
 
-def judge(loads: Loads, spec: FeedSpec, generator: Generator, start: int, end: int) -> Verdict:
-    """From when files came and when they were loaded."""
-    numbers = generator.numbers(spec.name, end)
-    arrivals = [(generator.delivered_us(spec.name, n), 1, generator.due_us(spec.name, n)) for n in numbers]
-    # A load before an arrival at the same instant, as in simulation.
-    loaded = [(at, 0, reached) for at, reached in loads.get(spec.name, []) if at <= end]
-    edge = fresh = start
-    lag_us_max = 0
-    caught_up: int | None = None
-    for at, arrived, instant in sorted(arrivals + loaded):
-        if arrived:
-            edge = max(edge, instant)
-        else:
-            fresh = max(fresh, instant)
-        lag_us = edge - fresh
-        lag_us_max = max(lag_us_max, lag_us)
-        if lag_us > spec.period_us:
-            caught_up = None
-        elif caught_up is None:
-            caught_up = at
-    was_behind = lag_us_max > spec.period_us
-    caught_up_s = (caught_up - start) / SECOND if was_behind and caught_up is not None else None
-    return Verdict(spec.name, lag_us_max / spec.period_us, caught_up_s)
+@dataclass(frozen=True, slots=True)
+class Update:
+    """One update of a table, as the run's log has it."""
+
+    table: str
+    start: int
+    end: int
+    freshness: int
 
 
-def run_live(policy: Policy, seconds: int) -> list[Verdict]:
-    """Runs one policy on Spark in a temporary folder."""
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """A run of Freshline: from when to when, what it did, and which assumptions it says did not hold."""
+
+    start: int
+    end: int
+    updates: list[Update]
+    notes: list[str]
+    recoveries: list[str]  # what was promised, and how it turned out
+    generator: Generator
+
+
+def run(folder: Path, feeds: list[FeedSpec], policy: str, seconds: int, costs_ms: Costs) -> Ran:
     from freshline.definitions.load import load
     from freshline.live.runner import Runner
 
-    specs = feeds()
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        file = folder / "freshline.yml"
-        file.write_text(project(policy, specs), encoding="utf-8")
-        with Runner(load(file), folder, folder / "warehouse", master="local[2]") as runner:
-            start = _next_common_multiple()
-            generator = Generator(specs, folder / "landing", 0, start)
-            stop = threading.Event()
-            thread = threading.Thread(target=generator.run, args=(stop,), daemon=True)
-            thread.start()
-            try:
-                runner.run(start + seconds * SECOND - time.time_ns() // 1_000)
-            finally:
-                stop.set()
-                thread.join()
-            (log,) = runner.layout.logs.iterdir()
-        end = start + seconds * SECOND
-        loads = loads_of(log.read_text(encoding="utf-8"))
-    return [judge(loads, spec, generator, start, end) for spec in specs]
+    file = folder / "freshline.yml"
+    file.write_text(project(feeds, policy, costs_ms), encoding="utf-8")
+    with Runner(load(file), folder, folder / "warehouse", master=f"local[{TRACKS}]") as runner:
+        start = whole_period()
+        with generating(Copies(feeds, folder / "landing", start)) as generator:
+            runner.run(start + seconds * SECOND - time.time_ns() // 1_000)
+        end = time.time_ns() // 1_000
+        status = runner.status()
+        (log,) = (folder / "warehouse/_freshline/logs").iterdir()
+    notes, recoveries = list(status.broken_assumptions), list(status.recoveries)
+    return Ran(start, end, list(_updates(log)), notes, recoveries, generator)
 
 
-def _next_common_multiple() -> int:
-    """The feeds' phases count from a whole multiple of all periods."""
-    period_us = max(PERIODS.values()) * SECOND // _HUNDREDTH
-    return (time.time_ns() // 1_000 // period_us + 1) * period_us
-
-
-def loads_of(log: str) -> Loads:
-    """What a run's journal says was loaded when."""
-    loads: Loads = {}
-    for line in log.splitlines()[1:]:
+def _updates(log: Path) -> Iterator[Update]:
+    started: dict[str, int] = {}
+    for line in log.read_text(encoding="utf-8").splitlines()[1:]:
         call = json.loads(line)
         for event in call.get("events", ()):
             if "finished" in event:
-                loads.setdefault(event["finished"], []).append((call["now"], event["freshness"]))
-    return loads
+                name = event["finished"]
+                yield Update(name, started.pop(name), call["now"], event["freshness"])
+        for instruction in call.get("instructions", ()):
+            started[instruction["start"]] = call["now"]
 
 
-def run(seconds: int, *, quiet: bool = False) -> dict[str, Any]:
-    """Runs the policies of the figure one after the other, each in a process and a JVM of its own."""
-    record: dict[str, Any] = {"seconds": seconds, "outcomes": []}
+def freshline(folder: Path, rows: Rows, policy: str, seconds: int, costs_ms: Costs) -> dict[str, Any]:
+    """Runs one policy, says how it went, and gives that as a record."""
+    feeds = specs(rows)
+    ran = run(folder, feeds, policy, seconds, costs_ms)
+    loads: Loads = {}
+    for update in ran.updates:
+        loads.setdefault(update.table, []).append((update.end, update.freshness))
+    busy_us = sum(update.end - update.start for update in ran.updates)
+    busy = busy_us / (ran.end - ran.start) / TRACKS
+    verdicts = judge(loads, feeds, ran.generator, ran.start, ran.end)
+    show(f"freshline, {policy}, rows {rows}", verdicts, busy)
+    for recovery in ran.recoveries:
+        print(f"  {recovery}")
+    show_assumptions(ran, costs_ms)
+    return {
+        "policy": policy,
+        "busy": busy,
+        "tables": [asdict(verdict) for verdict in verdicts],
+        "recoveries": ran.recoveries,
+        "broken_assumptions": ran.notes,
+    }
+
+
+def show_assumptions(ran: Ran, costs_ms: Costs) -> None:
+    """What the bounds rest on and did not hold."""
+    over = [
+        update
+        for update in ran.updates
+        if update.end - update.start > of_kind(costs_ms, update.table) * 1_000
+    ]
+    first = f", the first at {(over[0].start - ran.start) / SECOND:.0f} s" if over else ""
+    print(
+        f"  updates above their declared cost ({costs_ms[0]} and {costs_ms[1]} ms): {len(over)} of "
+        f"{len(ran.updates)}{first}"
+    )
+    print(f"  assumptions that did not hold, by table or feed: {len(ran.notes)}", flush=True)
+    for note in ran.notes[-NOTES_MAX:]:
+        print(f"    {note}", flush=True)
+
+
+def of_kind(costs_ms: Costs, table: str) -> int:
+    return costs_ms[0] if is_short(table) else costs_ms[1]
+
+
+def run_all(seconds: int, *, quiet: bool = False) -> dict[str, Any]:
+    """The policies one after the other, each in a process and a JVM of its own."""
     spawn = multiprocessing.get_context("spawn")
-    for policy in (policy for policy in POLICIES if policy.label in DRAWN):
+    outcomes = []
+    for policy in POLICIES:
         with ProcessPoolExecutor(1, mp_context=spawn) as executor:
-            verdicts = executor.submit(run_live, policy, seconds).result()
-        record["outcomes"].append({"policy": policy.label, "tables": [asdict(one) for one in verdicts]})
+            outcomes.append(executor.submit(_apart, policy, seconds, quiet).result())
+    return {"seconds": seconds, "outcomes": outcomes}
+
+
+def _apart(policy: str, seconds: int, quiet: bool) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory() as folder:
         if not quiet:
-            _show(policy.label, verdicts)
-    return record
-
-
-def _show(label: str, verdicts: list[Verdict]) -> None:
-    worst = max((one for one in verdicts if one.table not in LATE), key=lambda verdict: verdict.lag_periods)
-    print(f"{label}: worst healthy lag {worst.lag_periods:.2f} periods ({worst.table})")
-    for one in verdicts:
-        if one.table in LATE:
-            print(f"  {one.table}: {_way_back(one)} (down until {OUTAGE_S[1] // _HUNDREDTH} s)", flush=True)
-
-
-def _way_back(verdict: Verdict) -> str:
-    if verdict.lag_periods <= 1:
-        return "never behind"
-    return "not caught up" if verdict.caught_up_s is None else f"caught up at {verdict.caught_up_s:.0f} s"
+            return freshline(Path(folder), ROWS, policy, seconds, COSTS_MS)
+        with redirect_stdout(StringIO()):
+            return freshline(Path(folder), ROWS, policy, seconds, COSTS_MS)

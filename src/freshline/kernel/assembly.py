@@ -45,7 +45,7 @@ def _add_tasks(kernel: Kernel, plan: Plan, freshness: Mapping[str, int | None] |
         table = warehouse.tables[name]
         intake = _intake(warehouse, table, tasks)
         planned = plan.tables[index_of[name]]
-        startup_us = 0 if table.cost is None else worst_case_us(table.cost, 0)
+        startup_us = worst_case_us(table.cost, 0) if table.cost and table.cost.startup_us else 0
         task = Task(index_of[name], name, table.period_us, planned.cost_us, intake, startup_us)
         if freshness is not None:
             task.freshness = freshness[name] or 0

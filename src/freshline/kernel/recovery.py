@@ -146,6 +146,8 @@ class AdaptiveRelease(StaleRelease):
     def _compare(self, now: int) -> None:
         """How far the table is behind has changed."""
         task = self.task
+        if task.empty:
+            return  # its first update takes all there is; before it there is nothing to be behind of
         lag_us = task.intake.trailing_edge(now) - task.freshness
         if (lag_us > task.period_us) != self.behind:
             self.behind = not self.behind

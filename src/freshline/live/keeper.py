@@ -77,7 +77,8 @@ class Keeper:
         self._notes: deque[tuple[int, str]] = deque(maxlen=_NOTES_MAX)
         self._overruns: dict[str, Overruns] = {}  # by table: one note each, or they would push out all others
         self._recoveries = Recoveries(started)
-        self._given_up: dict[str, int] = {}  # by pool: how many certificates, as far as noted
+        # By pool: how often it fell back to aus, when last, and why.
+        self._given_up: dict[str, tuple[int, int, str]] = {}
         self.quarantined = 0
         self._counting = Lock()  # files are refused by the thread that finds them, and by tracks
         self.last_arrival: dict[str, int] = {}  # by feed
@@ -154,6 +155,10 @@ class Keeper:
     def notes(self) -> list[str]:
         """Assumptions of the bounds that did not hold, oldest first; overruns as of the worst one."""
         overruns = [(worst.at, f"{table}: {worst}") for table, worst in self._overruns.items()]
+        overruns += [
+            (at, f"pool {pool} fell back to aus, {count} in all: {why}")
+            for pool, (count, at, why) in self._given_up.items()
+        ]
         notes = sorted([*self._notes, *overruns], key=itemgetter(0))
         return [f"+{format_duration(at - self._started)} {text}" for at, text in notes]
 
@@ -187,9 +192,10 @@ class Keeper:
     def _note_given_up(self, kernel: Kernel) -> None:
         for pool in kernel.pools:
             if isinstance(pool.order, AusSlack):
-                for at, why in pool.order.broken[self._given_up.get(pool.name, 0) :]:
-                    self.note(at, f"pool {pool.name} fell back to aus: {why}")
-                self._given_up[pool.name] = len(pool.order.broken)
+                for at, why in pool.order.broken:
+                    count, noted_at, _ = self._given_up.get(pool.name, (0, -1, ""))
+                    if at > noted_at:
+                        self._given_up[pool.name] = (count + 1, at, why)
 
     def learn(self, plan: Plan) -> None:
         """Costs became known, and bounds with them."""

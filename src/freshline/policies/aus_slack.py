@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 # A longer job delays healthy tables for longer, and finds a certificate less often: 5 was the best of 1 to 8.
 _BATCH_MAX: Final = 5
+_BROKEN_MAX: Final = 100
 # So many certificates are tried at one decision; with twice as many nothing was gained.
 _TRIES_MAX: Final = 8
 
@@ -45,7 +46,8 @@ class AusSlack(Aus):
         self._extra: set[int] = set()  # the tasks whose recovery jobs run ahead of others
         self._look_at = -1
         self.certificates = 0
-        self.broken: list[tuple[int, str]] = []  # when a certificate was given up, and why
+        # When certificates were given up, and why; the latest of them.
+        self.broken: deque[tuple[int, str]] = deque(maxlen=_BROKEN_MAX)
 
     # -- decisions ---------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""Paper 001's fourteen feeds at a hundredth of its time, written at little cost; see live_outage.py."""
+"""Paper 001's fourteen feeds at a hundredth of its time, written at little cost."""
 
 from __future__ import annotations
 
