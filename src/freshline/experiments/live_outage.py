@@ -103,10 +103,18 @@ def project(feeds: list[FeedSpec], policy: str, costs_ms: Costs) -> str:
     lines.append("tables:")
     lines += [
         f'  {spec.name}: {{feed: {spec.name}, select: "SELECT ts, number, {HASHED} FROM {spec.name}", '
-        f"cost: {{startup: {of_kind(costs_ms, spec.name)}ms}}}}"
+        f"cost: {_cost(feeds, spec, costs_ms)}}}"
         for spec in feeds
     ]
     return "\n".join([*lines, ""])
+
+
+def _cost(feeds: list[FeedSpec], spec: FeedSpec, costs_ms: Costs) -> str:
+    """A start-up, the same for all, and so much a row: together what a file of its kind costs."""
+    short, long = feeds[0].rows, feeds[-1].rows
+    row_ms = max(0.0, (costs_ms[1] - costs_ms[0]) / (long - short))
+    rate = row_ms * spec.rows / (spec.period_us / 1_000)
+    return f"{{startup: {max(1, round(costs_ms[0] - row_ms * short))}ms, rate: {rate:.6f}}}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from freshline.definitions.errors import InputError
 from freshline.definitions.live_checks import check_runnable
 from freshline.definitions.warehouse import Warehouse
 from freshline.live.heartbeat import Heartbeat
-from freshline.spark.frames import between, derived_rows
+from freshline.spark.frames import between, derived_rows, literal_paths
 from freshline.storage.delta import StoredTable
 from freshline.storage.layout import Layout
 from freshline.storage.lease import Identity, Lease
@@ -48,7 +48,7 @@ def rebuild(session: SparkSession, warehouse: Warehouse, storage: Path, name: st
             files = _open(layout, source, definition.timestamp).files_between(-1, freshness)
             if not files:
                 raise InputError(f"its source {source} holds no rows up to there", "Load it first")
-            frame = between(session.read.parquet(*files), definition.timestamp, None, freshness)
+            frame = between(session.read.parquet(*literal_paths(files)), definition.timestamp, None, freshness)
             views[source] = frame.drop(LATE_COLUMN)
         folder = f"data/rebuild-{uuid4().hex[:8]}"
         derived_rows(session, table, views, None, freshness).write.parquet(str(stored.path / folder))
