@@ -129,12 +129,12 @@ class DerivedIntake:
     def backlogged(self, freshness: int, period_us: int) -> bool:
         # Only a full-length update is worth a start ahead of time: shorter ones would spend the start-up
         # cost on every advance of a source, and make the declared period meaningless.
-        return self.trailing_edge(0) >= self._reach(freshness, period_us)
+        return self.trailing_edge(0) >= self.reach(freshness, period_us)
 
     def claim(self, task: Task, now: int, batch: int | None) -> tuple[int, tuple[DataFile, ...]]:
         loaded_to = self.trailing_edge(now)
         if batch is not None and not task.empty:
-            loaded_to = min(loaded_to, self._reach(task.freshness, batch * task.period_us))
+            loaded_to = min(loaded_to, self.reach(task.freshness, batch * task.period_us))
         # Where the windows were changed between two runs, the last one's edge may lie below what is loaded.
         return max(task.freshness, loaded_to), ()
 
@@ -144,9 +144,9 @@ class DerivedIntake:
     def caught_up(self, freshness: int, period_us: int, job: Job) -> bool:
         # An update shorter than it may be has taken all there was at its start. Waiting for an update during
         # which no source moves, as paper 001's Rule RN does, might take for ever.
-        return not self.stale(freshness) or job.loaded_to < self._reach(job.loaded_from, period_us)
+        return not self.stale(freshness) or job.loaded_to < self.reach(job.loaded_from, period_us)
 
-    def _reach(self, freshness: int, period_us: int) -> int:
+    def reach(self, freshness: int, period_us: int) -> int:
         """How far one update may go: a period, rounded up to windows, or the table would fall behind."""
         if self.align_us is None:
             return freshness + period_us

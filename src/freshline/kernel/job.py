@@ -22,6 +22,7 @@ class Job:
         "start",
         "task",
         "track",
+        "updates",
     )
 
     def __init__(
@@ -35,6 +36,7 @@ class Job:
         loaded_from: int,
         loaded_to: int,
         files: tuple[DataFile, ...],
+        updates: int = 1,
     ) -> None:
         self.task = task
         self.number = number  # 1 for the table's first
@@ -45,6 +47,7 @@ class Job:
         self.loaded_from = loaded_from  # the table's freshness F
         self.loaded_to = loaded_to  # the new freshness NF
         self.files = files  # the data files it loads, oldest first; none for a derived or continuous table
+        self.updates = updates  # how many it does at once
 
     @property
     def length_us(self) -> int:
@@ -53,9 +56,8 @@ class Job:
 
     @property
     def worst_case_us(self) -> int:
-        """What it costs at most; several files, or periods, share the start-up."""
-        updates = len(self.files) or max(1, -(-self.length_us // self.task.period_us))
-        return self.task.worst_case_of(updates)
+        """What it costs at most; several updates share the start-up."""
+        return self.task.worst_case_of(self.updates)
 
     def __repr__(self) -> str:
         loaded = f"({self.loaded_from}, {self.loaded_to}]"

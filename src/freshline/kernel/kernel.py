@@ -90,6 +90,7 @@ class Kernel:
         task = self._ended(event.job)
         task.intake.give_back(event.job.files)
         task.state = BACKED_OFF
+        task.pool.order.failed(task, self.now)
         self.timers.set(event.retry_at, Retry(task))
 
     def _ended(self, job: Job) -> Task:

@@ -84,6 +84,8 @@ class Pool:
                 loaded_to,
                 files,
             )
+            if batch != 1:
+                job.updates = batch or len(files) or max(1, -(-job.length_us // task.period_us))
             if batch is None:
                 task.rule.absorb()
             elif now < task.release:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from freshline.analysis.adaptive import recovery_time
 from freshline.kernel.intake import DerivedIntake, FileIntake
 from freshline.kernel.release import StaleRelease
-from freshline.kernel.task import READY, RUNNING, WAITING, Task
+from freshline.kernel.task import BACKED_OFF, IDLE, READY, RUNNING, WAITING, Task
 
 if TYPE_CHECKING:
     from freshline.kernel.job import Job
@@ -172,11 +172,18 @@ class AdaptiveRelease(StaleRelease):
         self._compare(now)
 
     def _release(self, now: int) -> None:
-        opened = self.task.pool.order.open_at
-        if opened >= self.finish_before:
-            # Since the last job ended a track was free and nothing waited: the distance need not be kept.
-            self.next_from = min(self.next_from, opened)
+        self.next_from = self.next_from_earliest
         super()._release(now)
+
+    @property
+    def next_from_earliest(self) -> int:
+        """When the next job may be released, the liberty counted in that an instant without work gives.
+
+        If since the last job's end a track was free and nothing waited, the distance need not be kept.
+        """
+        opened = self.task.pool.order.open_at
+        idle = self.task.state == IDLE
+        return min(self.next_from, opened) if idle and opened >= self.finish_before else self.next_from
 
     def next_arrival(self, now: int) -> tuple[int, int] | None:
         """The earliest and the latest instant at which the next file is to be expected; None in an outage.
@@ -201,10 +208,11 @@ class AdaptiveRelease(StaleRelease):
     def rebase(self, now: int) -> None:
         """A released job that was made to wait is released anew, and what it missed is forgotten."""
         task = self.task
-        if task.state == READY and task.release < now:
+        if task.state in (READY, BACKED_OFF) and task.release < now:
             task.release = now
             task.deadline = self.next_from = now + task.period_now_us
-            task.pool.add(task)
+            if task.state == READY:
+                task.pool.add(task)
         elif task.state == RUNNING and self.next_from < now:
             self.next_from = now
 
@@ -275,6 +283,7 @@ class AdaptiveRelease(StaleRelease):
 
     def _promise(self, now: int, first_release: int) -> None:
         assert self.recovery is not None
+        first_release = max(first_release, self.task.pool.order.window_end)
         taken_us = self.time_to_recover(now, first_release)
         if taken_us is not None:
             self.recovery.due = max(self.recovery.due or 0, first_release + taken_us)
@@ -313,6 +322,8 @@ class AdaptiveRelease(StaleRelease):
         period_us, gain_us = task.period_us, task.period_us - terms.period_us
         if gain_us <= 0:
             return None
+        if task.state == WAITING:
+            at = max(at, task.release)
         first = at + terms.response_us - gain_us  # when the first job has ended
         if isinstance(task.intake, FileIntake):
             there = max(0, task.intake.files(task.job) - updates)

@@ -48,7 +48,8 @@ def rebuild(session: SparkSession, warehouse: Warehouse, storage: Path, name: st
             files = _open(layout, source, definition.timestamp).files_between(-1, freshness)
             if not files:
                 raise InputError(f"its source {source} holds no rows up to there", "Load it first")
-            frame = between(session.read.parquet(*literal_paths(files)), definition.timestamp, None, freshness)
+            rows = session.read.parquet(*literal_paths(files))
+            frame = between(rows, definition.timestamp, None, freshness)
             views[source] = frame.drop(LATE_COLUMN)
         folder = f"data/rebuild-{uuid4().hex[:8]}"
         derived_rows(session, table, views, None, freshness).write.parquet(str(stored.path / folder))

@@ -247,10 +247,11 @@ class Runner:
         """Once every cost is learned, the bounds can be shown. The kernel goes on as it is."""
         plan, unknown = self._make_plan()
         if unknown != self._provisional:
-            self._provisional = unknown
             self.keeper.learn(plan)
             for task, table in zip(self.kernel.tasks, plan.tables, strict=True):
-                task.worst_case_us = table.cost_us
+                if table.name in self._provisional:
+                    task.worst_case_us = table.cost_us
+            self._provisional = unknown
 
     # -- outside -----------------------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import insort
 from collections.abc import Mapping
 from fractions import Fraction
-from heapq import heappop
+from heapq import heapify, heappop
 from typing import ClassVar
 
 from freshline.analysis.exact import SCALE, SCALE_BITS, exact_sum
@@ -29,6 +29,13 @@ class Aus(StrictEdf):
         self._capacity = Capacity(shares, tracks)
         self._excused: dict[int, Task] = {}
         self._late: list[tuple[Fraction, Fraction, int, Task]] = []  # those that wait, the first first
+
+    def add(self, task: Task) -> None:
+        super().add(task)
+        # Jobs that started otherwise than from here leave their entries behind.
+        if len(self._ready) > 2 * len(self._capacity) + 16:
+            self._ready = [entry for entry in self._ready if _is_ready(entry[2], entry[0])]
+            heapify(self._ready)
 
     def excuse(self, task: Task, excused: bool) -> None:
         if excused:
@@ -66,13 +73,17 @@ class Aus(StrictEdf):
         while self._ready:
             deadline, _, task = heappop(self._ready)
             # A job whose deadline was changed is there a second time.
-            if task.state == READY and task.deadline == deadline:
+            if _is_ready(task, deadline):
                 return task
         return None
 
     def ready(self) -> list[Task]:
-        valid = {task.index: task for d, _, task in self._ready if task.state == READY and task.deadline == d}
+        valid = {task.index: task for deadline, _, task in self._ready if _is_ready(task, deadline)}
         return list(valid.values())
+
+
+def _is_ready(task: Task, deadline: int) -> bool:
+    return task.state == READY and task.deadline == deadline
 
 
 def adaptive(task: Task) -> AdaptiveRelease:
@@ -89,6 +100,9 @@ class Capacity:
         self._limit = tracks * SCALE
         self._tracks = tracks
         self._low = sum(_scaled(cost, period) for cost, period in self._shares.values())
+
+    def __len__(self) -> int:
+        return len(self._shares)
 
     def admits(self, task: int, cost: int, period: int) -> bool:
         low = self._low - _scaled(*self._shares[task]) + _scaled(cost, period)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from freshline.kernel.intake import DerivedIntake, FileIntake
 from freshline.kernel.recovery import AdaptiveRelease
-from freshline.kernel.task import IDLE, READY, RUNNING, WAITING, Task
+from freshline.kernel.task import BACKED_OFF, READY, RUNNING, WAITING, Task
 from freshline.policies.aus import Aus, adaptive
-from freshline.policies.certificate import Certificate, Forecast, can_be_foreseen
+from freshline.policies.certificate import Certificate, Forecast, can_be_foreseen, loaded_to
 
 if TYPE_CHECKING:
     from freshline.kernel.job import Job
@@ -60,32 +60,60 @@ class AusSlack(Aus):
             self.open_at = now
         return task
 
+    def review(self, now: int) -> None:
+        # A table that enters recovery mode is promised something: not while it may be passed over.
+        if not self._certified and not self._extra:
+            super().review(now)
+
     def _take_certified(self, now: int, idle: list[int]) -> Task | None:
-        extra = self._take_extra(now, idle)
-        if extra is not None:
-            return extra
         certified = self._certified
         while certified and certified[0][0].state not in (READY, RUNNING) and certified[0][1] <= now:
             certified.popleft()  # it was to be released by now: there is nothing to do after all
-        if certified and self._can_start(certified[0][0]):
-            return certified.popleft()[0]
-        certificate = self._certify(now, idle, None, 0)
-        if certificate is not None and certificate.order and self._can_start(certificate.order[0][0]):
-            self._certified = deque(certificate.order)
-            return self._certified.popleft()[0]
-        if certified:
-            self._wait_for(*certified[0], now)
-            return None
-        if self._extra:
-            return None
-        self._close(now)
+        overrun = self._overrun(now)
+        if overrun is not None:
+            self._give_up(now, f"an update of {overrun.name} costs more than was assumed")
+        elif certified or self._extra:
+            return self._take_extra(now, idle) or self._take_next(now, idle)
+        else:
+            self._close(now)
         return self.take(now, idle)
 
-    def _wait_for(self, task: Task, ready: int, now: int) -> None:
-        """Looks again when a job was to be there that may not come; all else is an event of its own."""
-        if task.state == IDLE and now < ready != self._look_at:
-            self._look_at = ready
-            self._timers.set(ready, _Look(task))
+    def _take_next(self, now: int, idle: list[int]) -> Task | None:
+        """The next job of the certified order; or of a new one, if that one is yet to come."""
+        if self._certified and self._can_start(self._certified[0][0]):
+            return self._certified.popleft()[0]
+        certificate = self._certify(now, idle, None, 0)
+        if (
+            certificate is not None
+            and certificate.order
+            and self._can_start(certificate.order[0][0])
+            and self._keeps_promises(certificate.end, None, 0)
+        ):
+            self._adopt(certificate)
+            return self._certified.popleft()[0]
+        self._look_again(now)
+        return None
+
+    def _adopt(self, certificate: Certificate) -> None:
+        self._certified = deque(certificate.order)
+        self.window_end = certificate.end
+
+    def _look_again(self, now: int) -> None:
+        """Sets a timer: for a job that was to be there and may not come, or one that may not end in time."""
+        jobs = [task.job for task in self._tasks if task.job is not None]
+        instants = [job.start + job.worst_case_us + 1 for job in jobs]
+        if self._certified:
+            instants.append(self._certified[0][1])
+        look_at = min((instant for instant in instants if instant > now), default=None)
+        if look_at is not None and look_at != self._look_at:
+            self._look_at = look_at
+            self._timers.set(look_at, _Look(self._tasks[0]))
+
+    def _overrun(self, now: int) -> Task | None:
+        for task in self._tasks:
+            if task.job is not None and now > task.job.start + task.job.worst_case_us:
+                return task
+        return None
 
     def _take_extra(self, now: int, idle: list[int]) -> Task | None:
         """A late table's job that may start now, ahead of all others."""
@@ -101,6 +129,8 @@ class AusSlack(Aus):
                 cost_us = task.worst_case_of(batch)
                 if least_refused_us is not None and cost_us >= least_refused_us:
                     continue
+                if not adaptive(task).forgiven and now + cost_us > task.deadline:
+                    continue  # it has a deadline of its own to keep
                 if tries == _TRIES_MAX:
                     return None
                 tries += 1
@@ -108,7 +138,7 @@ class AusSlack(Aus):
                 if certificate is None:
                     least_refused_us = cost_us
                 elif self._keeps_promises(certificate.end, task, batch):
-                    self._certified = deque(certificate.order)
+                    self._adopt(certificate)
                     self._extra.add(task.index)
                     self.batch = batch
                     return task
@@ -128,7 +158,7 @@ class AusSlack(Aus):
 
         return sorted(filter(_has_work, self._behind.values()), key=lag) if self._behind else []
 
-    def _keeps_promises(self, end: int, extra: Task, batch: int) -> bool:
+    def _keeps_promises(self, end: int, extra: Task | None, batch: int) -> bool:
         """Whether AUS, taking over when the certificate ends, would still have all recoveries end in time."""
         for task in self._excused.values():
             spare_us = adaptive(task).spare_time(end, batch if task is extra else 0)
@@ -153,6 +183,8 @@ class AusSlack(Aus):
             return None
         ends: dict[int, int] = {}
         for task in self._tasks:
+            if task.empty or task.state == BACKED_OFF:
+                return None  # nobody knows what it will take, or when
             if task.job is not None:
                 ends[task.index] = task.job.start + task.job.worst_case_us
                 if ends[task.index] < now:
@@ -175,12 +207,11 @@ class AusSlack(Aus):
         rule = task.rule
         if not isinstance(rule, AdaptiveRelease) or not rule.forgiven:
             return False
-        if batch is None and task.index not in self._extra:
+        if batch is None and task.job is None:
             return rule.behind
         if isinstance(task.intake, FileIntake):
             return len(task.intake.pending) > (batch or 0)
-        loaded_to = task.freshness + (batch or 0) * task.period_us if task.job is None else task.job.loaded_to
-        return task.intake.trailing_edge(0) > loaded_to
+        return task.intake.trailing_edge(0) > loaded_to(task, batch or 0)
 
     def ended(self, job: Job, now: int) -> None:
         if job.task.index in self._extra:
@@ -189,16 +220,25 @@ class AusSlack(Aus):
             rule = adaptive(job.task)
             rule.next_from = now if rule.forgiven else min(rule.next_from, now)
         if (self._certified or self._extra) and now > job.start + job.worst_case_us:
-            self.broken.append((now, f"an update of {job.task.name} cost more than was assumed"))
-            self._close(now)
+            self._give_up(now, f"an update of {job.task.name} cost more than was assumed")
+
+    def failed(self, task: Task, now: int) -> None:
+        if self._certified or self._extra:
+            self._give_up(now, f"an update of {task.name} failed")
+
+    def _give_up(self, now: int, why: str) -> None:
+        self.broken.append((now, why))
+        self._close(now)
 
     def _close(self, now: int) -> None:
         """The certificate is over. What late tables missed meanwhile is not made up for."""
         self._certified.clear()
         self._extra.clear()
+        self.window_end = -1
         for task in self._excused.values():
             if adaptive(task).forgiven:
                 adaptive(task).rebase(now)
+        super().review(now)
 
 
 class _Look:

@@ -8,7 +8,7 @@ released: then none starts later than here (docs/aus-slack.md), so that none is 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush, heapreplace
 from typing import Final
 
@@ -60,15 +60,22 @@ def foresee(task: Task, now: int, free_at: int, extra: bool = False, batch: int 
     assert isinstance(rule, AdaptiveRelease)
     if task.state in (READY, WAITING) and not batch:
         return _released(task, rule, now)
-    next_from = now if extra else rule.next_from
+    earliest, latest = (now, now) if extra else (rule.next_from_earliest, rule.next_from)
     if isinstance(task.intake, FileIntake):
         file = rule.next_arrival(now) or (_NEVER, _NEVER)
         pending = max(0, len(task.intake.pending) - batch)
-        return _loading(task, file, pending, next_from, next_from, free_at)
-    loaded_to = task.freshness + batch * task.period_us if task.job is None else task.job.loaded_to
-    if free_at > now and task.intake.trailing_edge(now) > loaded_to:
-        return _of_source(task, max(now, next_from), max(next_from, free_at))
+        return _loading(task, file, pending, earliest, latest, free_at)
+    if free_at > now and task.intake.trailing_edge(now) > loaded_to(task, batch):
+        return _of_source(task, max(now, earliest), max(latest, free_at))
     return None
+
+
+def loaded_to(task: Task, batch: int) -> int:
+    """How far a derived table will be loaded: by the job that runs, or one of so many updates."""
+    if task.job is not None:
+        return task.job.loaded_to
+    assert isinstance(task.intake, DerivedIntake)
+    return task.intake.reach(task.freshness, batch * task.period_us)
 
 
 def following(coming: Coming, end: int) -> Coming | None:
@@ -166,6 +173,9 @@ class Forecast:
         self._order: list[tuple[Task, int]] = []
         self._members = {task.index: task for task in tasks}
         self._in_sight: set[int] = set()
+        self._ends = dict(ends)  # by task: when its last job ends that has started
+        # By task: the earliest and the latest instant from which its next job may be released.
+        self._next_from: dict[int, tuple[int, int]] = dict.fromkeys(extras, (now, now))
         for task in self._members.values():
             index = task.index
             coming = foresee(task, now, ends.get(index, now), index in extras, starting.get(index, 0))
@@ -199,12 +209,19 @@ class Forecast:
     def _start(self, now: int) -> bool:
         """Starts the job that is due first; whether it will be in time."""
         due, _, index, coming = heappop(self._ready)
+        sources_end = self._sources_end(coming.task)
+        if sources_end > now:  # it is to see what they are loading
+            heappush(self._releases, (sources_end, index, replace(coming, ready=sources_end)))
+            return True
         end = now + coming.task.worst_case_us
         if end > due:
             return False
         heapreplace(self._free, end)
         self._order.append((coming.task, coming.ready))
         self._in_sight.discard(index)
+        self._ends[index] = end
+        period_us = coming.task.period_us
+        self._next_from[index] = (coming.earliest + period_us, coming.latest + period_us)
         then = following(coming, end)
         if then is not None:
             self._expect(then)
@@ -215,12 +232,22 @@ class Forecast:
         self._in_sight.add(coming.task.index)
         heappush(self._releases, (coming.ready, coming.task.index, coming))
 
+    def _sources_end(self, task: Task) -> int:
+        """When the jobs of a derived table's sources end that have started."""
+        if not isinstance(task.rule, AdaptiveRelease) or not isinstance(task.intake, DerivedIntake):
+            return 0
+        return max(self._ends.get(source.index, 0) for source in task.intake.sources)
+
     def _moved(self, source: Task, at: int) -> None:
-        """A source is updated by then: what reads it has a job, if it has none in sight that will see it."""
+        """A source is updated by then: what reads it has a job, unless one is in sight, which will see it."""
         for task in source.dependents:
-            if task.index in self._members and task.index not in self._in_sight:
-                assert isinstance(task.rule, AdaptiveRelease)
-                self._expect(_of_source(task, max(self._now, task.rule.next_from), at))
+            index = task.index
+            if index in self._members and index not in self._in_sight:
+                rule = task.rule
+                assert isinstance(rule, AdaptiveRelease)
+                earliest, latest = self._next_from.get(index, (rule.next_from_earliest, rule.next_from))
+                latest = max(latest, at, self._ends.get(index, 0))
+                self._expect(_of_source(task, max(self._now, earliest), latest))
 
 
 def can_be_foreseen(tasks: Iterable[Task]) -> bool:

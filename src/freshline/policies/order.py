@@ -22,6 +22,8 @@ class Order:
     batch: int | None = 1
     # The last instant at which a track was free and nothing waited, where the policy makes use of it.
     open_at = -1
+    # Until when tables that recover may be passed over, where the policy does that.
+    window_end = -1
     # Whether a track may be left idle although a job is ready.
     idles: ClassVar[bool] = False
     # Whether tasks change their periods: `review` is called before every dispatch.
@@ -55,6 +57,9 @@ class Order:
 
     def ended(self, job: Job, now: int) -> None:
         """A job has ended, well or badly."""
+
+    def failed(self, task: Task, now: int) -> None:
+        """The task's job has ended without effect, and is tried again later."""
 
     def review(self, now: int) -> None:
         """Decides which tasks change their periods."""
