@@ -24,6 +24,10 @@ def project(tmp_path: Path) -> Path:
     return file
 
 
+# What is said of a table in a pool whose policy has no recovery.
+NO_RECOVERY = {"expected": False, "recovery_period": None, "recovery_time": None}
+
+
 def test_plan_prints_the_documented_json(project):
     result = freshline("plan", "-p", project, "--json")
     assert result.exit_code == 0
@@ -35,6 +39,7 @@ def test_plan_prints_the_documented_json(project):
                 "tracks": 2,
                 "policy": "edf",
                 "utilization": 0.246,
+                "provisioning": "worst",
                 "clusters": None,
                 "tracks_least": 1,
             }
@@ -50,6 +55,7 @@ def test_plan_prints_the_documented_json(project):
                 "staleness_bound": 910.0,  # 300 + 300 + 310
                 "target_lag": 1200.0,
                 "holds": True,
+                **NO_RECOVERY,
             },
             {
                 "name": "traffic",
@@ -61,6 +67,7 @@ def test_plan_prints_the_documented_json(project):
                 "staleness_bound": 2710.0,  # 900 + 900 + 910
                 "target_lag": 3600.0,
                 "holds": True,
+                **NO_RECOVERY,
             },
         ],
         "advice": [],
