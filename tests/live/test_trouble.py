@@ -204,8 +204,8 @@ def test_of_the_files_of_a_job_only_the_bad_ones_are_put_aside(place):
         place.land("orders", number)
     place.run()
     assert place.numbers("orders") == place.numbers("sums") == [1, 2, 3, 5, 6]
-    # Seven files were there at once: one job, and in the end one commit after the table's creation.
-    assert DeltaTable(place.folder / "warehouse" / "tables" / "orders").version() == 1
+    # A job takes all files that have been found when it starts: fewer commits than there are good files.
+    assert 1 <= DeltaTable(place.folder / "warehouse" / "tables" / "orders").version() < 5
     entries = Quarantine(place.folder / "warehouse" / "_freshline" / "quarantine").entries()
     assert [(entry.name, entry.attempts) for entry in entries] == [("4.json", 3), ("7.json", 3)]
     assert all("FAILED_READ_FILE" in entry.reason and entry.name in entry.reason for entry in entries)

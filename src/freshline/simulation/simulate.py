@@ -205,5 +205,5 @@ def _state(table: TablePlan, task: Task, lag_us: int, silent: bool, affected: bo
         silent=silent,
         # A policy with a recovery mode says itself which tables recover.
         recovering=affected and rule is None,
-        in_recovery=rule is not None and (rule.mode == RECOVERING or rule.queued),
+        in_recovery=rule is not None and rule.mode == RECOVERING,
     )
