@@ -234,10 +234,13 @@ class Watch:
         return Fraction(cost_us, period_us)
 
 
-def with_outages(
+def run_checked(
     warehouse: Warehouse, seed: int, end: int, at_worst: bool
 ) -> tuple[Plan, list[int], set[str]]:
-    """The plan, the largest staleness of each table, and the tables that no outage reaches."""
+    """A run in which `Watch` checks every response, promise and share (6).
+
+    Returns the plan, the largest staleness of each table, and the tables that no outage reaches.
+    """
     plan = make_plan(warehouse)
     kernel = assemble(plan)
     outages = checked_outages(warehouse, random_outages(warehouse, seed, end // 3))
@@ -265,7 +268,7 @@ def recovering(warehouse: Warehouse, recovery: RecoveryKind) -> Warehouse:
 def assert_unaffected_tables_keep_their_bounds(
     warehouse: Warehouse, seed: int, end: int, at_worst: bool
 ) -> None:
-    plan, staleness, unaffected = with_outages(warehouse, seed, end, at_worst)
+    plan, staleness, unaffected = run_checked(warehouse, seed, end, at_worst)
     for table, stalest_us in zip(plan.tables, staleness, strict=True):
         assert table.staleness_bound_us is not None
         if table.name in unaffected:
@@ -303,4 +306,4 @@ def test_modes_that_change_all_the_time_break_no_response_bound_and_no_promise(s
         name: replace(table, late_after_us=max(1, table.period_us * rng.randint(1, 30) // 10))
         for name, table in warehouse.tables.items()
     }
-    with_outages(replace(warehouse, tables=tables), seed, 400 * SECOND, at_worst)
+    run_checked(replace(warehouse, tables=tables), seed, 400 * SECOND, at_worst)

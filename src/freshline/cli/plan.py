@@ -49,6 +49,14 @@ def plan(
 
 
 def show_plan(screen: Console, plan: Plan, all_rows: bool) -> None:
+    _show_pools(screen, plan)
+    screen.print()
+    _show_tables(screen, plan, all_rows)
+    screen.print()
+    _show_verdict(screen, plan)
+
+
+def _show_pools(screen: Console, plan: Plan) -> None:
     pools = grid(
         f"Pools of {plan.warehouse.name}",
         {
@@ -72,7 +80,9 @@ def show_plan(screen: Console, plan: Plan, all_rows: bool) -> None:
     screen.print(pools)
     for pool in plan.pools:
         _show_clusters(screen, pool, plan.tables)
-    screen.print()
+
+
+def _show_tables(screen: Console, plan: Plan, all_rows: bool) -> None:
     adaptive = any(pool.policy in ADAPTIVE for pool in plan.pools)
     tables = grid(
         "Tables",
@@ -110,7 +120,9 @@ def show_plan(screen: Console, plan: Plan, all_rows: bool) -> None:
             style="dim",
             highlight=False,
         )
-    screen.print()
+
+
+def _show_verdict(screen: Console, plan: Plan) -> None:
     expected = any(table.expected for table in plan.tables)
     if plan.holds:
         targets = sum(table.target_lag_us is not None for table in plan.tables)
