@@ -264,6 +264,34 @@ def test_a_scan_that_ends_in_an_error_loses_nothing(tmp_path: Path) -> None:
     assert discovery.scan(NOW) == NOTHING
 
 
+def test_a_backlog_is_examined_in_parts_and_told_at_once_by_timestamp(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    for number in range(9):  # the later its name, the older its records
+        project.put(f"{number}.csv", f"2024-05-06T11:5{9 - number}:00")
+    discovery = Discovery(FEED, tmp_path, project.loaded.get)
+    assert discovery.scan(NOW, bytes_max=1) == Discovered(left=8)
+    assert discovery.scan(NOW, bytes_max=1) == Discovered(left=7)
+    project.put("a.csv", "2024-05-06T11:49:00")  # not of this round
+    (tmp_path / "8.csv").unlink()
+    assert discovery.scan(NOW, bytes_max=1 << 20) == Discovered(left=3)
+    told = discovery.scan(NOW)
+    assert [landed.name for landed in told.landed] == ["7.csv", *(f"{each}.csv" for each in range(6, -1, -1))]
+    assert told.left == 0
+    assert [landed.name for landed in discovery.scan(NOW, bytes_max=1).landed] == ["a.csv"]
+    assert discovery.scan(NOW, bytes_max=1) == NOTHING
+
+
+def test_files_that_are_known_are_passed_over_in_one_scan(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    for number in range(50):
+        project.put(f"{number}.csv", "2024-05-06T11:59:00")
+    project.load(*project.scan().landed)
+    project.put("new.csv", "2024-05-06T11:59:30")
+    discovery = Discovery(FEED, tmp_path, project.loaded.get)
+    scans = [discovery.scan(NOW, bytes_max=1) for _ in range(2)]  # the new file may be the first it sees
+    assert [landed.name for scan in scans for landed in scan.landed] == ["new.csv"]
+
+
 def test_thousands_of_known_files_cost_nothing_until_one_comes(tmp_path: Path) -> None:
     project = Project(tmp_path, full_every=100)
     for number in range(3_000):

@@ -6,13 +6,16 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from math import inf
 from pathlib import Path
-from typing import Protocol
+from typing import Final, Protocol
 
 from freshline.definitions.warehouse import Feed
 from freshline.landing.digest import content_digest
 from freshline.landing.scanner import Found, Scanner
 from freshline.landing.timestamps import UnreadableFile, record_span
+
+_OPENING_BYTES: Final = 256 << 10  # opening a file takes as long as reading so much
 
 
 class Known(Protocol):
@@ -86,6 +89,7 @@ class Discovered:
     unreadable: list[Unreadable] = field(default_factory=list)
     missing: bool = False  # the landing directory is not there
     troubles: Mapping[str, str] = field(default_factory=dict)  # directories that could not be listed
+    left: int = 0  # files of this round still to be examined; until none is left, nothing is told
 
 
 @dataclass(slots=True)
@@ -125,26 +129,39 @@ class Discovery:
         self._attempts = attempts
         self._scanner = Scanner(root, full_every)
         self._open: dict[str, _Open] = {}
+        self._round: list[str] = []  # the names still to be examined before anything is told
         self._result = Discovered()  # a scan that ends in an error leaves to the next what it has found
         self._digests: dict[str, str] = {}  # of files that have landed and are there
         self._ahead_us = feed.period_us if landing.ahead_us is None else landing.ahead_us
 
-    def scan(self, now_us: int) -> Discovered:
-        """What is new at this instant (microseconds since the Unix epoch)."""
+    def scan(self, now_us: int, bytes_max: float = inf) -> Discovered:
+        """What is new at this instant (microseconds since the Unix epoch).
+
+        It examines at least one file, and others while they are of no more bytes than that; what is left is
+        left to the next scan. Files that were there together are told together, by their timestamps: told in
+        parts, the older ones could come last, and be late.
+        """
         scanner = self._scanner
         scanner.scan(now_us)
         for name in scanner.gone:
             self._open.pop(name, None)
             self._digests.pop(name, None)
         self._open.update((found.name, _Open(found)) for found in scanner.fresh)
-        for candidate in [*self._open.values()]:
-            self._examine(candidate, now_us)
+        self._round = self._round or [*reversed(self._open)]
+        while self._round and bytes_max > 0:
+            candidate = self._open.get(self._round[-1])
+            if candidate is not None:
+                bytes_max -= self._examine(candidate, now_us)
+            self._round.pop()  # not before: a scan that ends in an error leaves it to the next
+        if self._round:
+            return Discovered(missing=scanner.missing, troubles=scanner.troubles, left=len(self._round))
         result, self._result = self._result, Discovered()
         result.missing, result.troubles = scanner.missing, scanner.troubles
         result.landed.sort(key=_order)
         return result
 
-    def _examine(self, candidate: _Open, now_us: int) -> None:
+    def _examine(self, candidate: _Open, now_us: int) -> int:
+        """What it took, in bytes read."""
         found = candidate.found
         known = self._known(found.name)
         if known and (known.size, known.mtime_ns) == (found.size, found.mtime_ns):
@@ -152,21 +169,23 @@ class Discovery:
             # Where files are kept, that it is still there is no news.
             if self._feed.landing.after_load != "keep":
                 self._tell(Repeated(self._feed.name, found.name, Path(found.path)))
-            return
+            return 0
+        cost = found.size + _OPENING_BYTES
         try:
             seen = _look_again(found)
             if seen != found:
                 candidate.found, candidate.scans, found = seen, 0, seen
             verdict = self._verdict(found, known, now_us)
             if _look_again(found) != found:
-                return
+                return cost
         except FileNotFoundError:
             del self._open[found.name]
-            return
+            return cost
         candidate.scans += 1
         if _is_plain(verdict) or candidate.scans >= self._attempts:
             del self._open[found.name]
             self._tell(verdict)
+        return cost
 
     def _verdict(self, found: Found, known: Known | None, now_us: int) -> _Verdict:
         feed, path = self._feed.name, Path(found.path)

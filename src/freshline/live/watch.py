@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
@@ -22,6 +23,8 @@ from freshline.storage.ledger import Ledger
 from freshline.storage.quarantine import Quarantine
 
 _EVERY_S_MAX = 0.5
+# What is read of one feed in one look: a backlog must not keep the files of other feeds from being found.
+_BYTES_MAX = 2 << 20
 
 
 class Watch:
@@ -56,6 +59,8 @@ class Watch:
         self._files: dict[tuple[str, str], tuple[FileToLoad, set[str]]] = {}
         self._untold: list[tuple[str, Callable[[], None]]] = []  # by feed: what is still to be done
         self._troubles: dict[str, str] = {}  # by feed: what was last reported
+        self._backlogged: deque[str] = deque()  # feeds with files that no look has reached yet
+        self._begun: set[str] = set()  # feeds whose files of before the run have been found
         self._stop = threading.Event()
         self._looks = 0  # rounds in which every feed was looked at
         self._found_at_look = 0
@@ -93,19 +98,34 @@ class Watch:
                 del self._files[feed, name]
 
     def _run(self) -> None:
-        while not self._stop.wait(self._every_s if self._looks else 0):
-            for feed, discovery in self._discoveries.items():
-                try:
-                    self._take(discovery.scan(clock()))
-                except (OSError, sqlite3.Error) as error:  # what was found is told by the next scan
-                    self._report(feed, error)
+        while not self._stop.wait(0 if self._backlogged or not self._looks else self._every_s):
+            self._look()
             # Discovery tells of a file once: what the storage's trouble prevented is tried again.
             self._untold = [(feed, tell) for feed, tell in self._untold if not self._tell(feed, tell)]
-            if self._untold:
+            if self._untold or self._backlogged:
                 self._found_at_look = self._looks
             self._looks += 1
 
-    def _take(self, found: Discovered) -> None:
+    def _look(self) -> None:
+        """Looks at every feed, but of those with a backlog at one: so all others are looked at in time."""
+        if self._backlogged:
+            self._backlogged.popleft()  # its turn
+        for feed, discovery in self._discoveries.items():
+            if feed in self._backlogged:
+                continue
+            try:
+                found = discovery.scan(clock(), _BYTES_MAX)
+            except (OSError, sqlite3.Error) as error:  # what was found is told by the next scan
+                self._report(feed, error)
+                continue
+            if found.left:
+                self._backlogged.append(feed)
+            else:
+                self._take(feed, found)
+
+    def _take(self, feed: str, found: Discovered) -> None:
+        waited = feed not in self._begun
+        self._begun.add(feed)
         if found.landed or found.clashes or found.unreadable:
             self._found_at_look = self._looks
         refusals: list[Clash | Unreadable] = [*found.clashes, *found.unreadable]
@@ -118,7 +138,7 @@ class Watch:
             waiting = self._files.get((changed.feed, changed.name))
             if waiting is not None:
                 self._files[changed.feed, changed.name] = (_to_load(changed), waiting[1])
-        self._untold += [(landed.feed, partial(self._landed, landed)) for landed in found.landed]
+        self._untold += [(landed.feed, partial(self._landed, landed, waited)) for landed in found.landed]
 
     def _tell(self, feed: str, tell: Callable[[], None]) -> bool:
         """Whether it could be told."""
@@ -140,7 +160,7 @@ class Watch:
             self._quarantine.put(refused.feed, refused.name, refused.path, refused.reason, 1)
             self._keeper.refused(refused.feed, refused.name, refused.reason)
 
-    def _landed(self, landed: LandedFile) -> None:
+    def _landed(self, landed: LandedFile, waited: bool) -> None:
         left = self._files_left[landed.feed]
         if left == 0:
             return
@@ -158,7 +178,7 @@ class Watch:
             note = f"{landed.feed}: {landed.name} is dated ahead of its arrival, and was cut to it"
             self._keeper.note(landed.arrival_us, note)
         file = DataFile(max(1, landed.timestamp_us), landed.name)
-        self._post(Landed(landed.feed, file, wanting, landed.arrival_us, waited=self._looks == 0))
+        self._post(Landed(landed.feed, file, wanting, landed.arrival_us, waited))
 
     def _known(self, feed: str) -> Callable[[str], Consumed | None]:
         """A file is known once every table of its feed has it; then it need not be looked at again."""
