@@ -123,6 +123,7 @@ def main() -> None:
             with Runner(warehouse, folder, folder / "storage", session=session, drain=True) as runner:
                 runner.on_status = sampler.see
                 runner.run(arguments.seconds * SECOND)
+                print(f"ended: {runner.stopped_because or 'out of time'}")
         finally:
             session.stop()
     print(growth(sampler.samples))

@@ -31,7 +31,7 @@ def table_state(
     `recovering` says that something happened to its feed or to the runner (an outage, a failure, a restart)
     since the table was last within a period of its trailing edge: then its lag has a known cause, and is
     being worked off. `in_recovery` says the same of a table that its policy has given a larger share of the
-    tracks, or will, however far it is behind. A lag above the bound without such a cause is LATE, and wins
+    tracks, however far it is behind. A lag above the bound without such a cause is LATE, and wins
     over SILENT: there are files here that the warehouse should have loaded, which is its own fault; once they
     are loaded and still nothing comes, it is the sender's. Without a bound nothing was promised, so nothing
     is late.

@@ -253,8 +253,9 @@ class Keeper:
             silent=self._silent(task.name, now),
             failed=books.trouble.attempts > 0,
             upstream_failed=any(source.state in ("FAILED", "UPSTREAM_FAILED") for source in sources),
-            recovering=books.recovering,
-            in_recovery=rule is not None and (rule.mode == RECOVERING or rule.queued),
+            # A policy with a recovery mode says itself which tables recover.
+            recovering=books.recovering and rule is None,
+            in_recovery=rule is not None and rule.mode == RECOVERING,
         )
         return TableStatus(
             name=task.name,
