@@ -121,9 +121,9 @@ class Measured:
 
 
 def calibration(folder: Path, rows: Rows, seconds: int) -> None:
-    """A run without an outage; its first third is Java's warming up."""
+    """A run without an outage; its first half is Java's warming up."""
     ran = run(folder, specs(rows, down=False), "edf", seconds, (SHORT * 1_000, LONG * 1_000))
-    warm = [update for update in ran.updates if update.start > ran.start + (ran.end - ran.start) // 3]
+    warm = [update for update in ran.updates if update.start > ran.start + (ran.end - ran.start) // 2]
     kinds = [
         [(update.end - update.start) / 1_000 for update in warm if is_short(update.table) == short]
         for short in (True, False)
@@ -210,7 +210,7 @@ def main() -> None:
     )
     parser.add_argument("--policy", nargs="+", default=["edf"])
     parser.add_argument("--only", choices=["freshline", "streaming"])
-    parser.add_argument("--calibration", type=int, default=45, metavar="SECONDS", help="of each short run")
+    parser.add_argument("--calibration", type=int, default=90, metavar="SECONDS", help="of each short run")
     parser.add_argument("--here", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--kind", help=argparse.SUPPRESS)
     parser.add_argument("--costs", type=int, nargs=2, help=argparse.SUPPRESS)

@@ -275,7 +275,7 @@ def test_a_backlog_is_examined_in_parts_and_told_at_once_by_timestamp(tmp_path: 
     (tmp_path / "8.csv").unlink()
     assert discovery.scan(NOW, bytes_max=1 << 20) == Discovered(left=3)
     told = discovery.scan(NOW)
-    assert [landed.name for landed in told.landed] == ["7.csv", *(f"{each}.csv" for each in range(6, -1, -1))]
+    assert [landed.name for landed in told.landed] == [f"{number}.csv" for number in range(7, -1, -1)]
     assert told.left == 0
     assert [landed.name for landed in discovery.scan(NOW, bytes_max=1).landed] == ["a.csv"]
     assert discovery.scan(NOW, bytes_max=1) == NOTHING

@@ -123,7 +123,7 @@ def test_the_end_of_a_job_during_closing_is_told_and_replays_identically():
 
         def run(self, job):
             self.driver.stop()
-            time.sleep(0.2)  # by then the loop is over
+            time.sleep(1)  # by then the loop is over
 
     start = clock()
     kernel = assemble(plan, start, {"a": None})

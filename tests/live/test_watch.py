@@ -1,8 +1,11 @@
-"""Files are found in time, whatever other feeds deliver."""
+"""Files are found in time and told once, whatever happens to them and whatever other feeds deliver."""
 
 import queue
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
+
+import pytest
 
 from freshline.costs.history import History
 from freshline.definitions.load import loads
@@ -18,46 +21,114 @@ PROJECT = """\
 name: watched
 pools: {updates: {tracks: 2}}
 feeds:
-  flood: {path: flood, format: csv, schema: "ts timestamp, n long", timestamp: ts, period: 10s}
-  trickle: {path: trickle, format: csv, schema: "ts timestamp, n long", timestamp: ts, period: 10s}
+  flood: {path: flood, format: csv, schema: "ts timestamp, n long", timestamp: ts, period: 1s}
+  trickle: {path: trickle, format: csv, schema: "ts timestamp, n long", timestamp: ts, period: 1s}
 tables:
-  a: {feed: flood, cost: {startup: 1s}}
-  b: {feed: trickle, cost: {startup: 1s}}
+  a: {feed: flood, cost: {startup: 100ms}}
+  b: {feed: trickle, cost: {startup: 100ms}}
+  c: {feed: trickle, cost: {startup: 100ms}}
 """
 FILES = 40
+WAIT_S = 30
 
 
-def write(folder: Path, number: int) -> None:
-    folder.mkdir(exist_ok=True)
-    (folder / f"{number}.csv").write_text(f"ts,n\n2024-05-06T12:00:{number:02},1\n")
+class Watched:
+    """Landing directories, and what is found in them."""
+
+    def __init__(self, folder: Path) -> None:
+        warehouse = loads(PROJECT)
+        self.landing = {name: folder / name for name in warehouse.feeds}
+        self.ledger, self.history = Ledger(folder / "ledger.sqlite"), History(folder / "history.sqlite")
+        self.keeper = Keeper(warehouse, make_plan(warehouse), "run", clock(), print, lambda status: None)
+        books = Books(warehouse, self.ledger, self.history, self.landing, folder / "archive")
+        quarantine = Quarantine(folder / "quarantine")
+        self.watch = Watch(warehouse, self.landing, self.ledger, quarantine, self.keeper, books, None)
+        self.found: queue.Queue[Landed] = queue.Queue()
+
+    def put(self, feed: str, number: int) -> Path:
+        self.landing[feed].mkdir(exist_ok=True)
+        path = self.landing[feed] / f"{number}.csv"
+        path.write_text(f"ts,n\n2024-05-06T12:00:{number:02},1\n")
+        return path
+
+    def next(self) -> tuple[str, str, set[str]]:
+        landed = self.found.get(timeout=WAIT_S)
+        return landed.feed, landed.file.name, set(landed.tables)
+
+    def until(self, happened: Callable[[], bool]) -> None:
+        give_up_at = time.monotonic() + WAIT_S
+        while not happened():
+            assert time.monotonic() < give_up_at, "it never happened"
+            time.sleep(0.02)
+
+    def until_quiet(self) -> None:
+        looks = self.watch._looks
+        self.until(lambda: self.watch._looks > looks + 5 and self.watch.is_quiet())
 
 
-def test_a_backlog_does_not_keep_the_files_of_other_feeds_from_being_found(tmp_path: Path) -> None:
-    warehouse = loads(PROJECT)
-    landing = {name: tmp_path / name for name in warehouse.feeds}
-    for number in range(FILES - 1, -1, -1):
-        write(landing["flood"], number)
-    write(landing["trickle"], 0)
-    ledger, history = Ledger(tmp_path / "ledger.sqlite"), History(tmp_path / "history.sqlite")
-    keeper = Keeper(warehouse, make_plan(warehouse), "run", clock(), print, lambda status: None)
-    books = Books(warehouse, ledger, history, landing, tmp_path / "archive")
-    watch = Watch(warehouse, landing, ledger, Quarantine(tmp_path / "quarantine"), keeper, books, None)
-    found: queue.Queue[Landed] = queue.Queue()
-    watch.start(found.put)
-    try:
-        landed = [found.get(timeout=30) for _ in range(FILES + 1)]
-        write(landing["trickle"], 1)
-        later = found.get(timeout=30)
-        while not watch.is_quiet():
-            time.sleep(0.05)
-    finally:
-        watch.stop()
-        ledger.close()
-        history.close()
+@pytest.fixture
+def watched(tmp_path: Path) -> Iterator[Watched]:
+    watched = Watched(tmp_path)
+    yield watched
+    watched.watch.stop()
+    watched.ledger.close()
+    watched.history.close()
+
+
+def test_a_backlog_does_not_keep_the_files_of_other_feeds_from_being_found(watched: Watched) -> None:
+    for number in range(FILES):
+        watched.put("flood", number)
+    watched.put("trickle", 0)
+    watched.watch.start(watched.found.put)
+    landed = [watched.found.get(timeout=WAIT_S) for _ in range(FILES + 1)]
     assert [(file.feed, file.file.name) for file in landed] == [
         ("trickle", "0.csv"),
         *(("flood", f"{number}.csv") for number in range(FILES)),  # all at once, by timestamp
     ]
     assert all(file.waited for file in landed)
+    watched.put("trickle", 1)
+    later = watched.found.get(timeout=WAIT_S)
     assert (later.feed, later.file.name, later.waited) == ("trickle", "1.csv", False)
-    assert found.empty()
+    watched.until_quiet()
+    assert watched.found.empty()
+
+
+def test_a_file_that_goes_and_comes_back_before_it_is_loaded_is_told_once(watched: Watched) -> None:
+    path = watched.put("trickle", 0)
+    watched.watch.start(watched.found.put)
+    assert watched.next() == ("trickle", "0.csv", {"b", "c"})
+    path.unlink()
+    watched.until_quiet()
+    watched.put("trickle", 0)
+    watched.until_quiet()
+    assert watched.found.empty()
+    assert watched.watch.file("trickle", "0.csv").consumed.mtime_ns == path.stat().st_mtime_ns
+    for table in ("b", "c"):
+        watched.watch.loaded(table, ["0.csv"])
+
+
+def test_a_file_that_comes_back_is_told_to_the_table_that_had_put_it_aside(watched: Watched) -> None:
+    path = watched.put("trickle", 0)
+    watched.watch.start(watched.found.put)
+    assert watched.next() == ("trickle", "0.csv", {"b", "c"})
+    path.unlink()
+    watched.watch.loaded("b", ["0.csv"])  # it could not be loaded, and is in quarantine now
+    watched.until_quiet()
+    watched.put("trickle", 0)
+    assert watched.next() == ("trickle", "0.csv", {"b"})  # the other still has it before it
+    watched.until_quiet()
+    assert watched.found.empty()
+
+
+def test_what_cannot_be_looked_at_is_said_once(watched: Watched) -> None:
+    watched.put("flood", 0)
+    (watched.landing["flood"] / "sub").mkdir()
+    Path(str(watched.landing["flood"] / "sub") + "/\udcff.csv").write_text("")
+    watched.watch.start(watched.found.put)
+    watched.until(lambda: len(watched.keeper.notes) == 2)
+    watched.until_quiet()
+    notes = sorted(note.split(" ", 1)[1] for note in watched.keeper.notes)
+    assert notes == [
+        "flood: its files cannot be taken in: sub: the name '\\udcff.csv' is not UTF-8",
+        "trickle: its files cannot be taken in: its landing directory is not there",
+    ]

@@ -1,6 +1,7 @@
 """Recovery ahead of healthy tables: with a certificate, and never to their harm."""
 
 from fractions import Fraction
+from random import Random
 
 import pytest
 from hypothesis import given, settings
@@ -9,9 +10,10 @@ from hypothesis import strategies as st
 from freshline.definitions.duration import SECOND
 from freshline.kernel.assembly import assemble
 from freshline.kernel.kernel import Kernel
-from freshline.plan.make import make_plan
+from freshline.plan.make import make_plan, what_if
 from freshline.policies.aus_slack import AusSlack
 from freshline.simulation.outages import checked_outages
+from freshline.simulation.simulate import simulate
 from freshline.testing.builder import Builder
 from freshline.testing.recoveries import run_with_outages
 from freshline.testing.script import Schedule, play
@@ -135,3 +137,14 @@ def test_seeds_that_once_found_a_flaw(seed):
     outages = checked_outages(built, random_outages(built, seed, 300 * SECOND))
     kept = run_with_outages(built, "aus-slack", outages, 600 * SECOND, seed)
     assert kept.exceeded + kept.outlasted == []
+
+
+@pytest.mark.parametrize("seed", [7, 111])  # 111 once entered recovery in the middle of a job's end
+def test_costs_above_what_was_assumed_end_certificates_and_nothing_else(seed):
+    built = random_warehouse(seed)
+    draw = Random(seed)
+    slow = {name: Fraction(draw.choice([11, 13, 20]), 10) for name in built.tables if draw.random() < 0.5}
+    plan = make_plan(what_if(built, "aus-slack", {}))
+    outages = random_outages(built, seed, 300 * SECOND)
+    result = simulate(plan, 600 * SECOND, seed, outages=outages, slow=slow)
+    assert all(table.jobs > 0 for table in result.tables)

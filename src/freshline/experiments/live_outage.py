@@ -38,6 +38,7 @@ class Verdict:
 
     table: str
     lag_max: float
+    lag_max_at_s: float  # when it was first that high
     staleness_max: float
     caught_up_s: float | None
 
@@ -52,6 +53,7 @@ def judge(loads: Loads, feeds: list[FeedSpec], generator: Generator, start: int,
         events += [(at, 0, reached) for at, reached in loads.get(spec.name, []) if at <= end]
         edge = fresh = start
         lag_us_max = staleness_us_max = 0
+        worst_at = start
         caught_up = None
         for at, kind, instant in sorted(events):
             staleness_us_max = max(staleness_us_max, at - fresh)
@@ -60,15 +62,17 @@ def judge(loads: Loads, feeds: list[FeedSpec], generator: Generator, start: int,
             else:
                 fresh = max(fresh, instant)
             lag_us = edge - fresh
-            lag_us_max = max(lag_us_max, lag_us)
+            if lag_us > lag_us_max:
+                lag_us_max, worst_at = lag_us, at
             if lag_us > spec.period_us:
                 caught_up = None
             elif caught_up is None:
                 caught_up = at
         late = bool(spec.outages) and lag_us_max > spec.period_us
         caught_up_s = (caught_up - start) / SECOND if late and caught_up is not None else None
-        period = spec.period_us
-        verdicts.append(Verdict(spec.name, lag_us_max / period, staleness_us_max / period, caught_up_s))
+        period, at_s = spec.period_us, (worst_at - start) / SECOND
+        staleness_max = staleness_us_max / period
+        verdicts.append(Verdict(spec.name, lag_us_max / period, at_s, staleness_max, caught_up_s))
     return verdicts
 
 
@@ -79,7 +83,8 @@ def show(name: str, verdicts: list[Verdict], busy: float | None) -> None:
     tracks = "" if busy is None else f", {busy:.0%} of two tracks busy"
     print(f"{name}{tracks}")
     print(
-        f"  healthy tables: worst lag {worst_lag.lag_max:.2f} periods ({worst_lag.table}), "
+        f"  healthy tables: worst lag {worst_lag.lag_max:.2f} periods ({worst_lag.table}, first at "
+        f"{worst_lag.lag_max_at_s:.0f} s), "
         f"worst staleness {worst_staleness.staleness_max:.2f} periods ({worst_staleness.table})"
     )
     for verdict in verdicts[:4]:

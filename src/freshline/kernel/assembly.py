@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from freshline.costs.bounds import worst_case_us
+from freshline.definitions.duration import SECOND
 from freshline.definitions.warehouse import ADAPTIVE, Table, Warehouse
 from freshline.kernel.intake import ContinuousIntake, DerivedIntake, FileIntake, Intake
 from freshline.kernel.kernel import Kernel
@@ -20,6 +21,9 @@ from freshline.policies.fifo import Fifo
 from freshline.policies.order import Order
 from freshline.policies.prp import Proportional
 from freshline.policies.rm import RateMonotonic
+
+# A file is found so long after it came at most, on a machine that has other things to do.
+_FINDING_US = SECOND
 
 _ORDERS: dict[str, type[Order]] = {"fifo": Fifo, "rm": RateMonotonic, "edf": Edf, "edf-strict": StrictEdf}
 
@@ -56,7 +60,7 @@ def _add_tasks(kernel: Kernel, plan: Plan, freshness: Mapping[str, int | None] |
         if name not in warehouse.released_by_files:
             task.rule = PeriodicRelease(task, table.phase_us, kernel.timers)
             continue
-        terms = _terms(plan, table, planned, index_of)
+        terms = _terms(plan, table, planned, index_of, live=freshness is not None)
         if terms is None:
             task.rule = StaleRelease(task, kernel.timers)
         else:
@@ -68,7 +72,9 @@ def _add_tasks(kernel: Kernel, plan: Plan, freshness: Mapping[str, int | None] |
     kernel.tasks = [tasks[name] for name in warehouse.tables]
 
 
-def _terms(plan: Plan, table: Table, planned: TablePlan, index_of: Mapping[str, int]) -> Terms | None:
+def _terms(
+    plan: Plan, table: Table, planned: TablePlan, index_of: Mapping[str, int], live: bool
+) -> Terms | None:
     """On which terms a table recovers; None where its policy has no recovery, or nothing is bounded."""
     cost_us, period_us = planned.provisioned_us, planned.recovery_period_us
     response_us, bound_us = planned.response_bound_us, planned.staleness_bound_us
@@ -81,6 +87,7 @@ def _terms(plan: Plan, table: Table, planned: TablePlan, index_of: Mapping[str, 
         table.late_after_us or bound_us,
         response_us,
         0 if feed is None else feed.jitter_us,
+        min(_FINDING_US, table.period_us // 4) if live else 0,
         0 if feed is None else feed.phase_us,
         table.weight,
         tuple(plan.tables[index_of[source]].staleness_bound_us for source in table.sources),

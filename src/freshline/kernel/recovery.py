@@ -33,6 +33,7 @@ class Terms:
     threshold_us: int  # ΔF: a table that is behind by more is late
     response_us: int  # Θ
     jitter_us: int = 0  # J of its feed
+    finding_us: int = 0  # live, a file is found a moment after it came: that is no outage
     phase_us: int = 0  # φ of its feed
     weight: Fraction = Fraction(1)
     source_bounds_us: tuple[int | None, ...] = ()  # A(V) of the tables that it reads
@@ -109,9 +110,11 @@ class AdaptiveRelease(StaleRelease):
             return False
         silent_us = now - self._last_arrival
         self._regular = abs(silent_us - task.period_us) <= terms.jitter_us
-        self._outage_us = max(self._outage_us, silent_us)
+        broke = silent_us > task.period_us + terms.jitter_us + terms.finding_us
+        # A promise that is made anew counts from the last outage; what is left of others is in the backlog.
+        anew = broke and self.mode == RECOVERING
+        self._outage_us = silent_us if anew else max(self._outage_us, silent_us)
         self._last_arrival = now
-        broke = silent_us > task.period_us + terms.jitter_us
         self._excuse(self.excused or broke)
         return broke
 

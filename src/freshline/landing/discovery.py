@@ -142,12 +142,8 @@ class Discovery:
         parts, the older ones could come last, and be late.
         """
         scanner = self._scanner
-        scanner.scan(now_us)
-        for name in scanner.gone:
-            self._open.pop(name, None)
-            self._digests.pop(name, None)
-        self._open.update((found.name, _Open(found)) for found in scanner.fresh)
-        self._round = self._round or [*reversed(self._open)]
+        if not self._round:
+            self._look(now_us)
         while self._round and bytes_max > 0:
             candidate = self._open.get(self._round[-1])
             if candidate is not None:
@@ -159,6 +155,16 @@ class Discovery:
         result.missing, result.troubles = scanner.missing, scanner.troubles
         result.landed.sort(key=_order)
         return result
+
+    def _look(self, now_us: int) -> None:
+        """A new round: all files of which nothing has been told yet, in the order of their names."""
+        scanner = self._scanner
+        scanner.scan(now_us)
+        for name in scanner.gone:
+            self._open.pop(name, None)
+            self._digests.pop(name, None)
+        self._open.update((found.name, _Open(found)) for found in scanner.fresh)
+        self._round = sorted(self._open, reverse=True)
 
     def _examine(self, candidate: _Open, now_us: int) -> int:
         """What it took, in bytes read."""

@@ -100,7 +100,7 @@ class Scanner:
         return folder
 
     def _list(self, name: str, path: str, folder: _Folder, full: bool, now_ns: int) -> None:
-        folder.folders = []
+        folders: list[str] = []
         # Of most files only the inode is looked at, which comes with the name.
         settled = {} if full else folder.inodes
         if not full and folder.young_files:
@@ -114,11 +114,12 @@ class Scanner:
                     there.add(own)
                 elif self._is_visible(entry, name):
                     if entry.is_dir(follow_symlinks=False):
-                        folder.folders.append(f"{name}/{own}" if name else own)
+                        folders.append(f"{name}/{own}" if name else own)
                         continue
                     there.add(own)
                     folder.inodes[own] = inode
                     self._see(name, entry.path, own, folder, now_ns)
+        folder.folders = folders  # not before: of a list that breaks off, the rest is not gone
         for own in folder.files.keys() - there:
             self._forget(own, folder)
 

@@ -71,7 +71,7 @@ class LiveDriver:
         self._judge = judge
         self._journal = journal
         self._clock = now
-        self._messages: queue.Queue[Landed | Ended | None] = queue.Queue(_MESSAGES_MAX)
+        self._messages: queue.Queue[Landed | Ended] = queue.Queue(_MESSAGES_MAX)
         self._tracks = tracks(self._job_ended)
         self._stopping = False
 
@@ -80,17 +80,20 @@ class LiveDriver:
         self._messages.put(landed)
 
     def stop(self) -> None:
-        """Starts nothing more. Safe to call from anywhere, signal handlers included."""
+        """Starts nothing more; the loop ends at the next tick.
+
+        Safe to call from anywhere. A message would be heard sooner, but a signal's handler may run while its
+        own thread holds the queue's lock.
+        """
         self._stopping = True
-        with suppress(queue.Full):  # then it will not wait, either
-            self._messages.put_nowait(None)
 
     def run(self, until: int | None = None, grace_s: float = 20.0) -> bool:
         """Runs until stopped or that instant; then lets running jobs end. Whether all of them did."""
         tick_at = self._clock()
         while not self._stopping and (until is None or self._clock() < until):
             wake_at = min(self.kernel.wake_at, tick_at, until or tick_at)
-            self._step(self._collect(max(0, wake_at - self._clock())))
+            messages = self._collect(max(0, wake_at - self._clock()))
+            self._step(messages, closing=self._stopping)
             now = self._clock()
             if now >= tick_at:
                 self._judge.tick(now, self.kernel)
@@ -124,8 +127,7 @@ class LiveDriver:
                 self._messages.get(timeout=timeout_us / SECOND) if timeout_us else self._messages.get_nowait()
             )
             while True:
-                if message is not None:
-                    messages.append(message)
+                messages.append(message)
                 message = self._messages.get_nowait()
         except queue.Empty:
             return messages

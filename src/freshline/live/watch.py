@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
@@ -57,12 +58,13 @@ class Watch:
         }
         # What is known of files on their way, and the tables that have yet to load them.
         self._files: dict[tuple[str, str], tuple[FileToLoad, set[str]]] = {}
+        self._lock = threading.Lock()  # for them: tables load files while others are found
         self._untold: list[tuple[str, Callable[[], None]]] = []  # by feed: what is still to be done
-        self._troubles: dict[str, str] = {}  # by feed: what was last reported
+        self._troubles: dict[tuple[str, str | None], str] = {}  # by feed and folder: what was last reported
         self._backlogged: deque[str] = deque()  # feeds with files that no look has reached yet
         self._begun: set[str] = set()  # feeds whose files of before the run have been found
         self._stop = threading.Event()
-        self._looks = 0  # rounds in which every feed was looked at
+        self._looks = 0  # how often all feeds were looked at
         self._found_at_look = 0
         shortest = min(
             (warehouse.feeds[name].period_us or SECOND for name in self._discoveries), default=SECOND
@@ -91,37 +93,54 @@ class Watch:
         """A table has loaded these files, or they were put aside."""
         feed = self._warehouse.tables[table].feed
         assert feed is not None
-        for name in names:
-            waiting = self._files[feed, name][1]
-            waiting.discard(table)
-            if not waiting:
-                del self._files[feed, name]
+        with self._lock:
+            for name in names:
+                waiting = self._files[feed, name][1]
+                waiting.discard(table)
+                if not waiting:
+                    del self._files[feed, name]
 
     def _run(self) -> None:
-        while not self._stop.wait(0 if self._backlogged or not self._looks else self._every_s):
-            self._look()
+        look_at = time.monotonic()
+        # While there is a backlog there is no pause; others are looked at no more often for it: a file that
+        # cannot be read yet is given time.
+        while not self._stop.wait(0 if self._backlogged else max(0.0, look_at - time.monotonic())):
+            if time.monotonic() >= look_at:
+                self._look()
+                look_at = time.monotonic() + self._every_s
+            elif self._backlogged:
+                self._scan(self._backlogged.popleft())
             # Discovery tells of a file once: what the storage's trouble prevented is tried again.
             self._untold = [(feed, tell) for feed, tell in self._untold if not self._tell(feed, tell)]
             if self._untold or self._backlogged:
                 self._found_at_look = self._looks
-            self._looks += 1
 
     def _look(self) -> None:
-        """Looks at every feed, but of those with a backlog at one: so all others are looked at in time."""
-        if self._backlogged:
-            self._backlogged.popleft()  # its turn
-        for feed, discovery in self._discoveries.items():
-            if feed in self._backlogged:
-                continue
-            try:
-                found = discovery.scan(clock(), _BYTES_MAX)
-            except (OSError, sqlite3.Error) as error:  # what was found is told by the next scan
-                self._report(feed, error)
-                continue
-            if found.left:
-                self._backlogged.append(feed)
-            else:
-                self._take(feed, found)
+        """Looks at every feed; of one with a backlog, parts are read in between."""
+        for feed in self._discoveries:
+            if feed not in self._backlogged:
+                self._scan(feed)
+        self._looks += 1
+
+    def _scan(self, feed: str) -> None:
+        try:
+            found = self._discoveries[feed].scan(clock(), _BYTES_MAX)
+        except (OSError, sqlite3.Error) as error:  # what was found is told by the next scan
+            self._report(feed, str(error))
+            return
+        if found.left:
+            self._backlogged.append(feed)
+        else:
+            self._take(feed, found)
+            self._complain(feed, found)
+
+    def _complain(self, feed: str, found: Discovered) -> None:
+        """Says what cannot be looked at; that a directory is not there, once a file should be in it."""
+        for folder, trouble in found.troubles.items():
+            self._report(feed, f"{folder}: {trouble}" if folder else trouble, folder)
+        period_us = self._warehouse.feeds[feed].period_us or 0
+        if found.missing and self._looks * self._every_s * SECOND > period_us:
+            self._report(feed, "its landing directory is not there", "")
 
     def _take(self, feed: str, found: Discovered) -> None:
         waited = feed not in self._begun
@@ -135,9 +154,10 @@ class Watch:
             self._tell(repeated.feed, partial(self._books.forget, repeated.feed, repeated.name))
         for changed in found.changed:
             # Overwritten before it was loaded: the commit notes what is there now.
-            waiting = self._files.get((changed.feed, changed.name))
-            if waiting is not None:
-                self._files[changed.feed, changed.name] = (_to_load(changed), waiting[1])
+            with self._lock:
+                waiting = self._files.get((changed.feed, changed.name))
+                if waiting is not None:
+                    self._files[changed.feed, changed.name] = (_to_load(changed), waiting[1])
         self._untold += [(landed.feed, partial(self._landed, landed, waited)) for landed in found.landed]
 
     def _tell(self, feed: str, tell: Callable[[], None]) -> bool:
@@ -145,15 +165,15 @@ class Watch:
         try:
             tell()
         except (OSError, sqlite3.Error) as error:
-            self._report(feed, error)
+            self._report(feed, str(error))
             return False
-        self._troubles.pop(feed, None)
+        self._troubles.pop((feed, None), None)
         return True
 
-    def _report(self, feed: str, error: Exception) -> None:
-        if self._troubles.get(feed) != str(error):  # once, not at every look
-            self._troubles[feed] = str(error)
-            self._keeper.note(clock(), f"{feed}: its files cannot be taken in: {error}")
+    def _report(self, feed: str, trouble: str, folder: str | None = None) -> None:
+        if self._troubles.get((feed, folder)) != trouble:  # once, not at every look
+            self._troubles[feed, folder] = trouble
+            self._keeper.note(clock(), f"{feed}: its files cannot be taken in: {trouble}")
 
     def _refuse(self, refused: Clash | Unreadable) -> None:
         if refused.path.exists():  # a sender may have taken it back meanwhile
@@ -170,15 +190,29 @@ class Watch:
                 self._ledger.remember(reader, _consumed(landed))
             self._books.forget(landed.feed, landed.name)
             return
-        wanting = frozenset(table for table in readers if self._ledger.find(table, landed.name) is None)
+        wanting = self._wanting(landed)
+        if not wanting:
+            return
         if left is not None:
             self._files_left[landed.feed] = left - 1
-        self._files[landed.feed, landed.name] = (_to_load(landed), set(wanting))
         if landed.cut:
             note = f"{landed.feed}: {landed.name} is dated ahead of its arrival, and was cut to it"
             self._keeper.note(landed.arrival_us, note)
         file = DataFile(max(1, landed.timestamp_us), landed.name)
         self._post(Landed(landed.feed, file, wanting, landed.arrival_us, waited))
+
+    def _wanting(self, landed: LandedFile) -> frozenset[str]:
+        """The tables that are to be told of a file.
+
+        Some may know of it already: it may go and come back before it is loaded, from quarantine too.
+        """
+        key, readers = (landed.feed, landed.name), self._readers[landed.feed]
+        with self._lock:
+            missing = {table for table in readers if self._ledger.find(table, landed.name) is None}
+            told = self._files[key][1] if key in self._files else set()
+            if missing or told:
+                self._files[key] = (_to_load(landed), missing | told)
+            return frozenset(missing - told)
 
     def _known(self, feed: str) -> Callable[[str], Consumed | None]:
         """A file is known once every table of its feed has it; then it need not be looked at again."""

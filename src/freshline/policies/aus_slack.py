@@ -76,6 +76,7 @@ class AusSlack(Aus):
             return self._take_extra(now, idle) or self._take_next(now, idle)
         else:
             self._close(now)
+        super().review(now)
         return self.take(now, idle)
 
     def _take_next(self, now: int, idle: list[int]) -> Task | None:
@@ -238,7 +239,6 @@ class AusSlack(Aus):
         for task in self._excused.values():
             if adaptive(task).forgiven:
                 adaptive(task).rebase(now)
-        super().review(now)
 
 
 class _Look:
