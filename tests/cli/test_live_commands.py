@@ -4,8 +4,9 @@ import json
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from holding_project import HOLDS
 from pyspark.sql import SparkSession
 from typer.testing import CliRunner, Result
 
-from freshline.cli import demo
+from freshline.cli import demo, sql
 from freshline.cli.main import app
 from freshline.costs.history import History, history_path
 from freshline.definitions.errors import DefinitionErrors, InputError
@@ -67,17 +68,23 @@ def finished(project) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.fixture
-def freshline(project, finished, spark, monkeypatch) -> Iterator:
-    """Runs a command on the project after the run, on the Spark that the tests share."""
+def command(spark, monkeypatch) -> Iterator:
+    """Runs a command on a project, on the Spark that the tests share."""
     monkeypatch.setattr(SparkSession, "stop", lambda session: None)
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
 
-    def invoke(*arguments: str) -> Result:
-        return CliRunner().invoke(app, [*arguments, "-p", str(project)])
+    def invoke(folder: Path, *arguments: str) -> Result:
+        return CliRunner().invoke(app, [*arguments, "-p", str(folder)])
 
     yield invoke
     for number, handler in handlers.items():
         signal.signal(number, handler)
+
+
+@pytest.fixture
+def freshline(project, finished, command) -> Callable[..., Result]:
+    """Runs a command on the project after the run."""
+    return partial(command, project)
 
 
 def rows(project: Path, table: str) -> int:
@@ -104,6 +111,42 @@ def test_run_sums_itself_up_for_people(freshline):
     assert "Exceeded: 1 of 1 targets." in result.stdout
 
 
+@pytest.fixture
+def caught_up(tmp_path) -> Path:
+    """A project whose first file is an hour old, and whose second one is not."""
+    text = PROJECT.replace("1h", "10m").partition("  traffic:")[0]
+    (tmp_path / "freshline.yml").write_text(text, encoding="utf-8")
+    (tmp_path / "landing").mkdir()
+    now = datetime.now(UTC)
+    for name, moment in (("1.csv", now - timedelta(hours=1)), ("2.csv", now)):
+        text = f"ts,src,bytes\n{moment.isoformat()},a,1\n"
+        (tmp_path / "landing" / name).write_text(text, encoding="utf-8")
+    return tmp_path
+
+
+def test_a_target_that_was_exceeded_and_is_kept_at_the_end_was_exceeded(command, caught_up):
+    result = command(caught_up, "run", "--drain", "--for", "1m", "--cold", "--json")
+    record = json.loads(result.stdout)
+    (packets,) = record["tables"]
+    assert packets["staleness"] < packets["target_lag"] == 600.0 < packets["staleness_max"]
+    assert (result.exit_code, record["holds"]) == (1, False)
+
+
+def test_the_exit_code_says_what_the_summary_says(command, caught_up):
+    result = command(caught_up, "run", "--drain", "--for", "1m", "--cold")
+    assert (result.exit_code, "Exceeded: 1 of 1 targets." in result.stdout) == (1, True)
+    # Nothing has come since, and what is there is minutes old at most.
+    result = command(caught_up, "run", "--drain", "--for", "1m", "--cold")
+    assert (result.exit_code, "Kept: no target of 1 was exceeded." in result.stdout) == (0, True)
+
+
+def test_a_log_of_a_run_with_unknown_costs_replays(project, finished):
+    log = project / "warehouse" / "_freshline" / "logs" / f"{json.loads(finished.stdout)['run']}.jsonl"
+    assert json.loads(log.read_text(encoding="utf-8").partition("\n")[0])["unknown"] == ["packets", "traffic"]
+    result = CliRunner().invoke(app, ["replay", str(log)])
+    assert (result.exit_code, result.stdout.partition(":")[0]) == (0, "Identical")
+
+
 def test_sql_shows_rows_as_they_are(freshline):
     result = freshline("sql", "SELECT src AS `[who]`, sum(bytes) AS n FROM packets GROUP BY src ORDER BY n")
     assert result.exit_code == 0
@@ -128,6 +171,33 @@ def test_sql_that_spark_refuses_is_bad_input(freshline):
     assert isinstance(result.exception, InputError)
     assert "TABLE_OR_VIEW_NOT_FOUND" in result.exception.what
     assert result.exception.remedy == "The tables are packets, traffic, hosts"
+
+
+@pytest.mark.parametrize("form", [[], ["--json"]])
+@pytest.mark.parametrize(
+    ("query", "condition"),
+    [
+        ("SELECT 1 / 0", "[DIVIDE_BY_ZERO]"),
+        ("SELECT 1 / (bytes - 5) FROM packets", "[DIVIDE_BY_ZERO]"),
+        ("SELECT (SELECT src FROM packets)", "[SCALAR_SUBQUERY_TOO_MANY_ROWS]"),
+        (
+            "SELECT ts + make_interval(400000 + int(bytes)) FROM packets",
+            "java.lang.ArithmeticException: long",
+        ),
+    ],
+)
+def test_sql_without_an_answer_for_a_row_is_bad_input(freshline, query, condition, form):
+    result = freshline("sql", query, *form)
+    assert isinstance(result.exception, InputError)
+    assert result.exception.what.startswith(f"Spark cannot answer the query: {condition}")
+    assert "\n" not in str(result.exception)
+
+
+def test_sql_on_a_machine_in_trouble_is_no_bad_input():
+    failure = Exception("Job aborted\nCaused by: java.io.IOException: No space left on device")
+    told = sql._unanswered(failure)
+    assert isinstance(told, OSError)
+    assert str(told) == "Spark cannot answer the query: java.io.IOException: No space left on device"
 
 
 def test_rebuild_takes_late_records_in_and_names_who_reads_the_table(freshline, project):

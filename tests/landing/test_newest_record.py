@@ -152,7 +152,9 @@ def test_damaged_files_are_unreadable(tmp_path: Path) -> None:
 
 
 def parquet_of(tmp_path: Path, values: list[int | None], kind: pa.DataType, **options: object) -> Path:
-    table = pa.table({"n": list(range(len(values))), "TS": pa.array(values, pa.int64()).cast(kind)})
+    numbers = list(range(len(values)))
+    timestamps = pa.array(values, pa.int64()).cast(kind)
+    table = pa.table({"n": numbers, "TS": timestamps, "src": [{"host": "x"}] * len(values), "more": numbers})
     pq.write_table(table, tmp_path / "a.parquet", row_group_size=2, **options)
     return tmp_path / "a.parquet"
 
@@ -195,8 +197,27 @@ def test_a_parquet_record_without_a_timestamp_is_unreadable(
 def test_a_parquet_file_of_other_columns_is_unreadable(tmp_path: Path) -> None:
     path = parquet_of(tmp_path, [NOON], pa.int64())
     assert reason(path, "parquet") == "its column `ts` is of the type None, not a timestamp"
-    pq.write_table(pa.table({"n": [1]}), path)
+    pq.write_table(pa.table({"n": [1], "src": ["x"]}), path)
     assert reason(path, "parquet") == "it has no column `ts`"
+
+
+def test_a_parquet_file_without_a_declared_column_is_unreadable_whoever_says_its_timestamp(
+    tmp_path: Path,
+) -> None:
+    path = parquet_of(tmp_path, [NOON], pa.timestamp("us"))
+    pq.write_table(pq.read_table(path).drop_columns(["n"]), tmp_path / "20240506T12.parquet")
+    assert reason(tmp_path / "20240506T12.parquet", "parquet") == "it has no column `n`"
+    with pytest.raises(UnreadableFile) as raised:
+        newest(tmp_path / "20240506T12.parquet", "parquet", name_timestamp="%Y%m%dT%H.parquet")
+    assert raised.value.reason == "it has no column `n`"
+
+
+def test_a_parquet_file_with_a_timestamp_in_its_name_is_not_read_beyond_its_columns(tmp_path: Path) -> None:
+    path = parquet_of(tmp_path, [NOON - 1, None], pa.timestamp("us")).rename(tmp_path / "20240506T12.parquet")
+    assert newest(path, "parquet", name_timestamp="%Y%m%dT%H.parquet") == NOON
+    path.write_bytes(b"PAR1 and no more")
+    with pytest.raises(UnreadableFile):
+        newest(path, "parquet", name_timestamp="%Y%m%dT%H.parquet")
 
 
 def test_a_parquet_file_without_rows_has_no_timestamp(tmp_path: Path) -> None:

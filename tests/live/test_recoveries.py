@@ -1,5 +1,6 @@
 """Recoveries as a running warehouse tells of them: by when they must be over, and how that compared."""
 
+from collections.abc import Mapping
 from io import StringIO
 
 from rich.console import Console
@@ -10,7 +11,7 @@ from freshline.kernel.assembly import assemble
 from freshline.kernel.events import Arrived, DataFile, Finished, Start
 from freshline.kernel.job import Job
 from freshline.kernel.recovery import AdaptiveRelease
-from freshline.live.driver import Ended
+from freshline.live.driver import Ended, Landed
 from freshline.live.keeper import Keeper
 from freshline.live.status import TableStatus, WarehouseStatus
 from freshline.live.summary import show_summary
@@ -23,11 +24,16 @@ from freshline.testing.builder import Builder
 class Run:
     """A warehouse whose jobs end when the test says so, and whose clock it sets."""
 
-    def __init__(self, builder: Builder) -> None:
+    def __init__(
+        self, builder: Builder, started_s: int = 0, fresh_s: Mapping[str, int] | None = None
+    ) -> None:
         plan = make_plan(builder.build())
-        self.kernel = assemble(plan)
+        started = started_s * SECOND
+        freshness = None if fresh_s is None else {name: at_s * SECOND for name, at_s in fresh_s.items()}
+        self.kernel = assemble(plan, started, freshness)
         self.said: list[WarehouseStatus] = []
-        self.keeper = Keeper(plan.warehouse, plan, "run-1", 0, self.stopped, self.said.append)
+        self.keeper = Keeper(plan.warehouse, plan, "run-1", started, self.stopped, self.said.append)
+        self.keeper.resume(self.kernel)
         self.running: list[Job] = []
 
     def stopped(self, why: str) -> None:
@@ -40,8 +46,11 @@ class Run:
             self.running.append(instruction.job)
         self.keeper.tick(now, self.kernel)
 
-    def land(self, at_s: int, tables: str, *timestamps_s: int) -> None:
-        self.handle(at_s, *(Arrived(t, DataFile(s * SECOND, s)) for t in tables for s in timestamps_s))
+    def land(self, at_s: int, tables: str, *timestamps_s: int, waited: bool = False) -> None:
+        files = [(table, DataFile(second * SECOND, second)) for table in tables for second in timestamps_s]
+        for table, file in files:
+            self.keeper.landed(Landed(table, file, frozenset({table}), at_s * SECOND, waited))
+        self.handle(at_s, *(Arrived(table, file) for table, file in files))
 
     def end(self, at_s: float) -> None:
         """The job that has run for the longest ends well."""
@@ -51,13 +60,13 @@ class Run:
         assert isinstance(finished, Finished)
         self.handle(at_s, finished)
 
-    def work_off(self, at_s: float, cost_s: float) -> float:
+    def work_off(self, at_s: float, cost_s: float, until_s: int = 10_000) -> float:
         """Lets jobs run one after the other while any is there; when the last one ended."""
         while True:
             while self.running:
                 at_s += cost_s
                 self.end(at_s)
-            if not self.kernel.wake_at < 10_000 * SECOND:
+            if not self.kernel.wake_at < until_s * SECOND:
                 return at_s
             at_s = max(at_s, self.kernel.wake_at / SECOND)
             self.handle(at_s)
@@ -104,7 +113,7 @@ def test_a_table_that_waits_has_an_estimate_that_adds_those_ahead():
     taken_us = rule.time_to_recover(100 * SECOND, a.recovery_due_us)
     assert taken_us is not None
     assert (b.state, b.recovery_due_us, b.recovery_estimated) == (
-        "RECOVERING",
+        "LATE",
         a.recovery_due_us + taken_us,
         True,
     )
@@ -233,3 +242,116 @@ def test_an_expected_bound_that_was_exceeded_is_not_called_a_bug():
     screen = on_screen()
     show_summary(screen, run.said[-1], 0, 200 * SECOND)
     assert "bug" not in screen.file.getvalue()
+
+
+def test_the_log_says_by_when_a_recovery_must_be_over_and_how_that_compared(caplog):
+    run = Run(two_tables())
+    run.land(100, "a", *AFTER_AN_OUTAGE)
+    (begun,) = caplog.messages
+    assert begun == run.said[-1].recoveries[0]
+    run.work_off(100, 3)
+    assert caplog.messages[1:] == list(run.said[-1].recoveries)
+    run.keeper.tick(500 * SECOND, run.kernel)
+    assert len(caplog.messages) == 2
+
+
+def test_a_promise_that_comes_after_its_recovery_began_is_logged_too(caplog):
+    run = Run(Builder(policy="aus").files("a", period=10, phase=10, cost=3))
+    run.land(10, "a", 10)
+    run.land(12, "a", *range(20, 101, 10))  # while its first file is loaded
+    assert caplog.messages == ["a: recovering"]
+    run.work_off(12, 1)
+    _, promised, compared = caplog.messages
+    assert promised.startswith("a: recovering, over in at most ")
+    assert compared == run.said[-1].recoveries[0]
+
+
+def base_and_derived() -> Builder:
+    return Builder(tracks=2).files("a", period=10, cost=1).derived("b", ["a"], period=10, cost=1)
+
+
+def summed_up(run: Run) -> str:
+    screen = on_screen()
+    show_summary(screen, run.said[-1], 0, run.said[-1].at_us, run.keeper.asserted_us_max)
+    return " ".join(screen.file.getvalue().split())
+
+
+def restarted() -> Run:
+    """Ten periods after the last run, with all files there that came meanwhile; caught up since."""
+    run = Run(base_and_derived(), 500, {"a": 400, "b": 400})
+    run.land(500, "a", *range(410, 501, 10), waited=True)
+    go_on(run, 500, 600)
+    return run
+
+
+def go_on(run: Run, from_s: int, to_s: int) -> None:
+    """A file comes every ten seconds, and all is loaded."""
+    for at_s in range(from_s, to_s, 10):
+        if at_s > from_s:
+            run.land(at_s, "a", at_s)
+        run.work_off(at_s, 0.2, at_s + 10)
+
+
+def test_what_piled_up_before_the_run_is_observed_but_breaks_no_bound():
+    run = restarted()
+    assert run.said[-1].broken_assumptions == ()
+    for name, table in zip("ab", run.said[-1].tables, strict=True):
+        assert (table.state, table.lag_us) == ("HEALTHY", 0)
+        asserted_us, bound_us = run.keeper.asserted_us_max[name], table.staleness_bound_us
+        assert asserted_us is not None
+        assert bound_us is not None
+        assert 5 * SECOND < asserted_us < bound_us < 100 * SECOND <= (table.staleness_max_us or 0)
+    shown = summed_up(run)
+    assert "bug" not in shown
+    assert "Above the bound, but not since first fresh in this run: a, b." in shown
+
+
+def test_after_a_restart_a_table_that_was_fresh_and_exceeds_its_bound_is_a_bug():
+    run = restarted()
+    for at_s in range(600, 700, 10):
+        run.land(at_s, "a", at_s)  # and no job ends any more
+    assert run.said[-1].broken_assumptions == ()
+    assert "while every assumption held: a, b. This is a bug of Freshline" in summed_up(run)
+
+
+def test_while_a_feed_is_down_and_until_what_came_is_loaded_no_bound_is_asserted():
+    run = restarted()
+    for at_s in range(591, 750):
+        run.keeper.tick(at_s * SECOND, run.kernel)
+    run.land(750, "a", *range(600, 751, 10))
+    go_on(run, 750, 800)
+    assert [books.asserted for books in run.keeper.books.values()] == [True, True]
+    for table in run.said[-1].tables:
+        assert (table.staleness_max_us or 0) > 150 * SECOND
+        assert (run.keeper.asserted_us_max[table.name] or 0) < (table.staleness_bound_us or 0)
+
+
+def test_a_table_that_fails_and_those_that_read_it_are_not_held_to_their_bounds():
+    run = restarted()
+    run.land(600, "a", 600)
+    job = run.running.pop(0)
+    assert [books.asserted for books in run.keeper.books.values()] == [True, True]
+    failed = run.keeper.judge(Ended(job, OSError("disk full"), 601 * SECOND), 601 * SECOND)
+    run.handle(601, failed)
+    assert [books.asserted for books in run.keeper.books.values()] == [False, False]
+    run.work_off(601, 0.5, 610)
+    assert [books.asserted for books in run.keeper.books.values()] == [True, True]
+
+
+def test_data_that_is_old_when_it_comes_breaks_no_bound():
+    run = Run(Builder().files("a", period=10, cost=1), 1_000_000, {"a": 5})
+    for number in range(10):
+        run.land(1_000_000 + 10 * number, "a", 10 + 10 * number)
+        run.work_off(1_000_000 + 10 * number, 1, 1_000_000)
+    assert run.said[-1].broken_assumptions == ()
+    assert (run.table("a").jobs, run.keeper.asserted_us_max) == (10, {"a": None})
+
+
+def test_files_found_in_another_order_than_told_do_not_make_their_feed_silent():
+    run = Run(Builder().files("a", period=10, cost=1), 1_000, {"a": 5})
+    for timestamp, arrival_s in ((900, 1_030), (990, 1_012)):
+        file = DataFile(timestamp * SECOND, timestamp)
+        run.keeper.landed(Landed("a", file, frozenset({"a"}), arrival_s * SECOND))
+    run.keeper.tick(1_030 * SECOND, run.kernel)
+    assert run.said[-1].broken_assumptions == ()
+    assert run.table("a").state != "SILENT"

@@ -1,20 +1,25 @@
 """The warehouse on Spark: real files, real jobs, real Delta tables."""
 
+import io
 import json
 from datetime import UTC, datetime, timedelta
+from itertools import count
 from pathlib import Path
 
 import duckdb
 import pytest
 from deltalake import DeltaTable
 
+from freshline.costs.history import History, history_path
+from freshline.definitions.duration import SECOND
 from freshline.definitions.load import load
-from freshline.definitions.serial import from_record
-from freshline.kernel.assembly import assemble
-from freshline.kernel.journal import replay
+from freshline.definitions.serial import to_record
+from freshline.kernel.events import Arrived, DataFile, Finished
+from freshline.kernel.journal import Journal, kernel_of, learn, replay
+from freshline.live.calibrate import calibrate
 from freshline.live.runner import Runner
-from freshline.plan.make import make_plan
 from freshline.storage.lease import StorageInUse
+from freshline.testing.builder import Builder
 
 PROJECT = """\
 name: shop
@@ -191,8 +196,97 @@ def test_the_log_of_a_run_replays_identically(shop):
     for number in range(4):
         shop.orders(f"{number}.csv", [(10 * number + 1, "tea", number)])
     shop.drain()
-    (log,) = (shop.storage / "_freshline/logs").iterdir()
-    header, *calls = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
-    kernel = assemble(make_plan(from_record(header["warehouse"])), header["now"], header["freshness"])
-    assert replay(kernel, calls) == (len(calls), None)
+    header, *calls = log_of(shop)
+    assert replay(kernel_of(header), calls) == (len(calls), None)
     assert sum(len(call.get("instructions", ())) for call in calls) >= 8
+
+
+def log_of(shop: Shop) -> list[dict]:
+    (log,) = (shop.storage / "_freshline/logs").iterdir()
+    return [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
+
+
+@pytest.mark.parametrize("policy", ["aus-slack", "prp"])
+def test_the_log_of_a_run_that_learns_its_costs_replays_identically(tmp_path, spark, monkeypatch, policy):
+    monkeypatch.setattr("freshline.live.runner._LEARN_EVERY_US", 0)
+    text = PROJECT.replace(", cost: {startup: 5s}", "").replace("    cost: {startup: 5s}\n", "")
+    text = text.replace("period: 10s", "period: 500ms").replace(
+        "{tracks: 2}", f"{{tracks: 2, policy: {policy}}}"
+    )
+    shop = Shop(tmp_path, spark, text)
+    seconds, since_learned = count(1), []
+
+    def hear(status) -> None:
+        """Files come until every cost is known, from three updates each, and there were a few more."""
+        second = next(seconds) / 2
+        shop.orders(f"{second}.csv", [(second, "tea", 3)])
+        shop.clicks(f"{second}.json", [(second, "tea")])
+        updates = [table.jobs for table in status.tables]
+        if min(updates) >= 3:
+            since_learned.append(sum(updates))
+            if since_learned[-1] - since_learned[0] >= 6:
+                runner.stop("seen")
+
+    with shop.runner() as runner:
+        runner.on_status = hear
+        runner.run(120 * SECOND)
+    assert runner.stopped_because == "seen"
+    header, *lines = log_of(shop)
+    assert header["unknown"] == ["both", "clicks", "orders", "revenue"]
+    learned = [number for number, line in enumerate(lines) if "learned" in line]
+    assert sorted(table for number in learned for table in lines[number]["learned"]) == header["unknown"]
+    assert any("instructions" in line for line in lines[learned[-1] :])
+    assert replay(kernel_of(header), lines) == (len(lines) - len(learned), None)
+    for task in runner.kernel.tasks:
+        assert task.worst_case_of(5) >= task.worst_case_of(1) > 0
+
+
+def test_costs_learned_between_two_calls_are_learned_there_again():
+    """With prp the dearer of two equally late tables comes second: at first a does, then b."""
+    warehouse = Builder(policy="prp").files("a", period=10, cost=3).files("b", period=10, cost=2).build()
+    header = {"now": 0, "freshness": None, "unknown": ["b"], "warehouse": to_record(warehouse)}
+    stream = io.StringIO()
+    journal, kernel = Journal(stream, header), kernel_of(header)
+    order = []
+
+    def tell(at_s: int, *events: Arrived | Finished) -> None:
+        instructions = kernel.handle(at_s * SECOND, events)
+        journal.write(at_s * SECOND, events, instructions)
+        order.extend(instruction.job.task.name for instruction in instructions)
+
+    def end(at_s: int) -> None:
+        (job,) = [task.job for task in kernel.tasks if task.job]
+        tell(at_s, Finished(job, job.loaded_to))
+
+    for at_s in (10, 20):
+        tell(at_s, *(Arrived(table, DataFile(at_s * SECOND, at_s)) for table in "ab"))
+        end(at_s + 2)
+        end(at_s + 4)
+        costs = {"b": (5 * SECOND, 4 * SECOND)}
+        learn(kernel, costs)
+        journal.learned((at_s + 5) * SECOND, costs)
+    assert order == ["b", "a", "a", "b"]
+    assert kernel.tasks[1].worst_case_of(3) == 7 * SECOND
+    _, *lines = [json.loads(line) for line in stream.getvalue().splitlines()]
+    assert replay(kernel_of(header), lines) == (6, None)
+
+
+def test_a_calibration_leaves_every_file_where_it_is_and_learns_from_the_good_ones(tmp_path, spark):
+    text = PROJECT.replace("timestamp: ts, period", "timestamp: ts, after_load: delete, period")
+    shop = Shop(tmp_path, spark, text.replace("orders, cost: {startup: 5s}", "orders"))
+    for number in range(1, 4):
+        shop.orders(f"{number}.csv", [(number, "tea", number)])
+    landing = shop.folder / "landing/orders"
+    (landing / "4.csv").write_text(f"ts,item,price\n{shop.at(4).isoformat()},tea,many\n", encoding="utf-8")
+    (landing / "5.csv").write_bytes(b"")
+    shop.orders("6.csv", [])
+    (landing / "7.csv").write_bytes(b"\x00\xff no timestamps here\n\x00")
+    (shop.folder / "landing/clicks/1.json").write_text("{no data", encoding="utf-8")
+    before = {path: path.read_bytes() for path in (shop.folder / "landing").rglob("*.*")}
+    assert len(before) == 8
+    jobs = calibrate(load(shop.file), shop.folder, shop.storage, files_max=12, session=spark)
+    assert {path: path.read_bytes() for path in (shop.folder / "landing").rglob("*.*")} == before
+    assert (jobs["orders"], jobs["clicks"]) == (3, 0)
+    with History(history_path(shop.storage), read_only=True) as history:
+        assert [run.rows for run in history.runs("orders")] == [1, 1, 1]
+    assert not list((shop.storage / "_freshline").glob("calibrate-*"))

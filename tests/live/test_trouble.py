@@ -13,6 +13,7 @@ from freshline.definitions.load import loads
 from freshline.live.keeper import Overruns
 from freshline.live.runner import Runner
 from freshline.live.status import WarehouseStatus
+from freshline.live.trouble import is_about_data, sentence
 from freshline.storage.delta import StoredTable
 from freshline.storage.ledger import Ledger
 from freshline.storage.quarantine import Quarantine
@@ -213,6 +214,69 @@ def test_of_the_files_of_a_job_only_the_bad_ones_are_put_aside(place):
     assert (status.quarantined, status.tables[0].message) == (2, None)
     notes = [note.partition(" ")[2] for note in status.broken_assumptions if "quarantine" in note]
     assert [note.partition(" put")[0] for note in notes] == ["orders: 4.json", "orders: 7.json"]
+
+
+def test_a_file_with_a_record_that_a_select_cannot_compute_is_put_aside(place):
+    place.project = PROJECT.replace("{tracks: 2}", "{tracks: 2, policy: prp}").replace(
+        "orders: {feed: orders,",
+        'orders: {feed: orders, select: "SELECT ts, 12 div (n - 2) AS n FROM orders",',
+    )
+    place.run()
+    assert place.numbers("orders") == place.numbers("sums") == [-12, 12]
+    assert place.numbers("clicks") == [1, 2, 3]
+    (entry,) = Quarantine(place.folder / "warehouse" / "_freshline" / "quarantine").entries()
+    assert (entry.feed, entry.name, entry.attempts) == ("orders", "2.json", 3)
+    assert entry.reason.startswith("[DIVIDE_BY_ZERO] Division by zero.")
+
+
+ROW = '{"n": 0, "big": 9223372036854775807, "text": "No space left on device"}'
+NOT_TO_BE_COMPUTED = {
+    "100 / n": "[DIVIDE_BY_ZERO]",
+    "100 % n": "[REMAINDER_BY_ZERO]",
+    "big + 1": "[ARITHMETIC_OVERFLOW]",
+    "int(big)": "[CAST_OVERFLOW]",
+    "int(text)": "[CAST_INVALID_INPUT]",
+    "to_timestamp(text, 'yyyy')": "[CANNOT_PARSE_TIMESTAMP]",
+    "array(1, 2)[n + 2]": "[INVALID_ARRAY_INDEX]",
+    "timestamp_seconds(big)": "[DATETIME_OVERFLOW]",
+    "decimal(big) * big": "[NUMERIC_VALUE_OUT_OF_RANGE",
+    "interval '1' day / n": "[INTERVAL_DIVIDED_BY_ZERO]",
+    "raise_error(text)": "[USER_RAISED_EXCEPTION]",
+    "map(n, 1, n, 2)": "[DUPLICATED_MAP_KEY]",
+    "(SELECT id FROM range(2))": "[SCALAR_SUBQUERY_TOO_MANY_ROWS]",
+    "from_json(text, 'a int', map('mode', 'FAILFAST'))": "[MALFORMED_RECORD_IN_PARSING",
+    "to_number(text, '999')": "[INVALID_FORMAT.MISMATCH_INPUT]",
+    "sequence(1, 10, n)": "Illegal sequence boundaries",
+    "interval '1' month * big": "java.lang.ArithmeticException: integer overflow",
+    "text rlike concat('(', text)": "java.util.regex.PatternSyntaxException",
+}
+
+
+@pytest.mark.parametrize("expression", NOT_TO_BE_COMPUTED)
+def test_what_spark_cannot_compute_of_a_row_is_about_data(spark, tmp_path, expression):
+    (tmp_path / "1.json").write_text(ROW, encoding="utf-8")
+    rows = spark.read.schema("n int, big long, text string").json(str(tmp_path)).selectExpr(expression)
+    with pytest.raises(Exception) as written:  # noqa: PT011  (of many types, and some are Java's)
+        rows.write.parquet(str(tmp_path / "out"))
+    with pytest.raises(Exception) as checked:  # noqa: PT011
+        rows.write.format("noop").mode("overwrite").save()
+    for raised in (written.value, checked.value):
+        assert is_about_data(raised)
+        assert sentence(raised).startswith(NOT_TO_BE_COMPUTED[expression])
+
+
+def test_what_a_machine_refuses_is_not_about_data(spark, tmp_path):
+    (tmp_path / "obstacle").write_text("in the way", encoding="utf-8")
+    with pytest.raises(Exception) as raised:  # noqa: PT011
+        spark.range(1).write.parquet(str(tmp_path / "obstacle" / "out"))
+    assert not is_about_data(raised.value)
+    assert not is_about_data(full_disk())
+    unread = (
+        "[FAILED_READ_FILE.NO_HINT] Encountered error while reading file file:///1.json. SQLSTATE: KD001\n"
+    )
+    for cause in ("Input/output error", "Permission denied", "Stale file handle", "Too many open files"):
+        assert not is_about_data(Exception(f"{unread}Caused by: java.io.IOException: {cause}"))
+    assert is_about_data(Exception(f"{unread}Caused by: java.io.IOException: not a gzip file"))
 
 
 def test_a_job_whose_rest_cannot_be_committed_is_tried_again_without_its_bad_file(place, monkeypatch):

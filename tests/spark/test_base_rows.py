@@ -89,3 +89,10 @@ def test_a_file_is_read_by_its_very_name(spark, tmp_path: Path, name):
     (tmp_path / name).write_text("ts,item,price\n2026-01-01T00:00:01Z,this,1\n", encoding="utf-8")
     feed = loads(PROJECT % "SELECT * FROM orders").feeds["orders"]
     assert [row.item for row in read_files(spark, feed, [str(tmp_path / name)]).collect()] == ["this"]
+
+
+def test_a_key_that_a_json_record_does_not_have_is_a_null(spark, tmp_path: Path):
+    (tmp_path / "1.json").write_text('{"ts": "2026-01-01T00:00:01Z", "price": 3}\n', encoding="utf-8")
+    project = PROJECT.replace("format: csv", "format: json") % "SELECT * FROM orders"
+    (row,) = read_files(spark, loads(project).feeds["orders"], [str(tmp_path / "1.json")]).collect()
+    assert (row.item, row.price) == (None, 3)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from freshline.definitions.errors import InputError
-from freshline.storage.quarantine import Entry, Quarantine
+from freshline.storage.quarantine import Entry, InPlace, Quarantine
 
 AT = 1_700_000_000_000_001
 
@@ -39,6 +39,16 @@ def test_a_file_is_kept_with_its_reason(tmp_path: Path, quarantine: Quarantine) 
         "attempts": 3,
         "at": AT,
     }
+
+
+def test_in_a_trial_files_stay_where_they_are(tmp_path: Path) -> None:
+    path = landed(tmp_path, "day/a.csv")
+    trial = InPlace(tmp_path / "quarantine", clock=lambda: AT * 1_000)
+    entry = trial.put("flows", "day/a.csv", path, "two columns, not three", 3)
+    assert entry == Entry("flows/day/a.csv", "flows", "day/a.csv", "two columns, not three", 3, AT)
+    assert path.read_text() == "bad"
+    assert trial.entries() == []
+    assert not (tmp_path / "quarantine").exists()
 
 
 def test_files_of_the_same_name_get_numbers(tmp_path: Path, quarantine: Quarantine) -> None:

@@ -27,13 +27,11 @@ from freshline.cli.shared import (
 )
 from freshline.cli.status import status_record
 from freshline.definitions.errors import InputError
-from freshline.definitions.serial import from_record
-from freshline.kernel.assembly import assemble
+from freshline.kernel.journal import kernel_of
 from freshline.kernel.journal import replay as replay_journal
-from freshline.kernel.state import exceeds
 from freshline.live.status import WarehouseStatus
+from freshline.live.summary import show_summary, targets_exceeded
 from freshline.live.view import render
-from freshline.plan.make import make_plan
 
 if TYPE_CHECKING:
     from freshline.live.runner import Runner
@@ -65,7 +63,6 @@ def run(
     Example: freshline run -p my/project --for 2m
     """
     from freshline.live.runner import Runner  # Spark is slow to import
-    from freshline.live.summary import show_summary
 
     for_us = None if for_ is None else duration_option(for_, "--for")
     warehouse = load_project(project)
@@ -87,10 +84,10 @@ def run(
     if screen is None:
         print_json(summary_record(status, runner.stopped_because))
     else:
-        show_summary(screen, status, status.started_us, status.at_us)
+        show_summary(screen, status, status.started_us, status.at_us, runner.keeper.asserted_us_max)
     if runner.stopped_because and runner.lost:
         print(f"Stopped: {runner.stopped_because}.", file=sys.stderr)
-    raise typer.Exit(1 if runner.lost or any(t.misses_target(status.at_us) for t in status.tables) else 0)
+    raise typer.Exit(1 if runner.lost or targets_exceeded(status) else 0)
 
 
 def follow(screen: Console | None, runner: Runner, for_us: int | None) -> None:
@@ -111,7 +108,7 @@ def summary_record(status: WarehouseStatus, stopped_because: str | None) -> dict
         "run": status.run_id,
         "for": seconds(status.at_us - status.started_us),
         "stopped_because": stopped_because,
-        "holds": not any(exceeds(table.staleness_max_us, table.target_lag_us) for table in tables),
+        "holds": not targets_exceeded(status),
         "tables": [
             {
                 **status_record(table, status.at_us),
@@ -151,8 +148,7 @@ def replay(
     header = next(records, None)
     if header is None or "warehouse" not in header:
         raise InputError(f"{log} is not a log of a run", "Name a log of `freshline run` or `simulate --log`")
-    plan = make_plan(from_record(header["warehouse"]))
-    calls, difference = replay_journal(assemble(plan, header["now"], header["freshness"]), records)
+    calls, difference = replay_journal(kernel_of(header), records)
     if as_json:
         print_json(
             {

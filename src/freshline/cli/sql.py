@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table
@@ -17,6 +17,10 @@ from freshline.cli.shared import (
     load_project,
     storage_path,
 )
+from freshline.definitions.errors import InputError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 _ROWS_MAX = 1_000
 
@@ -30,6 +34,9 @@ def sql(
 
     Example: freshline sql "SELECT src, sum(bytes) FROM packets GROUP BY src"
     """
+    from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+    from pyspark.errors import PySparkException
+
     from freshline.spark.query import query as ask
     from freshline.spark.session import open_session
 
@@ -37,19 +44,36 @@ def sql(
     session = open_session(f"{warehouse.name} sql")
     try:
         answer = ask(session, warehouse, storage_path(project, warehouse), query)
-        rows = answer.toLocalIterator()
         if as_json:
-            for row in rows:
+            for row in answer.toLocalIterator():
                 print(json.dumps(row.asDict(recursive=True), default=str))
-            return
-        shown = Table(box=None, header_style="bold")
-        for column in answer.columns:
-            shown.add_column(Text(column))  # as it is: brackets in names and values are no markup
-        for number, row in enumerate(rows):
-            if number == _ROWS_MAX:
-                shown.caption = f"only the first {_ROWS_MAX:,} rows: --json prints all"
-                break
-            shown.add_row(*(Text("" if value is None else str(value)) for value in row))
-        console().print(shown)
+        else:
+            console().print(_shown(answer))
+    except (PySparkException, Py4JJavaError) as error:
+        raise _unanswered(error) from error
     finally:
         session.stop()
+
+
+def _shown(answer: DataFrame) -> Table:
+    shown = Table(box=None, header_style="bold")
+    for column in answer.columns:
+        shown.add_column(Text(column))  # as it is: brackets in names and values are no markup
+    for number, row in enumerate(answer.toLocalIterator()):
+        if number == _ROWS_MAX:
+            shown.caption = f"only the first {_ROWS_MAX:,} rows: --json prints all"
+            break
+        shown.add_row(*(Text("" if value is None else str(value)) for value in row))
+    return shown
+
+
+def _unanswered(error: Exception) -> Exception:
+    """What the user reads: of a query that some row has no answer to, or of a machine that gave up on it."""
+    from pyspark.errors import PySparkException
+
+    from freshline.live.trouble import is_about_data, sentence
+
+    what = f"Spark cannot answer the query: {sentence(error).rstrip('.')}"
+    if isinstance(error, PySparkException) or is_about_data(error):
+        return InputError(what, "Mend the query")
+    return OSError(what)

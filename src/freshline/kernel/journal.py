@@ -1,20 +1,26 @@
 """The kernel's journal: what it was told and what it said, call by call; enough to check it again.
 
-Each line is one call of `handle`. Played to a fresh kernel of the same plan, the same events must bring the
-same instructions: simulated runs and runs on Spark are checked in the same way.
+The header says which kernel it was. Each line after it is one call of `handle`, or costs that were learned
+between two calls. Played to a fresh kernel of the same plan, the same events must bring the same
+instructions: simulated runs and runs on Spark are checked in the same way.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, TextIO
 
+from freshline.definitions.serial import from_record
+from freshline.kernel.assembly import assemble
 from freshline.kernel.events import Arrived, DataFile, Event, Failed, Finished, Instruction
 from freshline.kernel.kernel import Kernel
+from freshline.plan.make import make_plan
+from freshline.plan.plan import Plan
 
 Record = dict[str, Any]
+Costs = Mapping[str, Sequence[int]]  # by table: what an update costs at most, and the start-up of it
 
 
 class Journal:
@@ -35,6 +41,10 @@ class Journal:
         if instructions:
             record["instructions"] = [instruction_record(instruction) for instruction in instructions]
         self._line(record)
+
+    def learned(self, now: int, costs: Costs) -> None:
+        """From here on the kernel counts with these costs."""
+        self._line({"now": now, "learned": {table: list(cost) for table, cost in costs.items()}})
 
     def flush(self) -> None:
         self._stream.flush()
@@ -70,6 +80,38 @@ def instruction_record(instruction: Instruction) -> Record:
     return record
 
 
+def without_bounds(plan: Plan, unknown: frozenset[str]) -> Plan:
+    """No bounds for the pools of tables of unknown cost, nor for what is downstream of them."""
+    warehouse = plan.warehouse
+    pools = {warehouse.tables[name].pool for name in unknown}
+    unbounded: set[str] = set()
+    for name in warehouse.topological_order:
+        table = warehouse.tables[name]
+        if table.pool in pools or not unbounded.isdisjoint(table.sources):
+            unbounded.add(name)
+    tables = tuple(
+        replace(table, response_bound_us=None, staleness_bound_us=None, holds=False)
+        if table.name in unbounded
+        else table
+        for table in plan.tables
+    )
+    return replace(plan, tables=tables)
+
+
+def learn(kernel: Kernel, costs: Costs) -> None:
+    """Costs became known; releases and shares stay as they are."""
+    for task in kernel.tasks:
+        if task.name in costs:
+            task.worst_case_us, task.startup_us = costs[task.name]
+
+
+def kernel_of(header: Record) -> Kernel:
+    """The kernel of the run that a journal's header tells of, as it was when the run began."""
+    plan = make_plan(from_record(header["warehouse"]))
+    plan = without_bounds(plan, frozenset(header.get("unknown", ())))
+    return assemble(plan, header["now"], header["freshness"])
+
+
 @dataclass(frozen=True, slots=True)
 class Difference:
     """Where a replayed kernel said something else."""
@@ -96,6 +138,9 @@ def replay(kernel: Kernel, records: Iterable[Record]) -> tuple[int, Difference |
 
     calls = 0
     for record in records:
+        if "learned" in record:
+            learn(kernel, record["learned"])
+            continue
         events = [event(entry) for entry in record.get("events", ())]
         instructions = kernel.handle(record["now"], events, record.get("closing", False))
         said = [instruction_record(instruction) for instruction in instructions]

@@ -51,18 +51,18 @@ def record_span(
 ) -> Span | None:
     """The timestamps of the oldest and the newest record; None if there are no records.
 
-    A timestamp without a time zone is in UTC. With `name_timestamp` the name says it, and nothing is read.
+    A timestamp without a time zone is in UTC. With `name_timestamp` the name says it, and no record is read.
     """
     if path.stat().st_size == 0:
         return None
-    if name_timestamp is not None:
-        instant_us = instant_in_name(name_timestamp, path.as_posix())
-        if instant_us is None:
-            raise UnreadableFile(f"its name does not follow the pattern {name_timestamp}")
-        return Span(None, instant_us)
+    named = None if name_timestamp is None else _span_in_name(path, name_timestamp)
     try:
         if format == "parquet":
-            return _span_in_parquet(path, timestamp)
+            with pq.ParquetFile(path) as file:
+                _require_columns(file, schema)
+                return named or _span_in_parquet(file, timestamp)
+        if named is not None:
+            return named
         if format == "csv":
             batches = _csv_batches(path, timestamp, schema, header)
         else:
@@ -81,31 +81,43 @@ def _union(spans: Sequence[Span]) -> Span | None:
     return Span(min(span.oldest_us or 0 for span in spans), max(span.newest_us for span in spans))
 
 
-def _span_in_parquet(path: Path, timestamp: str) -> Span | None:
-    with pq.ParquetFile(path) as file:
-        metadata = file.metadata
-        if metadata.num_rows == 0:
-            return None
-        position = _position(metadata, timestamp)
-        column = metadata.schema.column(position)
-        unit = json.loads(column.logical_type.to_json()).get("timeUnit")
-        if unit is None and column.physical_type != "INT96":
-            raise UnreadableFile(
-                f"its column `{timestamp}` is of the type {column.logical_type}, not a timestamp"
-            )
-        spans = []
-        for number in range(metadata.num_row_groups):
-            group = metadata.row_group(number)
-            statistics = group.column(position).statistics
-            if unit and statistics and statistics.has_min_max and statistics.has_null_count:
-                _require_all(statistics.null_count)
-                oldest, newest = (
-                    _microseconds(raw, unit) for raw in (statistics.min_raw, statistics.max_raw)
-                )
-                spans.append(Span(oldest, newest))
-            elif group.num_rows:
-                spans.append(_span_in_group(file, number, column.name))
-        return _union(spans)
+def _span_in_name(path: Path, pattern: str) -> Span:
+    instant_us = instant_in_name(pattern, path.as_posix())
+    if instant_us is None:
+        raise UnreadableFile(f"its name does not follow the pattern {pattern}")
+    return Span(None, instant_us)
+
+
+def _require_columns(file: Any, schema: str) -> None:
+    """Spark would fill a column that a Parquet file lacks with nulls; it ignores case, and other columns."""
+    names = {name.lower() for name in file.schema_arrow.names}
+    for column in parse_columns(schema):
+        if column.name.lower() not in names:
+            raise UnreadableFile(f"it has no column `{column.name}`")
+
+
+def _span_in_parquet(file: Any, timestamp: str) -> Span | None:
+    metadata = file.metadata
+    if metadata.num_rows == 0:
+        return None
+    position = _position(metadata, timestamp)
+    column = metadata.schema.column(position)
+    unit = json.loads(column.logical_type.to_json()).get("timeUnit")
+    if unit is None and column.physical_type != "INT96":
+        raise UnreadableFile(
+            f"its column `{timestamp}` is of the type {column.logical_type}, not a timestamp"
+        )
+    spans = []
+    for number in range(metadata.num_row_groups):
+        group = metadata.row_group(number)
+        statistics = group.column(position).statistics
+        if unit and statistics and statistics.has_min_max and statistics.has_null_count:
+            _require_all(statistics.null_count)
+            oldest, newest = (_microseconds(raw, unit) for raw in (statistics.min_raw, statistics.max_raw))
+            spans.append(Span(oldest, newest))
+        elif group.num_rows:
+            spans.append(_span_in_group(file, number, column.name))
+    return _union(spans)
 
 
 def _position(metadata: Any, timestamp: str) -> int:

@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 from freshline.definitions.warehouse import Warehouse
 from freshline.live.runner import Runner
 from freshline.storage.layout import Layout
+from freshline.storage.quarantine import InPlace
 
 
 def calibrate(
@@ -27,7 +28,7 @@ def calibrate(
     """Loads each feed's first files into tables that are thrown away; the history of costs is kept.
 
     It is the real runner on a storage of its own, so what is measured is what will run. Files stay where
-    they are. Returns how many jobs each table ran.
+    they are, those that cannot be loaded too. Returns how many jobs each table ran.
     """
     feeds = {
         name: replace(feed, landing=replace(feed.landing, after_load="keep"))
@@ -45,6 +46,7 @@ def calibrate(
             settings=settings,
             session=session,
             history=layout.history,
+            quarantine=InPlace(Layout(Path(scratch)).quarantine),
             drain=True,
             files_max=files_max,
         ) as runner,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import socket
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from threading import Lock
@@ -55,6 +55,9 @@ class TableBooks:
     jobs: int = 0
     staleness_us_max: int | None = None
     lag_us_max: int | None = None
+    # Whether its bound is: it was fresh, and since then nothing happened to it, its feed or its sources.
+    asserted: bool = False
+    asserted_us_max: int | None = None  # the worst staleness while it was
     recovering: bool = False
     trouble: Trouble = field(default_factory=Trouble)
     samples: list[tuple[int, int]] = field(default_factory=list)  # (instant, staleness)
@@ -96,7 +99,7 @@ class Keeper:
 
     def judge(self, ended: Ended, now: int) -> Event:
         job, outcome = ended.job, ended.outcome
-        self._recoveries.notice(job.task)  # before the kernel hears of the end, and it may be over
+        self._notice(job.task, now)  # before the kernel hears of the end, and it may be over
         if isinstance(outcome, BaseException):
             return self._failed(ended, outcome, now)
         self._observe(job.task, now)
@@ -115,6 +118,7 @@ class Keeper:
         self._check_cost(ended)
         if self.keep_samples:
             books.samples.append((now, now - outcome.freshness))
+        books.asserted = books.asserted or self._is_fresh(ended, outcome.freshness)
         return Finished(job, outcome.freshness)
 
     def _failed(self, ended: Ended, error: BaseException, now: int) -> Event:
@@ -122,6 +126,7 @@ class Keeper:
         trouble = self.books[job.task.name].trouble
         trouble.attempts += 1
         trouble.reason = sentence(error)
+        self._suspend([job.task.name])
         if isinstance(error, TableTaken):
             self._stop(f"another runner wrote to table {job.task.name}: this one stops")
         self.note(now, f"{job.task.name}: attempt {trouble.attempts} failed: {trouble.reason}")
@@ -173,21 +178,31 @@ class Keeper:
         lag_us = max(0, task.intake.trailing_edge(now) - task.freshness)
         books.staleness_us_max = max(books.staleness_us_max or 0, staleness_us)
         books.lag_us_max = max(books.lag_us_max or 0, lag_us)
+        if books.asserted:
+            books.asserted_us_max = max(books.asserted_us_max or 0, staleness_us)
         if self.keep_samples:
             books.samples.append((now, staleness_us))
 
     def tick(self, now: int, kernel: Kernel) -> None:
+        self._note_silence(now)
         for task in kernel.tasks:
             self._observe(task, now)
-            self._recoveries.notice(task)
+            self._notice(task, now)
         self._note_given_up(kernel)
-        for feed in self.warehouse.feeds:
-            if feed not in self._silent_feeds and self._feed_silent(feed, now):
-                self._silent_feeds.add(feed)
-                self.note(now, f"feed {feed} has gone silent")
         self._publish(self.status(now, kernel))
         if self.on_tick is not None:
             self.on_tick(now, kernel)
+
+    def _notice(self, task: Task, now: int) -> None:
+        self._recoveries.notice(task, now, self._plans[task.name].expected)
+
+    def _note_silence(self, now: int) -> None:
+        silent = [feed for feed in self.warehouse.feeds if self._feed_silent(feed, now)]
+        for feed in silent:
+            if feed not in self._silent_feeds:
+                self._silent_feeds.add(feed)
+                self.note(now, f"feed {feed} has gone silent")
+        self._suspend(name for name, table in self.warehouse.tables.items() if table.feed in silent)
 
     def _note_given_up(self, kernel: Kernel) -> None:
         for pool in kernel.pools:
@@ -200,6 +215,36 @@ class Keeper:
     def learn(self, plan: Plan) -> None:
         """Costs became known, and bounds with them."""
         self._plans = {table.name: table for table in plan.tables}
+
+    # -- which bounds are asserted: paper 001, Theorems 2 and 3 ------------------------------------------
+
+    def _is_fresh(self, ended: Ended, freshness: int) -> bool:
+        """Whether a table's bound is asserted from the end of this update on.
+
+        The update took all there was, and what the table loads from is as it should be. One that then is
+        staler than its bound has got old data, which is not the warehouse's doing.
+        """
+        task, bound_us = ended.job.task, self._plans[ended.job.task.name].staleness_bound_us
+        return (
+            task.intake.caught_up(freshness, task.period_us, ended.job)
+            and not self._silent(task.name, ended.at)
+            and all(self.books[source].asserted for source in self.warehouse.tables[task.name].sources)
+            and bound_us is not None
+            and ended.at - freshness <= bound_us
+        )
+
+    def _suspend(self, tables: Iterable[str]) -> None:
+        """Their bounds, and those of all downstream of them, are asserted again once they are fresh."""
+        suspended = set(tables)
+        for name in self.warehouse.topological_order:
+            if name in suspended or not suspended.isdisjoint(self.warehouse.tables[name].sources):
+                suspended.add(name)
+                self.books[name].asserted = False
+
+    @property
+    def asserted_us_max(self) -> dict[str, int | None]:
+        """By table, the worst staleness while its bound was asserted."""
+        return {name: books.asserted_us_max for name, books in self.books.items()}
 
     # -- status ----------------------------------------------------------------------------------------
 
@@ -287,10 +332,12 @@ class Keeper:
     def landed(self, landed: Landed) -> None:
         """A file came. After a silence, or while no runner ran, a backlog has a known reason."""
         if landed.waited or self._feed_silent(landed.feed, landed.arrival):
+            self._suspend(landed.tables)
             for name in landed.tables:
                 self.books[name].recovering = True
         self._silent_feeds.discard(landed.feed)
-        self.last_arrival[landed.feed] = landed.arrival
+        # Files that were found together come by their timestamps, not in the order in which they were found.
+        self.last_arrival[landed.feed] = max(landed.arrival, self.last_arrival.get(landed.feed, 0))
 
     def _silent(self, table: str, now: int) -> bool:
         feed = self.warehouse.tables[table].feed

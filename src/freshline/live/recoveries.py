@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +16,12 @@ from freshline.kernel.task import Task
 from freshline.plan.plan import TablePlan
 from freshline.policies.aus import Aus, adaptive
 
+_logger = logging.getLogger(__name__)
 _OVER_MAX: Final = 50
+# How far a recovery has come, as far as it was logged.
+_BEGUN: Final = 1
+_PROMISED: Final = 2
+_OVER: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,22 +32,47 @@ class Due:
     estimated: bool = False
 
 
+@dataclass(slots=True)
+class _Noticed:
+    """A recovery, and what was last logged of it."""
+
+    recovery: Recovery
+    logged: int = 0
+
+
 class Recoveries:
     """The recoveries that go on, and the latest that are over."""
 
     def __init__(self, started: int) -> None:
         self._started = started
-        self._last: dict[str, Recovery] = {}  # by table
+        self._last: dict[str, _Noticed] = {}  # by table
         self._kept: deque[tuple[str, Recovery]] = deque(maxlen=_OVER_MAX)
 
-    def notice(self, task: Task) -> None:
-        """Looks whether the table has begun to recover."""
+    def notice(self, task: Task, now: int, expected: bool) -> None:
+        """Looks whether the table has begun to recover, or has recovered, and logs it."""
         rule = task.rule
         if not isinstance(rule, AdaptiveRelease) or rule.recovery is None:
             return
-        if self._last.get(task.name) is not rule.recovery:
-            self._last[task.name] = rule.recovery
+        last = self._last.get(task.name)
+        if last is None or last.recovery is not rule.recovery:
+            if last is not None:
+                self._log(task.name, last, now, expected)  # it may have ended since the last look
+            last = self._last[task.name] = _Noticed(rule.recovery)
             self._kept.append((task.name, rule.recovery))
+        self._log(task.name, last, now, expected)
+
+    def _log(self, table: str, noticed: _Noticed, now: int, expected: bool) -> None:
+        """A line when it begins, one with the promise if that comes later, and one when it is over."""
+        recovery = noticed.recovery
+        if recovery.ended is not None:
+            reached, said = _OVER, self._compared(recovery, expected)
+        elif recovery.due is not None:
+            reached, said = _PROMISED, f"recovering{_by(Due(recovery.due), now)}"
+        else:
+            reached, said = _BEGUN, "recovering"
+        if reached > noticed.logged:
+            noticed.logged = reached
+            _logger.warning("%s: %s", table, said)
 
     def lines(
         self, kernel: Kernel, now: int, due: Mapping[int, Due], plans: Mapping[str, TablePlan]

@@ -27,7 +27,7 @@ from freshline.definitions.serial import to_record
 from freshline.definitions.warehouse import Cost, Warehouse
 from freshline.kernel.assembly import assemble
 from freshline.kernel.job import Job
-from freshline.kernel.journal import Journal
+from freshline.kernel.journal import Journal, learn, without_bounds
 from freshline.kernel.kernel import Kernel
 from freshline.kernel.task import IDLE
 from freshline.live.driver import LiveDriver, clock
@@ -60,7 +60,7 @@ class Runner:
     """Holds the storage's lease, the Spark session, the tables and the loop. Use it in a `with`.
 
     `drain`: stop when there is nothing left to load, instead of waiting for more; `files_max`: of each feed
-    at most so many files.
+    at most so many files. History and quarantine are the storage's unless others are given.
     """
 
     def __init__(
@@ -73,6 +73,7 @@ class Runner:
         settings: Mapping[str, str] | None = None,
         session: SparkSession | None = None,
         history: Path | None = None,
+        quarantine: Quarantine | None = None,
         drain: bool = False,
         files_max: int | None = None,
         warm: bool = True,
@@ -85,6 +86,7 @@ class Runner:
         self._settings = settings
         self._given_session = session
         self._history_path = history or self.layout.history
+        self._quarantine = quarantine or Quarantine(self.layout.quarantine)
         self._drain = drain
         self._files_max = files_max
         self._warm = warm and session is None
@@ -136,7 +138,6 @@ class Runner:
         now = clock()
         freshness = {name: table.freshness for name, table in self.tables.items()}
         self.kernel = assemble(self.plan, now, freshness)
-        self._quarantine = Quarantine(layout.quarantine)
         self.keeper = Keeper(self._declared, self.plan, self.run_id, now, self._lose, self._publish)
         self.keeper.resume(self.kernel)
         self.keeper.quarantined = len(self._quarantine.entries())
@@ -191,10 +192,12 @@ class Runner:
             (self.layout.logs / f"{self.run_id}.jsonl").open("w", encoding="utf-8", buffering=1 << 16)
         )
         header = {"freshline": __version__, "run": self.run_id, "now": now, "freshness": dict(freshness)}
-        journal = Journal(log, {**header, "warehouse": to_record(self.plan.warehouse)})
-        self.driver = LiveDriver(self.kernel, self.keeper, tracks, journal)
+        if self._provisional:
+            header["unknown"] = sorted(self._provisional)
+        self._journal = Journal(log, {**header, "warehouse": to_record(self.plan.warehouse)})
+        self.driver = LiveDriver(self.kernel, self.keeper, tracks, self._journal)
         self.keeper.on_tick = self._tick
-        self._housekeeper = Housekeeper(self.tables, self.locks, self._ledger)
+        self._housekeeper = Housekeeper(self.tables, self.locks, self._ledger, self.keeper.note)
         self._stack.callback(self._housekeeper.finish, 30.0)
         self._learn_at = now
         self._watch.start(self.driver.post)
@@ -225,7 +228,7 @@ class Runner:
     def _tick(self, now: int, kernel: Kernel) -> None:
         if self._provisional and now >= self._learn_at:
             self._learn_at = now + _LEARN_EVERY_US
-            self._learn()
+            self._learn(now)
         self._housekeeper.consider(now, kernel)
         if self._drain and self._watch.is_quiet() and all(task.state == IDLE for task in kernel.tasks):
             self.stop("nothing is left to load")
@@ -241,17 +244,23 @@ class Runner:
             for name, table in learned.warehouse.tables.items()
         }
         plan = make_plan(replace(learned.warehouse, tables=tables), learned.runs)
-        return _without_bounds(plan, unknown) if unknown else plan, unknown
+        return without_bounds(plan, unknown), unknown
 
-    def _learn(self) -> None:
-        """Once every cost is learned, the bounds can be shown. The kernel goes on as it is."""
+    def _learn(self, now: int) -> None:
+        """Once every cost is learned, the bounds can be shown. The kernel goes on, with the costs alone."""
         plan, unknown = self._make_plan()
-        if unknown != self._provisional:
-            self.keeper.learn(plan)
-            for task, table in zip(self.kernel.tasks, plan.tables, strict=True):
-                if table.name in self._provisional:
-                    task.worst_case_us = table.cost_us
-            self._provisional = unknown
+        if unknown == self._provisional:
+            return
+        costs = {
+            task.name: (task.worst_case_us, task.startup_us)
+            for task in assemble(plan).tasks
+            if task.name in self._provisional - unknown
+        }
+        learn(self.kernel, costs)
+        with suppress(OSError):  # a full disk costs lines of the log, which a replay finds missing
+            self._journal.learned(now, costs)
+        self.keeper.learn(plan)
+        self._provisional = unknown
 
     # -- outside -----------------------------------------------------------------------------------------
 
@@ -270,21 +279,3 @@ class Runner:
         if path.exists():
             self._quarantine.put(feed, name, path, reason, self.keeper.attempts(table) + 1)
             self.keeper.refused(feed, name, reason)
-
-
-def _without_bounds(plan: Plan, unknown: frozenset[str]) -> Plan:
-    """No bounds for the pools of tables of unknown cost, nor for what is downstream of them."""
-    warehouse = plan.warehouse
-    pools = {warehouse.tables[name].pool for name in unknown}
-    unbounded: set[str] = set()
-    for name in warehouse.topological_order:
-        table = warehouse.tables[name]
-        if table.pool in pools or not unbounded.isdisjoint(table.sources):
-            unbounded.add(name)
-    tables = tuple(
-        replace(table, response_bound_us=None, staleness_bound_us=None, holds=False)
-        if table.name in unbounded
-        else table
-        for table in plan.tables
-    )
-    return replace(plan, tables=tables)

@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import re
 from dataclasses import dataclass
+
+from pyspark.errors import (
+    ArithmeticException,
+    ArrayIndexOutOfBoundsException,
+    DateTimeException,
+    IllegalArgumentException,
+    NumberFormatException,
+    SparkRuntimeException,
+)
 
 from freshline.definitions.duration import SECOND
 from freshline.storage.delta import NullTimestamps
@@ -11,22 +23,33 @@ from freshline.storage.delta import NullTimestamps
 ATTEMPTS_MAX = 3
 _BACK_OFF_US = SECOND // 2
 _BACK_OFF_US_MAX = 60 * SECOND
-# What Spark says of data that does not fit its schema, as against a machine in trouble.
-_DATA_CONDITIONS = (
-    "FAILED_READ_FILE",
-    "MALFORMED",
-    "CAST_INVALID_INPUT",
-    "CANNOT_READ",
-    "CSV header",
-    "PATH_NOT_FOUND",
+# What Spark makes of a row that a query cannot compute. A machine in trouble is none of these.
+_ROW_ERRORS = (
+    ArithmeticException,
+    ArrayIndexOutOfBoundsException,
+    DateTimeException,
+    IllegalArgumentException,
+    NumberFormatException,
+    SparkRuntimeException,
 )
-_MACHINE_SIGNS = (
-    "No space left",
-    "Read-only file system",
+# The same by its words, for a task's failure often reaches Python as its job's: the classes of SQLSTATE for
+# cardinality, data, constraints, limits and what a query raises itself; and what Java's functions throw.
+_ROW_WORDS = re.compile(
+    r"SQLSTATE: (?:2[123]|54|P0)"
+    r"|java\.(?:lang\.(?:Arithmetic|NumberFormat)|time\.[\w.]+|util\.(?:regex\.PatternSyntax|\w*Format\w*))Exception"
+)
+# What Spark says of a file that it cannot read: corrupt, of another schema or gone, or out of reach.
+_FILE_WORDS = ("FAILED_READ_FILE", "MALFORMED_CSV_RECORD", "PATH_NOT_FOUND")
+_MACHINE_WORDS = (
     "executor lost",
     "ExecutorLostFailure",
-    "Permission denied",
+    "OutOfMemoryError",
+    *map(os.strerror, (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM)),
+    *map(os.strerror, (errno.EIO, errno.ESTALE, errno.ENOTCONN, errno.ETIMEDOUT, errno.EHOSTDOWN)),
+    *map(os.strerror, (errno.EMFILE, errno.ENFILE, errno.ENOMEM)),
 )
+_CONDITION = re.compile(r"\[[A-Z][A-Z0-9_.]+\] .+")
+_CAUSE = "Caused by: "
 
 
 @dataclass(slots=True)
@@ -42,21 +65,30 @@ class Trouble:
 
 
 def is_about_data(error: BaseException) -> bool:
-    """Whether the file is at fault, and not the machine: only then does putting it aside help."""
-    if isinstance(error, NullTimestamps):
+    """Whether a file is at fault, and not the machine: only then does putting it aside help."""
+    if isinstance(error, NullTimestamps) or _is_of_a_row(error):
         return True
     text = str(error)
-    if any(sign in text for sign in _MACHINE_SIGNS):
-        return False
-    # By its words: a task's failure reaches Python as a job's, whatever it was.
-    return any(sign in text for sign in _DATA_CONDITIONS)
+    # A value may read like a machine's trouble, so what Spark says of rows comes first.
+    if _ROW_WORDS.search(text):
+        return True
+    return any(words in text for words in _FILE_WORDS) and not any(words in text for words in _MACHINE_WORDS)
+
+
+def _is_of_a_row(error: BaseException) -> bool:
+    # Only Spark's own have a condition: Hadoop's of these types are about hosts and settings.
+    return isinstance(error, _ROW_ERRORS) and error.getCondition() is not None
 
 
 def sentence(error: BaseException) -> str:
-    """An error in a line, for people: of a Java stack trace the condition that Spark names."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    """An error in a line, for people: of a Java stack trace the condition that Spark names, or the cause."""
+    text = str(error)
+    named = _CONDITION.search(text)
+    if named:
+        return named[0][:300]
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
     if len(lines) > 1 and lines[0].startswith("An error occurred while calling"):
         del lines[0]  # Py4J's opening; what went wrong in Java follows
-    named = [line for line in lines if "[" in line and any(sign in line for sign in _DATA_CONDITIONS)]
-    first = named[0][named[0].index("[") :] if named else lines[0] if lines else type(error).__name__
+    causes = [line for line in lines if line.startswith(_CAUSE)]
+    first = causes[-1].removeprefix(_CAUSE) if causes else lines[0] if lines else type(error).__name__
     return first[:300]

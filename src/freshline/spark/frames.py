@@ -23,7 +23,11 @@ _PATTERN = re.compile(r"[\\{}\[\]*?]")
 
 
 def read_files(session: SparkSession, feed: Feed, paths: Sequence[str]) -> DataFrame:
-    """A feed's data files with the declared schema. What does not fit it fails: nothing is nulled away."""
+    """A feed's data files with the declared schema. What does not fit it fails: nothing is nulled away.
+
+    Of a record in JSON a key that is absent is a null, as JSON has it. Of a Parquet file a whole column would
+    be: one that lacks a declared column is refused as soon as it is found.
+    """
     landing = feed.landing
     assert landing.schema is not None
     assert landing.format is not None

@@ -91,6 +91,13 @@ class Quarantine:
         return free.relative_to(self._files).as_posix()
 
 
+class InPlace(Quarantine):
+    """For trials on files that are somebody else's: what cannot be loaded stays where it is."""
+
+    def put(self, feed: str, name: str, path: Path, reason: str, attempts: int) -> Entry:
+        return Entry(f"{feed}/{name}", feed, name, reason, attempts, self._clock_ns() // 1_000)
+
+
 def _write_reason(path: Path, entry: Entry) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     content = {

@@ -1,0 +1,162 @@
+"""Tables are looked after in idle time, and one with which that fails keeps no other from its turn."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Lock
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from freshline.definitions.duration import HOUR, MINUTE, SECOND
+from freshline.kernel.assembly import assemble
+from freshline.kernel.events import Arrived, DataFile, Finished
+from freshline.kernel.kernel import Kernel
+from freshline.live.housekeeping import Housekeeper
+from freshline.plan.make import make_plan
+from freshline.storage.delta import StoredTable
+from freshline.storage.ledger import Ledger
+from freshline.testing.builder import Builder
+
+NOW = 1_767_225_600_000_000
+SCHEMA = pa.schema([("ts", pa.timestamp("us", "UTC"))])
+MANY, FEW = 45, 20  # small files: in need of a compaction, and not
+
+
+def stored(path: Path, files: int) -> StoredTable:
+    """A table with one update of so many small files."""
+    table = StoredTable.open_or_create(path, path.name, SCHEMA, "ts")
+    folder = path / "data" / "first"
+    folder.mkdir(parents=True)
+    for number in range(files):
+        pq.write_table(pa.table([[number]], SCHEMA), folder / f"part-{number:02d}.parquet")
+    table.commit("data/first", files, [], {})
+    return table
+
+
+def idle() -> Kernel:
+    """A kernel that waits for files alone."""
+    return assemble(make_plan(Builder().files("flows", period=60).build()), NOW, {"flows": None})
+
+
+class House:
+    """Tables, and what was said of their housekeeping."""
+
+    def __init__(self, folder: Path, **files: int) -> None:
+        self.tables = {name: stored(folder / name, count) for name, count in files.items()}
+        self.ledger = Ledger(folder / "ledger.sqlite")
+        self.said: list[tuple[int, str]] = []
+        locks = {name: Lock() for name in files}
+        self.keeper = Housekeeper(
+            self.tables, locks, self.ledger, lambda at, text: self.said.append((at, text))
+        )
+
+    def consider(self, after_us: int = 0, kernel: Kernel | None = None) -> dict[str, int]:
+        """What it does so long after the beginning, to its end: how many files the tables then have."""
+        self.keeper.consider(NOW + after_us, kernel or idle())
+        self.keeper.finish(30)
+        return {name: len(table.files) for name, table in self.tables.items()}
+
+
+@pytest.fixture
+def house(tmp_path, request) -> Iterator[House]:
+    house = House(tmp_path, **request.param)
+    yield house
+    house.ledger.close()
+
+
+def of(**files: int) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("house", [files], indirect=True)
+
+
+@of(clicks=FEW, flows=MANY)
+def test_a_table_in_need_is_compacted_while_nothing_is_to_be_done(house):
+    assert house.consider() == {"clicks": FEW, "flows": 1}
+    clicks, flows = house.tables.values()
+    assert (clicks.version, flows.version) == (1, 2)
+    assert flows.files[0].rows == MANY
+    assert list((flows.path / "_delta_log").glob("*2.checkpoint.parquet"))
+    assert house.consider(SECOND) == {"clicks": FEW, "flows": 1}
+    assert flows.version == 2
+    assert house.said == []
+
+
+@of(flows=MANY)
+def test_what_would_be_in_the_way_of_a_release_waits(house):
+    kernel = assemble(
+        make_plan(Builder().continuous("flows", period=60, phase=(NOW + 10 * SECOND) // SECOND % 60).build()),
+        NOW,
+        {"flows": None},
+    )
+    assert kernel.wake_at == NOW + 10 * SECOND
+    assert house.consider(9 * SECOND, kernel) == {"flows": MANY}  # it may take a second
+    assert house.consider(8 * SECOND, kernel) == {"flows": 1}
+
+
+@of(flows=MANY)
+def test_what_would_be_in_the_way_of_a_running_job_waits(house):
+    kernel = idle()
+    (started,) = kernel.handle(NOW, [Arrived("flows", DataFile(NOW, "1.csv"))])
+    assert house.consider(SECOND, kernel) == {"flows": MANY}
+    kernel.handle(NOW + SECOND, [Finished(started.job, NOW)])
+    assert house.consider(2 * SECOND, kernel) == {"flows": 1}
+
+
+@of(clicks=MANY, flows=MANY)
+def test_a_table_with_which_it_fails_is_told_of_once_and_starves_no_other(house):
+    file = house.tables["clicks"].path / "data" / "first" / "part-07.parquet"
+    sound = file.read_bytes()
+    file.write_bytes(b"damaged")
+    assert house.consider() == {"clicks": MANY, "flows": MANY}
+    ((at, text),) = house.said
+    assert at == NOW
+    assert text.startswith("clicks: housekeeping failed: ")
+    assert house.consider(SECOND) == {"clicks": MANY, "flows": 1}
+    assert house.consider(MINUTE) == {"clicks": MANY, "flows": 1}  # tried again, in vain
+    assert len(house.said) == 1
+    file.write_bytes(sound)
+    assert house.consider(3 * MINUTE - 1) == {"clicks": MANY, "flows": 1}  # not yet
+    assert house.consider(3 * MINUTE) == {"clicks": 1, "flows": 1}
+    assert len(house.said) == 1
+
+
+@of(clicks=MANY)
+def test_another_reason_is_told_too_and_the_table_is_left_alone_for_an_hour_at_most(house):
+    file = house.tables["clicks"].path / "data" / "first" / "part-07.parquet"
+    sound = file.read_bytes()
+    file.write_bytes(b"damaged")
+    house.consider()
+    file.unlink()
+    for minute in (1, 3, 7, 15, 31, 63):
+        house.consider(minute * MINUTE)
+    assert [text.startswith("clicks: housekeeping failed: ") for _, text in house.said] == [True, True]
+    assert "part-07.parquet" in house.said[1][1]
+    file.write_bytes(sound)
+    assert house.consider(63 * MINUTE + HOUR - 1) == {"clicks": MANY}
+    assert house.consider(63 * MINUTE + HOUR) == {"clicks": 1}
+
+
+@of(clicks=MANY)
+def test_what_crashed_jobs_left_goes_every_hour_even_where_nothing_can_be_merged(house):
+    path = house.tables["clicks"].path
+    (path / "data" / "first" / "part-07.parquet").write_bytes(b"damaged")
+    orphan = path / "data" / "crashed" / "part-0.parquet"
+    orphan.parent.mkdir()
+    pq.write_table(pa.table([[1]], SCHEMA), orphan)
+    os.utime(orphan, (1_000, 1_000))
+    house.consider()
+    house.consider(30 * MINUTE)
+    assert orphan.exists()
+    house.consider(HOUR)
+    assert not orphan.exists()
+    assert len(house.said) == 1
+
+
+@of(clicks=MANY)
+def test_another_writer_is_told_of(house):
+    other = StoredTable.open(house.tables["clicks"].path, "ts")
+    other.commit(None, MANY + 1, [], {})
+    assert house.consider() == {"clicks": MANY}
+    ((_, text),) = house.said
+    assert "has another writer" in text
