@@ -14,8 +14,9 @@ from freshline.costs.history import History, history_path
 from freshline.definitions.duration import SECOND
 from freshline.definitions.load import load
 from freshline.definitions.serial import to_record
+from freshline.kernel.assembly import learn
 from freshline.kernel.events import Arrived, DataFile, Finished
-from freshline.kernel.journal import Journal, kernel_of, learn, replay
+from freshline.kernel.journal import Journal, kernel_of, replay
 from freshline.live.calibrate import calibrate
 from freshline.live.runner import Runner
 from freshline.storage.lease import StorageInUse

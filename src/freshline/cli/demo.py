@@ -115,7 +115,7 @@ def demo(
     if screen is None:
         print_json(_record(plan, status, runner.stopped_because, down, picture))
         return
-    show_summary(screen, status, status.started_us, status.at_us)
+    show_summary(screen, status, status.started_us, status.at_us, runner.keeper.asserted_us_max)
     screen.print(
         f'Drawn: {picture}. Ask the tables: freshline sql -p {into} "SELECT * FROM hosts"', highlight=False
     )

@@ -25,6 +25,8 @@ from freshline.policies.rm import RateMonotonic
 # A file is found so long after it came at most, on a machine that has other things to do.
 _FINDING_US = SECOND
 
+Costs = Mapping[str, Sequence[int]]  # by table: what an update costs at most, and the start-up of it
+
 _ORDERS: dict[str, type[Order]] = {"fifo": Fifo, "rm": RateMonotonic, "edf": Edf, "edf-strict": StrictEdf}
 
 
@@ -39,6 +41,13 @@ def assemble(plan: Plan, now: int = 0, freshness: Mapping[str, int | None] | Non
         _add_pool(kernel, pool, plan.tables)
     kernel.begin(now)
     return kernel
+
+
+def learn(kernel: Kernel, costs: Costs) -> None:
+    """Costs became known; releases and shares stay as they are."""
+    for task in kernel.tasks:
+        if task.name in costs:
+            task.worst_case_us, task.startup_us = costs[task.name]
 
 
 def _add_tasks(kernel: Kernel, plan: Plan, freshness: Mapping[str, int | None] | None) -> None:

@@ -8,19 +8,17 @@ instructions: simulated runs and runs on Spark are checked in the same way.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, TextIO
 
 from freshline.definitions.serial import from_record
-from freshline.kernel.assembly import assemble
+from freshline.kernel.assembly import Costs, assemble, learn
 from freshline.kernel.events import Arrived, DataFile, Event, Failed, Finished, Instruction
 from freshline.kernel.kernel import Kernel
-from freshline.plan.make import make_plan
-from freshline.plan.plan import Plan
+from freshline.plan.make import make_plan, without_bounds
 
 Record = dict[str, Any]
-Costs = Mapping[str, Sequence[int]]  # by table: what an update costs at most, and the start-up of it
 
 
 class Journal:
@@ -78,31 +76,6 @@ def instruction_record(instruction: Instruction) -> Record:
     if job.files:
         record["files"] = [file.name for file in job.files]
     return record
-
-
-def without_bounds(plan: Plan, unknown: frozenset[str]) -> Plan:
-    """No bounds for the pools of tables of unknown cost, nor for what is downstream of them."""
-    warehouse = plan.warehouse
-    pools = {warehouse.tables[name].pool for name in unknown}
-    unbounded: set[str] = set()
-    for name in warehouse.topological_order:
-        table = warehouse.tables[name]
-        if table.pool in pools or not unbounded.isdisjoint(table.sources):
-            unbounded.add(name)
-    tables = tuple(
-        replace(table, response_bound_us=None, staleness_bound_us=None, holds=False)
-        if table.name in unbounded
-        else table
-        for table in plan.tables
-    )
-    return replace(plan, tables=tables)
-
-
-def learn(kernel: Kernel, costs: Costs) -> None:
-    """Costs became known; releases and shares stay as they are."""
-    for task in kernel.tasks:
-        if task.name in costs:
-            task.worst_case_us, task.startup_us = costs[task.name]
 
 
 def kernel_of(header: Record) -> Kernel:

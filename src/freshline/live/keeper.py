@@ -55,7 +55,7 @@ class TableBooks:
     jobs: int = 0
     staleness_us_max: int | None = None
     lag_us_max: int | None = None
-    # Whether its bound is: it was fresh, and since then nothing happened to it, its feed or its sources.
+    # Whether its bound counts: it was fresh, and since then all went well with it, its feed and its sources.
     asserted: bool = False
     asserted_us_max: int | None = None  # the worst staleness while it was
     recovering: bool = False

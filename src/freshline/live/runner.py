@@ -25,9 +25,9 @@ from freshline.definitions.duration import SECOND
 from freshline.definitions.live_checks import check_runnable
 from freshline.definitions.serial import to_record
 from freshline.definitions.warehouse import Cost, Warehouse
-from freshline.kernel.assembly import assemble
+from freshline.kernel.assembly import assemble, learn
 from freshline.kernel.job import Job
-from freshline.kernel.journal import Journal, learn, without_bounds
+from freshline.kernel.journal import Journal
 from freshline.kernel.kernel import Kernel
 from freshline.kernel.task import IDLE
 from freshline.live.driver import LiveDriver, clock
@@ -38,7 +38,7 @@ from freshline.live.status import WarehouseStatus
 from freshline.live.tracks import Tracks
 from freshline.live.watch import Watch
 from freshline.live.worker import Books, SparkWorker
-from freshline.plan.make import make_plan
+from freshline.plan.make import make_plan, without_bounds
 from freshline.plan.plan import Plan
 from freshline.spark.frames import schemas
 from freshline.spark.session import open_session

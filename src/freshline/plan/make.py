@@ -118,6 +118,24 @@ def _schedule(pool: Pool, tables: list[Table], own: list[int], all_costs: list[i
     return _Schedule(plan, response_us, provisioned, recovering, pool.recovery if adaptive else None)
 
 
+def without_bounds(plan: Plan, unknown: frozenset[str]) -> Plan:
+    """No bounds for the pools of tables of unknown cost, nor for what is downstream of them."""
+    warehouse = plan.warehouse
+    pools = {warehouse.tables[name].pool for name in unknown}
+    unbounded: set[str] = set()
+    for name in warehouse.topological_order:
+        table = warehouse.tables[name]
+        if table.pool in pools or not unbounded.isdisjoint(table.sources):
+            unbounded.add(name)
+    tables = tuple(
+        replace(table, response_bound_us=None, staleness_bound_us=None, holds=False)
+        if table.name in unbounded
+        else table
+        for table in plan.tables
+    )
+    return replace(plan, tables=tables)
+
+
 def _average_us(table: Table) -> int:
     assert table.cost is not None
     return average_us(table.cost, table.period_us)
