@@ -42,6 +42,8 @@ from freshline.experiments.stolen import Stolen
 # what the average leaves free: the longest ever seen would overload the tracks on paper, and then no policy
 # could promise anything.
 HEADROOM: Final = 1.1
+GUESSES_MAX: Final = 4
+NEAR_ENOUGH: Final = 0.04  # of the share asked for
 
 
 def streaming(folder: Path, rows: Rows, seconds: int) -> None:
@@ -117,11 +119,11 @@ class Measured:
         by_row = slope * sum(rows * rate for rows, rate in zip(self.rows, RATES, strict=True))
         return (share * TRACKS * 1_000 - start_up * sum(RATES)) / by_row
 
-    def declared(self, factor: float = 1.0) -> Costs:
-        """The costs to declare, for that many times the rows."""
-        highs = [high * max(1.0, factor) * HEADROOM for high in self.high_ms]
+    def declared(self) -> Costs:
+        """The costs to declare."""
+        highs = [high * HEADROOM for high in self.high_ms]
         asked = sum(high * rate for high, rate in zip(highs, RATES, strict=True)) / 1_000 / TRACKS
-        most = min(1.0, (1 + self.busy() * max(1.0, factor)) / 2 / asked)
+        most = min(1.0, (1 + min(1.0, self.busy())) / 2 / asked)
         short, long = (round(high * most) for high in highs)
         return short, long
 
@@ -156,17 +158,20 @@ def measure(rows: Rows, seconds: int) -> Measured:
 def raised(plain: Measured, share: float, seconds: int) -> tuple[Rows, Costs]:
     """Rows that make the tracks that busy, and what an update of so many costs.
 
-    The first guess has a run of its own: the busier the machine, the more an update takes.
+    Each guess has a run of its own, for the busier the machine, the more an update takes; the next one lies
+    on the line through the two that came closest.
     """
+    tried = [plain]
     guess = _times(plain.rows, plain.factor(share))
-    measured = measure(guess, seconds)
-    tried, more_busy = guess[1] / plain.rows[1], measured.busy() - plain.busy()
-    if abs(more_busy) > 0.05:  # far enough apart for a line through both
-        factor = 1 + (tried - 1) * (share - plain.busy()) / more_busy
-    else:
-        factor = tried * measured.factor(share)
-    rows = _times(plain.rows, factor)
-    return rows, measured.declared(rows[1] / guess[1])
+    for _ in range(GUESSES_MAX):
+        tried.append(measure(guess, seconds))
+        tried.sort(key=lambda measured: abs(measured.busy() - share))
+        best, other = tried[:2]
+        if abs(best.busy() - share) <= NEAR_ENOUGH or best.busy() == other.busy():
+            break
+        slope = (other.rows[1] - best.rows[1]) / (other.busy() - best.busy())
+        guess = _times(plain.rows, (best.rows[1] + slope * (share - best.busy())) / plain.rows[1])
+    return tried[0].rows, tried[0].declared()
 
 
 def _times(rows: Rows, factor: float) -> Rows:
