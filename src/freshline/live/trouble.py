@@ -7,14 +7,7 @@ import os
 import re
 from dataclasses import dataclass
 
-from pyspark.errors import (
-    ArithmeticException,
-    ArrayIndexOutOfBoundsException,
-    DateTimeException,
-    IllegalArgumentException,
-    NumberFormatException,
-    SparkRuntimeException,
-)
+from pyspark import errors
 
 from freshline.definitions.duration import SECOND
 from freshline.storage.delta import NullTimestamps
@@ -25,12 +18,12 @@ _BACK_OFF_US = SECOND // 2
 _BACK_OFF_US_MAX = 60 * SECOND
 # What Spark makes of a row that a query cannot compute. A machine in trouble is none of these.
 _ROW_ERRORS = (
-    ArithmeticException,
-    ArrayIndexOutOfBoundsException,
-    DateTimeException,
-    IllegalArgumentException,
-    NumberFormatException,
-    SparkRuntimeException,
+    errors.ArithmeticException,
+    errors.ArrayIndexOutOfBoundsException,
+    errors.DateTimeException,
+    errors.IllegalArgumentException,
+    errors.NumberFormatException,
+    errors.SparkRuntimeException,
 )
 # The same by its words, for a task's failure often reaches Python as its job's: the classes of SQLSTATE for
 # cardinality, data, constraints, limits and what a query raises itself; and what Java's functions throw.
