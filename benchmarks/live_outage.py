@@ -24,7 +24,8 @@ from statistics import mean
 from typing import Any, Final
 
 from freshline.definitions.duration import SECOND
-from freshline.experiments.live_outage import HASHED, ROWS, TRACKS, Costs, freshline, judge, run, show
+from freshline.experiments.live_outage import HASHED, ROWS, TRACKS, freshline, run
+from freshline.experiments.live_verdict import Costs, judge, show
 from freshline.experiments.outage_feeds import (
     LONG,
     RATES,

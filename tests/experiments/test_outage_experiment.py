@@ -26,7 +26,6 @@ from freshline.experiments.outage_recovery import (
 )
 from freshline.plan.make import make_plan
 from freshline.simulation.lag import lag_points
-from freshline.testing.network import FeedSpec, Generator
 
 S = SECOND
 
@@ -161,25 +160,3 @@ def test_the_live_project_is_the_papers_at_a_hundredth(policy, tmp_path):
     assert (loaded.pools["updates"].tracks, loaded.pools["updates"].policy) == (2, policy)
     assert [table.period_us * 100 // S for table in loaded.tables.values()] == list(PERIODS.values())
     assert make_plan(loaded).pools[0].fits
-
-
-@pytest.mark.parametrize(
-    ("loads", "lag_periods", "caught_up_s"),
-    [
-        # Files are due at 103, 106, …; those of 109 to 118 come at 120, so the edge goes from 106 to 118.
-        ([(104, 103), (107, 106), (121, 112), (122, 118), (123, 121)], 4, 22),
-        # Behind again when the file of 124 comes and that of 121 is not loaded.
-        ([(104, 103), (107, 106), (121, 118), (125, 121)], 4, 25),
-        ([(104, 103), (107, 106), (121, 118)], 4, None),
-    ],
-)
-def test_a_live_table_is_judged_by_what_came_and_what_was_loaded(tmp_path, loads, lag_periods, caught_up_s):
-    spec = FeedSpec("v", "csv", 3, 1, phase_s=1, kind="records", outages=((8, 20),))
-    generator = Generator([spec], tmp_path, 0, 100 * S)
-    assert generator.due_us("v", 1) == 103 * S
-    in_us = {"v": [(at * S, reached * S) for at, reached in loads]}
-    (verdict,) = live_outage.judge(in_us, [spec], generator, 100 * S, 126 * S)
-    assert (verdict.lag_max, verdict.caught_up_s) == (lag_periods, caught_up_s)
-    # Before the outage is over it was never behind.
-    (before,) = live_outage.judge(in_us, [spec], generator, 100 * S, 119 * S)
-    assert (before.lag_max, before.caught_up_s) == (1, None)

@@ -24,6 +24,9 @@ def test_the_share_of_all_the_time_and_the_worst_of_it(tmp_path: Path) -> None:
         write(stat, busy, taken)
         seen._look()
     # From the first look to the last 900 ticks of work and 300 stolen; in the worst three, as many of each.
+    assert seen.share(start, start) is None  # nobody looked before
+    first, last = (seen._looks[number][0] for number in (3, 6))
+    assert seen.share(first, last) == 0.5
     assert seen.sentence(start) == (
         "of the processors' time the host gave 25% to others, at worst 50% (second 0 to 0)"
     )

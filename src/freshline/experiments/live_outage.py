@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from freshline.definitions.duration import SECOND
-from freshline.experiments.outage_feeds import DOWN, Copies, Rows, generating, is_short, specs, whole_period
+from freshline.experiments.live_verdict import Costs, Loads, Update, fell_behind, judge, overrun_us, show
+from freshline.experiments.outage_feeds import Copies, Rows, generating, specs, whole_period
 from freshline.experiments.stolen import Stolen
 from freshline.testing.network import FeedSpec, Generator
 
@@ -28,70 +29,6 @@ JITTER_MS: Final = 500
 POLICIES: Final = ("aus", "aus-slack", "edf", "prp")
 TRACKS: Final = 2
 NOTES_MAX: Final = 10
-
-Costs = tuple[int, int]  # of their updates, in ms
-Loads = dict[str, list[tuple[int, int]]]  # by table: (instant, freshness reached)
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """How one table fared, in its periods; for a late one, when it had caught up."""
-
-    table: str
-    lag_max: float
-    lag_max_at_s: float  # when it was first that high
-    staleness_max: float
-    caught_up_s: float | None
-
-
-def judge(loads: Loads, feeds: list[FeedSpec], generator: Generator, start: int, end: int) -> list[Verdict]:
-    """The same for both: from when files came and when they were loaded."""
-    verdicts = []
-    for spec in feeds:
-        numbers = generator.numbers(spec.name, end)
-        events = [(generator.delivered_us(spec.name, n), 1, generator.due_us(spec.name, n)) for n in numbers]
-        # A load before an arrival at the same instant: lag is what it is just before.
-        events += [(at, 0, reached) for at, reached in loads.get(spec.name, []) if at <= end]
-        edge = fresh = start
-        lag_us_max = staleness_us_max = 0
-        worst_at = start
-        caught_up = None
-        for at, kind, instant in sorted(events):
-            staleness_us_max = max(staleness_us_max, at - fresh)
-            if kind:
-                edge = max(edge, instant)
-            else:
-                fresh = max(fresh, instant)
-            lag_us = edge - fresh
-            if lag_us > lag_us_max:
-                lag_us_max, worst_at = lag_us, at
-            if lag_us > spec.period_us:
-                caught_up = None
-            elif caught_up is None:
-                caught_up = at
-        late = bool(spec.outages) and lag_us_max > spec.period_us
-        caught_up_s = (caught_up - start) / SECOND if late and caught_up is not None else None
-        period, at_s = spec.period_us, (worst_at - start) / SECOND
-        staleness_max = staleness_us_max / period
-        verdicts.append(Verdict(spec.name, lag_us_max / period, at_s, staleness_max, caught_up_s))
-    return verdicts
-
-
-def show(name: str, verdicts: list[Verdict], busy: float | None, stolen: str) -> None:
-    healthy = [verdict for verdict in verdicts if verdict.table not in ("t1", "t2", "t3", "t4")]
-    worst_lag = max(healthy, key=lambda verdict: verdict.lag_max)
-    worst_staleness = max(healthy, key=lambda verdict: verdict.staleness_max)
-    tracks = "" if busy is None else f", {busy:.0%} of two tracks busy"
-    print(f"{name}{tracks}")
-    print(
-        f"  healthy tables: worst lag {worst_lag.lag_max:.2f} periods ({worst_lag.table}, first at "
-        f"{worst_lag.lag_max_at_s:.0f} s), "
-        f"worst staleness {worst_staleness.staleness_max:.2f} periods ({worst_staleness.table})"
-    )
-    for verdict in verdicts[:4]:
-        when = "not caught up" if verdict.caught_up_s is None else f"caught up at {verdict.caught_up_s:.0f} s"
-        print(f"  {verdict.table}: {when} (down until {DOWN[1]:.0f} s)")
-    print(f"  {stolen}", flush=True)
 
 
 def project(feeds: list[FeedSpec], policy: str, costs_ms: Costs) -> str:
@@ -122,16 +59,6 @@ def _cost(feeds: list[FeedSpec], spec: FeedSpec, costs_ms: Costs) -> str:
     row_ms = max(0.0, (costs_ms[1] - costs_ms[0]) / (long - short))
     rate = row_ms * spec.rows / (spec.period_us / 1_000)
     return f"{{startup: {max(1, round(costs_ms[0] - row_ms * short))}ms, rate: {rate:.6f}}}"
-
-
-@dataclass(frozen=True, slots=True)
-class Update:
-    """One update of a table, as the run's log has it."""
-
-    table: str
-    start: int
-    end: int
-    freshness: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,23 +118,23 @@ def freshline(folder: Path, rows: Rows, policy: str, seconds: int, costs_ms: Cos
     for recovery in ran.recoveries:
         print(f"  {recovery}")
     show_assumptions(ran, costs_ms)
+    causes = list(fell_behind(verdicts, ran.updates, ran.start, TRACKS, costs_ms, stolen))
+    for cause in causes:
+        print(f"  {cause}", flush=True)
     return {
         "policy": policy,
         "busy": busy,
         "tables": [asdict(verdict) for verdict in verdicts],
         "recoveries": ran.recoveries,
         "broken_assumptions": ran.notes,
+        "fell_behind": causes,
         "noise": noise,
     }
 
 
 def show_assumptions(ran: Ran, costs_ms: Costs) -> None:
     """What the bounds rest on and did not hold."""
-    over = [
-        update
-        for update in ran.updates
-        if update.end - update.start > of_kind(costs_ms, update.table) * 1_000
-    ]
+    over = [update for update in ran.updates if overrun_us(update, costs_ms) > 0]
     first = f", the first at {(over[0].start - ran.start) / SECOND:.0f} s" if over else ""
     print(
         f"  updates above their declared cost ({costs_ms[0]} and {costs_ms[1]} ms): {len(over)} of "
@@ -216,10 +143,6 @@ def show_assumptions(ran: Ran, costs_ms: Costs) -> None:
     print(f"  assumptions that did not hold, by table or feed: {len(ran.notes)}", flush=True)
     for note in ran.notes[-NOTES_MAX:]:
         print(f"    {note}", flush=True)
-
-
-def of_kind(costs_ms: Costs, table: str) -> int:
-    return costs_ms[0] if is_short(table) else costs_ms[1]
 
 
 def run_all(seconds: int, *, quiet: bool = False) -> dict[str, Any]:

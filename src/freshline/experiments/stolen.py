@@ -47,6 +47,12 @@ class Stolen:
         if len(ticks) > _STEAL:
             self._looks.append((time.time(), ticks[_STEAL], sum(ticks)))
 
+    def share(self, since: float, until: float) -> float | None:
+        """Of the time between the two (Unix time, seconds), by the looks around them; None: not known."""
+        before = [look for look in self._looks if look[0] <= since]
+        after = [look for look in self._looks if look[0] >= until]
+        return _share(before[-1], after[0]) if before and after else None
+
     def sentence(self, start: float) -> str:
         """The share of all the time, and the worst few seconds, counted from `start` (Unix time, seconds)."""
         looks = self._looks
