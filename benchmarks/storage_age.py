@@ -33,7 +33,9 @@ SCHEMA: Final = pa.schema([("ts", pa.timestamp("us", "UTC")), ("number", pa.int6
 PERIOD_US: Final = 3 * SECOND
 ROWS: Final = 20
 # All that housekeeping asks of the kernel: nothing runs, and nothing will for long.
-IDLE: Final = cast(Kernel, SimpleNamespace(tasks=(), wake_at=sys.maxsize))
+IDLE: Final = cast(
+    Kernel, SimpleNamespace(tasks=(), pools=(SimpleNamespace(idle=(0,)),), wake_at=sys.maxsize)
+)
 ASKED: Final = 1.5
 
 
@@ -79,7 +81,13 @@ class AgeingTable:
 
     def age(self, commits: int) -> None:
         """So many updates, and between them the housekeeping of an idle warehouse."""
-        keeper = Housekeeper({"records": self.table}, {"records": Lock()}, self._ledger)
+        keeper = Housekeeper(
+            {"records": self.table},
+            {"records": Lock()},
+            self._ledger,
+            [self._ledger.path],
+            lambda _, trouble: print(trouble, flush=True),
+        )
         for _ in range(commits):
             self.commit(self.write())
             keeper.consider(self._begun_us, IDLE)

@@ -15,7 +15,7 @@ from freshline.kernel.events import Arrived, DataFile, Finished
 from freshline.kernel.kernel import Kernel
 from freshline.live.housekeeping import Housekeeper
 from freshline.plan.make import make_plan
-from freshline.storage.delta import StoredTable
+from freshline.storage.delta import Consumed, StoredTable
 from freshline.storage.ledger import Ledger
 from freshline.testing.builder import Builder
 
@@ -47,9 +47,14 @@ class House:
         self.tables = {name: stored(folder / name, count) for name, count in files.items()}
         self.ledger = Ledger(folder / "ledger.sqlite")
         self.said: list[tuple[int, str]] = []
-        locks = {name: Lock() for name in files}
+        self.books: list[Path] = []
+        self.locks = {name: Lock() for name in files}
         self.keeper = Housekeeper(
-            self.tables, locks, self.ledger, lambda at, text: self.said.append((at, text))
+            self.tables,
+            self.locks,
+            self.ledger,
+            self.books,
+            lambda at, text: self.said.append((at, text)),
         )
 
     def consider(self, after_us: int = 0, kernel: Kernel | None = None) -> dict[str, int]:
@@ -160,3 +165,60 @@ def test_another_writer_is_told_of(house):
     assert house.consider() == {"clicks": MANY}
     ((_, text),) = house.said
     assert "has another writer" in text
+
+
+def busy() -> Kernel:
+    """One of two tracks has a job that never ends."""
+    plan = make_plan(Builder(tracks=2).files("flows", period=60).files("clicks", period=60).build())
+    kernel = assemble(plan, NOW, {"flows": None, "clicks": None})
+    (started,) = kernel.handle(NOW, [Arrived("flows", DataFile(NOW, "1.csv"))])
+    assert started.job.task.name == "flows"
+    return kernel
+
+
+@of(clicks=MANY)
+def test_while_a_track_is_busy_only_what_is_urgent_is_done(house):
+    assert house.consider(SECOND, busy()) == {"clicks": MANY}
+    table = house.tables["clicks"]
+    folder = table.path / "data" / "second"
+    folder.mkdir()
+    for number in range(2 * MANY):
+        pq.write_table(pa.table([[MANY + number]], SCHEMA), folder / f"part-{number:02d}.parquet")
+    table.commit("data/second", 3 * MANY, [], {})
+    assert house.consider(2 * SECOND, busy()) == {"clicks": 1}
+
+
+@of(flows=1)
+def test_a_long_log_is_cleaned_while_the_tracks_are_busy_and_an_update_is_under_way(house):
+    table = house.tables["flows"]
+    for number in range(2, 103):
+        table.commit(None, number, [], {})
+    assert table.commits_in_log == 103
+    house.ledger.catch_up("flows", table)
+    with house.locks["flows"]:
+        house.consider(SECOND, busy())
+    assert table.commits_in_log == 28  # two checkpoints stay, of versions 75 and 100
+    assert len(list((table.path / "_delta_log").glob("*.json"))) == 28
+    assert len(list(table.consumed_since(-1))) == 103
+    house.ledger.catch_up("flows", table)
+    table.commit(None, 200, [], {})
+    assert StoredTable.open(table.path, "ts").freshness == 200
+
+
+@of(flows=1)
+def test_the_books_write_ahead_logs_are_folded_every_minute_while_they_are_in_use(house):
+    log = house.ledger.path.with_name("ledger.sqlite-wal")
+    house.books.append(house.ledger.path)
+    for number in range(100):
+        house.ledger.remember("flows", Consumed(f"{number}.csv", 1, 1, "0"))
+    grown = log.stat().st_size
+    house.consider()
+    house.consider(MINUTE - 1)
+    house.ledger.remember("flows", Consumed("100.csv", 1, 1, "0"))
+    assert log.stat().st_size > grown
+    house.consider(MINUTE)
+    grown = log.stat().st_size
+    house.ledger.remember("flows", Consumed("101.csv", 1, 1, "0"))
+    assert log.stat().st_size == grown, "it begins at the front again"
+    assert house.ledger.find("flows", "99.csv") is not None
+    assert house.said == []

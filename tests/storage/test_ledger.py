@@ -10,6 +10,7 @@ import pytest
 from deltalake import write_deltalake
 from stored_tables import file, opened, rows, update
 
+from freshline.definitions.errors import InputError
 from freshline.storage.delta import Consumed
 from freshline.storage.ledger import Ledger
 
@@ -19,6 +20,21 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
     ledger = Ledger(tmp_path / "ledger.sqlite")
     yield ledger
     ledger.close()
+
+
+def test_a_ledger_that_cannot_be_opened_or_written_is_bad_input_and_stays_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "folder.sqlite").mkdir()
+    Ledger(tmp_path / "fixed.sqlite").close()
+    content = bytearray((tmp_path / "fixed.sqlite").read_bytes())
+    content[18] = 3  # SQLite only reads a file of a version of writing that it does not know
+    (tmp_path / "fixed.sqlite").write_bytes(content)
+    for name, reason in (("folder", "unable to open database file"), ("fixed", "readonly database")):
+        with pytest.raises(InputError, match=reason) as caught:
+            Ledger(tmp_path / f"{name}.sqlite")
+        assert caught.value.what.startswith(f"the ledger {tmp_path / name}.sqlite cannot be opened: ")
+        assert "made anew from the tables' logs" in caught.value.remedy
+    assert (tmp_path / "fixed.sqlite").read_bytes() == content
+    assert not list(tmp_path.glob("*.damaged-*"))
 
 
 def test_a_recorded_file_is_found_by_its_table_and_name(ledger: Ledger, tmp_path: Path) -> None:
@@ -91,6 +107,7 @@ def test_a_lost_ledger_is_made_anew_from_logs_that_have_been_cleaned(tmp_path: P
     table = opened(tmp_path / "t")
     for number in range(1, 80):
         update(table, number)
+    table.clean_log(table.version)
     assert not (tmp_path / "t/_delta_log/00000000000000000001.json").exists()
     ledger = Ledger(tmp_path / "ledger.sqlite")
     ledger.catch_up("flows", table)

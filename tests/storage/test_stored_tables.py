@@ -12,7 +12,7 @@ from deltalake import DeltaTable, write_deltalake
 from stored_tables import SCHEMA, file, instants, job, opened, rows, update
 
 from freshline.definitions.errors import InputError
-from freshline.storage.delta import LiveFile, NullTimestamps, StoredTable, UnreadableFile
+from freshline.storage.delta import LiveFile, NullTimestamps, StoredTable, TableTaken, UnreadableFile
 
 
 def test_a_new_table_is_empty_and_has_no_freshness(tmp_path: Path) -> None:
@@ -161,11 +161,54 @@ def test_a_rebuild_replaces_all_files_at_once(tmp_path: Path) -> None:
     table = opened(tmp_path / "t")
     update(table, 1)
     update(table, 2)
-    table.commit(job(table, "new", [7, 8]), 8, [], {}, replacing=True)
+    table.commit(job(table, "new", [7, 8]), 8, [], {}, replacing=SCHEMA)
     assert [name.path for name in table.files] == ["data/new/part-0.parquet"]
     assert (table.sequence, table.freshness) == (3, 8)
     assert instants(tmp_path / "t") == [7, 8]
     assert StoredTable.open(tmp_path / "t", "ts").files == table.files
+
+
+def test_a_rebuild_with_other_columns_changes_files_and_schema_in_one_commit(tmp_path: Path) -> None:
+    table = opened(tmp_path / "t")
+    for number in range(1, 11):
+        update(table, number)
+    other = pa.schema([("ts", SCHEMA.field("ts").type), ("n", pa.float64()), ("more", pa.string())])
+    (tmp_path / "t/data/new").mkdir()
+    pq.write_table(
+        pa.table([[7, 8], [0.5, 1.5], ["a", "b"]], schema=other), tmp_path / "t/data/new/1.parquet"
+    )
+    assert table.commit("data/new", 10, [], {"rebuilt": True}, replacing=other) == table.version == 11
+    again = DeltaTable(tmp_path / "t")
+    assert again.to_pyarrow_table().to_pydict()["n"] == [0.5, 1.5]
+    assert table.schema == StoredTable.open(tmp_path / "t", "ts").schema == other
+    assert (str(again.metadata().id), again.metadata().name) == (table.id, "flows")
+    assert "delta.deletedFileRetentionDuration" in again.metadata().configuration
+    more = pa.table([[20], [2.5], ["c"]], schema=other)
+    for number in range(20, 30):  # it is updated and compacted as any other
+        (tmp_path / f"t/data/{number}").mkdir()
+        pq.write_table(more, tmp_path / f"t/data/{number}/1.parquet")
+        table.commit(f"data/{number}", 20, [], {})
+    assert table.compact(1 << 20, 1 << 20) == 11
+    assert sorted(DeltaTable(tmp_path / "t").to_pyarrow_table()["n"].to_pylist()) == [0.5, 1.5] + 10 * [2.5]
+
+
+def test_a_rebuild_does_not_go_on_beside_what_another_has_compacted(tmp_path: Path) -> None:
+    table = opened(tmp_path / "t")
+    update(table, 1)
+    update(table, 2)
+    DeltaTable(tmp_path / "t").optimize.compact()
+    with pytest.raises(TableTaken):
+        table.commit(job(table, "new", [1, 2]), 2, [], {}, replacing=SCHEMA)
+    assert instants(tmp_path / "t") == [1, 2]
+
+
+def test_a_rebuild_cannot_give_a_table_what_nobody_could_open(tmp_path: Path) -> None:
+    table = opened(tmp_path / "t")
+    update(table, 1)
+    other = pa.schema([*SCHEMA, ("local", pa.list_(pa.timestamp("us")))])
+    with pytest.raises(InputError, match="it cannot get such a column"):
+        table.commit(job(table, "new", [1]), 1, [], {}, replacing=other)
+    assert (DeltaTable(tmp_path / "t").version(), instants(tmp_path / "t")) == (1, [1])
 
 
 def test_another_schema_is_refused_with_the_differences(tmp_path: Path) -> None:

@@ -182,3 +182,15 @@ def test_after_a_commit_that_could_not_be_verified_the_table_must_be_opened_agai
         table.commit(job(table, "again", [1]), 1, [file("1.csv")], {})
     assert consumed(opened(tmp_path / "t")) == [(0, []), (1, ["1.csv"])]
     assert instants(tmp_path / "t") == [1]
+
+
+def test_files_that_somebody_else_compacted_are_not_compacted_once_more(tmp_path: Path) -> None:
+    table = opened(tmp_path / "t")
+    for number in range(1, 11):
+        update(table, number)
+    DeltaTable(tmp_path / "t").optimize.compact()
+    assert table.compact(1 << 20, 1 << 20) == 0
+    assert instants(tmp_path / "t") == list(range(1, 11))
+    assert (table.version, len(table.files)) == (11, 1)
+    update(table, 11)
+    assert instants(tmp_path / "t") == list(range(1, 12))

@@ -98,7 +98,7 @@ def test_files_that_a_rebuild_replaced_meanwhile_stay_away(
 
     def merge_slowly(*arguments) -> None:  # type: ignore[no-untyped-def]
         merge(*arguments)
-        table.commit(job(table, "new", [20]), 20, [], {}, replacing=True)
+        table.commit(job(table, "new", [20]), 20, [], {}, replacing=table.schema)
 
     monkeypatch.setattr(delta.compaction, "merge", merge_slowly)
     assert table.compact(SMALL, TARGET) == 0
@@ -133,10 +133,17 @@ def test_nan_is_not_lost_from_filters_by_compaction(tmp_path: Path) -> None:
     assert (add["min.ts"] is None, add["min.real"], add["max.real"]) == (False, None, None)
 
 
-def test_a_table_that_is_never_idle_keeps_a_short_log(tmp_path: Path) -> None:
+def test_a_table_that_nobody_looks_after_keeps_a_short_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("freshline.storage.delta.COMMITS_WITHOUT_CLEANING", 75)
     table = opened(tmp_path / "t")
-    for number in range(1, 131):
+    for number in range(1, 101):
         update(table, number)
+    assert (versions(table, ".json")[0], table.commits_in_log) == (50, 51)
+    for number in range(101, 131):
+        update(table, number)
+    assert table.commits_in_log == 31
     assert versions(table, ".checkpoint.parquet") == [100, 125]
     assert versions(table, ".json") == list(range(100, 131))
     assert consumed(table) == [(0, []), *((n, [f"{n}.csv"]) for n in range(1, 131))]

@@ -21,7 +21,7 @@ def rebuild(
     project: ProjectOption = DEFAULT_PROJECT,
     as_json: JsonOption = False,
 ) -> None:
-    """Make a derived table anew, with the late records that the runner kept out of it.
+    """Make a derived table anew: by its SQL as it is now, with the late records that runs keep out of it.
 
     Example: freshline rebuild traffic
     """

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -30,7 +34,7 @@ def sql(
     project: ProjectOption = DEFAULT_PROJECT,
     as_json: JsonOption = False,
 ) -> None:
-    """Ask the tables, as they are now, in Spark SQL.
+    """Ask the tables, as they are now, in Spark SQL. Timestamps are shown in UTC.
 
     Example: freshline sql "SELECT src, sum(bytes) FROM packets GROUP BY src"
     """
@@ -44,15 +48,31 @@ def sql(
     session = open_session(f"{warehouse.name} sql")
     try:
         answer = ask(session, warehouse, storage_path(project, warehouse), query)
-        if as_json:
-            for row in answer.toLocalIterator():
-                print(json.dumps(row.asDict(recursive=True), default=str))
-        else:
-            console().print(_shown(answer))
+        with _in_utc():
+            if as_json:
+                for row in answer.toLocalIterator():
+                    print(json.dumps(row.asDict(recursive=True), default=str))
+            else:
+                console().print(_shown(answer))
     except (PySparkException, Py4JJavaError) as error:
         raise _unanswered(error) from error
     finally:
         session.stop()
+
+
+@contextmanager
+def _in_utc() -> Iterator[None]:
+    """Spark makes timestamps into this process's local time, in whatever they are nested: let that be UTC."""
+    before = os.environ.get("TZ")
+    os.environ["TZ"] = "UTC"
+    time.tzset()
+    try:
+        yield
+    finally:
+        del os.environ["TZ"]
+        if before is not None:
+            os.environ["TZ"] = before
+        time.tzset()
 
 
 def _shown(answer: DataFrame) -> Table:

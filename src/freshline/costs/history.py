@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Any, Final, NamedTuple, Self
 
 from freshline.definitions.errors import InputError
+from freshline.storage.write_ahead import write_ahead
 
 RUNS_KEPT: Final = 2_000  # a table; older ones say little about today's cost
 # Deleting in batches: one statement in so many jobs, and the file is never more than a tenth too large.
@@ -136,9 +137,7 @@ def _opened(path: Path, read_only: bool) -> sqlite3.Connection | None:
                 return None
             connection.execute("PRAGMA query_only = ON")
         else:
-            # A run that is lost with the power is no harm, so no commit waits for the disk.
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute("PRAGMA synchronous = NORMAL")
+            write_ahead(connection)  # a run that is lost with the power is no harm
             connection.executescript(_SCHEMA)
     except sqlite3.Error:
         connection.close()

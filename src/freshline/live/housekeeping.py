@@ -1,12 +1,14 @@
-"""Compaction, checkpoints and vacuum, in idle time."""
+"""Compaction, checkpoints, vacuum, and the logs kept short."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
+from pathlib import Path
 from threading import Lock
 
 from freshline.definitions.duration import HOUR, MINUTE, SECOND
@@ -15,12 +17,17 @@ from freshline.kernel.task import READY, RUNNING
 from freshline.live.trouble import sentence
 from freshline.storage.delta import StoredTable
 from freshline.storage.ledger import Ledger
+from freshline.storage.write_ahead import fold
 
 # A commit takes longer the more live files there are, and a reader opens each of them.
 _SMALL_FILES_MAX = 40
 _SMALL_BYTES = 8 << 20
 _TARGET_BYTES = 64 << 20
 _COMMITS_PER_CHECKPOINT = 50
+_COMMITS_IN_LOG_MAX = 100
+# A warehouse whose tracks are never all idle is looked after when it is so many times as urgent.
+_PATIENCE = 3
+_FOLD_EVERY_US = MINUTE
 _VACUUM_EVERY_US = HOUR
 # Never below the longest job: a running one's files are not in the log yet.
 _ORPHANS_OLDER_THAN = timedelta(hours=6)
@@ -37,12 +44,22 @@ class _Trouble:
     retry_at: int
 
 
-class Housekeeper:
-    """Looks after one table at a time, in a thread of its own, while all tracks are idle.
+@dataclass(frozen=True, slots=True)
+class _Chore:
+    """Something to do, and for whom."""
 
-    It starts only if it expects to be done, by twice what the table took last time, before the kernel wants
-    to be woken. What it cannot foresee is a file: an update of the very table it is at then waits for it.
-    Where it fails the table is as it was, updates go on, and the other tables have their turn.
+    name: str
+    work: Callable[[], None]
+
+
+class Housekeeper:
+    """Does one thing at a time, in a thread of its own.
+
+    What needs the disk alone is done at any time: cleaning logs, folding the books' write-ahead logs. What
+    needs the table or a processor waits until all tracks are idle, or after long until one is, and starts
+    only if it expects to be done, by twice what the table took last time, before the kernel wants to be
+    woken. What it cannot foresee is a file: an update of the very table it is at then waits for it. Where it
+    fails the table is as it was, updates go on, and the other tables have their turn.
     """
 
     def __init__(
@@ -50,71 +67,102 @@ class Housekeeper:
         tables: Mapping[str, StoredTable],
         locks: Mapping[str, Lock],
         ledger: Ledger,
+        books: Sequence[Path],
         note: Callable[[int, str], None],
     ) -> None:
         self._tables = tables
         self._locks = locks
         self._ledger = ledger
+        self._books = books
         self._note = note  # (instant, text)
         self._thread: threading.Thread | None = None
         self._took_us: dict[str, int] = {}
         self._checkpointed = {name: table.version for name, table in tables.items()}
         self._vacuumed: dict[str, int] = {}
+        self._folded_at: int | None = None
         self._troubles: dict[str, _Trouble] = {}
 
     def consider(self, now: int, kernel: Kernel) -> None:
         """Called by the driver now and then."""
         if self._thread is not None and self._thread.is_alive():
             return
-        if any(task.state in (READY, RUNNING) for task in kernel.tasks):
-            return
-        for name in self._tables:
-            if self._needs(name, now) and now + 2 * self._took_us.get(name, SECOND // 2) < kernel.wake_at:
-                self._thread = threading.Thread(
-                    target=self._tidy, args=(name, now), name="housekeeping", daemon=True
-                )
-                self._thread.start()
-                return
+        chore = self._light(now) or self._heavy(now, kernel)
+        if chore is not None:
+            self._thread = threading.Thread(
+                target=self._do, args=(chore, now), name="housekeeping", daemon=True
+            )
+            self._thread.start()
 
     def finish(self, timeout_s: float) -> None:
         if self._thread is not None:
             self._thread.join(timeout_s)
 
-    def _needs(self, name: str, now: int) -> bool:
-        table, trouble = self._tables[name], self._troubles.get(name)
-        return (trouble is None or trouble.retry_at <= now) and (
-            _small_files(table) > _SMALL_FILES_MAX
-            or table.version - self._checkpointed[name] >= _COMMITS_PER_CHECKPOINT
-            or self._is_to_be_vacuumed(name, now)
+    def _light(self, now: int) -> _Chore | None:
+        for name, table in self._tables.items():
+            if table.commits_in_log > _COMMITS_IN_LOG_MAX and self._may(f"log of {name}", now):
+                return _Chore(f"log of {name}", partial(self._clean, name))
+        self._folded_at = now if self._folded_at is None else self._folded_at
+        if self._books and now - self._folded_at >= _FOLD_EVERY_US:
+            self._folded_at = now
+            return _Chore("books", self._fold)
+        return None
+
+    def _heavy(self, now: int, kernel: Kernel) -> _Chore | None:
+        busy = {task.name for task in kernel.tasks if task.state == RUNNING}
+        if any(task.state == READY for task in kernel.tasks) or not any(pool.idle for pool in kernel.pools):
+            return None
+        patience = _PATIENCE if busy else 1
+        for name in self._tables:
+            done_by = now + 2 * self._took_us.get(name, SECOND // 2)
+            if name not in busy and self._needs(name, now, patience) and done_by < kernel.wake_at:
+                return _Chore(name, partial(self._tidy, name, now))
+        return None
+
+    def _may(self, what: str, now: int) -> bool:
+        trouble = self._troubles.get(what)
+        return trouble is None or trouble.retry_at <= now
+
+    def _needs(self, name: str, now: int, patience: int) -> bool:
+        table = self._tables[name]
+        return self._may(name, now) and (
+            _small_files(table) > patience * _SMALL_FILES_MAX
+            or table.version - self._checkpointed[name] >= patience * _COMMITS_PER_CHECKPOINT
+            or self._is_to_be_vacuumed(name, now, patience)
         )
 
-    def _is_to_be_vacuumed(self, name: str, now: int) -> bool:
-        return now - self._vacuumed.setdefault(name, now) >= _VACUUM_EVERY_US
+    def _is_to_be_vacuumed(self, name: str, now: int, patience: int = 1) -> bool:
+        return now - self._vacuumed.setdefault(name, now) >= patience * _VACUUM_EVERY_US
 
-    def _tidy(self, name: str, now: int) -> None:
+    def _do(self, chore: _Chore, now: int) -> None:
         started = time.perf_counter_ns()
         try:
-            with self._locks[name]:
-                self._look_after(name, now)
-            self._troubles.pop(name, None)
+            chore.work()
+            self._troubles.pop(chore.name, None)
         except Exception as error:  # a full disk, a damaged file, another writer
-            self._failed(name, error, now)
-        self._took_us[name] = (time.perf_counter_ns() - started) // 1_000
+            self._failed(chore.name, error, now)
+        self._took_us[chore.name] = (time.perf_counter_ns() - started) // 1_000
 
-    def _look_after(self, name: str, now: int) -> None:
+    def _clean(self, name: str) -> None:
+        self._tables[name].clean_log(self._ledger.applied(name))
+
+    def _fold(self) -> None:
+        for database in self._books:
+            fold(database)
+
+    def _tidy(self, name: str, now: int) -> None:
         table = self._tables[name]
-        # First what makes room: where the disk is full nothing else can be done.
-        if self._is_to_be_vacuumed(name, now):
-            table.vacuum(_ORPHANS_OLDER_THAN)
-            self._vacuumed[name] = now
-        if _small_files(table) > _SMALL_FILES_MAX:
-            table.compact(_SMALL_BYTES, _TARGET_BYTES)
-        table.checkpoint()
-        self._checkpointed[name] = table.version
-        table.clean_log(self._ledger.applied(name))
+        with self._locks[name]:
+            # First what makes room: where the disk is full nothing else can be done.
+            if self._is_to_be_vacuumed(name, now):
+                table.vacuum(_ORPHANS_OLDER_THAN)
+                self._vacuumed[name] = now
+            if _small_files(table) > _SMALL_FILES_MAX:
+                table.compact(_SMALL_BYTES, _TARGET_BYTES)
+            table.checkpoint()
+            self._checkpointed[name] = table.version
 
     def _failed(self, name: str, error: Exception, now: int) -> None:
-        """Tells of it once, not at every attempt, and leaves the table alone for ever longer."""
+        """Tells of it once, not at every attempt, and leaves it alone for ever longer."""
         before, kind = self._troubles.get(name), (type(error), getattr(error, "errno", None))
         attempts = 1 if before is None else before.attempts + 1
         back_off_us = min(_BACK_OFF_US_MAX, _BACK_OFF_US << min(attempts - 1, 20))

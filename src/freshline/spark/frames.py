@@ -3,12 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
-from pyspark.sql.types import BooleanType, StructField, StructType
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    BooleanType,
+    DataType,
+    DateType,
+    MapType,
+    NumericType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+    VariantType,
+)
 from sqlglot import exp
 
 from freshline.definitions.columns import LATE_COLUMN
@@ -20,6 +34,17 @@ from freshline.spark.projection import plain_projection
 NONE_LATE = "false"
 # Spark takes these in a path for a pattern, unless a backslash stands before them.
 _PATTERN = re.compile(r"[\\{}\[\]*?]")
+# What a Delta table holds; not so intervals, times of day, places on a map, and the type of NULL alone.
+_HELD = (
+    BinaryType,
+    BooleanType,
+    DateType,
+    NumericType,
+    StringType,
+    TimestampNTZType,
+    TimestampType,
+    VariantType,
+)
 
 
 def read_files(session: SparkSession, feed: Feed, paths: Sequence[str]) -> DataFrame:
@@ -45,6 +70,13 @@ def read_files(session: SparkSession, feed: Feed, paths: Sequence[str]) -> DataF
 def literal_paths(paths: Sequence[str]) -> list[str]:
     """Paths for Spark to read as they are: of `a[1].csv` it would read `a1.csv`."""
     return [_PATTERN.sub(r"\\\g<0>", path) for path in paths]
+
+
+def read_parquet(session: SparkSession, paths: Sequence[str], schema: StructType) -> DataFrame:
+    """The rows of a table's files; none, with the same columns, of no files."""
+    if not paths:
+        return session.createDataFrame([], schema)
+    return session.read.schema(schema).parquet(*literal_paths(paths))
 
 
 def base_rows(
@@ -74,8 +106,12 @@ def late_expression(timestamp: str, freshness: int, oldest: int | None) -> str:
     """
     if oldest is not None and oldest > freshness:
         return NONE_LATE
-    quoted = timestamp.replace("`", "``")
-    return f"`{quoted}` <= timestamp_micros({freshness})"
+    return f"{quoted(timestamp)} <= timestamp_micros({freshness})"
+
+
+def quoted(name: str) -> str:
+    """A column's name as Spark takes it for one, whatever characters it has: `a.b` alone is a part of `a`."""
+    return "`" + name.replace("`", "``") + "`"
 
 
 def keeps_timestamp(table: Table, feed: Feed) -> bool:
@@ -109,8 +145,9 @@ def derived_rows(
 
 def between(frame: DataFrame, timestamp: str, after: int | None, to: int) -> DataFrame:
     """The rows with a timestamp in (after, to]; None: from the beginning."""
-    frame = frame.where(f.col(timestamp) <= instant(to))
-    return frame if after is None else frame.where(f.col(timestamp) > instant(after))
+    column = f.col(quoted(timestamp))
+    frame = frame.where(column <= instant(to))
+    return frame if after is None else frame.where(column > instant(after))
 
 
 def instant(microseconds: int) -> Column:
@@ -124,6 +161,7 @@ def schemas(session: SparkSession, warehouse: Warehouse) -> dict[str, StructType
     for name in warehouse.topological_order:
         table = warehouse.tables[name]
         found[name] = _schema(session, warehouse, table, found)
+        _check_held(table, found[name])
         columns = {field.name: field.dataType.simpleString() for field in found[name].fields}
         if columns.get(table.timestamp or "") != "timestamp":
             raise InputError(
@@ -141,6 +179,7 @@ def _schema(
         if table.feed is not None:
             feed = warehouse.feeds[table.feed]
             assert feed.landing.schema is not None
+            _check_declared(feed)
             empty = session.createDataFrame([], feed.landing.schema)
             rows = base_rows(session, table, feed, empty).schema
             return StructType([*rows.fields, StructField(LATE_COLUMN, BooleanType())])
@@ -154,6 +193,58 @@ def _schema(
         raise InputError(
             f"Spark refuses table {table.name}: {sentence}", "Mend its SQL", table.place
         ) from error
+
+
+def _check_declared(feed: Feed) -> None:
+    """Spark makes no data frame with texts of a given length."""
+    assert feed.landing.schema is not None
+    declared = DataType.fromDDL(feed.landing.schema)
+    assert isinstance(declared, StructType)
+    for field in declared.fields:
+        kind = field.dataType.simpleString()
+        if "char(" in kind:
+            what = f"Spark reads no column of type {kind}, as feed {feed.name} has with {field.name}"
+            raise InputError(what, "Declare string instead", feed.place)
+
+
+def _check_held(table: Table, schema: StructType) -> None:
+    for field in schema.fields:
+        unheld = _not_held(field.dataType)
+        if unheld is not None:
+            kind = field.dataType.simpleString()
+            raise InputError(
+                f"column {field.name} of table {table.name} is {kind}, and Delta cannot hold {unheld}",
+                f"Give it another type, such as CAST(... AS string) AS {quoted(field.name)}",
+                table.place,
+            )
+    twice = _twice(schema)
+    if twice is not None:
+        raise InputError(
+            f"table {table.name} has two columns {twice} (upper and lower case are the same)",
+            "Name the columns instead of `*`, and give one of the two another name with AS",
+            table.place,
+        )
+
+
+def _not_held(kind: DataType) -> str | None:
+    """What of a type, parts of nested ones included, a Delta table cannot hold."""
+    if isinstance(kind, StructType) and kind.fields:
+        twice = _twice(kind)
+        return f"two fields {twice}" if twice else _first(field.dataType for field in kind.fields)
+    if isinstance(kind, ArrayType):
+        return _not_held(kind.elementType)
+    if isinstance(kind, MapType):
+        return _first((kind.keyType, kind.valueType))
+    return None if isinstance(kind, _HELD) else kind.simpleString()
+
+
+def _first(kinds: Iterable[DataType]) -> str | None:
+    return next((found for kind in kinds if (found := _not_held(kind)) is not None), None)
+
+
+def _twice(schema: StructType) -> str | None:
+    names = [name.lower() for name in schema.names]
+    return next((name for name in schema.names if names.count(name.lower()) > 1), None)
 
 
 def _listed(columns: Mapping[str, str]) -> str:

@@ -23,8 +23,9 @@ from freshline.spark.frames import (
     derived_rows,
     keeps_timestamp,
     late_expression,
-    literal_paths,
+    quoted,
     read_files,
+    read_parquet,
 )
 from freshline.storage.delta import Consumed, LiveFile, NullTimestamps, StoredTable
 
@@ -101,7 +102,7 @@ class Updater:
         assert table.timestamp is not None
         frame = self._base(session, table, job, self._known(table.feed, job))
         frame.write.format("noop").mode("overwrite").save()
-        nulls = frame.where(frame[table.timestamp].isNull()).count()
+        nulls = frame.where(frame[quoted(table.timestamp)].isNull()).count()
         if nulls:
             raise NullTimestamps(nulls)
 
@@ -129,9 +130,8 @@ class Updater:
         """A source's rows of a range that are not late: of the files that may have any."""
         table, schema = self._warehouse.tables[name], self._schemas[name]
         assert table.timestamp is not None
-        paths = literal_paths(self._tables[name].files_between(-1 if after is None else after, to))
-        frame = session.read.schema(schema).parquet(*paths) if paths else session.createDataFrame([], schema)
-        frame = between(frame, table.timestamp, after, to)
+        paths = self._tables[name].files_between(-1 if after is None else after, to)
+        frame = between(read_parquet(session, paths, schema), table.timestamp, after, to)
         return frame.where(f"NOT {LATE_COLUMN}").drop(LATE_COLUMN) if LATE_COLUMN in schema.names else frame
 
     def _count_late(self, stored: StoredTable, files: tuple[LiveFile, ...], after: int | None) -> int:

@@ -1,52 +1,139 @@
-"""Updates of nothing, before the first real one: a cold JVM takes ten times as long."""
+"""Updates of made-up rows, before the first real one: a cold JVM takes ten times as long."""
 
 from __future__ import annotations
 
+import logging
 import shutil
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from math import inf
 from pathlib import Path
+from queue import Queue
+from typing import Final
 
-from pyspark.sql import SparkSession
-from pyspark.sql.types import StructType
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as f
+from pyspark.sql.types import (
+    BooleanType,
+    DataType,
+    NumericType,
+    StringType,
+    StructType,
+    TimestampType,
+)
 
-from freshline.definitions.columns import LATE_COLUMN, parse_columns
-from freshline.definitions.warehouse import Feed, Warehouse
+from freshline.definitions.columns import LATE_COLUMN
+from freshline.definitions.duration import SECOND
+from freshline.definitions.warehouse import Feed, Table, Warehouse
 from freshline.spark.frames import base_rows, derived_rows, late_expression, read_files
 
 # Beyond these there is nothing new to compile that would be worth waiting for.
-_TABLES_MAX = 12
+_TABLES_MAX: Final = 12
+_ROWS: Final = 10_000
+_ROUNDS_MAX: Final = 4
+# A round that took more of the last one's time than this says that the next would gain little.
+_WARM: Final = 0.85
+_logger = logging.getLogger(__name__)
+
+_Rows = Callable[[SparkSession], DataFrame]  # a table's, in a session
 
 
 def warm_up(
-    session: SparkSession, warehouse: Warehouse, schemas: Mapping[str, StructType], folder: Path
+    session: SparkSession,
+    warehouse: Warehouse,
+    schemas: Mapping[str, StructType],
+    folder: Path,
+    tracks: int,
 ) -> None:
-    """Reads, transforms and writes empty data for the first tables, in a folder that is removed again."""
+    """Reads, transforms and writes made-up rows for the first tables, in a folder that is removed again.
+
+    As many at a time as there are tracks, each in a session of its own, as updates are later on.
+    """
     try:
-        for number, table in enumerate(list(warehouse.tables.values())[:_TABLES_MAX]):
-            assert table.timestamp is not None
-            if table.feed is not None:
-                feed = warehouse.feeds[table.feed]
-                files = read_files(session, feed, [_empty_file(session, feed, folder / f"in-{number}")])
-                rows = base_rows(session, table, feed, files, late_expression(table.timestamp, 0, 1))
-            else:
-                sources = {
-                    name: session.createDataFrame([], schemas[name]).drop(LATE_COLUMN)
-                    for name in table.sources
-                }
-                rows = derived_rows(session, table, sources, 0, 1)
-            rows.write.parquet(str(folder / f"out-{number}"))
+        updates = _updates(session, warehouse, schemas, folder / "in")
+        before_s = inf
+        for number in range(_ROUNDS_MAX):
+            started = time.perf_counter()
+            _round(session, updates, folder / f"out-{number}", tracks)
+            took_s = time.perf_counter() - started
+            if took_s > _WARM * before_s:
+                break
+            before_s = took_s
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _empty_file(session: SparkSession, feed: Feed, path: Path) -> str:
+def _updates(
+    session: SparkSession, warehouse: Warehouse, schemas: Mapping[str, StructType], folder: Path
+) -> dict[str, _Rows]:
+    """What an update of each table does with its rows."""
+    updates: dict[str, _Rows] = {}
+    for table in list(warehouse.tables.values())[:_TABLES_MAX]:
+        if table.feed is not None:
+            feed = warehouse.feeds[table.feed]
+            path = folder / table.feed
+            if not path.exists():
+                _write_file(session, feed, path)
+            updates[table.name] = partial(_base, table, feed, path)
+        else:
+            updates[table.name] = partial(_derived, table, schemas)
+    return updates
+
+
+def _round(session: SparkSession, updates: Mapping[str, _Rows], folder: Path, tracks: int) -> None:
+    sessions: Queue[SparkSession] = Queue()
+    for _ in range(tracks):
+        sessions.put(session.newSession())
+
+    def update(name: str) -> None:
+        own = sessions.get()
+        try:
+            updates[name](own).write.parquet(str(folder / name))
+        except Exception as error:
+            # Of made-up rows not everything can be computed: that is no reason not to start.
+            _logger.debug("not warmed up: %s: %s", name, error)
+        finally:
+            sessions.put(own)
+
+    with ThreadPoolExecutor(tracks) as executor:
+        list(executor.map(update, updates))
+
+
+def _base(table: Table, feed: Feed, path: Path, session: SparkSession) -> DataFrame:
+    assert table.timestamp is not None
+    # No row is late, as with most updates: the expression is then a constant.
+    late = late_expression(table.timestamp, 0, 1)
+    return base_rows(session, table, feed, read_files(session, feed, [str(path)]), late)
+
+
+def _derived(table: Table, schemas: Mapping[str, StructType], session: SparkSession) -> DataFrame:
+    sources = {name: _made_up(session, schemas[name]).drop(LATE_COLUMN) for name in table.sources}
+    return derived_rows(session, table, sources, 0, _ROWS * SECOND)
+
+
+def _write_file(session: SparkSession, feed: Feed, path: Path) -> None:
+    """A data file as the feed has them."""
     landing = feed.landing
     assert landing.schema is not None
-    if landing.format == "parquet":
-        session.createDataFrame([], landing.schema).write.parquet(str(path))
-        return str(path)
-    path.mkdir(parents=True)
-    titles = ",".join(column.name for column in parse_columns(landing.schema))
-    text = f"{titles}\n" if landing.format == "csv" and landing.header else ""
-    (path / "empty").write_text(text, encoding="utf-8")
-    return str(path / "empty")
+    assert landing.format is not None
+    columns = session.createDataFrame([], landing.schema).schema
+    rows = _made_up(session, columns).coalesce(1)
+    rows.write.option("header", landing.header).format(landing.format).save(str(path))
+
+
+def _made_up(session: SparkSession, schema: StructType) -> DataFrame:
+    return session.range(_ROWS).select(*(_value(field.dataType).alias(field.name) for field in schema.fields))
+
+
+def _value(kind: DataType) -> Column:
+    """Of a number: something of that kind, or nothing where that would be an art."""
+    number = f.col("id")
+    if isinstance(kind, TimestampType):
+        return f.timestamp_seconds(number)
+    if isinstance(kind, StringType):
+        return f.sha2(number.cast("string"), 256)
+    if isinstance(kind, NumericType):
+        return (number % 100 + 1).cast(kind)
+    return (number % 2 == 0 if isinstance(kind, BooleanType) else f.lit(None)).cast(kind)

@@ -44,6 +44,9 @@ __all__ = ["Consumed", "LiveFile", "NullTimestamps", "StoredTable", "TableTaken"
 # Each commit since the snapshot was loaded makes the next one about 0.3 ms slower, a checkpoint and loading
 # it take 20 ms: 25 is the best of 10, 25, 50, 100, 200 (7 ms a commit on average; 35 ms with 200).
 COMMITS_WITHOUT_CHECKPOINT: Final = 25
+# What is cleaned away is first made safe on the disk, which can take a second and is no update's business.
+# Only where nobody else does it is it an update's after so many commits: every reader lists them.
+COMMITS_WITHOUT_CLEANING: Final = 400
 # Statistics of other writers, delta-rs itself among them, are cut to milliseconds.
 _STATISTICS_GRAIN_US: Final = 999
 _CONFIGURATION: Final = {
@@ -59,6 +62,10 @@ _logger = logging.getLogger(__name__)
 
 class TableTaken(Exception):  # noqa: N818  (it is what happened)
     """Another writer committed to the table since we opened it: open it again, and decide anew."""
+
+
+class _Overtaken(Exception):  # noqa: N818
+    """A foreign writer committed first, and what we meant to remove may be gone."""
 
 
 class NullTimestamps(Exception):  # noqa: N818  (it is what was found)
@@ -78,9 +85,11 @@ class StoredTable:
         self.id = str(table.metadata().id)
         self.schema: pa.Schema = pa.schema(table.schema().to_arrow())
         self._lock = threading.RLock()
+        self._cleaning = threading.Lock()
         self._table = table
         self._snapshot = read_snapshot(path, timestamp, table)
         self._checkpointed = max(log.checkpoints(path), default=0)
+        self._oldest_commit = log.commits(path).start
         self._taken = False
 
     @classmethod
@@ -96,7 +105,8 @@ class StoredTable:
         if others:
             raise InputError(
                 f"the table {name} at {path} is not as it is defined: {'; '.join(others)}",
-                "Give the definition another name, or move the old table away",
+                "Give the definition another name, or move the old table away; a derived table can be made "
+                "anew with 'freshline rebuild'",
             )
         return cls(path, timestamp, table)
 
@@ -144,13 +154,15 @@ class StoredTable:
         freshness: int,
         consumed: Sequence[Consumed],
         details: Mapping[str, Any],
-        replacing: bool = False,
+        replacing: pa.Schema | None = None,
     ) -> int:
         """Adds the Parquet files of the folder as the next update; the new version.
 
-        `replacing` makes them the table's only files, for a rebuild.
+        `replacing` makes them the table's only files and this its schema, for a rebuild.
         """
-        added = self._written(folder)
+        if replacing is not None:
+            self.check_can_have(replacing)
+        added = self._written(folder, self.schema if replacing is None else replacing)
         nulls = sum(footer.null_timestamps for _, footer in added)
         if nulls:
             raise NullTimestamps(nulls)
@@ -160,9 +172,20 @@ class StoredTable:
                 raise ValueError(f"freshness of {self.path} would go back: {before.freshness} to {freshness}")
             after = replace(before, sequence=before.sequence + 1, freshness=freshness)
             information = {**details, "files": [asdict(file) for file in consumed]}
-            self._transact(added, before.files if replacing else (), after, information)
+            self._transact(added, () if replacing is None else before.files, after, information, replacing)
+            if replacing is not None:
+                self.schema = pa.schema(self._table.schema().to_arrow())
             self._bound_log()
             return self._snapshot.version
+
+    def check_can_have(self, schema: pa.Schema) -> None:
+        """Refuses a schema that the table was not made for: it could be committed, and never opened again."""
+        features = self._table.protocol().writer_features or ()
+        if "timestampNtz" not in features and '"timestamp_ntz"' in DeltaSchema.from_arrow(schema).to_json():
+            raise InputError(
+                f"the table at {self.path} was made without timestamp_ntz: it cannot get such a column",
+                "Cast it to timestamp, or move the old table away",
+            )
 
     def consumed_since(self, version: int) -> Iterator[tuple[int, list[Consumed]]]:
         """What each commit after that version consumed."""
@@ -182,7 +205,10 @@ class StoredTable:
         with self._lock:
             if not set(chosen) <= set(self._snapshot.files):
                 return 0  # a rebuild has replaced them; vacuum removes what was merged
-            self._transact(added, chosen, self._snapshot, {"compacted": len(chosen)})
+            try:
+                self._transact(added, chosen, self._snapshot, {"compacted": len(chosen)})
+            except _Overtaken:
+                return 0  # somebody else has compacted it, perhaps; vacuum removes what was merged
         return len(chosen)
 
     def checkpoint(self) -> None:
@@ -194,14 +220,28 @@ class StoredTable:
             self._checkpointed = self._snapshot.version
             self._reopen()
 
+    @property
+    def commits_in_log(self) -> int:
+        """How many commits the log has, of which `clean_log` leaves 50 at most."""
+        return self._snapshot.version + 1 - self._oldest_commit
+
     def clean_log(self, keep_from_version: int) -> int:
         """Removes what the log has before the last checkpoint up to that version; how many files went.
 
         The two newest checkpoints stay in any case: readers that just opened the table may still be there.
+        Updates may be committed meanwhile, and need not wait for the disk.
         """
+        with self._cleaning:
+            return self._clean_log(keep_from_version)
+
+    def _clean_log(self, keep_from_version: int) -> int:
+        past = [version for version in log.checkpoints(self.path)[:-1] if version <= keep_from_version]
+        if not past:
+            return 0
+        log.archive(self.path, past[-1])
         with self._lock:
-            past = [version for version in log.checkpoints(self.path)[:-1] if version <= keep_from_version]
-            removed = log.clean(self.path, past[-1]) if past else 0
+            removed = log.remove(self.path, past[-1])
+            self._oldest_commit = past[-1]
             if removed:
                 self._reopen()
             return removed
@@ -214,7 +254,7 @@ class StoredTable:
         """The chosen files' rows in one file in the folder; nothing is left behind if that does not work."""
         try:
             compaction.merge(self.path, chosen, self.schema, self.path / folder / "part-0.parquet")
-            added = self._written(folder)
+            added = self._written(folder, self.schema)
             if sum(footer.rows for _, footer in added) != sum(file.rows for file in chosen):
                 raise UnreadableFile(f"files of {self.path} have other rows than their statistics say")
         except (OSError, pa.ArrowException, UnreadableFile):
@@ -222,7 +262,7 @@ class StoredTable:
             raise
         return added
 
-    def _written(self, folder: str | None) -> list[tuple[str, Footer]]:
+    def _written(self, folder: str | None, schema: pa.Schema) -> list[tuple[str, Footer]]:
         """The files with rows that a job wrote, each with its footer; delta-rs would add missing ones too."""
         if folder is None:
             return []
@@ -230,7 +270,7 @@ class StoredTable:
         if not place.is_dir():
             raise UnreadableFile(f"{place} is missing")
         paths = sorted(path for path in place.glob("*.parquet") if path.name[0] not in "._")
-        footers = [(path, read_footer(path, self.schema, self.timestamp)) for path in paths]
+        footers = [(path, read_footer(path, schema, self.timestamp)) for path in paths]
         return [(path.relative_to(self.path).as_posix(), footer) for path, footer in footers if footer.rows]
 
     def _transact(
@@ -239,14 +279,16 @@ class StoredTable:
         removed: Sequence[LiveFile],
         after: Snapshot,
         information: Mapping[str, Any],
+        replacing: pa.Schema | None = None,
     ) -> None:
         """One commit from the snapshot we have, which becomes `after` with the files added and removed.
 
         If others have committed since, delta-rs checks each of their commits and tries again (15 times, its
-        default). One with an application id of ours fails ours, so do a change of schema or protocol and the
-        removal of a file that we remove too; a foreign compaction or append does not. Without retries every
-        foreign commit would throw a finished Spark job away, and nothing were gained: two writers of ours
-        conflict either way, at the first commit of the second. After a reload they would not.
+        default). One with an application id of ours fails ours, so does a change of schema or protocol; a
+        foreign compaction or append does not. Without retries every foreign commit would throw a finished
+        Spark job away, and nothing were gained: two writers of ours conflict either way, at the first commit
+        of the second. After a reload they would not. What removes files is not tried again: of files that a
+        foreign compaction has removed too delta-rs says nothing, and their rows would be there twice.
         """
         if self._taken:
             raise TableTaken(f"{self.path} has another writer")
@@ -257,16 +299,18 @@ class StoredTable:
         actions: list[AddAction | RemoveAction] = [
             AddAction(path, footer.size, {}, now_ms, update, footer.statistics) for path, footer in added
         ]
-        actions += [RemoveAction(file.path, update, now_ms, file.size, {}) for file in removed]
+        if replacing is None:  # otherwise delta-rs removes all there are
+            actions += [RemoveAction(file.path, update, now_ms, file.size, {}) for file in removed]
         properties = CommitProperties(
             custom_metadata={log.KEY: {**information, "id": identity}},
+            max_commit_retries=0 if removed or replacing is not None else None,
             app_transactions=after.transactions(),
         )
         try:
             self._table.create_write_transaction(
                 actions,
-                "append",
-                self._table.schema(),
+                "append" if replacing is None else "overwrite",
+                self._table.schema() if replacing is None else DeltaSchema.from_arrow(replacing),
                 commit_properties=properties,
                 post_commithook_properties=_NO_HOOKS,
             )
@@ -275,6 +319,9 @@ class StoredTable:
             if not log.has_commit(self.path, before.version, identity):
                 if log.commits(self.path).stop - 1 == before.version:
                     raise
+                if not update:
+                    self._follow_others()
+                    raise _Overtaken from error
                 self._taken = True
                 raise TableTaken(f"{self.path} has another writer: {error}") from error
         gone = set(removed)
@@ -298,13 +345,24 @@ class StoredTable:
             return
         # Others committed too, before or after ours. Or ours went to where the log has been cleaned since,
         # and no reader will see it.
-        table = DeltaTable(self.path)
-        snapshot = read_snapshot(self.path, self.timestamp, table)
-        if (snapshot.sequence, snapshot.freshness) != (after.sequence, after.freshness):
-            raise TableTaken(f"{self.path} has another writer")
+        table, snapshot = self._present(after)
         if not log.has_commit(self.path, after.version - 1, identity):
             raise TableTaken(f"{self.path} has another writer")
         self._table, self._snapshot, self._taken = table, snapshot, False
+
+    def _follow_others(self) -> None:
+        """Takes over what others committed, if it was no update."""
+        self._taken = True
+        self._table, self._snapshot = self._present(self._snapshot)
+        self._taken = False
+
+    def _present(self, expected: Snapshot) -> tuple[DeltaTable, Snapshot]:
+        """The table as it is now, with all updates that we know of and no other."""
+        table = DeltaTable(self.path)
+        snapshot = read_snapshot(self.path, self.timestamp, table)
+        if (snapshot.sequence, snapshot.freshness) != (expected.sequence, expected.freshness):
+            raise TableTaken(f"{self.path} has another writer")
+        return table, snapshot
 
     def _reopen(self) -> None:
         """Loads the same version anew: fewer commits to carry along, and none that has been cleaned away."""
@@ -316,7 +374,12 @@ class StoredTable:
             return
         try:
             self.checkpoint()
-            self.clean_log(self._snapshot.version)
+            # Never waiting: who cleans may be waiting for us.
+            if self.commits_in_log > COMMITS_WITHOUT_CLEANING and self._cleaning.acquire(blocking=False):
+                try:
+                    self._clean_log(self._snapshot.version)
+                finally:
+                    self._cleaning.release()
         except (DeltaError, OSError) as error:
             _logger.warning("no checkpoint of %s: %s", self.path, error)
 

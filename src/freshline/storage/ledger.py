@@ -13,8 +13,10 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Final, TypeVar
 
+from freshline.definitions.errors import InputError
 from freshline.storage.delta import StoredTable
 from freshline.storage.files import Consumed
+from freshline.storage.write_ahead import write_ahead
 
 _Result = TypeVar("_Result")
 _DAMAGE: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
@@ -44,11 +46,12 @@ class Ledger:
         self._lock = threading.RLock()
         self._followed: dict[str, StoredTable] = {}
         try:
-            self._connection = _connect(path)
-        except sqlite3.DatabaseError as error:
-            if not _is_damage(error):
-                raise
-            self._connection = self._replaced(error)
+            self._connection = self._opened()
+        except (sqlite3.Error, OSError) as error:
+            raise InputError(
+                f"the ledger {path} cannot be opened: {error}",
+                "Give access to it, or move it away: it is then made anew from the tables' logs",
+            ) from error
 
     def close(self) -> None:
         """Closes the file."""
@@ -145,6 +148,14 @@ class Ledger:
                 self._follow(table, stored)
             return work()
 
+    def _opened(self) -> sqlite3.Connection:
+        try:
+            return _connect(self.path)
+        except sqlite3.DatabaseError as error:
+            if not _is_damage(error):
+                raise
+            return self._replaced(error)
+
     def _replaced(self, error: sqlite3.DatabaseError) -> sqlite3.Connection:
         """An empty ledger, after the damaged one has been moved aside."""
         number = 1
@@ -160,10 +171,10 @@ class Ledger:
 def _connect(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(path, check_same_thread=False)
     try:
-        connection.execute("PRAGMA journal_mode = WAL")
-        # A commit lost in a power cut is read from the table's log again.
-        connection.execute("PRAGMA synchronous = NORMAL")
+        write_ahead(connection)  # a commit lost with the power is read from the table's log again
         connection.executescript(_SCHEMA)
+        with connection:  # removes nothing: what cannot be written is found out now
+            connection.execute("DELETE FROM applied WHERE table_name = ''")
     except sqlite3.DatabaseError:
         connection.close()
         raise

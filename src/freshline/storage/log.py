@@ -79,11 +79,8 @@ def consumed_after(table: Path, version: int) -> Iterator[Lists]:
             following = newer + 1
 
 
-def clean(table: Path, before: int) -> int:
-    """Removes the log's entries below a version that has a checkpoint; what they consumed is kept."""
-    doomed = sorted((version, path) for version, _, path in _entries(table) if version < before)
-    if not doomed:
-        return 0
+def archive(table: Path, before: int) -> None:
+    """Keeps what the commits below a version consumed, safe on the disk: that can take a second."""
     present = commits(table)
     lists = [
         (version, commit_information(table, version).get("files", []))
@@ -91,6 +88,11 @@ def clean(table: Path, before: int) -> int:
     ]
     if lists:
         _append(_archive(table), {"from": present.start, "to": before - 1, "commits": lists})
+
+
+def remove(table: Path, before: int) -> int:
+    """Removes the log's entries below a version that has a checkpoint, once they are in the archive."""
+    doomed = sorted((version, path) for version, _, path in _entries(table) if version < before)
     # Oldest first: a crash in between leaves no gap.
     for _, path in doomed:
         path.unlink(missing_ok=True)

@@ -1,0 +1,90 @@
+"""The columns of tables: which ones a Delta table can hold is known before anything is made."""
+
+import pytest
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from freshline.definitions.errors import InputError
+from freshline.definitions.load import loads
+from freshline.spark.frames import schemas
+from freshline.storage.delta import StoredTable
+
+PROJECT = """\
+name: shop
+pools: {{updates: {{tracks: 1}}}}
+feeds:
+  orders: {{path: orders, format: json, schema: "ts timestamp, item {kind}, n long", timestamp: ts, period: 10s}}
+tables:
+  orders: {{feed: orders}}
+  more: {{sql: "SELECT {columns} FROM orders", period: 10s, timestamp: ts}}
+  joined: {{sql: "SELECT {joined} FROM orders a JOIN more b ON a.ts = b.ts", period: 10s, timestamp: ts}}
+"""  # noqa: E501
+
+
+def shop(columns: str = "ts, item", joined: str = "a.ts, a.item", kind: str = "string"):  # type: ignore[no-untyped-def]
+    return loads(PROJECT.format(columns=columns, joined=joined, kind=kind))
+
+
+@pytest.mark.parametrize(
+    ("expression", "kind", "unheld"),
+    [
+        ("ts - ts", "interval day to second", None),
+        ("INTERVAL '1' YEAR", "interval year", None),
+        ("make_interval(1)", "interval", None),
+        ("NULL", "void", None),
+        ("array()", "array<void>", "void"),
+        ("map('a', NULL)", "map<string,void>", "void"),
+        ("map(ts - ts, 1)", "map<interval day to second,int>", "interval day to second"),
+        ("array(named_struct('a', 1, 'b', ts - ts))", None, "interval day to second"),
+        ("named_struct('a', 1, 'A', 2)", "struct<a:int,A:int>", "two fields a"),
+        ("struct()", "struct<>", None),
+    ],
+)
+def test_a_column_that_delta_cannot_hold_is_refused_with_its_place_and_a_remedy(
+    spark, expression, kind, unheld
+):
+    warehouse = shop(columns=f"ts, {expression} AS odd")
+    with pytest.raises(InputError) as refused:
+        schemas(spark, warehouse)
+    assert refused.value.what.startswith(f"column odd of table more is {kind or ''}")
+    assert refused.value.what.endswith(f", and Delta cannot hold {unheld or kind}")
+    assert refused.value.remedy == "Give it another type, such as CAST(... AS string) AS `odd`"
+    assert refused.value.place == warehouse.tables["more"].place
+
+
+@pytest.mark.parametrize("joined", ["*", "a.ts, a.item AS x, b.item AS X"])
+def test_two_columns_of_one_name_are_refused(spark, joined):
+    warehouse = shop(joined=joined)
+    with pytest.raises(InputError, match=r"table joined has two columns (ts|x) ") as refused:
+        schemas(spark, warehouse)
+    assert "with AS" in refused.value.remedy
+    assert refused.value.place == warehouse.tables["joined"].place
+
+
+@pytest.mark.parametrize("kind", ["char(3)", "array<varchar(3)>"])
+def test_a_feed_with_texts_of_a_given_length_is_refused(spark, kind):
+    warehouse = shop(kind=kind)
+    with pytest.raises(InputError, match="Declare string instead") as refused:
+        schemas(spark, warehouse)
+    assert refused.value.place == warehouse.feeds["orders"].place
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "CAST(n AS decimal(38, 10))",
+        "TIMESTAMP_NTZ '2026-01-01 00:00:00'",
+        "array(named_struct('a', map('k', DATE '2026-01-01'), 'b', X'00'))",
+        "parse_json('[1]')",
+        "CAST(item AS varchar(3))",
+    ],
+)
+def test_what_is_not_refused_can_be_made_written_and_opened(spark, tmp_path, expression):
+    columns = schemas(spark, shop(columns=f"ts, {expression} AS odd, 1 AS `a.b c`"))["more"]
+    arrow = to_arrow_schema(columns, timezone="UTC")
+    table = StoredTable.open_or_create(tmp_path / "t", "more", arrow, "ts")
+    source = "(SELECT TIMESTAMP '2026-01-01 00:00:00' AS ts, 'tea' AS item, 1L AS n)"
+    rows = spark.sql(f"SELECT ts, {expression} AS odd, 1 AS `a.b c` FROM {source}")
+    rows.write.parquet(str(tmp_path / "t/data/1"))
+    table.commit("data/1", 1, [], {})
+    again = StoredTable.open_or_create(tmp_path / "t", "more", arrow, "ts")
+    assert [file.rows for file in again.files] == [1]
