@@ -1,7 +1,10 @@
 """Which data files a feed delivers, each told once."""
 
 import os
+import resource
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +15,7 @@ from freshline.definitions.warehouse import Feed, Landing
 from freshline.landing.digest import content_digest
 from freshline.landing.discovery import Clash, Discovered, Discovery, Landed, Repeated, Unreadable
 from freshline.landing.scanner import Found
+from freshline.landing.timestamps import record_span
 
 NOW = 1_714_996_800_000_000  # 2024-05-06 12:00 UTC, in µs
 LANDING = Landing(path="in", format="csv", schema="ts timestamp, n long", timestamp="ts")
@@ -54,6 +58,11 @@ class Project:
     def seen(self, name: str) -> Found:
         path = self.root / name
         return Found(name, str(path), path.stat().st_size, path.stat().st_mtime_ns)
+
+
+def repeated(path: Path) -> Repeated:
+    seen = path.stat()
+    return Repeated("packets", path.name, path, seen.st_size, seen.st_mtime_ns, content_digest(path))
 
 
 def test_a_new_file_lands_with_all_that_is_to_be_known(tmp_path: Path) -> None:
@@ -138,7 +147,7 @@ def test_a_file_that_was_loaded_and_should_be_gone_is_told_again_after_a_restart
     project.load(*project.scan().landed)
     assert project.scan() == NOTHING
     project.restart()
-    assert project.scan() == Discovered(repeated=[Repeated("packets", "a.csv", path)])
+    assert project.scan() == Discovered(repeated=[repeated(path)])
     assert project.scan() == NOTHING
 
 
@@ -147,7 +156,7 @@ def test_the_same_content_again_is_told_and_not_landed(tmp_path: Path) -> None:
     path = project.put("a.csv", "2024-05-06T11:59:00")
     project.load(*project.scan().landed)
     os.utime(path, ns=(1, 1))
-    assert project.scan() == Discovered(repeated=[Repeated("packets", "a.csv", path)])
+    assert project.scan() == Discovered(repeated=[repeated(path)])
     assert project.scan() == NOTHING
 
 
@@ -262,6 +271,57 @@ def test_a_scan_that_ends_in_an_error_loses_nothing(tmp_path: Path) -> None:
         discovery.scan(NOW)
     assert [landed.name for landed in discovery.scan(NOW).landed] == names
     assert discovery.scan(NOW) == NOTHING
+
+
+@contextmanager
+def no_file_can_be_opened() -> Iterator[None]:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (0, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_a_machine_in_trouble_costs_no_file(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    for name in "abc":
+        project.put(f"{name}.csv", "2024-05-06T11:59:00")
+    discovery = Discovery(FEED, tmp_path, project.loaded.get)
+    assert discovery.scan(NOW, bytes_max=1) == Discovered(left=2)
+    with no_file_can_be_opened():
+        told = [discovery.scan(NOW) for _ in range(5)]
+    assert [[landed.name for landed in each.landed] for each in told] == [["a.csv"], [], [], [], []]
+    assert [each.unreadable for each in told] == [[]] * 5
+    assert [each.troubles for each in told] == [{"b.csv": "Too many open files"}] * 5  # the first of them
+    told_then = discovery.scan(NOW)
+    assert ([landed.name for landed in told_then.landed], told_then.troubles) == (["b.csv", "c.csv"], {})
+
+
+def test_a_corrupt_file_that_cannot_be_opened_for_a_while_is_corrupt_all_the_same(tmp_path: Path) -> None:
+    project = Project(tmp_path, replace(FEED, landing=replace(LANDING, format="parquet")))
+    project.put("a.parquet", text="PAR1, it says")
+    project.scan()
+    with no_file_can_be_opened(), pytest.raises(OSError, match="Too many open files"):
+        record_span(tmp_path / "a.parquet", "parquet", "ts", "ts timestamp")
+    assert [len(project.scan().unreadable) for _ in range(3)] == [0, 1, 0]
+
+
+def test_a_file_that_cannot_be_looked_at_keeps_no_other_from_landing(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    for name in ("a.csv", "d/b.csv", "e.csv"):
+        project.put(name, "2024-05-06T11:59:00")
+    discovery = Discovery(FEED, tmp_path, project.loaded.get)
+    assert discovery.scan(NOW, bytes_max=1) == Discovered(left=2)
+    os.rename(tmp_path / "d", tmp_path / ".d")
+    (tmp_path / "d").symlink_to("d")  # it leads nowhere, for ever
+    told = discovery.scan(NOW)
+    assert [landed.name for landed in told.landed] == ["a.csv", "e.csv"]
+    assert told.troubles == {"d/b.csv": "Too many levels of symbolic links"}
+    assert discovery.scan(NOW) == NOTHING
+    (tmp_path / "d").unlink()
+    os.rename(tmp_path / ".d", tmp_path / "d")
+    assert [landed.name for landed in discovery.scan(NOW).landed] == ["d/b.csv"]
 
 
 def test_a_backlog_is_examined_in_parts_and_told_at_once_by_timestamp(tmp_path: Path) -> None:

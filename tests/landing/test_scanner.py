@@ -1,5 +1,6 @@
 """Which files are visible, and which of them are new."""
 
+import errno
 import os
 from pathlib import Path
 
@@ -183,3 +184,26 @@ def test_a_name_that_is_not_text_is_told(tmp_path: Path) -> None:
     scanner = Scanner(tmp_path)
     assert scanner.scan(NOW) == []
     assert scanner.troubles == {"": "the name 'a\\udcff.csv' is not UTF-8"}
+
+
+def test_a_file_that_cannot_be_looked_at_is_tried_again_and_hides_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in "abc":
+        put(tmp_path / "d" / f"{name}.csv")
+    settle(tmp_path / "d", tmp_path)
+    scanner = Scanner(tmp_path)
+
+    def broken(path: str, **options: bool) -> os.stat_result:
+        if path.endswith("b.csv"):
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return seen(path, **options)
+
+    seen = os.stat
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "stat", broken)
+        for _ in range(2):
+            assert names(scanner.scan(NOW)) == ["d/a.csv", "d/c.csv"]
+            assert (scanner.troubles, scanner.gone) == ({"d/b.csv": "Input/output error"}, [])
+    scanner.scan(NOW)
+    assert (names(scanner.fresh), scanner.troubles) == (["d/b.csv"], {})

@@ -1,5 +1,7 @@
 """Files are found in time and told once, whatever happens to them and whatever other feeds deliver."""
 
+import errno
+import os
 import queue
 import time
 from collections.abc import Callable, Iterator
@@ -8,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from freshline.costs.history import History
+from freshline.definitions.duration import SECOND
 from freshline.definitions.load import loads
+from freshline.kernel.assembly import assemble
 from freshline.live.driver import Landed, clock
 from freshline.live.keeper import Keeper
 from freshline.live.watch import Watch
@@ -39,7 +43,8 @@ class Watched:
         warehouse = loads(PROJECT)
         self.landing = {name: folder / name for name in warehouse.feeds}
         self.ledger, self.history = Ledger(folder / "ledger.sqlite"), History(folder / "history.sqlite")
-        self.keeper = Keeper(warehouse, make_plan(warehouse), "run", clock(), print, lambda status: None)
+        self.started = clock()
+        self.keeper = Keeper(warehouse, make_plan(warehouse), "run", self.started, print, lambda status: None)
         books = Books(warehouse, self.ledger, self.history, self.landing, folder / "archive")
         quarantine = Quarantine(folder / "quarantine")
         self.watch = Watch(warehouse, self.landing, self.ledger, quarantine, self.keeper, books, None)
@@ -132,3 +137,50 @@ def test_what_cannot_be_looked_at_is_said_once(watched: Watched) -> None:
         "flood: its files cannot be taken in: sub: the name '\\udcff.csv' is not UTF-8",
         "trickle: its files cannot be taken in: its landing directory is not there",
     ]
+
+
+def test_a_file_that_cannot_be_looked_at_is_said_once_and_lands_when_it_can(
+    watched: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watched.put("flood", 0)
+    broken = watched.put("trickle", 1)
+    watched.put("trickle", 2)
+    stat = os.stat
+
+    def fails(path: str | Path, **options: bool) -> os.stat_result:
+        if path == str(broken):
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return stat(path, **options)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "stat", fails)
+        watched.watch.start(watched.found.put)
+        assert {watched.next()[:2], watched.next()[:2]} == {("flood", "0.csv"), ("trickle", "2.csv")}
+        watched.until_quiet()
+        (note,) = watched.keeper.notes
+        assert note.endswith(" trickle: its files cannot be taken in: 1.csv: Input/output error")
+    assert watched.next()[:2] == ("trickle", "1.csv")
+    assert watched.keeper.quarantined == 0
+
+
+def test_a_feed_that_delivers_only_empty_files_is_not_silent_but_no_bound_of_it_counts(
+    watched: Watched,
+) -> None:
+    keeper = watched.keeper
+    watched.landing["trickle"].mkdir()
+    (watched.landing["trickle"] / "1.csv").write_text("ts,n\n")
+    watched.watch.start(watched.found.put)
+    watched.until(lambda: watched.ledger.find("c", "1.csv") is not None)
+    # Since the run began a period has passed, and time to find a file; since the empty file came it has not.
+    overdue = watched.started + 2 * SECOND + 1
+    kernel = assemble(make_plan(loads(PROJECT)), overdue, dict.fromkeys("abc", watched.started))
+    for books in keeper.books.values():
+        books.asserted = True
+    keeper.tick(overdue, kernel)
+    states = {table.name: table.state for table in keeper.status(overdue, kernel).tables}
+    assert states == {"a": "SILENT", "b": "HEALTHY", "c": "HEALTHY"}
+    assert [note for note in keeper.notes if "silent" in note] == ["+2s feed flood has gone silent"]
+    assert not any(books.asserted for books in keeper.books.values())
+    # Neither comes: then it is silent, too.
+    keeper.tick(overdue + 60 * SECOND, kernel)
+    assert any("feed trickle has gone silent" in note for note in keeper.notes)

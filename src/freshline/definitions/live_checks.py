@@ -109,6 +109,10 @@ class _Check:
             what = "its SQL joins over a range of time, and `lookback` is missing"
             remedy = "Add the length of the range, such as `lookback: 10 minutes`"
             self._report(path, table.place, what, remedy)
+        elif table.lookback_us < check.result.reach_us:
+            what = "it is shorter than the range of time that its SQL joins over"
+            remedy = f"Give at least {format_duration(check.result.reach_us, up=True)}"
+            self._report((*path, "lookback"), table.place, what, remedy)
 
     def _report_query(self, table: Table, key: str, check: QueryCheck) -> None:
         if LATE_COLUMN in (check.result.names or ()):

@@ -63,7 +63,7 @@ class Block:
                 for time in self.times([node]):
                     times[name] = Time(frozenset(), time.window_us, time.is_window)
         reads = any(relation.reads for relation in self._scope.relations.values())
-        return Relation(None if names is None else tuple(names), times, reads)
+        return Relation(None if names is None else tuple(names), times, reads, self._bounds.reach_us)
 
     def _group_keys(self, group: exp.Group) -> Iterator[exp.Expr]:
         """The keys of GROUP BY; what CUBE, ROLLUP and GROUPING SETS may leave out is none."""

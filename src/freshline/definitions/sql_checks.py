@@ -243,7 +243,7 @@ def _united(left: Relation, right: Relation) -> Relation:
             lengths = (left.times[name].window_us, right.times[other].window_us)
             longer = None if None in lengths else max(length for length in lengths if length is not None)
             times[name] = replace(left.times[name], window_us=longer)
-    return Relation(names, times, left.reads or right.reads)
+    return Relation(names, times, left.reads or right.reads, max(left.reach_us, right.reach_us))
 
 
 def _renamed(relation: Relation, source: exp.Expr) -> Relation:
@@ -251,13 +251,13 @@ def _renamed(relation: Relation, source: exp.Expr) -> Relation:
     alias = source.args.get("alias")
     columns = [column.name.lower() for column in alias.args.get("columns") or ()] if alias else []
     if not columns or relation.names is None or len(columns) != len(relation.names):
-        return Relation(None, {}, relation.reads) if columns else relation
+        return replace(relation, names=None, times={}) if columns else relation
     times = {
         new: relation.times[old]
         for new, old in zip(columns, relation.names, strict=True)
         if old in relation.times
     }
-    return Relation(tuple(columns), times, relation.reads)
+    return replace(relation, names=tuple(columns), times=times)
 
 
 def _listed(value: object) -> list[exp.Expr]:

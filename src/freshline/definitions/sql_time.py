@@ -45,7 +45,11 @@ class Time:
     covers: frozenset[str] = frozenset()  # the relations of a FROM whose timestamps it follows
     window_us: int | None = 0  # 0: the timestamp itself; else the length of its window, None if unknown
     is_window: bool = False  # a window with its start and end, not an instant
-    shifted: bool = False  # later or earlier than the rows, so that it cannot be their timestamp
+    shift_us: int | None = 0  # so much later than the rows, None if unknown; then it is not their timestamp
+
+    @property
+    def shifted(self) -> bool:
+        return self.shift_us != 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +59,7 @@ class Relation:
     names: tuple[str, ...] | None  # its columns; None where some are not known
     times: Mapping[str, Time]  # the columns that say something about time
     reads: bool = True  # whether it reads tables
+    reach_us: int = 0  # what its rows are made of may lie so far back, and further where that is not known
 
 
 NOT_KNOWN: Final = Relation(None, {}, reads=False)
@@ -86,7 +91,7 @@ class Scope:
             time = self.time(node.this)
             return time and _windowed(time, DAY)
         if isinstance(node, _SHIFTS):
-            return _shifted(self.time(node.this))
+            return _shifted(self.time(node.this), None)
         return self._function(node) if isinstance(node, _IN_ORDER) else None
 
     def difference(self, node: exp.Expr) -> tuple[Time, Time] | None:
@@ -145,17 +150,43 @@ class Scope:
             lengths = {time.window_us for time in times}
             window_us = times[0].window_us if len(lengths) == 1 else None
             covers = frozenset().union(*(time.covers for time in times))
-            return Time(covers, window_us, shifted=any(time.shifted for time in times))
+            return Time(covers, window_us, shift_us=None if any(time.shifted for time in times) else 0)
         columns = sum(1 for child in children if child.find(exp.Column))
         if len(times) != 1 or columns != 1:
             return None
-        if isinstance(node, exp.Add | exp.Sub) and any(isinstance(child, exp.Interval) for child in children):
-            return _shifted(times[0])
+        if isinstance(node, exp.Add | exp.Sub):
+            (other,) = (child for child in children if not child.find(exp.Column))
+            if other.find(exp.Interval):
+                length_us = interval_us(other)
+                return _shifted(
+                    times[0], -length_us if length_us and isinstance(node, exp.Sub) else length_us
+                )
         return replace(times[0], window_us=None)
 
     def _refuse(self, windows: str) -> None:
         if windows not in self.refused:
             self.refused.append(windows)
+
+
+def interval_us(node: exp.Expr) -> int | None:
+    """The length of an interval such as INTERVAL 1 HOUR; None if it is not written so plainly."""
+    node = node.unnest()
+    if isinstance(node, exp.Neg):
+        length_us = interval_us(node.this)
+        return None if length_us is None else -length_us
+    if isinstance(node, exp.Add):  # as INTERVAL 1 HOUR 30 MINUTES is
+        one_us, other_us = interval_us(node.this), interval_us(node.expression)
+        return None if one_us is None or other_us is None else one_us + other_us
+    unit = node.args.get("unit")
+    is_plain = isinstance(node, exp.Interval) and isinstance(node.this, exp.Literal)
+    if not is_plain or isinstance(unit, exp.IntervalSpan):
+        return None
+    number = node.this.name.strip()
+    sign, number = (-1, number[1:]) if unit and number.startswith("-") else (1, number)
+    try:
+        return sign * parse_duration(f"{number} {unit.name if unit else ''}")
+    except InputError:
+        return None
 
 
 def _windowed(time: Time, length_us: int | None) -> Time:
@@ -164,15 +195,17 @@ def _windowed(time: Time, length_us: int | None) -> Time:
     return replace(time, window_us=None if finer is None or length_us is None else max(finer, length_us))
 
 
-def _shifted(time: Time | None) -> Time | None:
-    return time and replace(time, shifted=True)
+def _shifted(time: Time | None, by_us: int | None) -> Time | None:
+    if time is None:
+        return None
+    return replace(time, shift_us=None if time.shift_us is None or by_us is None else time.shift_us + by_us)
 
 
 def _field(time: Time | None, field: str) -> Time | None:
     """A window's start or end; the end is the next window's first instant."""
     if time is None or not time.is_window or field.lower() not in ("start", "end"):
         return None
-    return replace(time, is_window=False, shifted=field.lower() == "end")
+    return replace(time, is_window=False, shift_us=None if field.lower() == "end" else time.shift_us)
 
 
 def _length_us(node: exp.Expr) -> int | None:

@@ -13,7 +13,7 @@ from typing import Final, Protocol
 from freshline.definitions.warehouse import Feed
 from freshline.landing.digest import content_digest
 from freshline.landing.scanner import Found, Scanner
-from freshline.landing.timestamps import UnreadableFile, record_span
+from freshline.landing.timestamps import UnreadableFile, is_of_the_machine, record_span
 
 _OPENING_BYTES: Final = 256 << 10  # opening a file takes as long as reading so much
 
@@ -53,6 +53,9 @@ class Repeated:
     feed: str
     name: str
     path: Path
+    size: int  # as it was seen; another may take its place
+    mtime_ns: int
+    digest: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +91,7 @@ class Discovered:
     clashes: list[Clash] = field(default_factory=list)
     unreadable: list[Unreadable] = field(default_factory=list)
     missing: bool = False  # the landing directory is not there
-    troubles: Mapping[str, str] = field(default_factory=dict)  # directories that could not be listed
+    troubles: Mapping[str, str] = field(default_factory=dict)  # what could not be looked at, and why
     left: int = 0  # files of this round still to be examined; until none is left, nothing is told
 
 
@@ -131,6 +134,7 @@ class Discovery:
         self._open: dict[str, _Open] = {}
         self._round: list[str] = []  # the names still to be examined before anything is told
         self._result = Discovered()  # a scan that ends in an error leaves to the next what it has found
+        self._troubles: dict[str, str] = {}  # by reason: the round's first file that could not be looked at
         self._digests: dict[str, str] = {}  # of files that have landed and are there
         self._ahead_us = feed.period_us if landing.ahead_us is None else landing.ahead_us
 
@@ -152,7 +156,8 @@ class Discovery:
         if self._round:
             return Discovered(missing=scanner.missing, troubles=scanner.troubles, left=len(self._round))
         result, self._result = self._result, Discovered()
-        result.missing, result.troubles = scanner.missing, scanner.troubles
+        result.missing = scanner.missing
+        result.troubles = {name: reason for reason, name in self._troubles.items()} | scanner.troubles
         result.landed.sort(key=_order)
         return result
 
@@ -160,6 +165,7 @@ class Discovery:
         """A new round: all files of which nothing has been told yet, in the order of their names."""
         scanner = self._scanner
         scanner.scan(now_us)
+        self._troubles = {}
         for name in scanner.gone:
             self._open.pop(name, None)
             self._digests.pop(name, None)
@@ -174,7 +180,7 @@ class Discovery:
             del self._open[found.name]
             # Where files are kept, that it is still there is no news.
             if self._feed.landing.after_load != "keep":
-                self._tell(Repeated(self._feed.name, found.name, Path(found.path)))
+                self._tell(_repeated(self._feed.name, found, known.digest))
             return 0
         cost = found.size + _OPENING_BYTES
         try:
@@ -186,6 +192,9 @@ class Discovery:
                 return cost
         except FileNotFoundError:
             del self._open[found.name]
+            return cost
+        except OSError as error:  # no attempt: a machine in trouble must not cost a good file
+            self._troubles.setdefault(_reason(error), found.name)
             return cost
         candidate.scans += 1
         if _is_plain(verdict) or candidate.scans >= self._attempts:
@@ -199,17 +208,17 @@ class Discovery:
             digest = content_digest(path)
             if known:
                 if known.digest == digest:
-                    return Repeated(feed, found.name, path)
+                    return _repeated(feed, found, digest)
                 return Clash(
                     feed, found.name, path, "a file of this name and of other content was loaded before"
                 )
             span = self._span(path)
         except UnreadableFile as error:
             return Unreadable(feed, found.name, path, error.reason)
-        except FileNotFoundError:
-            raise
         except OSError as error:
-            return Unreadable(feed, found.name, path, error.strerror or str(error))
+            if is_of_the_machine(error):
+                raise
+            return Unreadable(feed, found.name, path, _reason(error))
         # One record from the future must not freeze everything behind it.
         newest_us = None if span is None else span.newest_us
         cut = newest_us is not None and newest_us > now_us + self._ahead_us
@@ -250,6 +259,15 @@ class Discovery:
 def _is_plain(verdict: _Verdict) -> bool:
     """Whether it could not be different if the file were still being written."""
     return isinstance(verdict, Repeated) or (isinstance(verdict, Landed) and verdict.newest_us is not None)
+
+
+def _repeated(feed: str, found: Found, digest: str) -> Repeated:
+    return Repeated(feed, found.name, Path(found.path), found.size, found.mtime_ns, digest)
+
+
+def _reason(error: OSError) -> str:
+    # Not `strerror`: Arrow's names the path too.
+    return os.strerror(error.errno) if error.errno else str(error)
 
 
 def _look_again(found: Found) -> Found:

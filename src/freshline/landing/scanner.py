@@ -49,7 +49,7 @@ class Scanner:
         self.missing = False  # the root is not there (yet)
         self.fresh: list[Found] = []  # new or changed since the scan before
         self.gone: list[str] = []  # the names of files that are no longer there
-        self.troubles: dict[str, str] = {}  # directories that could not be listed, and why
+        self.troubles: dict[str, str] = {}  # what could not be looked at, and why
         self._full_every = full_every
         self._scans = 0
         self._folders: dict[str, _Folder] = {}
@@ -141,6 +141,11 @@ class Scanner:
             seen = os.stat(path, follow_symlinks=False)
         except FileNotFoundError:
             self._forget(own, folder)
+            return
+        except OSError as error:
+            # The other files can be looked at; this one is tried again at every look.
+            folder.young_files.add(own)
+            self.troubles[f"{folder_name}/{own}" if folder_name else own] = error.strerror or str(error)
             return
         if not stat.S_ISREG(seen.st_mode):
             self._forget(own, folder)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import errno
 import io
 import json
 from collections.abc import Iterator, Sequence
@@ -34,6 +35,14 @@ class UnreadableFile(Exception):  # noqa: N818  (it says what the file is)
         super().__init__(reason)
 
 
+def is_of_the_machine(error: OSError) -> bool:
+    """Whether the machine is in trouble, and not the file: another look may find it readable.
+
+    Arrow reports damaged compression as an OSError without a number, and a place that no file has as EINVAL.
+    """
+    return error.errno not in (None, errno.EINVAL)
+
+
 class Span(NamedTuple):
     """From when to when a file's records are, in microseconds since the Unix epoch."""
 
@@ -52,6 +61,7 @@ def record_span(
     """The timestamps of the oldest and the newest record; None if there are no records.
 
     A timestamp without a time zone is in UTC. With `name_timestamp` the name says it, and no record is read.
+    An `OSError` says that the file could not be looked at, which is not its fault.
     """
     if path.stat().st_size == 0:
         return None
@@ -68,10 +78,9 @@ def record_span(
         else:
             batches = _json_batches(path, timestamp)
         return _union([span for batch in batches if (span := _span(batch)) is not None])
-    except FileNotFoundError:
-        raise
     except (pa.ArrowException, OSError, csv.Error, UnicodeDecodeError) as error:
-        # Arrow reports damaged compression as an OSError.
+        if isinstance(error, OSError) and is_of_the_machine(error):
+            raise
         raise UnreadableFile(_first_line(error)) from error
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from freshline.definitions.duration import SECOND
 from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.events import DataFile
-from freshline.landing.discovery import Clash, Discovered, Discovery, Unreadable
+from freshline.landing.discovery import Clash, Discovered, Discovery, Repeated, Unreadable
 from freshline.landing.discovery import Landed as LandedFile
 from freshline.live.driver import Landed, clock
 from freshline.live.keeper import Keeper
@@ -151,7 +151,7 @@ class Watch:
         self._untold += [(refused.feed, partial(self._refuse, refused)) for refused in refusals]
         for repeated in found.repeated:
             # Loaded long ago: if it cannot be cleared away now, the next run does it.
-            self._tell(repeated.feed, partial(self._books.forget, repeated.feed, repeated.name))
+            self._tell(repeated.feed, partial(self._books.forget, repeated.feed, _consumed(repeated)))
         for changed in found.changed:
             # Overwritten before it was loaded: the commit notes what is there now.
             with self._lock:
@@ -186,9 +186,10 @@ class Watch:
             return
         readers = self._readers[landed.feed]
         if landed.timestamp_us is None:
+            self._keeper.empty(landed.feed, landed.arrival_us)
             for reader in readers:
                 self._ledger.remember(reader, _consumed(landed))
-            self._books.forget(landed.feed, landed.name)
+            self._books.forget(landed.feed, _consumed(landed))
             return
         wanting = self._wanting(landed)
         if not wanting:
@@ -229,5 +230,5 @@ def _to_load(landed: LandedFile) -> FileToLoad:
     return FileToLoad(_consumed(landed), landed.oldest_us)
 
 
-def _consumed(landed: LandedFile) -> Consumed:
-    return Consumed(landed.name, landed.size, landed.mtime_ns, landed.digest)
+def _consumed(file: LandedFile | Repeated) -> Consumed:
+    return Consumed(file.name, file.size, file.mtime_ns, file.digest)
