@@ -1,9 +1,11 @@
 """The commands that need a warehouse that has run: one small project, loaded once, and one Spark."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -164,6 +166,24 @@ def test_sql_prints_a_line_of_json_for_each_row(freshline):
         {"ts": "2026-01-01 00:00:00.150000", "bytes": 5, "_late": True},
         {"ts": "2026-01-01 00:00:00.500000", "bytes": 7, "_late": False},
     ]
+
+
+@pytest.mark.parametrize("form", [[], ["--json"]])
+def test_sql_shows_utc_wherever_the_machine_is(freshline, monkeypatch, form):
+    query = "SELECT max(ts) AS newest, array(named_struct('at', max(ts))) AS nested FROM packets"
+    with monkeypatch.context() as zone:
+        zone.setenv("TZ", "America/New_York")
+        time.tzset()
+        result = freshline("sql", query, *form)
+        local = (os.environ["TZ"], time.localtime(0).tm_hour)
+    time.tzset()
+    assert local == ("America/New_York", 19)
+    if form:
+        newest = "2026-01-01 00:00:00.800000"
+        assert json.loads(result.stdout) == {"newest": newest, "nested": [{"at": newest}]}
+    else:
+        assert result.stdout.splitlines()[1].startswith(" 2026-01-01")
+        assert "datetime(2026, 1, 1, 0, 0, 0, 800000)" in " ".join(result.stdout.split())
 
 
 def test_sql_that_spark_refuses_is_bad_input(freshline):
@@ -345,3 +365,44 @@ def test_the_demonstration_as_json_has_its_plan_its_run_and_its_picture(finished
     assert record["picture"] == "out/staleness.png"
     assert [table["staleness_bound"] for table in record["plan"]["tables"]] == [910.0, 2710.0]
     assert [table["name"] for table in record["run"]["tables"]] == ["packets", "traffic", "hosts"]
+
+
+def test_a_run_whose_spark_is_killed_ends_and_says_so_and_the_next_one_goes_on(tmp_path):
+    text = PROJECT.replace(", target_lag: 1h", "").partition("  traffic:")[0]
+    (tmp_path / "freshline.yml").write_text(text, encoding="utf-8")
+    (tmp_path / "landing").mkdir()
+
+    def land(number: int) -> None:
+        hidden = tmp_path / "landing" / f".{number}"
+        hidden.write_text(f"ts,src,bytes\n{at(number).isoformat()},a,{number}\n", encoding="utf-8")
+        hidden.replace(tmp_path / "landing" / f"{number}.csv")
+
+    land(1)
+    run = [sys.executable, "-m", "freshline", "run", "-p", str(tmp_path), "--cold", "--json"]
+    process = subprocess.Popen(
+        [*run, "--for", "5m"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        deadline = time.monotonic() + 120
+        while not (tmp_path / "warehouse/tables/packets").exists() or rows(tmp_path, "packets") < 1:
+            assert process.poll() is None, process.stderr.read()
+            assert time.monotonic() < deadline
+            time.sleep(0.2)
+        (java,) = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text("utf-8").split()
+        os.kill(int(java), signal.SIGKILL)
+        land(2)
+        output, said = process.communicate(timeout=30)
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+    sentence = "Spark has ended: its Java process was killed by signal 9"
+    assert (process.returncode, said.splitlines()[-1]) == (1, f"Stopped: {sentence}.")
+    assert json.loads(output)["stopped_because"] == sentence
+    assert rows(tmp_path, "packets") == 1
+    done = subprocess.run([*run, "--drain", "--for", "2m"], capture_output=True, check=False)
+    assert (done.returncode, rows(tmp_path, "packets")) == (0, 2)

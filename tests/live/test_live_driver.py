@@ -8,6 +8,7 @@ import time
 from freshline.definitions.duration import SECOND
 from freshline.kernel.assembly import assemble
 from freshline.kernel.events import DataFile, Failed, Finished
+from freshline.kernel.job import Job
 from freshline.kernel.journal import Journal, replay
 from freshline.kernel.validation import validate
 from freshline.live.driver import Ended, Landed, LiveDriver, clock
@@ -141,3 +142,37 @@ def test_the_end_of_a_job_during_closing_is_told_and_replays_identically():
     again = assemble(plan, start, {"a": None})
     assert replay(again, lines) == (2, None)
     assert (again.tasks[0].freshness, again.tasks[0].job) == (1, None)
+
+
+class Sleeps:
+    def run(self, job):
+        time.sleep(5)
+
+
+def busy_tracks(count: int) -> Tracks:
+    """Each has a job that takes five seconds."""
+    plan = make_plan(Builder(tracks=count).files("a", period=1).build())
+    (task,) = assemble(plan, 0, {"a": None}).tasks
+    tracks = Tracks(count, lambda track: Sleeps(), lambda job, outcome: None)
+    for track in range(count):
+        tracks.start(Job(task, track + 1, 0, 1, 0, track, 0, 1, ()))
+    return tracks
+
+
+def test_all_tracks_together_are_given_the_time_to_end():
+    tracks, started = busy_tracks(4), time.monotonic()
+    assert not tracks.close(1)
+    assert 1 <= time.monotonic() - started < 2.5
+
+
+def test_a_run_that_is_closing_can_be_hastened():
+    plan = make_plan(Builder(tracks=1).files("a", period=1).build())
+    start = clock()
+    kernel, journal = assemble(plan, start, {"a": None}), Journal(io.StringIO(), {"now": start})
+    driver = LiveDriver(kernel, Judge(), lambda report: Tracks(1, lambda track: Sleeps(), report), journal)
+    driver.post(Landed("a", DataFile(1, "1"), frozenset({"a"}), start))
+    for moment_s, call in ((0.5, driver.stop), (1.5, driver.abandon)):
+        threading.Timer(moment_s, call).start()
+    assert not driver.run(start + 20 * SECOND)
+    assert 1 * SECOND < clock() - start < 3.5 * SECOND
+    assert (kernel.tasks[0].freshness, kernel.tasks[0].job is None) == (0, False)

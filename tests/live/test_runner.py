@@ -2,6 +2,7 @@
 
 import io
 import json
+import time
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
@@ -285,9 +286,75 @@ def test_a_calibration_leaves_every_file_where_it_is_and_learns_from_the_good_on
     (shop.folder / "landing/clicks/1.json").write_text("{no data", encoding="utf-8")
     before = {path: path.read_bytes() for path in (shop.folder / "landing").rglob("*.*")}
     assert len(before) == 8
-    jobs = calibrate(load(shop.file), shop.folder, shop.storage, files_max=12, session=spark)
+    measured = calibrate(load(shop.file), shop.folder, shop.storage, files_max=12, session=spark)
     assert {path: path.read_bytes() for path in (shop.folder / "landing").rglob("*.*")} == before
-    assert (jobs["orders"], jobs["clicks"]) == (3, 0)
+    assert (measured.jobs["orders"], measured.jobs["clicks"]) == (3, 0)
+    assert sorted(entry.stored for entry in measured.left) == [
+        "clicks/1.json",
+        "orders/4.csv",
+        "orders/7.csv",
+    ]
     with History(history_path(shop.storage), read_only=True) as history:
         assert [run.rows for run in history.runs("orders")] == [1, 1, 1]
     assert not list((shop.storage / "_freshline").glob("calibrate-*"))
+
+
+LONG_PERIODS = """\
+name: long
+pools: {updates: {tracks: 2, policy: %s}}
+feeds:
+  orders: {path: landing/orders, format: csv, schema: "ts timestamp, item string, price long", timestamp: ts, period: 1s}
+tables:
+  orders: {feed: orders}
+  revenue: {sql: "SELECT ts, sum(price) AS price FROM orders GROUP BY ts", period: 1h}
+  report: {sql: "SELECT ts, price FROM revenue", period: 1d}
+"""  # noqa: E501
+
+
+def long_periods(folder: Path, spark, policy: str) -> Shop:
+    shop = Shop(folder, spark, LONG_PERIODS % policy)
+    for number in range(1, 6):
+        shop.orders(f"{number}.csv", [(number, "tea", number)])
+    return shop
+
+
+@pytest.mark.parametrize("policy", ["edf-strict", "aus"])
+def test_a_calibration_waits_for_no_period_and_measures_derived_tables_too(tmp_path, spark, policy):
+    shop = long_periods(tmp_path, spark, policy)
+    started = time.monotonic()
+    measured = calibrate(load(shop.file), shop.folder, shop.storage, files_max=12, session=spark)
+    assert time.monotonic() - started < 60
+    assert measured.jobs["orders"] == 5
+    assert min(measured.jobs.values()) >= 3
+    assert measured.lost_because is None
+
+
+def test_draining_does_not_wait_for_the_release_of_derived_tables_and_leaves_nothing_out(tmp_path, spark):
+    shop = long_periods(tmp_path, spark, "edf")
+    runner = shop.drain()
+    expected = [(shop.at(number), number) for number in range(1, 6)]
+    assert shop.rows("orders", "ts, price") == expected
+    assert shop.rows("revenue", "ts, price") == shop.rows("report", "ts, price") == expected
+    assert len({table.freshness_us for table in runner.status().tables}) == 1
+    header, *calls = log_of(shop)
+    assert replay(kernel_of(header), calls) == (len(calls), None)
+    shop.orders("6.csv", [(6, "tea", 6)])
+    shop.drain()
+    assert shop.rows("report", "ts, price") == [*expected, (shop.at(6), 6)]
+
+
+def test_while_an_unknown_table_has_too_few_runs_the_others_are_not_learned_again(
+    tmp_path, spark, monkeypatch
+):
+    monkeypatch.setattr("freshline.live.runner._LEARN_EVERY_US", 0)
+    text = PROJECT.replace(", cost: {startup: 5s}", "").replace("    cost: {startup: 5s}\n", "")
+    shop = Shop(tmp_path, spark, text)
+    for number in range(1, 4):
+        shop.orders(f"{number}.csv", [(number, "tea", number)])
+    shop.drain()
+    looked_up, runs = [], History.runs
+    monkeypatch.setattr(History, "runs", lambda self, table: looked_up.append(table) or runs(self, table))
+    with shop.runner() as runner:
+        runner.run(3 * SECOND)
+    assert looked_up.count("clicks") > 3
+    assert looked_up.count("orders") == 1

@@ -2,6 +2,7 @@
 
 import errno
 import json
+import os
 import sqlite3
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -9,12 +10,17 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 
+from freshline.costs.history import History
 from freshline.definitions.load import loads
+from freshline.landing.digest import content_digest
+from freshline.live.housekeeping import Housekeeper
 from freshline.live.keeper import Overruns
 from freshline.live.runner import Runner
 from freshline.live.status import WarehouseStatus
-from freshline.live.trouble import is_about_data, sentence
+from freshline.live.trouble import is_about_data, sentence, spark_ended
+from freshline.live.worker import Books
 from freshline.storage.delta import StoredTable
+from freshline.storage.files import Consumed
 from freshline.storage.ledger import Ledger
 from freshline.storage.quarantine import Quarantine
 
@@ -338,3 +344,91 @@ def test_a_log_that_cannot_be_written_does_not_hide_how_the_run_went(place, capl
     assert "No space left on device" in caplog.text
     assert [table.jobs for table in runner.status().tables[:2]] == [3, 3]
     assert place.numbers("orders") == [1, 2, 3]
+
+
+def with_after_load(action: str) -> str:
+    return PROJECT.replace("period: 500ms}\n  clicks", f"period: 500ms, after_load: {action}}}\n  clicks")
+
+
+@pytest.mark.parametrize("action", ["delete", "archive"])
+def test_a_correction_that_lands_while_the_first_is_loaded_is_not_cleared_away(place, monkeypatch, action):
+    place.project = with_after_load(action)
+    landing, commit = place.folder / "landing" / "orders", StoredTable.commit
+    correction = '{"ts": "2026-01-01T00:00:01Z", "n": 100}\n'
+
+    def corrected(self, folder, freshness, consumed, *arguments, **options):
+        if [file.name for file in consumed] == ["1.json"] and self.path.name == "orders":
+            (landing / ".1").write_text(correction, encoding="utf-8")
+            (landing / ".1").replace(landing / "1.json")
+        return commit(self, folder, freshness, consumed, *arguments, **options)
+
+    monkeypatch.setattr(StoredTable, "commit", corrected)
+    place.run()
+    assert place.numbers("orders") == [1, 2, 3]
+    quarantine = Quarantine(place.folder / "warehouse" / "_freshline" / "quarantine")
+    if not quarantine.entries():  # it was seen before the first one was known to be loaded
+        assert (landing / "1.json").read_text(encoding="utf-8") == correction
+        place.run()
+    (entry,) = quarantine.entries()
+    assert (entry.name, "other content" in entry.reason) == ("1.json", True)
+    kept = place.folder / "warehouse" / "_freshline" / "quarantine" / "files" / entry.stored
+    assert kept.read_text(encoding="utf-8") == correction
+    assert [path.name for path in landing.iterdir() if path.suffix] == []
+
+
+def test_only_what_was_seen_is_cleared_away(tmp_path):
+    warehouse = loads(with_after_load("delete"))
+    path = tmp_path / "orders" / "1.json"
+    path.parent.mkdir()
+
+    def land(text: str, mtime_ns: int) -> Consumed:
+        path.write_text(text, encoding="utf-8")
+        os.utime(path, ns=(mtime_ns, mtime_ns))
+        return Consumed(path.name, len(text), mtime_ns, content_digest(path))
+
+    with History(tmp_path / "history.sqlite") as history:
+        ledger = Ledger(tmp_path / "ledger.sqlite")
+        books = Books(warehouse, ledger, history, {"orders": path.parent}, tmp_path / "archive")
+        for first, second in (("", '{"n": 1}'), ('{"n": 1}', '{"n": 2}')):
+            seen = land(first, 1)
+            ledger.remember("orders", seen)
+            land(second, 2)
+            books.forget("orders", seen)
+            assert path.read_text(encoding="utf-8") == second
+            land(first, 3)  # the same content, sent again
+            books.forget("orders", seen)
+            assert not path.exists()
+        ledger.close()
+
+
+def test_files_taken_out_of_quarantine_are_counted_no_more(place):
+    quarantine = Quarantine(place.folder / "warehouse" / "_freshline" / "quarantine")
+    (place.folder / "landing" / "orders" / "4.json").write_text("{no data", encoding="utf-8")
+
+    def taken_out(status: WarehouseStatus) -> bool:
+        for entry in quarantine.entries():
+            if [each.quarantined for each in place.said].count(1) > 1:
+                quarantine.drop(entry)
+        return not status.quarantined and any(each.quarantined for each in place.said)
+
+    place.run(until=taken_out)
+    assert max(status.quarantined for status in place.said) == 1
+    assert place.runner.status().quarantined == 0
+
+
+def test_no_housekeeping_is_begun_when_a_run_ends(place, monkeypatch):
+    consider, while_stopping = Housekeeper.consider, []
+
+    def considering(self, now, kernel):
+        while_stopping.append(place.runner.driver.stopping)
+        consider(self, now, kernel)
+
+    monkeypatch.setattr(Housekeeper, "consider", considering)
+    place.run(until=lambda status: len(place.said) > 2)
+    assert set(while_stopping) == {False}
+
+
+def test_a_spark_that_only_fails_a_job_has_not_ended(spark):
+    with pytest.raises(Exception, match="PATH_NOT_FOUND"):
+        spark.read.json("/nowhere/at/all")
+    assert spark_ended(spark) is None

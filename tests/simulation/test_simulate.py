@@ -4,8 +4,10 @@ import io
 import json
 
 import pytest
+from typer.testing import CliRunner
 
 from freshline import __version__
+from freshline.cli.main import app
 from freshline.definitions.duration import SECOND
 from freshline.definitions.serial import from_record
 from freshline.definitions.warehouse import PolicyName
@@ -81,6 +83,39 @@ def test_a_log_that_was_tampered_with_is_found_out():
     assert agreed == tampered
     assert difference is not None
     assert difference.call == tampered + 1
+
+
+def test_a_log_that_lost_any_one_line_is_told_to_differ():
+    plan = make_plan(what_if(random_warehouse(3), "edf", {}))
+    _, *calls = [json.loads(line) for line in logged(7, "edf").splitlines()]
+    reasons = set()
+    for lost in range(len(calls)):
+        rest = calls[:lost] + calls[lost + 1 :]
+        agreed, difference = replay(assemble(plan), rest)
+        if difference is None:  # nothing depends on it: at the end, or when nothing was to be done
+            assert agreed == len(rest)
+            continue
+        assert lost <= agreed == difference.call - 1
+        assert difference.now == rest[agreed]["now"]
+        reasons.add(difference.reason and difference.reason.partition(" of ")[2])
+    assert None in reasons
+    assert any(reason and reason.endswith(", which is not running") for reason in reasons)
+
+
+def test_a_log_with_a_line_cut_short_is_told_to_differ_there(tmp_path):
+    log = tmp_path / "run.jsonl"
+    lines = logged(7, "edf").splitlines()
+    lines[4] = lines[4][:-9]
+    log.write_text("\n".join([*lines, ""]), encoding="utf-8")
+    result = CliRunner().invoke(app, ["replay", str(log)])
+    assert (result.exit_code, result.stdout.splitlines()[1:]) == (
+        1,
+        ["  its line is cut short: the log has lost lines, here or before"],
+    )
+    record = json.loads(CliRunner().invoke(app, ["replay", str(log), "--json"]).stdout)
+    assert (record["identical"], record["calls"], record["difference"]["call"]) == (False, 3, 4)
+    log.write_text("\n".join([*lines[:4], "5", *lines[5:]]), encoding="utf-8")
+    assert CliRunner().invoke(app, ["replay", str(log)]).exit_code == 1
 
 
 @pytest.mark.parametrize("policy", POLICIES)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated
 
 import typer
@@ -33,7 +34,7 @@ def calibrate(
     from freshline.live.calibrate import calibrate as measure
 
     warehouse = load_project(project)
-    jobs = measure(
+    measured = measure(
         warehouse,
         project if project.is_dir() else project.parent,
         storage_path(project, warehouse),
@@ -41,14 +42,24 @@ def calibrate(
         master=master,
         settings=spark_settings(conf),
     )
-    idle = [table for table, count in jobs.items() if count < RUNS_LEAST]
+    idle = [table for table, count in measured.jobs.items() if count < RUNS_LEAST]
+    if measured.lost_because:
+        print(f"Stopped: {measured.lost_because}.", file=sys.stderr)
+        raise typer.Exit(1)
     if as_json:
-        tables = [{"name": table, "updates": count} for table, count in jobs.items()]
-        print_json({"tables": tables, "too_few": idle})
+        tables = [{"name": table, "updates": count} for table, count in measured.jobs.items()]
+        left = [{"feed": entry.feed, "name": entry.name, "reason": entry.reason} for entry in measured.left]
+        print_json({"tables": tables, "too_few": idle, "not_loaded": left})
         return
     screen = console()
-    for table, count in jobs.items():
+    for table, count in measured.jobs.items():
         screen.print(f"{table}: {count} updates measured", highlight=False, markup=False)
+    for entry in measured.left:
+        screen.print(
+            f"{entry.stored} could not be loaded and was left where it is: {entry.reason}",
+            highlight=False,
+            markup=False,
+        )
     if idle:
         screen.print(
             f"Too few to learn from: {', '.join(idle)}. Put more files into their feeds.", highlight=False

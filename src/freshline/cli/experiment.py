@@ -53,15 +53,24 @@ def outage_recovery(
 ) -> None:
     """Paper 001, figure 9: how late tables recover after an outage, and what it does to the others.
 
+    Exit code 1 if a requirement of its page is not met.
+
     Example: freshline experiment outage-recovery --seeds 5 --into out
     """
     if live:
         from freshline.experiments import live_outage
 
         record = live_outage.run_all(seconds, quiet=as_json)
+        unmet = []
     else:
+        from freshline.experiments.outage_page import requirements
         from freshline.experiments.outage_recovery import run
 
         record = run(into, seeds=seeds, quiet=as_json)
+        unmet = [f"{required}: {measured}" for required, measured, met in requirements(record) if not met]
     if as_json:
         print_json(record)
+    for requirement in unmet:
+        typer.echo(f"Not met: {requirement}", err=True)
+    if unmet:
+        raise typer.Exit(1)

@@ -77,8 +77,8 @@ def run(
         drain=drain,
         warm=not cold,
     ) as runner:
-        signal.signal(signal.SIGINT, lambda *_: runner.stop("interrupted"))
-        signal.signal(signal.SIGTERM, lambda *_: runner.stop("terminated"))
+        signal.signal(signal.SIGINT, lambda *_: interrupt(runner, "interrupted"))
+        signal.signal(signal.SIGTERM, lambda *_: interrupt(runner, "terminated"))
         follow(screen, runner, for_us)
         status = runner.status()
     if screen is None:
@@ -88,6 +88,14 @@ def run(
     if runner.stopped_because and runner.lost:
         print(f"Stopped: {runner.stopped_because}.", file=sys.stderr)
     raise typer.Exit(1 if runner.lost or targets_exceeded(status) else 0)
+
+
+def interrupt(runner: Runner, why: str) -> None:
+    """The first time running jobs are let end, the second time they are not."""
+    if runner.stopped_because:
+        runner.abandon()
+    else:
+        runner.stop(why)
 
 
 def follow(screen: Console | None, runner: Runner, for_us: int | None) -> None:
@@ -161,21 +169,27 @@ def replay(
         print(f"Identical: {calls:,} calls gave the same instructions.")
     else:
         print(f"Call {difference.call} at {difference.now} differs from the log:")
-        print(f"  log:      {json.dumps(difference.journal)}")
-        print(f"  replayed: {json.dumps(difference.replayed)}")
+        if difference.reason is not None:
+            print(f"  {difference.reason}: the log has lost lines, here or before")
+        else:
+            print(f"  log:      {json.dumps(difference.journal)}")
+            print(f"  replayed: {json.dumps(difference.replayed)}")
     raise typer.Exit(0 if difference is None else 1)
 
 
 def _records(log: Path) -> Iterator[dict[str, Any]]:
     try:
-        with log.open(encoding="utf-8") as stream:
+        with log.open(encoding="utf-8", errors="replace") as stream:
             for number, line in enumerate(stream, start=1):
                 try:
-                    yield json.loads(line)
+                    record = json.loads(line)
                 except json.JSONDecodeError as error:
+                    if number == 1:
+                        raise InputError(f"{log} is not JSON: {error}", "Name a log of a run") from error
                     # The last line of a run that was killed may be a part of one.
-                    if next(stream, None) is None and number > 1:
+                    if next(stream, None) is None:
                         return
-                    raise InputError(f"{log}:{number} is not JSON: {error}", "Name a log of a run") from error
+                    record = {}
+                yield record if isinstance(record, dict) else {}
     except OSError as error:
         raise InputError(f"cannot read {log}: {error.strerror}", "Name a readable file") from error

@@ -93,10 +93,18 @@ class Difference:
     now: int
     journal: list[Record]
     replayed: list[Record]
+    reason: str | None = None  # why the journal's events could not even be told to it
+
+
+class _NotRunning(Exception):  # noqa: N818  (it is what was found)
+    """A journal ends a job that the kernel does not run: the line of its start is missing."""
 
 
 def replay(kernel: Kernel, records: Iterable[Record]) -> tuple[int, Difference | None]:
-    """Plays a journal's calls to a fresh kernel: how many calls agreed, and the first that did not."""
+    """Plays a journal's calls to a fresh kernel: how many calls agreed, and the first that did not.
+
+    A full disk can cost lines of a journal. A line that was cut short is to be given as an empty record.
+    """
     tasks = {task.name: task for task in kernel.tasks}
 
     def event(record: Record) -> Event:
@@ -104,9 +112,10 @@ def replay(kernel: Kernel, records: Iterable[Record]) -> tuple[int, Difference |
             tables = record.get("tables")
             file = DataFile(record["timestamp"], record["file"])
             return Arrived(record["arrived"], file, None if tables is None else frozenset(tables))
-        job = tasks[record["finished"] if "finished" in record else record["failed"]].job
-        assert job is not None, f"the journal ends a job that was not started: {record}"
-        assert job.number == record["job"], f"the journal ends another job than is running: {record}"
+        name = record["finished"] if "finished" in record else record["failed"]
+        job = tasks[name].job
+        if job is None or job.number != record["job"]:
+            raise _NotRunning(f"it ends job {record['job']} of {name}, which is not running")
         return Finished(job, record["freshness"]) if "finished" in record else Failed(job, record["retry_at"])
 
     calls = 0
@@ -114,10 +123,15 @@ def replay(kernel: Kernel, records: Iterable[Record]) -> tuple[int, Difference |
         if "learned" in record:
             learn(kernel, record["learned"])
             continue
-        events = [event(entry) for entry in record.get("events", ())]
+        if "now" not in record:
+            return calls, Difference(calls + 1, kernel.now, [], [], "its line is cut short")
+        written = record.get("instructions", [])
+        try:
+            events = [event(entry) for entry in record.get("events", ())]
+        except _NotRunning as error:
+            return calls, Difference(calls + 1, record["now"], written, [], str(error))
         instructions = kernel.handle(record["now"], events, record.get("closing", False))
         said = [instruction_record(instruction) for instruction in instructions]
-        written = record.get("instructions", [])
         if said != written:
             return calls, Difference(calls + 1, record["now"], written, said)
         calls += 1

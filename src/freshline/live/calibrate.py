@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from freshline.costs.fit import RUNS_LEAST
 from freshline.definitions.warehouse import Warehouse
 from freshline.live.runner import Runner
 from freshline.storage.layout import Layout
-from freshline.storage.quarantine import InPlace
+from freshline.storage.quarantine import Entry, InPlace
+
+
+@dataclass(frozen=True, slots=True)
+class Calibrated:
+    """How many jobs each table ran, the files that could not be loaded, and why it ended early, if it did."""
+
+    jobs: dict[str, int]
+    left: list[Entry]
+    lost_because: str | None = None
 
 
 def calibrate(
@@ -24,32 +34,54 @@ def calibrate(
     master: str | None = None,
     settings: Mapping[str, str] | None = None,
     session: SparkSession | None = None,
-) -> dict[str, int]:
+) -> Calibrated:
     """Loads each feed's first files into tables that are thrown away; the history of costs is kept.
 
     It is the real runner on a storage of its own, so what is measured is what will run. Files stay where
-    they are, those that cannot be loaded too. Returns how many jobs each table ran.
+    they are, those that cannot be loaded too.
     """
-    feeds = {
-        name: replace(feed, landing=replace(feed.landing, after_load="keep"))
-        for name, feed in warehouse.feeds.items()
-    }
     layout = Layout(storage)
     layout.prepare()
-    with (
-        tempfile.TemporaryDirectory(prefix="calibrate-", dir=layout.control) as scratch,
-        Runner(
-            replace(warehouse, feeds=feeds),
+    with tempfile.TemporaryDirectory(prefix="calibrate-", dir=layout.control) as scratch:
+        quarantine = InPlace(Layout(Path(scratch)).quarantine)
+        with Runner(
+            _trial(warehouse, files_max),
             folder,
             Path(scratch),
             master=master,
             settings=settings,
             session=session,
             history=layout.history,
-            quarantine=InPlace(Layout(Path(scratch)).quarantine),
+            quarantine=quarantine,
             drain=True,
             files_max=files_max,
-        ) as runner,
-    ):
-        runner.run()
-        return {table.name: table.jobs for table in runner.status().tables}
+        ) as runner:
+            runner.run()
+            jobs = {table.name: table.jobs for table in runner.status().tables}
+    return Calibrated(jobs, quarantine.left, runner.stopped_because if runner.lost else None)
+
+
+def _trial(warehouse: Warehouse, files_max: int) -> Warehouse:
+    """The warehouse as it is measured: without pauses, and so that few files make updates enough.
+
+    `edf` starts whole updates ahead of their release, so that nobody waits for periods. Of a derived table an
+    update is whole once it spans its share of the files: a day of them is more than there are.
+    """
+    tables, spans_us = dict(warehouse.tables), {}
+    for name in warehouse.topological_order:
+        table = tables[name]
+        if table.feed is not None:
+            spans_us[name] = warehouse.feeds[table.feed].period_us or table.period_us
+        else:
+            spans_us[name] = max(spans_us[source] for source in table.sources)
+            share_us = max(1, files_max // (RUNS_LEAST + 1)) * spans_us[name]
+            tables[name] = replace(table, period_us=min(table.period_us, share_us))
+    return replace(
+        warehouse,
+        pools={name: replace(pool, policy="edf") for name, pool in warehouse.pools.items()},
+        feeds={
+            name: replace(feed, landing=replace(feed.landing, after_load="keep"))
+            for name, feed in warehouse.feeds.items()
+        },
+        tables=tables,
+    )

@@ -73,7 +73,7 @@ class LiveDriver:
         self._clock = now
         self._messages: queue.Queue[Landed | Ended] = queue.Queue(_MESSAGES_MAX)
         self._tracks = tracks(self._job_ended)
-        self._stopping = False
+        self.stopping = False
 
     def post(self, landed: Landed) -> None:
         """Called by the thread that looks for files."""
@@ -85,15 +85,19 @@ class LiveDriver:
         Safe to call from anywhere. A message would be heard sooner, but a signal's handler may run while its
         own thread holds the queue's lock.
         """
-        self._stopping = True
+        self.stopping = True
+
+    def abandon(self) -> None:
+        """Jobs that run are not waited for: what they have not committed is as if they had never begun."""
+        self._tracks.abandon()
 
     def run(self, until: int | None = None, grace_s: float = 20.0) -> bool:
         """Runs until stopped or that instant; then lets running jobs end. Whether all of them did."""
         tick_at = self._clock()
-        while not self._stopping and (until is None or self._clock() < until):
+        while not self.stopping and (until is None or self._clock() < until):
             wake_at = min(self.kernel.wake_at, tick_at, until or tick_at)
             messages = self._collect(max(0, wake_at - self._clock()))
-            self._step(messages, closing=self._stopping)
+            self._step(messages, closing=self.stopping)
             now = self._clock()
             if now >= tick_at:
                 self._judge.tick(now, self.kernel)
@@ -137,6 +141,7 @@ class LiveDriver:
 
     def _close(self, grace_s: float) -> bool:
         """Jobs that run are let end, and the kernel hears of it; nothing new is started."""
+        self.stopping = True
         everything_ended = self._tracks.close(grace_s)
         self._step(self._collect(0), closing=True)
         self._judge.tick(max(self.kernel.now, self._clock()), self.kernel)

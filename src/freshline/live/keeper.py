@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from threading import Lock
 
-from freshline.definitions.duration import SECOND, format_duration
+from freshline.definitions.duration import format_duration
 from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.events import Event, Failed, Finished
 from freshline.kernel.intake import FileIntake
@@ -19,9 +19,10 @@ from freshline.kernel.recovery import RECOVERING, AdaptiveRelease
 from freshline.kernel.state import table_state
 from freshline.kernel.task import RUNNING, Task
 from freshline.live.driver import Ended, Landed, clock
+from freshline.live.feed_health import FeedHealth
 from freshline.live.recoveries import Due, Recoveries, dues
 from freshline.live.status import TableStatus, TrackStatus, WarehouseStatus
-from freshline.live.trouble import Trouble, sentence
+from freshline.live.trouble import SparkEnded, Trouble, sentence
 from freshline.plan.plan import Plan
 from freshline.policies.aus_slack import AusSlack
 from freshline.spark.updater import Update
@@ -84,8 +85,7 @@ class Keeper:
         self._given_up: dict[str, tuple[int, int, str]] = {}
         self.quarantined = 0
         self._counting = Lock()  # files are refused by the thread that finds them, and by tracks
-        self.last_arrival: dict[str, int] = {}  # by feed
-        self._silent_feeds: set[str] = set()
+        self.feeds = {name: FeedHealth(feed, started) for name, feed in warehouse.feeds.items()}
         self.keep_samples = False
         self._run_id = run_id
         self._started = started
@@ -129,6 +129,8 @@ class Keeper:
         self._suspend([job.task.name])
         if isinstance(error, TableTaken):
             self._stop(f"another runner wrote to table {job.task.name}: this one stops")
+        if isinstance(error, SparkEnded):
+            self._stop(str(error))
         self.note(now, f"{job.task.name}: attempt {trouble.attempts} failed: {trouble.reason}")
         return Failed(job, trouble.retry_at(now))
 
@@ -148,7 +150,7 @@ class Keeper:
             self._overruns[name] = replace(worst, count=worst.count + 1)
 
     def refused(self, feed: str, name: str, reason: str) -> None:
-        """A file was put into quarantine."""
+        """A file was put into quarantine. They are counted anew now and then, for people take them out."""
         with self._counting:
             self.quarantined += 1
         self.note(clock(), f"{feed}: {name} put into quarantine: {reason}")
@@ -197,12 +199,12 @@ class Keeper:
         self._recoveries.notice(task, now, self._plans[task.name].expected)
 
     def _note_silence(self, now: int) -> None:
-        silent = [feed for feed in self.warehouse.feeds if self._feed_silent(feed, now)]
-        for feed in silent:
-            if feed not in self._silent_feeds:
-                self._silent_feeds.add(feed)
-                self.note(now, f"feed {feed} has gone silent")
-        self._suspend(name for name, table in self.warehouse.tables.items() if table.feed in silent)
+        for feed in self.feeds.values():
+            silence = feed.tell_silence(now)
+            if silence is not None:
+                self.note(now, silence)
+        dry = {name for name, feed in self.feeds.items() if feed.is_dry(now)}
+        self._suspend(name for name, table in self.warehouse.tables.items() if table.feed in dry)
 
     def _note_given_up(self, kernel: Kernel) -> None:
         for pool in kernel.pools:
@@ -225,9 +227,10 @@ class Keeper:
         staler than its bound has got old data, which is not the warehouse's doing.
         """
         task, bound_us = ended.job.task, self._plans[ended.job.task.name].staleness_bound_us
+        feed = self._feed(task.name)
         return (
             task.intake.caught_up(freshness, task.period_us, ended.job)
-            and not self._silent(task.name, ended.at)
+            and (feed is None or not (feed.is_dry(ended.at) or feed.is_old))
             and all(self.books[source].asserted for source in self.warehouse.tables[task.name].sources)
             and bound_us is not None
             and ended.at - freshness <= bound_us
@@ -278,7 +281,7 @@ class Keeper:
     def _table_status(
         self, task: Task, now: int, above: Mapping[str, TableStatus], due: Due | None
     ) -> TableStatus:
-        books, plan = self.books[task.name], self._plans[task.name]
+        books, plan, feed = self.books[task.name], self._plans[task.name], self._feed(task.name)
         sources = [above[source] for source in self.warehouse.tables[task.name].sources]
         edge = task.intake.trailing_edge(now)
         lag_us = None if task.empty else max(0, edge - task.freshness)
@@ -295,7 +298,7 @@ class Keeper:
             lag_us=lag_us,
             period_us=task.period_us,
             staleness_bound_us=rule.terms.threshold_us if rule else plan.staleness_bound_us,
-            silent=self._silent(task.name, now),
+            silent=feed is not None and feed.is_silent(now),
             failed=books.trouble.attempts > 0,
             upstream_failed=any(source.state in ("FAILED", "UPSTREAM_FAILED") for source in sources),
             # A policy with a recovery mode says itself which tables recover.
@@ -331,21 +334,23 @@ class Keeper:
 
     def landed(self, landed: Landed) -> None:
         """A file came. After a silence, or while no runner ran, a backlog has a known reason."""
-        if landed.waited or self._feed_silent(landed.feed, landed.arrival):
-            self._suspend(landed.tables)
+        feed = self.feeds[landed.feed]
+        if landed.waited or feed.is_dry(landed.arrival):
             for name in landed.tables:
                 self.books[name].recovering = True
-        self._silent_feeds.discard(landed.feed)
-        # Files that were found together come by their timestamps, not in the order in which they were found.
-        self.last_arrival[landed.feed] = max(landed.arrival, self.last_arrival.get(landed.feed, 0))
+            self._suspend(landed.tables)
+        feed.landed(landed.arrival, landed.file.timestamp)
+        if feed.is_old:
+            self._suspend(landed.tables)
+        if not any(self.books[name].recovering for name in landed.tables):  # a backlog is old
+            age = feed.tell_age()
+            if age is not None:
+                self.note(landed.arrival, age)
 
-    def _silent(self, table: str, now: int) -> bool:
+    def empty(self, feed: str, at: int) -> None:
+        """A file without records came."""
+        self.feeds[feed].empty(at)
+
+    def _feed(self, table: str) -> FeedHealth | None:
         feed = self.warehouse.tables[table].feed
-        return feed is not None and self._feed_silent(feed, now)
-
-    def _feed_silent(self, name: str, now: int) -> bool:
-        feed = self.warehouse.feeds[name]
-        assert feed.period_us is not None
-        last = self.last_arrival.get(name, self._started)
-        # Paper 001, Definition 2; a second for finding it.
-        return now - last > feed.period_us + feed.jitter_us + SECOND
+        return None if feed is None else self.feeds[feed]

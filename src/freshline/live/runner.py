@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import sqlite3
 import time
 from collections.abc import Callable, Mapping
@@ -15,10 +16,12 @@ from types import TracebackType
 from typing import Self
 from uuid import uuid4
 
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from freshline import __version__
+from freshline.costs.fit import RUNS_LEAST
 from freshline.costs.history import History
 from freshline.costs.learned import learned_costs
 from freshline.definitions.duration import SECOND
@@ -29,13 +32,15 @@ from freshline.kernel.assembly import assemble, learn
 from freshline.kernel.job import Job
 from freshline.kernel.journal import Journal
 from freshline.kernel.kernel import Kernel
-from freshline.kernel.task import IDLE
+from freshline.landing.directories import landing_directories
 from freshline.live.driver import LiveDriver, clock
 from freshline.live.heartbeat import Heartbeat
 from freshline.live.housekeeping import Housekeeper
 from freshline.live.keeper import Keeper
+from freshline.live.rest import load_rest, only_rest_is_left
 from freshline.live.status import WarehouseStatus
 from freshline.live.tracks import Tracks
+from freshline.live.trouble import spark_ended
 from freshline.live.watch import Watch
 from freshline.live.worker import Books, SparkWorker
 from freshline.plan.make import make_plan, without_bounds
@@ -52,6 +57,9 @@ from freshline.storage.quarantine import Quarantine
 
 _logger = logging.getLogger(__name__)
 _LEARN_EVERY_US = 10 * SECOND
+_COUNT_EVERY_US = 3 * SECOND
+_HOUSEKEEPING_S_MAX = 30
+_CANCELLED_S_MAX = 2.0
 # What is assumed of a table before it has ever run: it gets no bound, and its pool none.
 _PROVISIONAL = Cost(SECOND, Fraction(1, 10))
 
@@ -59,8 +67,9 @@ _PROVISIONAL = Cost(SECOND, Fraction(1, 10))
 class Runner:
     """Holds the storage's lease, the Spark session, the tables and the loop. Use it in a `with`.
 
-    `drain`: stop when there is nothing left to load, instead of waiting for more; `files_max`: of each feed
-    at most so many files. History and quarantine are the storage's unless others are given.
+    `drain`: stop when there is nothing left to load, instead of waiting for more, or for the releases of
+    derived tables; `files_max`: of each feed at most so many files. History and quarantine are the storage's
+    unless others are given.
     """
 
     def __init__(
@@ -79,14 +88,15 @@ class Runner:
         warm: bool = True,
     ) -> None:
         check_runnable(warehouse)
+        self._landing = landing_directories(warehouse, folder, storage)
         self._declared = warehouse
-        self._folder = folder
         self.layout = Layout(storage)
         self._master = master
         self._settings = settings
         self._given_session = session
         self._history_path = history or self.layout.history
         self._quarantine = quarantine or Quarantine(self.layout.quarantine)
+        self._recounts = quarantine is None
         self._drain = drain
         self._files_max = files_max
         self._warm = warm and session is None
@@ -95,7 +105,9 @@ class Runner:
         self.on_status: Callable[[WarehouseStatus], None] | None = None
         self.stopped_because: str | None = None
         self.driver: LiveDriver | None = None
-        self.lost = False  # whether it had to stop because somebody else has the storage
+        self.lost = False  # whether it had to stop: somebody else has the storage, or Spark is gone
+        self._drained = False
+        self._abandoned = False
 
     # -- opening and closing -----------------------------------------------------------------------
 
@@ -124,16 +136,11 @@ class Runner:
         stack.callback(heartbeat.stop)
         self._session = self._given_session or open_session(self._declared.name, self._master, self._settings)
         if self._given_session is None:
-            stack.callback(self._session.stop)
+            stack.callback(self._stop_spark)
         self._history = stack.enter_context(History(self._history_path))
         self._ledger = Ledger(layout.ledger)
         stack.callback(self._ledger.close)
         self._open_tables()
-        self._landing = {
-            name: (self._folder / feed.landing.path).resolve()
-            for name, feed in self._declared.feeds.items()
-            if feed.landing.path is not None
-        }
         self.plan, self._provisional = self._make_plan()
         now = clock()
         freshness = {name: table.freshness for name, table in self.tables.items()}
@@ -155,7 +162,9 @@ class Runner:
             self._ledger.catch_up(name, self.tables[name])
         self.locks = {name: Lock() for name in self.tables}
         if self._warm:
-            warm_up(self._session, self._declared, self._schemas, self.layout.control / f"warm-{self.run_id}")
+            scratch = self.layout.control / f"warm-{self.run_id}"
+            tracks = sum(pool.tracks for pool in self._declared.pools.values())
+            warm_up(self._session, self._declared, self._schemas, scratch, tracks)
 
     def _open_loop(self, now: int, freshness: Mapping[str, int | None]) -> None:
         books = Books(self._declared, self._ledger, self._history, self._landing, self.layout.archive)
@@ -173,7 +182,11 @@ class Runner:
         pool_of_track = [pool.name for pool in self.plan.pools for _ in range(pool.tracks)]
 
         def tracks(report: Callable[[Job, object], None]) -> Tracks:
-            return Tracks(
+            def tell(job: Job, outcome: object) -> None:
+                failed = isinstance(outcome, Exception)
+                report(job, (spark_ended(self._session) if failed else None) or outcome)
+
+            self._tracks = Tracks(
                 len(pool_of_track),
                 lambda track: SparkWorker(
                     self._session,
@@ -185,8 +198,9 @@ class Runner:
                     self.keeper.attempts,
                     self._put_aside,
                 ),
-                report,
+                tell,
             )
+            return self._tracks
 
         log = self._stack.enter_context(
             (self.layout.logs / f"{self.run_id}.jsonl").open("w", encoding="utf-8", buffering=1 << 16)
@@ -195,11 +209,14 @@ class Runner:
         if self._provisional:
             header["unknown"] = sorted(self._provisional)
         self._journal = Journal(log, {**header, "warehouse": to_record(self.plan.warehouse)})
+        self._new_tracks = tracks
         self.driver = LiveDriver(self.kernel, self.keeper, tracks, self._journal)
         self.keeper.on_tick = self._tick
-        self._housekeeper = Housekeeper(self.tables, self.locks, self._ledger, self.keeper.note)
-        self._stack.callback(self._housekeeper.finish, 30.0)
-        self._learn_at = now
+        self._housekeeper = Housekeeper(
+            self.tables, self.locks, self._ledger, [self.layout.ledger, self._history_path], self.keeper.note
+        )
+        self._stack.callback(self._finish_housekeeping)
+        self._learn_at = self._count_at = now
         self._watch.start(self.driver.post)
         self._stack.callback(self._watch.stop)
 
@@ -209,13 +226,24 @@ class Runner:
         """Runs until stopped, for so long, or (draining) until there is nothing left to load."""
         assert self.driver is not None, "the runner is not open"
         ended = not self.lost and self.driver.run(None if for_us is None else clock() + for_us)
+        if ended and self._drained:
+            ended = self._load_rest()
         if not ended:
-            self._session.sparkContext.cancelAllJobs()
+            with suppress(Py4JError, OSError):  # there may be no Spark any more
+                self._session.sparkContext.cancelAllJobs()
+            # One that was about to commit does so while the storage is ours.
+            self._tracks.finish_cancelled(_CANCELLED_S_MAX)
 
     def stop(self, why: str) -> None:
         self.stopped_because = self.stopped_because or why
         if self.driver is not None:
             self.driver.stop()
+
+    def abandon(self) -> None:
+        """A run that is to stop waits no longer: what is not committed is loaded by the next one."""
+        self._abandoned = True
+        if self.driver is not None:
+            self.driver.abandon()
 
     def status(self) -> WarehouseStatus:
         return self.keeper.status(max(clock(), self.kernel.now), self.kernel)
@@ -226,12 +254,41 @@ class Runner:
         self.stop(why)
 
     def _tick(self, now: int, kernel: Kernel) -> None:
+        stopping = self.driver is None or self.driver.stopping
+        if self._recounts and (now >= self._count_at or stopping):
+            self._count_at = now + _COUNT_EVERY_US
+            self.keeper.quarantined = _files_below(self.layout.quarantine / "files")
+        if stopping:
+            return  # nothing is begun any more
         if self._provisional and now >= self._learn_at:
             self._learn_at = now + _LEARN_EVERY_US
             self._learn(now)
         self._housekeeper.consider(now, kernel)
-        if self._drain and self._watch.is_quiet() and all(task.state == IDLE for task in kernel.tasks):
+        if self._drain and self._watch.is_quiet() and only_rest_is_left(kernel):
+            self._drained = True
             self.stop("nothing is left to load")
+
+    def _load_rest(self) -> bool:
+        ended = load_rest(
+            self.kernel,
+            self._declared.topological_order,
+            self._new_tracks,
+            self.keeper,
+            lambda: self._abandoned or self.lost,
+        )
+        self._publish(self.status())
+        return ended
+
+    def _finish_housekeeping(self) -> None:
+        for _ in range(10 * _HOUSEKEEPING_S_MAX):  # in parts, or nobody could hasten it
+            self._housekeeper.finish(0.0 if self._abandoned else 0.1)
+
+    def _stop_spark(self) -> None:
+        try:
+            self._session.stop()
+        except (Py4JError, OSError):
+            if not self.lost:
+                raise
 
     # -- costs -------------------------------------------------------------------------------------------
 
@@ -248,6 +305,9 @@ class Runner:
 
     def _learn(self, now: int) -> None:
         """Once every cost is learned, the bounds can be shown. The kernel goes on, with the costs alone."""
+        # Asked first, for a table of few runs costs little to look up, and fitting all the others much.
+        if not any(len(self._history.runs(name)) >= RUNS_LEAST for name in self._provisional):
+            return
         plan, unknown = self._make_plan()
         if unknown == self._provisional:
             return
@@ -279,3 +339,8 @@ class Runner:
         if path.exists():
             self._quarantine.put(feed, name, path, reason, self.keeper.attempts(table) + 1)
             self.keeper.refused(feed, name, reason)
+
+
+def _files_below(folder: Path) -> int:
+    """How many files are there, not counting those that are being written."""
+    return sum(not name.startswith(".") for _, _, names in os.walk(folder) for name in names)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import queue
 import threading
+import time
 from collections.abc import Callable
 from typing import Protocol, TypeVar
 
 from freshline.kernel.job import Job
 
 Outcome = TypeVar("Outcome", covariant=True)
+# How soon it is seen that running jobs are to be abandoned.
+_LOOK_EVERY_S = 0.1
 
 
 class Worker(Protocol[Outcome]):
@@ -28,6 +31,7 @@ class Tracks:
         report: Callable[[Job, object], None],
     ) -> None:
         self._inboxes: list[queue.SimpleQueue[Job | None]] = [queue.SimpleQueue() for _ in range(count)]
+        self._abandoned = False
         self._threads = [
             threading.Thread(
                 target=self._serve, args=(track, worker, report), name=f"track-{track}", daemon=True
@@ -40,12 +44,25 @@ class Tracks:
     def start(self, job: Job) -> None:
         self._inboxes[job.track].put(job)
 
+    def abandon(self) -> None:
+        """Nobody waits for running jobs any more. Safe in a signal's handler: it takes no lock."""
+        self._abandoned = True
+
     def close(self, timeout_s: float) -> bool:
-        """Lets running jobs end, for so long at the most. Whether all did."""
+        """Lets running jobs end, all of them for so long at the most, or until abandoned. Whether all did."""
         for inbox in self._inboxes:
             inbox.put(None)
+        return self._join(timeout_s, lambda: self._abandoned)
+
+    def finish_cancelled(self, timeout_s: float) -> None:
+        """Lets jobs end that were cancelled outside, abandoned ones too."""
+        self._join(timeout_s, lambda: False)
+
+    def _join(self, timeout_s: float, is_over: Callable[[], bool]) -> bool:
+        give_up_at = time.monotonic() + timeout_s
         for thread in self._threads:
-            thread.join(timeout_s)
+            while thread.is_alive() and not is_over() and (left_s := give_up_at - time.monotonic()) > 0:
+                thread.join(min(left_s, _LOOK_EVERY_S))
         return not any(thread.is_alive() for thread in self._threads)
 
     def _serve(

@@ -5,9 +5,11 @@ from __future__ import annotations
 import errno
 import os
 import re
+import subprocess
 from dataclasses import dataclass
 
 from pyspark import errors
+from pyspark.sql import SparkSession
 
 from freshline.definitions.duration import SECOND
 from freshline.storage.delta import NullTimestamps
@@ -41,8 +43,17 @@ _MACHINE_WORDS = (
     *map(os.strerror, (errno.EIO, errno.ESTALE, errno.ENOTCONN, errno.ETIMEDOUT, errno.EHOSTDOWN)),
     *map(os.strerror, (errno.EMFILE, errno.ENFILE, errno.ENOMEM)),
 )
+# A process whose connections are gone is seen to have ended a moment later.
+_ENDING_S = 5.0
 _CONDITION = re.compile(r"\[[A-Z][A-Z0-9_.]+\] .+")
 _CAUSE = "Caused by: "
+
+
+class SparkEnded(Exception):  # noqa: N818  (it is what happened)
+    """Spark is gone for good: no job can run any more, and no other attempt helps."""
+
+    def __init__(self, how: str) -> None:
+        super().__init__(f"Spark has ended: {how}")
 
 
 @dataclass(slots=True)
@@ -55,6 +66,26 @@ class Trouble:
     def retry_at(self, now: int) -> int:
         """When to try again: ever later, up to a minute."""
         return now + min(_BACK_OFF_US_MAX, _BACK_OFF_US << min(self.attempts - 1, 20))
+
+
+def spark_ended(session: SparkSession) -> SparkEnded | None:
+    """What became of Spark, if it is gone. A cluster that has lost a worker is not: it gets another."""
+    context = session.sparkContext
+    if context._jsc is None:
+        return SparkEnded("it was stopped")
+    process: subprocess.Popen[bytes] | None = getattr(context._gateway, "proc", None)  # where Python began it
+    try:
+        stopped = context._jsc.sc().isStopped()
+    except Exception as error:  # nobody answers
+        if process is None:
+            return SparkEnded(f"it does not answer: {sentence(error)}")
+        try:
+            code = process.wait(_ENDING_S)
+        except subprocess.TimeoutExpired:
+            return None  # it is there, and may answer again
+        how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
+        return SparkEnded(f"its Java process {how}")
+    return SparkEnded("its application was stopped") if stopped else None
 
 
 def is_about_data(error: BaseException) -> bool:

@@ -15,11 +15,13 @@ from threading import Lock
 from pyspark.sql import SparkSession
 
 from freshline.costs.history import History, Run
-from freshline.definitions.warehouse import Table, Warehouse
+from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.events import DataFile
 from freshline.kernel.job import Job
+from freshline.landing.digest import content_digest
 from freshline.live.trouble import ATTEMPTS_MAX, is_about_data, sentence
 from freshline.spark.updater import Update, Updater
+from freshline.storage.files import Consumed
 from freshline.storage.ledger import Ledger
 
 _logger = logging.getLogger(__name__)
@@ -58,29 +60,31 @@ class Books:
             self._history.record(table.name, run)
         try:
             self._ledger.record(table.name, update.version, update.consumed)
-            for consumed in update.consumed:
-                self._after_load(table, consumed.name)
+            if table.feed is not None:
+                for consumed in update.consumed:
+                    self._after_load(table.feed, consumed)
         except (sqlite3.Error, OSError) as error:
             # The ledger reads what it missed from the table's log; a file left in its place is known.
             _logger.warning("after an update of %s: %s", table.name, error)
 
-    def forget(self, feed: str, name: str) -> None:
-        """An empty file needs no job: it is done with as if it had been loaded."""
-        for reader in self._readers[feed]:
-            self._after_load(self._warehouse.tables[reader], name)
+    def forget(self, feed: str, seen: Consumed) -> None:
+        """A file that is empty, or was loaded before, needs no job: it is done with as if it had had one."""
+        self._after_load(feed, seen)
 
-    def _after_load(self, table: Table, name: str) -> None:
-        assert table.feed is not None
-        action = self._warehouse.feeds[table.feed].landing.after_load
-        path = self._landing[table.feed] / name
-        if action == "keep" or not path.exists():
+    def _after_load(self, feed: str, loaded: Consumed) -> None:
+        action = self._warehouse.feeds[feed].landing.after_load
+        path = self._landing[feed] / loaded.name
+        # A correction may have taken its place meanwhile: what nobody has loaded stays, and is found.
+        if action == "keep" or not _is_there(path, loaded):
             return
-        if any(self._ledger.find(reader, name) is None for reader in self._readers[table.feed]):
-            return  # another table has yet to load it
+        for reader in self._readers[feed]:
+            known = self._ledger.find(reader, loaded.name)
+            if known is None or known.digest != loaded.digest:
+                return  # another table has yet to load it, or has loaded something else
         if action == "delete":
             path.unlink(missing_ok=True)
         else:
-            target = self._archive / table.feed / name
+            target = self._archive / feed / loaded.name
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.move(path, target)
 
@@ -159,6 +163,17 @@ class SparkWorker:
                 raise
             return error
         return None
+
+
+def _is_there(path: Path, file: Consumed) -> bool:
+    """Whether a file is in its place, as it was."""
+    try:
+        found = path.stat()
+        if (found.st_size, found.st_mtime_ns) == (file.size, file.mtime_ns):
+            return True
+        return found.st_size == file.size and content_digest(path) == file.digest
+    except FileNotFoundError:
+        return False
 
 
 def _part(job: Job, files: tuple[DataFile, ...]) -> Job:

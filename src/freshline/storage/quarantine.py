@@ -94,8 +94,13 @@ class Quarantine:
 class InPlace(Quarantine):
     """For trials on files that are somebody else's: what cannot be loaded stays where it is."""
 
+    def __init__(self, folder: Path, clock: Callable[[], int] = time.time_ns) -> None:
+        super().__init__(folder, clock)
+        self.left: list[Entry] = []
+
     def put(self, feed: str, name: str, path: Path, reason: str, attempts: int) -> Entry:
-        return Entry(f"{feed}/{name}", feed, name, reason, attempts, self._clock_ns() // 1_000)
+        self.left.append(Entry(f"{feed}/{name}", feed, name, reason, attempts, self._clock_ns() // 1_000))
+        return self.left[-1]
 
 
 def _write_reason(path: Path, entry: Entry) -> None:

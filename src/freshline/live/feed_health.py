@@ -1,0 +1,76 @@
+"""Whether a feed is silent, brings nothing to load, or brings old data (paper 001, Definition 2)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from freshline.definitions.duration import SECOND, format_duration
+from freshline.definitions.warehouse import Feed
+
+# A file is found a little after it came.
+FINDING_US: Final = SECOND
+
+
+class FeedHealth:
+    """One feed, as far as its files tell."""
+
+    def __init__(self, feed: Feed, started: int) -> None:
+        assert feed.period_us is not None
+        self._feed = feed
+        self._overdue_us = feed.period_us + feed.jitter_us + FINDING_US
+        self._age_us_max = feed.jitter_us + feed.timestamp_jitter_us + feed.landing.lateness_us + FINDING_US
+        self.last_arrival = started
+        self._last_empty = started
+        self._newest = 0
+        self._silence_told = False
+        self._age_us = 0
+        self._age_told = False
+
+    @property
+    def name(self) -> str:
+        return self._feed.name
+
+    def landed(self, arrival: int, timestamp: int) -> None:
+        """A file with records came."""
+        # Files that were found together come by their timestamps, not in the order in which they were found.
+        self.last_arrival = max(arrival, self.last_arrival)
+        # Files that are late by themselves are no sign of old data.
+        self._newest = max(timestamp, self._newest)
+        self._age_us = arrival - self._newest
+        self._silence_told = False
+
+    def empty(self, at: int) -> None:
+        """A file without records came: a sign of life, though no table becomes fresher by it."""
+        self._last_empty = at
+        self._silence_told = False
+
+    def is_silent(self, now: int) -> bool:
+        """Whether it delivers nothing, not even empty files."""
+        return now - max(self.last_arrival, self._last_empty) > self._overdue_us
+
+    def is_dry(self, now: int) -> bool:
+        """Whether it delivers nothing to load: then no bound holds."""
+        return now - self.last_arrival > self._overdue_us
+
+    @property
+    def is_old(self) -> bool:
+        """Whether it may be punctual and yet brings old data only: then no bound holds either."""
+        return self._age_us > self._age_us_max
+
+    def tell_silence(self, now: int) -> str | None:
+        """What to note when it falls silent, once."""
+        if self._silence_told or not self.is_silent(now):
+            return None
+        self._silence_told = True
+        return f"feed {self.name} has gone silent"
+
+    def tell_age(self) -> str | None:
+        """What to note when its data is old, once until it is not."""
+        told, self._age_told = self._age_told, self.is_old
+        if told or not self.is_old:
+            return None
+        age, declared = format_duration(self._age_us), format_duration(self._feed.timestamp_jitter_us)
+        return (
+            f"feed {self.name}: the newest record of a file was {age} old when it came, "
+            f"timestamp_jitter says at most {declared}"
+        )
