@@ -25,8 +25,9 @@ from typing import Any, Final
 
 from freshline.definitions.duration import SECOND
 from freshline.experiments.live_outage import HASHED, ROWS, TRACKS, freshline, run
-from freshline.experiments.live_verdict import Costs, judge, show
+from freshline.experiments.live_verdict import Costs, Verdict, healthy, judge, show
 from freshline.experiments.outage_feeds import (
+    DOWN,
     LONG,
     RATES,
     SHORT,
@@ -45,6 +46,7 @@ from freshline.experiments.stolen import Stolen
 HEADROOM: Final = 1.1
 GUESSES_MAX: Final = 4
 NEAR_ENOUGH: Final = 0.04  # of the share asked for
+RECORD: Final = "record.json"
 
 
 def streaming(folder: Path, rows: Rows, seconds: int) -> None:
@@ -90,6 +92,7 @@ def streaming(folder: Path, rows: Rows, seconds: int) -> None:
     session.stop()
     verdicts = judge(loads, feeds, generator, start, end)
     show(f"structured streaming, rows {rows}", verdicts, None, stolen.sentence(start / SECOND))
+    write_record(folder, "structured streaming", verdicts)
 
 
 def _batches(progress: Sequence[Mapping[str, Any]]) -> Iterator[tuple[int, int]]:
@@ -137,7 +140,8 @@ def calibration(folder: Path, rows: Rows, seconds: int) -> None:
         [(update.end - update.start) / 1_000 for update in warm if is_short(update.table) == short]
         for short in (True, False)
     ]
-    print(json.dumps({"mean_ms": [mean(kind) for kind in kinds], "high_ms": [_high(kind) for kind in kinds]}))
+    record = {"mean_ms": [mean(kind) for kind in kinds], "high_ms": [_high(kind) for kind in kinds]}
+    (folder / RECORD).write_text(json.dumps(record), encoding="utf-8")
 
 
 def _high(costs_ms: list[float]) -> float:
@@ -146,7 +150,7 @@ def _high(costs_ms: list[float]) -> float:
 
 
 def measure(rows: Rows, seconds: int) -> Measured:
-    said = json.loads(_in_a_process("calibration", rows, seconds, capture=True).splitlines()[-1])
+    said = _in_a_process("calibration", rows, seconds)
     measured = Measured(rows, tuple(said["mean_ms"]), tuple(said["high_ms"]))
     print(
         f"calibration, rows {rows}: {measured.mean_ms[0]:.0f} and {measured.mean_ms[1]:.0f} ms an update, "
@@ -181,13 +185,36 @@ def _times(rows: Rows, factor: float) -> Rows:
     return round(rows[0] * factor), round(rows[1] * factor)
 
 
-def _in_a_process(kind: str, rows: Rows, seconds: int, *more: str, capture: bool = False) -> str:
-    """A process and a JVM of its own for each run."""
+def write_record(folder: Path, name: str, verdicts: Sequence[Verdict]) -> None:
+    """What the table at the end has of a run."""
+    late = [verdict.caught_up_s for verdict in verdicts[:4]]
+    record = {
+        "name": name,
+        "lag_max": max(verdict.lag_max for verdict in healthy(verdicts)),
+        "staleness_max": max(verdict.staleness_max for verdict in healthy(verdicts)),
+        "late_s": [None if at_s is None else at_s - DOWN[1] for at_s in late],
+    }
+    (folder / RECORD).write_text(json.dumps(record), encoding="utf-8")
+
+
+def side_by_side(records: Sequence[Mapping[str, Any]]) -> None:
+    """All runs in one table."""
+    print("\n| | worst lag of healthy tables (periods) | worst staleness | late tables back after (s) |")
+    print("|---|---|---|---|")
+    for record in records:
+        back = ", ".join("not back" if at_s is None else f"{at_s:.0f}" for at_s in record["late_s"])
+        lag, staleness = record["lag_max"], record["staleness_max"]
+        print(f"| {record['name']} | {lag:.2f} | {staleness:.2f} | {back} |", flush=True)
+
+
+def _in_a_process(kind: str, rows: Rows, seconds: int, *more: str) -> dict[str, Any]:
+    """A process and a JVM of its own for each run; what it leaves as its record."""
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, __file__, "--here", folder, "--kind", kind, "--seconds", str(seconds)]
         command += ["--rows", *map(str, rows), *more]
-        done = subprocess.run(command, check=True, text=True, stdout=subprocess.PIPE if capture else None)
-        return done.stdout or ""
+        subprocess.run(command, check=True)
+        record: dict[str, Any] = json.loads((Path(folder) / RECORD).read_text(encoding="utf-8"))
+        return record
 
 
 def runs(arguments: argparse.Namespace) -> None:
@@ -200,12 +227,14 @@ def runs(arguments: argparse.Namespace) -> None:
             costs_ms = plain.declared()
             if share:
                 raised_rows, costs_ms = raised(plain, share, arguments.calibration)
+        records = []
         if arguments.only != "streaming":
             for policy in arguments.policy:
                 more = ["--policy", policy, "--costs", *map(str, costs_ms)]
-                _in_a_process("freshline", raised_rows, arguments.seconds, *more)
+                records.append(_in_a_process("freshline", raised_rows, arguments.seconds, *more))
         if arguments.only != "freshline":
-            _in_a_process("streaming", raised_rows, arguments.seconds)
+            records.append(_in_a_process("streaming", raised_rows, arguments.seconds))
+        side_by_side(records)
 
 
 def main() -> None:
@@ -231,7 +260,10 @@ def main() -> None:
     if arguments.kind == "calibration":
         calibration(arguments.here, rows, arguments.seconds)
     elif arguments.kind == "freshline":
-        freshline(arguments.here, rows, arguments.policy[0], arguments.seconds, tuple(arguments.costs))
+        policy = arguments.policy[0]
+        outcome = freshline(arguments.here, rows, policy, arguments.seconds, tuple(arguments.costs))
+        verdicts = [Verdict(**table) for table in outcome["tables"]]
+        write_record(arguments.here, policy, verdicts)
     elif arguments.kind == "streaming":
         streaming(arguments.here, rows, arguments.seconds)
     else:

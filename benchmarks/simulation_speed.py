@@ -18,6 +18,7 @@ import warnings
 from fractions import Fraction
 from heapq import heappop, heappush
 from pathlib import Path
+from typing import Any
 
 PERIODS_S = [300] * 3 + [900] * 3 + [3_600] * 3 + [28_800] * 21
 TRACKS = 4
@@ -47,21 +48,21 @@ def simso_jobs_per_second(jobs: int) -> float:
         from simso.core import Model, Scheduler
 
     class NonPreemptiveEdf(Scheduler):  # type: ignore[misc]
-        def init(self):
-            self.ready = []
+        def init(self) -> None:
+            self.ready: list[tuple[float, int, Any]] = []
 
-        def on_activate(self, job):
+        def on_activate(self, job: Any) -> None:
             heappush(self.ready, (job.absolute_deadline, job.task.identifier, job))
             for processor in self.processors:
                 if processor.running is None:
                     processor.resched()
                     return
 
-        def on_terminated(self, job):
+        def on_terminated(self, job: Any) -> None:
             if self.ready:
                 job.cpu.resched()
 
-        def schedule(self, cpu):
+        def schedule(self, cpu: Any) -> tuple[Any, Any] | None:
             if self.ready and cpu.running is None:
                 return heappop(self.ready)[2], cpu
             return None
