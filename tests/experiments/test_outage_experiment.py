@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from freshline.cli.main import app
 from freshline.definitions.duration import SECOND
 from freshline.definitions.load import load
-from freshline.experiments import live_outage, outage_feeds
+from freshline.experiments import live_outage, outage_feeds, outage_recovery
 from freshline.experiments.outage_page import outcome, requirements
 from freshline.experiments.outage_recovery import (
     HEALTHY,
@@ -102,6 +102,16 @@ def test_a_page_that_cannot_be_written_is_an_error_in_words(tmp_path):
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code != 0
     assert "cannot write into" in str(result.exception)
+
+
+def test_a_requirement_that_is_not_met_ends_it_with_1_and_is_named(tmp_path, monkeypatch):
+    """With an outage of 1,000 s instead of 5,000 all have recovered long before 14,200."""
+    monkeypatch.setattr(outage_recovery, "OUTAGE_S", (5_000, 6_000))
+    arguments = ["experiment", "outage-recovery", "--seeds", "1", "--into", str(tmp_path), "--json"]
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 1
+    assert "Not met: average-case AUS ends within 14,200 to 15,300 in all seeds" in result.stderr
+    assert json.loads(result.stdout)["seeds"] == 1
 
 
 # -- the parts ---------------------------------------------------------------------------------------------

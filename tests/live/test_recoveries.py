@@ -232,9 +232,9 @@ def test_the_status_says_in_how_many_seconds_a_recovery_is_due():
 def test_an_expected_bound_that_was_exceeded_is_not_called_a_bug():
     builder = Builder(policy="aus", provisioning="average")
     run = Run(builder.files("a", period=10, phase=10, cost=3, variability=0.1))
-    run.land(5, "a", 1)
+    run.land(5, "a", 5)
     run.end(8)
-    run.keeper.last_arrival["a"] = 200 * SECOND
+    run.keeper.feeds["a"].last_arrival = 200 * SECOND
     run.keeper.tick(200 * SECOND, run.kernel)
     a = run.table("a")
     assert (a.staleness_max_us or 0) > (a.staleness_bound_us or 0)
@@ -264,6 +264,31 @@ def test_a_promise_that_comes_after_its_recovery_began_is_logged_too(caplog):
     _, promised, compared = caplog.messages
     assert promised.startswith("a: recovering, over in at most ")
     assert compared == run.said[-1].recoveries[0]
+
+
+def test_a_promise_that_another_outage_moves_is_logged_again_and_a_little_later_is_not(caplog):
+    run = Run(Builder(policy="aus").files("a", period=10, phase=10, cost=3))
+    run.land(500, "a", *range(10, 501, 10))
+    run.land(600, "a", *range(510, 601, 10))  # after another outage, and its first job still runs
+    first, moved = caplog.messages
+    assert first.startswith("a: recovering, over in at most ")
+    assert moved == f"{run.said[-1].recoveries[0]}, later than promised before"
+    due = run.table("a").recovery_due_us
+    run.land(611, "a", 611)  # and a third one, that hardly matters
+    assert (run.table("a").recovery_due_us or 0) > (due or 0)
+    assert len(caplog.messages) == 2
+
+
+def test_a_table_that_has_caught_up_while_it_waited_is_no_longer_said_to_wait():
+    run = Run(two_tables().files("c", period=10, phase=10, cost=1, weight=0.5, late_after=80))
+    run.land(100, "abc", *AFTER_AN_OUTAGE)
+    assert [line[0] for line in run.said[-1].recoveries if "waits for others" in line] == ["b", "c"]
+    run.work_off(100, 1, 131)
+    rule = run.kernel.tasks[2].rule
+    assert isinstance(rule, AdaptiveRelease)
+    assert not rule.is_late(131 * SECOND)
+    assert [line[0] for line in run.said[-1].recoveries if "waits for others" in line] == ["b"]
+    assert run.table("c").recovery_due_us is None
 
 
 def base_and_derived() -> Builder:
@@ -343,8 +368,37 @@ def test_data_that_is_old_when_it_comes_breaks_no_bound():
     for number in range(10):
         run.land(1_000_000 + 10 * number, "a", 10 + 10 * number)
         run.work_off(1_000_000 + 10 * number, 1, 1_000_000)
-    assert run.said[-1].broken_assumptions == ()
+    (note,) = run.said[-1].broken_assumptions
+    assert note == (
+        "+0s feed a: the newest record of a file was 11d 14h old when it came, timestamp_jitter says at most "
+        "0s"
+    )
     assert (run.table("a").jobs, run.keeper.asserted_us_max) == (10, {"a": None})
+
+
+def test_data_that_grows_old_breaks_no_bound_and_is_noted_once():
+    """A file comes every ten seconds, and its timestamps move by one."""
+    run = restarted()
+    asserted_us = run.keeper.asserted_us_max
+    for number in range(1, 31):
+        run.land(590 + 10 * number, "a", 590 + number)
+        run.work_off(590 + 10 * number, 0.2, 600 + 10 * number)
+    (note,) = run.said[-1].broken_assumptions
+    assert note == (
+        "+1m 40s feed a: the newest record of a file was 9s old when it came, timestamp_jitter says at most "
+        "0s"
+    )
+    assert (run.table("a").staleness_max_us or 0) > 200 * SECOND
+    assert run.keeper.asserted_us_max == asserted_us
+    assert "bug" not in summed_up(run)
+
+
+def test_late_files_are_no_sign_of_old_data():
+    run = restarted()
+    for number in range(1, 6):
+        run.land(590 + 10 * number, "a", 590 + 10 * number, 300 + number)
+        run.work_off(590 + 10 * number, 0.2, 600 + 10 * number)
+    assert run.said[-1].broken_assumptions == ()
 
 
 def test_files_found_in_another_order_than_told_do_not_make_their_feed_silent():

@@ -42,7 +42,7 @@ def modes(kernel: Kernel) -> dict[str, int]:
 def waiting(kernel: Kernel) -> list[str]:
     order = kernel.pools[0].order
     assert isinstance(order, Aus)
-    return [task.name for task in order.waiting()]
+    return [task.name for task in order.waiting(kernel.now)]
 
 
 def with_all_late(builder: Builder) -> Kernel:

@@ -1,23 +1,33 @@
 """Recovery ahead of healthy tables: with a certificate, and never to their harm."""
 
+from collections.abc import Iterable
 from fractions import Fraction
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from freshline.definitions.duration import SECOND
 from freshline.kernel.assembly import assemble
 from freshline.kernel.kernel import Kernel
+from freshline.kernel.recovery import AdaptiveRelease
+from freshline.kernel.task import Task
 from freshline.plan.make import make_plan, what_if
 from freshline.policies.aus_slack import AusSlack
+from freshline.policies.certificate import Certificate, Forecast, foresee
 from freshline.simulation.outages import checked_outages
 from freshline.simulation.simulate import simulate
 from freshline.testing.builder import Builder
 from freshline.testing.recoveries import run_with_outages
 from freshline.testing.script import Schedule, play
-from freshline.testing.warehouses import random_outages, random_warehouse
+from freshline.testing.warehouses import (
+    Shape,
+    crowded_warehouse,
+    long_outages,
+    random_outages,
+    random_warehouse,
+)
 
 
 def warehouse(policy: str = "aus-slack") -> Builder:
@@ -99,6 +109,51 @@ def test_an_update_that_costs_more_than_was_assumed_ends_the_certificate_and_is_
     ]
 
 
+def test_a_window_that_has_come_to_its_end_is_closed():
+    kernel, schedule = run()
+    assert any(job.loaded_to - job.loaded_from > 10 * SECOND for job in schedule.of("late"))
+    assert order_of(kernel).window_end == -1
+
+
+def test_tables_that_were_passed_over_for_long_are_released_anew_and_harm_nobody():
+    """l1 has a hundred files to catch up with; once it is no longer passed over x is served all the same."""
+    built = (
+        Builder(policy="aus-slack")
+        .files("x", period=8, phase=8, cost=4)
+        .files("l1", period=100, phase=100, cost=5)
+        .files("l2", period=20, phase=20, cost=7)
+        .files("z", period=200, phase=111.7, cost=0.5)
+        .build()
+    )
+    outages = {"l1": [(50 * SECOND, 10_004 * SECOND)], "l2": [(9_950 * SECOND, 10_004 * SECOND)]}
+    kept = run_with_outages(built, "aus-slack", checked_outages(built, outages), 10_600 * SECOND)
+    assert kept.certificates > 0
+    assert kept.exceeded + kept.outlasted == []
+
+
+def test_where_one_update_may_take_longer_than_a_period_aus_decides():
+    """With average provisioning: at worst an update of `late` takes 11.25 s."""
+    built = (
+        Builder(policy="aus-slack", provisioning="average")
+        .files("late", period=10, phase=10, cost=0.5, rate=0.7, variability=0.5)
+        .files("healthy", period=10, phase=10, cost=1)
+        .build()
+    )
+    plan = make_plan(built)
+    result = simulate(plan, 400 * SECOND, outages={"late": [(25 * SECOND, 100 * SECOND)]})
+    assert result.tables[0].jobs > 10
+
+
+def test_a_promise_that_was_not_kept_does_not_end_all_certificates():
+    kernel, schedule = run(costs=[2.5] * 3 + [190.0] + [2.5])
+    rule = kernel.tasks[0].rule
+    assert isinstance(rule, AdaptiveRelease)
+    assert rule.recovery is not None
+    assert rule.recovery.due is not None
+    after = [job for job in schedule.of("late") if job.start > rule.recovery.due]
+    assert max(job.loaded_to - job.loaded_from for job in after) > 10 * SECOND
+
+
 def test_while_all_is_well_no_certificate_is_tried():
     kernel = assemble(make_plan(warehouse().build()))
     files = {"late": arrivals(10, 400), "healthy": arrivals(20, 400)}
@@ -121,6 +176,69 @@ def test_a_pool_with_a_table_that_reads_another_pool_is_left_to_aus():
     assert order_of(kernel).certificates == 0
 
 
+# -- what is foreseen ------------------------------------------------------------------------------------
+
+
+def test_the_file_after_one_that_is_overdue_counts_from_when_that_was_first_to_be_expected():
+    """Due at 50 and not there at 54: the next may come at 60, and the job must have ended by then."""
+    built = Builder(policy="aus-slack").files("v", period=10, phase=10, jitter=5, cost=2).build()
+    kernel = assemble(make_plan(built))
+    play(
+        kernel,
+        54 * SECOND,
+        {"v": [2 * SECOND]},
+        {"v": [(at * SECOND, at * SECOND) for at in (10, 20, 30, 40)]},
+    )
+    coming = foresee(kernel.tasks[0], 54 * SECOND, 54 * SECOND)
+    assert coming is not None
+    assert (coming.earliest, coming.latest, coming.due) == (54 * SECOND, 55 * SECOND, 60 * SECOND)
+
+
+def of_derived(period: int, until: int, sources: tuple[str, ...] = ("s",), holds_back: int = 40) -> Kernel:
+    """`d` reads `s`, which gets a file every 40 s, and maybe `b`, a file every 400 s."""
+    builder = Builder(tracks=2, policy="aus-slack").files("s", period=40, phase=40, cost=1)
+    builder.files("b", period=400, phase=holds_back, cost=1)
+    builder.derived("d", [*sources], period=period, cost=0.5)
+    kernel = assemble(make_plan(builder.build()))
+    files = {"s": arrivals(40, until), "b": [(holds_back * SECOND, holds_back * SECOND)]}
+    play(kernel, until * SECOND, {"s": [SECOND], "b": [SECOND], "d": [SECOND // 2]}, files)
+    return kernel
+
+
+def forecast(kernel: Kernel, at_s: int, busy_s: int, idle: int = 0) -> Certificate | None:
+    """With a recovery job of none of the tables that goes on for so long."""
+    now = at_s * SECOND
+    until = now + busy_s * SECOND
+    tasks = [kernel.tasks[0], kernel.tasks[2]]
+    return Forecast(now, tasks, [until, *[now] * idle], {}, until, set(), {}).certify()
+
+
+def test_a_derived_tables_job_is_not_released_before_that_of_its_source_can_be():
+    """s is updated from 83 to 84 at worst; d, due 5 s after its release, cannot be released before 80."""
+    kernel = of_derived(period=5, until=73)
+    certificate = forecast(kernel, 73, busy_s=10)
+    assert certificate is not None
+    assert [task.name for task, _ in certificate.order] == ["s", "d"]
+
+
+def test_a_derived_table_that_one_update_leaves_behind_has_its_next_job_in_sight():
+    """With each file of s it is behind by 40 s, and catches up by 10 s an update."""
+    kernel = of_derived(period=10, until=73)
+    certificate = forecast(kernel, 73, busy_s=30, idle=1)
+    assert certificate is not None
+    assert [task.name for task, _ in certificate.order] == ["s", "d", "d", "d"]
+
+
+def test_a_derived_table_has_no_job_while_another_source_holds_it_back():
+    kernel = of_derived(period=40, until=113, sources=("s", "b"))
+    certificate = forecast(kernel, 113, busy_s=30, idle=1)
+    assert certificate is not None
+    assert [task.name for task, _ in certificate.order] == ["s"]
+
+
+# -- what holds for every warehouse ----------------------------------------------------------------------
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 10**6), st.sampled_from(["aus", "aus-slack"]))
 def test_bounds_and_promises_are_kept_in_random_warehouses_with_random_outages(seed, policy):
@@ -129,6 +247,51 @@ def test_bounds_and_promises_are_kept_in_random_warehouses_with_random_outages(s
     kept = run_with_outages(built, policy, outages, 600 * SECOND, seed)
     assert kept.exceeded == []
     assert kept.outlasted == []
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10**6), st.sampled_from(["aus", "aus-slack"]))
+@example(1, "aus-slack")  # these once found a window that was never closed
+@example(30, "aus-slack")
+@example(62, "aus-slack")
+def test_the_same_on_a_crowded_track_after_long_outages(seed, policy):
+    built = crowded_warehouse(seed)
+    outages = checked_outages(built, long_outages(built, seed, 2_000 * SECOND))
+    kept = run_with_outages(built, policy, outages, 3_000 * SECOND, seed)
+    assert kept.exceeded == []
+    assert kept.outlasted == []
+
+
+SMALL = Shape(tables_max=8, depth_max=3, tracks_max=2, pools_max=1)
+
+
+@pytest.mark.parametrize(
+    ("seed", "shape", "length_s"),
+    [
+        (18, SMALL, 1_000),
+        (1188, SMALL, 1_000),
+        (1261, SMALL, 1_000),
+        (1320, SMALL, 1_000),
+        (32, Shape(), 300),
+    ],
+    ids=["source of a longer period", "tardy", "in recovery mode", "recovery jobs", "held back"],
+)
+def test_when_a_window_ends_no_job_of_a_healthy_table_waits(seed, shape, length_s, monkeypatch):
+    """But for files that nobody could foresee, of which there are none here."""
+    waited: list[str] = []
+    close = AusSlack._close
+
+    def closed(order: AusSlack, now: int, passed_over: Iterable[Task]) -> None:
+        waited.extend(
+            task.name for task in order.ready() if task.index not in order._excused and task.release < now
+        )
+        close(order, now, passed_over)
+
+    monkeypatch.setattr(AusSlack, "_close", closed)
+    built = random_warehouse(seed, shape)
+    outages = checked_outages(built, random_outages(built, seed, length_s * SECOND))
+    run_with_outages(built, "aus-slack", outages, 2 * length_s * SECOND, seed)
+    assert waited == []
 
 
 @pytest.mark.parametrize("seed", [13, 92, 94, 99, 114])

@@ -66,16 +66,18 @@ class ContinuousIntake:
 class FileIntake:
     """Data files that arrived and are not loaded (paper 001, Definitions 3 and 6)."""
 
-    __slots__ = ("newest", "pending")
+    __slots__ = ("landed", "newest", "pending")
 
     def __init__(self) -> None:
         self.pending: list[DataFile] = []  # by timestamp
         self.newest = 0
+        self.landed = 0  # how many have arrived in all
 
     def add(self, file: DataFile) -> None:
         """A file has arrived. Files come almost sorted, so inserting is cheap."""
         insort(self.pending, file)
         self.newest = max(self.newest, file.timestamp)
+        self.landed += 1
 
     def trailing_edge(self, now: int) -> int:
         return self.newest

@@ -39,6 +39,11 @@ class Terms:
     source_bounds_us: tuple[int | None, ...] = ()  # A(V) of the tables that it reads
     align_us: int = 0  # the windows that it is loaded by
 
+    @property
+    def found_within_us(self) -> int:
+        """How long after it was due a file is there, at the latest."""
+        return self.jitter_us + self.finding_us
+
 
 @dataclass(slots=True)
 class Recovery:
@@ -61,6 +66,8 @@ class AdaptiveRelease(StaleRelease):
         "_entered_running",
         "_last_arrival",
         "_outage_us",
+        "_promised_at",
+        "_promised_landed",
         "_regular",
         "behind",
         "excused",
@@ -80,6 +87,8 @@ class AdaptiveRelease(StaleRelease):
         self._last_arrival = 0
         self._regular = True  # whether the last file came when it was to be expected
         self._outage_us = 0  # the longest time without a file since the table last was fresh
+        self._promised_at = 0  # when a promise was last made, and how many files had come by then
+        self._promised_landed = 0
         # Whether its bound is not asserted: its feed broke, or its lag has another cause upstream. It is
         # again once the table has caught up (paper 001, Theorems 2 and 3).
         self.excused = False
@@ -97,11 +106,30 @@ class AdaptiveRelease(StaleRelease):
     def source_advanced(self, now: int) -> None:
         super().source_advanced(now)
         broke = self._notice(now)
-        # Another outage, and what was promised for a healthy feed is promised anew; or the sources of a
-        # derived table are healthy at last, and something can be promised.
-        if self.mode == RECOVERING and (broke or (self.recovery is not None and self.recovery.due is None)):
-            self._promise(now, now + self.terms.period_us)
+        # Another outage, or more files of the last one, and what was promised for a healthy feed is promised
+        # anew; or the sources of a derived table are healthy at last, and something can be promised.
+        if self._lacks_promise or (self._is_promised and (broke or self._is_still_coming(now))):
+            self._promise_anew(now)
         self._compare(now)
+
+    @property
+    def _is_promised(self) -> bool:
+        return self.mode == RECOVERING and self.recovery is not None and self.recovery.due is not None
+
+    @property
+    def _lacks_promise(self) -> bool:
+        """Whether it recovers without a promise; not while the job runs after which there will be one."""
+        return self.mode == RECOVERING and not self._is_promised and not self._entered_running
+
+    def _is_still_coming(self, now: int) -> bool:
+        """Whether more files have come since the promise than of a feed that is well again.
+
+        Live, what piled up is found in several pieces, and the promise was made for the first of them.
+        """
+        if not isinstance(self.task.intake, FileIntake):
+            return False
+        since_us = now - self._promised_at + self.terms.found_within_us
+        return self.task.intake.landed - self._promised_landed > since_us // self.task.period_us + 1
 
     def _notice(self, now: int) -> bool:
         """Looks at the feed, or at the sources; whether the feed has just come back from an outage."""
@@ -109,8 +137,8 @@ class AdaptiveRelease(StaleRelease):
         if not isinstance(task.intake, FileIntake):
             return False
         silent_us = now - self._last_arrival
-        self._regular = abs(silent_us - task.period_us) <= terms.jitter_us
-        broke = silent_us > task.period_us + terms.jitter_us + terms.finding_us
+        self._regular = abs(silent_us - task.period_us) <= terms.found_within_us
+        broke = silent_us > task.period_us + terms.found_within_us
         # A promise that is made anew counts from the last outage; what is left of others is in the backlog.
         anew = broke and self.mode == RECOVERING
         self._outage_us = silent_us if anew else max(self._outage_us, silent_us)
@@ -172,6 +200,9 @@ class AdaptiveRelease(StaleRelease):
             elif entered_running:
                 self._reweigh(now, job)
         super().job_finished(now, job)
+        # While it ran it did not hear that its sources had become healthy.
+        if self._lacks_promise:
+            self._promise_anew(now)
         self._compare(now)
 
     def _release(self, now: int) -> None:
@@ -192,21 +223,24 @@ class AdaptiveRelease(StaleRelease):
         """The earliest and the latest instant at which the next file is to be expected; None in an outage.
 
         From the last one, and where that was no regular one also from the declared phase: then whichever is
-        earlier, and whichever is later. A file that is overdue may come at any moment.
+        earlier, and whichever is later. A file that is overdue may come at any moment, and was to be expected
+        in the past: the one after it counts from then.
         """
-        period_us, jitter_us, phase_us = self.task.period_us, self.terms.jitter_us, self.terms.phase_us
+        period_us, jitter_us, phase_us = self.task.period_us, self.terms.found_within_us, self.terms.phase_us
         last = self._last_arrival
+        # The first and the last one of the declared instants that it may have been due at.
         slot = phase_us + -(-(last - jitter_us - phase_us) // period_us) * period_us
+        slot_latest = phase_us + (last - phase_us) // period_us * period_us
         if slot <= last:  # it kept to the declared schedule
-            earliest, latest = slot + period_us, slot + period_us + jitter_us
+            earliest, latest = slot + period_us, slot_latest + period_us + jitter_us
         elif self._regular:
             earliest, latest = last + period_us - jitter_us, last + period_us + jitter_us
         else:
-            due = phase_us + ((last - phase_us) // period_us + 1) * period_us
+            due = slot_latest + period_us
             earliest, latest = min(due, last + 1), max(due, last + period_us) + jitter_us
         if now > latest + period_us:
             return None
-        return max(now, earliest), max(now, latest)
+        return earliest, max(now, latest)
 
     def rebase(self, now: int) -> None:
         """A released job that was made to wait is released anew, and what it missed is forgotten."""
@@ -290,6 +324,12 @@ class AdaptiveRelease(StaleRelease):
         taken_us = self.time_to_recover(now, first_release)
         if taken_us is not None:
             self.recovery.due = max(self.recovery.due or 0, first_release + taken_us)
+        if isinstance(self.task.intake, FileIntake):
+            self._promised_at, self._promised_landed = now, self.task.intake.landed
+
+    def _promise_anew(self, now: int) -> None:
+        """Counted from the next release: a recovery period ahead at most, or known."""
+        self._promise(now, max(now + self.terms.period_us, self.task.release))
 
     def time_to_recover(self, now: int, first_release: int) -> int | None:
         """How long the table takes at most from its first release with the recovery period.
@@ -330,7 +370,7 @@ class AdaptiveRelease(StaleRelease):
         first = at + terms.response_us - gain_us  # when the first job has ended
         if isinstance(task.intake, FileIntake):
             there = max(0, task.intake.files(task.job) - updates)
-            since = self._last_arrival - terms.jitter_us
+            since = self._last_arrival - terms.found_within_us
         else:
             there, since = 1, task.freshness + updates * period_us
         ahead_us = first - since + (there - 1) * terms.period_us - period_us

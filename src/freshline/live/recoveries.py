@@ -38,6 +38,13 @@ class _Noticed:
 
     recovery: Recovery
     logged: int = 0
+    due: int | None = None
+
+    def is_put_off(self) -> bool:
+        """Whether it is due noticeably later than was logged: by a tenth of the time that was promised."""
+        if self.due is None or self.recovery.due is None:
+            return False
+        return (self.recovery.due - self.due) * 10 >= self.due - self.recovery.entered
 
 
 class Recoveries:
@@ -62,7 +69,7 @@ class Recoveries:
         self._log(task.name, last, now, expected)
 
     def _log(self, table: str, noticed: _Noticed, now: int, expected: bool) -> None:
-        """A line when it begins, one with the promise if that comes later, and one when it is over."""
+        """A line when it begins, one with the promise if that comes later or changes, one when it is over."""
         recovery = noticed.recovery
         if recovery.ended is not None:
             reached, said = _OVER, self._compared(recovery, expected)
@@ -70,9 +77,12 @@ class Recoveries:
             reached, said = _PROMISED, f"recovering{_by(Due(recovery.due), now)}"
         else:
             reached, said = _BEGUN, "recovering"
-        if reached > noticed.logged:
-            noticed.logged = reached
-            _logger.warning("%s: %s", table, said)
+        if reached == _PROMISED and noticed.is_put_off():
+            said += ", later than promised before"
+        elif reached <= noticed.logged:
+            return
+        noticed.logged, noticed.due = reached, recovery.due
+        _logger.warning("%s: %s", table, said)
 
     def lines(
         self, kernel: Kernel, now: int, due: Mapping[int, Due], plans: Mapping[str, TablePlan]
@@ -87,7 +97,7 @@ class Recoveries:
             if isinstance(pool.order, Aus):
                 lines += [
                     f"{task.name}: late, waits for others{_by(due.get(task.index), now)}"
-                    for task in pool.order.waiting()
+                    for task in pool.order.waiting(now)
                 ]
         for table, recovery in reversed(self._kept):
             if recovery.ended is not None:
@@ -117,7 +127,7 @@ def dues(kernel: Kernel, now: int) -> dict[int, Due]:
     found: dict[int, Due] = {}
     for pool in kernel.pools:
         if isinstance(pool.order, Aus):
-            found |= _dues_of_pool(kernel, pool, pool.order.waiting(), now)
+            found |= _dues_of_pool(kernel, pool, pool.order.waiting(now), now)
     return found
 
 

@@ -65,9 +65,12 @@ class Aus(StrictEdf):
             rule.queued = False
             del self._late[0]
 
-    def waiting(self) -> list[Task]:
-        """The late tables that wait for a larger share, in the order in which they will get it."""
-        return [entry[3] for entry in self._late]
+    def waiting(self, now: int) -> list[Task]:
+        """The late tables that wait for a larger share, in the order in which they will get it.
+
+        Those that have caught up meanwhile are still in the queue.
+        """
+        return [entry[3] for entry in self._late if adaptive(entry[3]).is_late(now)]
 
     def take(self, now: int, idle: list[int]) -> Task | None:
         while self._ready:

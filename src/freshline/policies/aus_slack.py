@@ -53,29 +53,39 @@ class AusSlack(Aus):
 
     def take(self, now: int, idle: list[int]) -> Task | None:
         self.batch = 1
-        if self._certified or self._extra:
+        if self._in_window:
             return self._take_certified(now, idle)
         task = self._take_extra(now, idle) or super().take(now, idle)
         if task is None:
             self.open_at = now
         return task
 
+    @property
+    def _in_window(self) -> bool:
+        """From a certificate on, until all that it was made for has ended and a track is free."""
+        return self.window_end >= 0
+
     def review(self, now: int) -> None:
         # A table that enters recovery mode is promised something: not while it may be passed over.
-        if not self._certified and not self._extra:
+        if not self._in_window:
             super().review(now)
 
     def _take_certified(self, now: int, idle: list[int]) -> Task | None:
         certified = self._certified
+        struck_out = []
         while certified and certified[0][0].state not in (READY, RUNNING) and certified[0][1] <= now:
-            certified.popleft()  # it was to be released by now: there is nothing to do after all
+            # It was to be released by now: there is nothing to do after all.
+            struck_out.append(certified.popleft()[0])
+        if any(isinstance(task.intake, DerivedIntake) for task in struck_out):
+            self._renew(now, idle)  # its next job may come sooner than a period after that one
         overrun = self._overrun(now)
         if overrun is not None:
             self._give_up(now, f"an update of {overrun.name} costs more than was assumed")
-        elif certified or self._extra:
+        elif self._certified or self._extra:
             return self._take_extra(now, idle) or self._take_next(now, idle)
         else:
-            self._close(now)
+            # Nothing that could be foreseen waits now; and what could not be is not to do harm to others.
+            self._close(now, [*self._excused.values(), *self.ready()])
         super().review(now)
         return self.take(now, idle)
 
@@ -88,12 +98,17 @@ class AusSlack(Aus):
             certificate is not None
             and certificate.order
             and self._can_start(certificate.order[0][0])
-            and self._keeps_promises(certificate.end, None, 0)
+            and self._keeps_promises(now, certificate.end, None, 0)
         ):
             self._adopt(certificate)
             return self._certified.popleft()[0]
         self._look_again(now)
         return None
+
+    def _renew(self, now: int, idle: list[int]) -> None:
+        certificate = self._certify(now, idle, None, 0)
+        if certificate is not None and self._keeps_promises(now, certificate.end, None, 0):
+            self._adopt(certificate)
 
     def _adopt(self, certificate: Certificate) -> None:
         self._certified = deque(certificate.order)
@@ -138,7 +153,7 @@ class AusSlack(Aus):
                 certificate = self._certify(now, idle, task, batch)
                 if certificate is None:
                     least_refused_us = cost_us
-                elif self._keeps_promises(certificate.end, task, batch):
+                elif self._keeps_promises(now, certificate.end, task, batch):
                     self._adopt(certificate)
                     self._extra.add(task.index)
                     self.batch = batch
@@ -159,10 +174,16 @@ class AusSlack(Aus):
 
         return sorted(filter(_has_work, self._behind.values()), key=lag) if self._behind else []
 
-    def _keeps_promises(self, end: int, extra: Task | None, batch: int) -> bool:
-        """Whether AUS, taking over when the certificate ends, would still have all recoveries end in time."""
+    def _keeps_promises(self, now: int, end: int, extra: Task | None, batch: int) -> bool:
+        """Whether AUS, taking over when the certificate ends, would still have all recoveries end in time.
+
+        One that should be over already can no longer be kept, and holds nobody up.
+        """
         for task in self._excused.values():
-            spare_us = adaptive(task).spare_time(end, batch if task is extra else 0)
+            rule = adaptive(task)
+            if rule.recovery is None or rule.recovery.due is None or rule.recovery.due <= now:
+                continue
+            spare_us = rule.spare_time(end, batch if task is extra else 0)
             if spare_us is not None and spare_us < 0:
                 return False
         return True
@@ -220,25 +241,25 @@ class AusSlack(Aus):
             # It ran beside the shares of all others: the table's next job need not keep a distance from it.
             rule = adaptive(job.task)
             rule.next_from = now if rule.forgiven else min(rule.next_from, now)
-        if (self._certified or self._extra) and now > job.start + job.worst_case_us:
+        if self._in_window and now > job.start + job.worst_case_us:
             self._give_up(now, f"an update of {job.task.name} cost more than was assumed")
 
     def failed(self, task: Task, now: int) -> None:
-        if self._certified or self._extra:
+        if self._in_window:
             self._give_up(now, f"an update of {task.name} failed")
 
     def _give_up(self, now: int, why: str) -> None:
         self.broken.append((now, why))
-        self._close(now)
+        self._close(now, self._excused.values())
 
-    def _close(self, now: int) -> None:
-        """The certificate is over. What late tables missed meanwhile is not made up for."""
+    def _close(self, now: int, passed_over: Iterable[Task]) -> None:
+        """The window is over. What tables missed that were passed over is not made up for."""
         self._certified.clear()
         self._extra.clear()
         self.window_end = -1
-        for task in self._excused.values():
-            if adaptive(task).forgiven:
-                adaptive(task).rebase(now)
+        for task in passed_over:
+            if isinstance(task.rule, AdaptiveRelease):
+                task.rule.rebase(now)
 
 
 class _Look:
@@ -259,7 +280,12 @@ def _has_work(task: Task) -> bool:
 
 
 def _batches(task: Task, now: int, least: int) -> Iterable[int]:
-    """How many updates a recovery job may do at once, the most first: no longer together than a period."""
+    """How many updates a recovery job may do at once, the most first: no longer together than a period.
+
+    None where one alone may be: with average provisioning, or costs as they were learned.
+    """
+    if task.worst_case_us > task.period_us:
+        return ()
     if isinstance(task.intake, FileIntake):
         there = len(task.intake.pending)
     else:

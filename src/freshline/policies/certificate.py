@@ -60,13 +60,14 @@ def foresee(task: Task, now: int, free_at: int, extra: bool = False, batch: int 
     assert isinstance(rule, AdaptiveRelease)
     if task.state in (READY, WAITING) and not batch:
         return _released(task, rule, now)
-    earliest, latest = (now, now) if extra else (rule.next_from_earliest, rule.next_from)
+    earliest, latest = (now, free_at) if extra else (rule.next_from_earliest, rule.next_from)
     if isinstance(task.intake, FileIntake):
         file = rule.next_arrival(now) or (_NEVER, _NEVER)
         pending = max(0, len(task.intake.pending) - batch)
-        return _loading(task, file, pending, earliest, latest, free_at)
+        return _loading(now, task, file, pending, earliest, latest, free_at)
     if free_at > now and task.intake.trailing_edge(now) > loaded_to(task, batch):
-        return _of_source(task, max(now, earliest), max(latest, free_at))
+        # Released when the job ends, and set back to that one's deadline: rule (4).
+        return Coming(task, earliest, latest, max(latest, free_at), earliest + task.period_us)
     return None
 
 
@@ -78,14 +79,23 @@ def loaded_to(task: Task, batch: int) -> int:
     return task.intake.reach(task.freshness, batch * task.period_us)
 
 
-def following(coming: Coming, end: int) -> Coming | None:
-    """The job after one that ends at `end` at the latest; of a derived table none before a source moves."""
+def next_release(coming: Coming) -> tuple[int, int]:
+    """From when on the job after one may be released: sooner, as long as the table is in recovery mode."""
     task = coming.task
-    earliest, latest = coming.earliest + task.period_us, coming.latest + task.period_us
-    if isinstance(task.rule, PeriodicRelease):
+    return coming.earliest + task.period_now_us, coming.latest + task.period_us
+
+
+def following(coming: Coming, now: int, end: int, more: bool) -> Coming | None:
+    """The job after one that ends at `end` at the latest.
+
+    Of a derived table none before a source moves, unless there may be `more` than one update's worth.
+    """
+    task = coming.task
+    earliest, latest = next_release(coming)
+    if more or isinstance(task.rule, PeriodicRelease):
         return Coming(task, earliest, latest, max(latest, end), earliest + task.period_us)
     file = (coming.file_earliest, coming.file_latest)
-    return _loading(task, file, coming.pending, earliest, latest, end)
+    return _loading(now, task, file, coming.pending, earliest, latest, end)
 
 
 def _periodic(task: Task, rule: PeriodicRelease, now: int, free_at: int) -> Coming:
@@ -113,7 +123,13 @@ def _released(task: Task, rule: AdaptiveRelease, now: int) -> Coming:
 
 
 def _loading(
-    task: Task, file: tuple[int, int], pending: int, from_earliest: int, from_latest: int, end_before: int
+    now: int,
+    task: Task,
+    file: tuple[int, int],
+    pending: int,
+    from_earliest: int,
+    from_latest: int,
+    end_before: int,
 ) -> Coming | None:
     """The job that loads the next file, not released before the period of the job ahead is over.
 
@@ -125,7 +141,7 @@ def _loading(
         return Coming(task, from_earliest, from_latest, ready, from_earliest + period_us, *file, pending - 1)
     if file[0] >= _NEVER:
         return None
-    earliest, latest = max(file[0], from_earliest), max(file[1], from_latest)
+    earliest, latest = max(now, file[0], from_earliest), max(file[1], from_latest)
     ready = max(latest, end_before)
     file_after = file[0] + period_us
     due = _sooner(task, ready, earliest + period_us, file_after)
@@ -176,6 +192,9 @@ class Forecast:
         self._ends = dict(ends)  # by task: when its last job ends that has started
         # By task: the earliest and the latest instant from which its next job may be released.
         self._next_from: dict[int, tuple[int, int]] = dict.fromkeys(extras, (now, now))
+        # By task: how far it may be loaded at most by the jobs that have started, and how far at least.
+        self._loaded_most: dict[int, int] = dict.fromkeys(starting, now)
+        self._loaded_least: dict[int, int] = {}
         for task in self._members.values():
             index = task.index
             coming = foresee(task, now, ends.get(index, now), index in extras, starting.get(index, 0))
@@ -183,7 +202,7 @@ class Forecast:
                 self._expect(coming)
         for index, end in ends.items():
             if index in self._members:
-                self._moved(self._members[index], end)
+                self._moved(self._members[index], now, end)
 
     def certify(self) -> Certificate | None:
         """The schedule, if every job in it is in time and it comes to an end."""
@@ -210,8 +229,10 @@ class Forecast:
         """Starts the job that is due first; whether it will be in time."""
         due, _, index, coming = heappop(self._ready)
         sources_end = self._sources_end(coming.task)
-        if sources_end > now:  # it is to see what they are loading
-            heappush(self._releases, (sources_end, index, replace(coming, ready=sources_end)))
+        if sources_end > now:  # it is to see what they are loading, and maybe is released only then
+            latest = max(coming.latest, sources_end)
+            then = replace(coming, latest=latest, ready=sources_end)
+            heappush(self._releases, (sources_end, index, then))
             return True
         end = now + coming.task.worst_case_us
         if end > due:
@@ -220,13 +241,33 @@ class Forecast:
         self._order.append((coming.task, coming.ready))
         self._in_sight.discard(index)
         self._ends[index] = end
-        period_us = coming.task.period_us
-        self._next_from[index] = (coming.earliest + period_us, coming.latest + period_us)
-        then = following(coming, end)
-        if then is not None:
-            self._expect(then)
-        self._moved(coming.task, end)
+        self._next_from[index] = next_release(coming)
+        after = following(coming, self._now, end, self._leaves_more(coming.task, now))
+        if after is not None:
+            self._expect(after)
+        self._moved(coming.task, coming.earliest, end)
         return True
+
+    def _leaves_more(self, task: Task, start: int) -> bool:
+        """Whether a derived table's job that starts then may leave something for the next one.
+
+        Its sources may have moved by more than an update loads: each holds at most what there was when its
+        last job started.
+        """
+        intake, index = task.intake, task.index
+        self._loaded_most[index] = start
+        if not isinstance(task.rule, AdaptiveRelease) or not isinstance(intake, DerivedIntake):
+            return False
+        least = self._loaded_least.get(index, _loaded(task))
+        reach = intake.reach(least, task.period_us)
+        self._loaded_least[index] = max(least, min(intake.trailing_edge(self._now), reach))
+        return self._may_load_beyond(intake, reach)
+
+    def _may_load_beyond(self, intake: DerivedIntake, instant: int) -> bool:
+        """Whether all sources may be loaded further than that."""
+        return all(
+            self._loaded_most.get(source.index, _loaded(source)) > instant for source in intake.sources
+        )
 
     def _expect(self, coming: Coming) -> None:
         self._in_sight.add(coming.task.index)
@@ -238,16 +279,29 @@ class Forecast:
             return 0
         return max(self._ends.get(source.index, 0) for source in task.intake.sources)
 
-    def _moved(self, source: Task, at: int) -> None:
-        """A source is updated by then: what reads it has a job, unless one is in sight, which will see it."""
+    def _moved(self, source: Task, not_before: int, at: int) -> None:
+        """A source is updated by then: what reads it has a job, unless one is in sight, which will see it.
+
+        `not_before`: the source's own job cannot be released sooner.
+        """
         for task in source.dependents:
             index = task.index
             if index in self._members and index not in self._in_sight:
-                rule = task.rule
+                rule, intake = task.rule, task.intake
                 assert isinstance(rule, AdaptiveRelease)
+                assert isinstance(intake, DerivedIntake)
+                if not self._may_load_beyond(intake, self._loaded_least.get(index, _loaded(task))):
+                    continue  # another source holds it back
                 earliest, latest = self._next_from.get(index, (rule.next_from_earliest, rule.next_from))
-                latest = max(latest, at, self._ends.get(index, 0))
-                self._expect(_of_source(task, max(self._now, earliest), latest))
+                end_before = self._ends.get(index, 0)
+                if end_before <= earliest:  # otherwise rule (4) may set it back to there
+                    earliest = max(self._now, earliest, not_before)
+                self._expect(_of_source(task, earliest, max(latest, at, end_before)))
+
+
+def _loaded(task: Task) -> int:
+    """How far a table is loaded, by the job that runs if there is one."""
+    return task.freshness if task.job is None else task.job.loaded_to
 
 
 def can_be_foreseen(tasks: Iterable[Task]) -> bool:

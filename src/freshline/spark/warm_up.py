@@ -32,9 +32,9 @@ from freshline.spark.frames import base_rows, derived_rows, late_expression, rea
 # Beyond these there is nothing new to compile that would be worth waiting for.
 _TABLES_MAX: Final = 12
 _ROWS: Final = 10_000
-_ROUNDS_MAX: Final = 4
+_ROUNDS_MAX: Final = 3
 # A round that took more of the last one's time than this says that the next would gain little.
-_WARM: Final = 0.85
+_WARM: Final = 0.8
 _logger = logging.getLogger(__name__)
 
 _Rows = Callable[[SparkSession], DataFrame]  # a table's, in a session

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from freshline.costs.bounds import longest_update_us
@@ -63,6 +63,41 @@ def random_outages(warehouse: Warehouse, seed: int, horizon: int) -> dict[str, l
             begin = end + rng.randint(1, 10 * feed.period_us)
             if begin >= horizon:
                 break
+    return outages
+
+
+def crowded_warehouse(seed: int) -> Warehouse:
+    """A few tables of files on one track that is nearly full, with very different periods.
+
+    What is late here stays so for long, and has little slack to recover in.
+    """
+    rng = random.Random(f"crowded:{seed}")
+    parts = [rng.randint(1, 10) for _ in range(rng.randint(3, 5))]
+    load = Fraction(rng.randint(80, 100), 100) / sum(parts)
+    feeds: dict[str, Feed] = {}
+    tables: dict[str, Table] = {}
+    for number, part in enumerate(parts):
+        name, period_us = f"t{number}", rng.randint(1, 100) * SECOND
+        jitter_us = rng.choice((0, 0, rng.randint(0, period_us // 2)))
+        feed = Feed(name, "files", period_us, phase_us=rng.randint(0, period_us), jitter_us=jitter_us)
+        table = Table(name, "updates", period_us, feed=name)
+        budget_us = int(load * part * period_us) - 2
+        startup_us = rng.choice((budget_us, rng.randint(0, budget_us)))
+        rate = Fraction(budget_us - startup_us, longest_update_us(table, feed))
+        feeds[name] = feed
+        tables[name] = replace(table, cost=Cost(startup_us, rate, Fraction(0)))
+    pools = {"updates": Pool("updates", 1, "aus-slack")}
+    return Warehouse("crowded", "./warehouse", pools, feeds, tables, tuple(tables), frozenset(tables))
+
+
+def long_outages(warehouse: Warehouse, seed: int, until: int) -> dict[str, list[tuple[int, int]]]:
+    """Outages of some feeds of files, but not of all, that end at the same time: some began long before."""
+    rng = random.Random(f"long outages:{seed}")
+    outages: dict[str, list[tuple[int, int]]] = {}
+    feeds = [feed for feed in warehouse.feeds.values() if feed.arrival == "files"]
+    for feed in rng.sample(feeds, rng.randint(1, len(feeds) - 1)):
+        assert feed.period_us is not None
+        outages[feed.name] = [(rng.randrange(until - 2 * feed.period_us), until)]
     return outages
 
 
