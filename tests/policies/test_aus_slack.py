@@ -294,6 +294,14 @@ def test_when_a_window_ends_no_job_of_a_healthy_table_waits(seed, shape, length_
     assert waited == []
 
 
+def test_a_file_that_is_overdue_holds_up_no_job_of_an_order_that_was_renewed():
+    """A derived table's job is struck out, the new order begins with a file that does not come."""
+    built = random_warehouse(352)
+    outages = checked_outages(built, random_outages(built, 352, 1_000 * SECOND))
+    kept = run_with_outages(built, "aus-slack", outages, 2_000 * SECOND, 352)
+    assert kept.exceeded == []
+
+
 @pytest.mark.parametrize("seed", [13, 92, 94, 99, 114])
 def test_seeds_that_once_found_a_flaw(seed):
     built = random_warehouse(seed)

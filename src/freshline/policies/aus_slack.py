@@ -71,13 +71,9 @@ class AusSlack(Aus):
             super().review(now)
 
     def _take_certified(self, now: int, idle: list[int]) -> Task | None:
-        certified = self._certified
-        struck_out = []
-        while certified and certified[0][0].state not in (READY, RUNNING) and certified[0][1] <= now:
-            # It was to be released by now: there is nothing to do after all.
-            struck_out.append(certified.popleft()[0])
-        if any(isinstance(task.intake, DerivedIntake) for task in struck_out):
+        if self._strike_out(now) and (self._certified or self._extra):
             self._renew(now, idle)  # its next job may come sooner than a period after that one
+            self._strike_out(now)  # a file that is overdue has its place at once, and is not there
         overrun = self._overrun(now)
         if overrun is not None:
             self._give_up(now, f"an update of {overrun.name} costs more than was assumed")
@@ -88,6 +84,14 @@ class AusSlack(Aus):
             self._close(now, [*self._excused.values(), *self.ready()])
         super().review(now)
         return self.take(now, idle)
+
+    def _strike_out(self, now: int) -> bool:
+        """Jobs that were to be released by now: there is nothing to do after all. Whether one is derived."""
+        certified, derived = self._certified, False
+        while certified and certified[0][0].state not in (READY, RUNNING) and certified[0][1] <= now:
+            task, _ = certified.popleft()
+            derived = derived or isinstance(task.intake, DerivedIntake)
+        return derived
 
     def _take_next(self, now: int, idle: list[int]) -> Task | None:
         """The next job of the certified order; or of a new one, if that one is yet to come."""
