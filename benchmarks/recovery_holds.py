@@ -59,7 +59,7 @@ def held(kind: str, policy: PolicyName, seeds: range) -> int:
             bound, promise = max(bound, found.tightest_bound), max(promise, found.tightest_promise)
             for what in found.exceeded + found.outlasted:
                 wrong += 1
-                print(f"{kind}, seed {seed}: {what}")
+                print(f"{kind}, seed {seed}: {what}", flush=True)
     print(
         f"{policy}: {len(seeds):,} {kind} warehouses, {jobs:,} jobs, {recoveries:,} "
         f"recoveries, {promised:,} of them with a promise, {certificates:,} certificates tried\n"
