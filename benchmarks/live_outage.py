@@ -40,10 +40,11 @@ from freshline.experiments.outage_feeds import (
 )
 from freshline.experiments.stolen import Stolen
 
-# Declared costs are what 19 of 20 updates took when all was warm, and so much more; but no more than half of
-# what the average leaves free: the longest ever seen would overload the tracks on paper, and then no policy
-# could promise anything.
-HEADROOM: Final = 1.1
+# Declared costs are what 19 of 20 updates took when all was warm, and so much more: when a backlog is loaded,
+# all tracks are busy for long. But they are not to overload the tracks on paper, or no policy could
+# promise anything: up to a share of them, or half of what the average leaves free.
+HEADROOM: Final = 1.3
+DECLARED_MAX: Final = 0.85
 GUESSES_MAX: Final = 4
 NEAR_ENOUGH: Final = 0.04  # of the share asked for
 RECORD: Final = "record.json"
@@ -127,7 +128,7 @@ class Measured:
         """The costs to declare."""
         highs = [high * HEADROOM for high in self.high_ms]
         asked = sum(high * rate for high, rate in zip(highs, RATES, strict=True)) / 1_000 / TRACKS
-        most = min(1.0, (1 + min(1.0, self.busy())) / 2 / asked)
+        most = min(1.0, max(DECLARED_MAX, (1 + min(1.0, self.busy())) / 2) / asked)
         short, long = (round(high * most) for high in highs)
         return short, long
 

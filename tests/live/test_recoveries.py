@@ -370,7 +370,7 @@ def test_data_that_is_old_when_it_comes_breaks_no_bound():
         run.work_off(1_000_000 + 10 * number, 1, 1_000_000)
     (note,) = run.said[-1].broken_assumptions
     assert note == (
-        "+0s feed a: the newest record of a file was 11d 14h old when it came, timestamp_jitter says at most "
+        "+10s feed a: the newest record of a file was 11d 14h old when it came, timestamp_jitter says at most "
         "0s"
     )
     assert (run.table("a").jobs, run.keeper.asserted_us_max) == (10, {"a": None})
@@ -391,6 +391,17 @@ def test_data_that_grows_old_breaks_no_bound_and_is_noted_once():
     assert (run.table("a").staleness_max_us or 0) > 200 * SECOND
     assert run.keeper.asserted_us_max == asserted_us
     assert "bug" not in summed_up(run)
+
+
+def test_a_backlog_that_is_found_in_pieces_is_no_sign_of_old_data():
+    run = restarted()
+    for number, timestamp in enumerate(
+        range(610, 691, 10)
+    ):  # down until 690; found a tenth of a second apart
+        run.land(690 + number / 10, "a", timestamp)
+        run.work_off(690 + number / 10, 0.02, 690 + (number + 1) / 10)
+    go_on(run, 690, 720)
+    assert [note for note in run.said[-1].broken_assumptions if "old" in note] == []
 
 
 def test_late_files_are_no_sign_of_old_data():

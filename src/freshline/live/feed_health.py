@@ -18,6 +18,7 @@ class FeedHealth:
         assert feed.period_us is not None
         self._feed = feed
         self._overdue_us = feed.period_us + feed.jitter_us + FINDING_US
+        self._pace_us = feed.period_us // 2
         self._age_us_max = feed.jitter_us + feed.timestamp_jitter_us + feed.landing.lateness_us + FINDING_US
         self.last_arrival = started
         self._last_empty = started
@@ -25,6 +26,7 @@ class FeedHealth:
         self._silence_told = False
         self._age_us = 0
         self._age_told = False
+        self._piled_up = False  # whether its last file came right after the one before
 
     @property
     def name(self) -> str:
@@ -32,6 +34,7 @@ class FeedHealth:
 
     def landed(self, arrival: int, timestamp: int) -> None:
         """A file with records came."""
+        self._piled_up = arrival - self.last_arrival < self._pace_us
         # Files that were found together come by their timestamps, not in the order in which they were found.
         self.last_arrival = max(arrival, self.last_arrival)
         # Files that are late by themselves are no sign of old data.
@@ -65,7 +68,9 @@ class FeedHealth:
         return f"feed {self.name} has gone silent"
 
     def tell_age(self) -> str | None:
-        """What to note when its data is old, once until it is not."""
+        """What to note when its data is old, once until it is not. A backlog is old for another reason."""
+        if self._piled_up:
+            return None
         told, self._age_told = self._age_told, self.is_old
         if told or not self.is_old:
             return None
