@@ -370,8 +370,8 @@ def test_data_that_is_old_when_it_comes_breaks_no_bound():
         run.work_off(1_000_000 + 10 * number, 1, 1_000_000)
     (note,) = run.said[-1].broken_assumptions
     assert note == (
-        "+10s feed a: the newest record of a file was 11d 14h old when it came, timestamp_jitter says at most "
-        "0s"
+        "+10s feed a: the newest record of a file was 11d 14h old when it came, timestamp_jitter says at "
+        "most 0s"
     )
     assert (run.table("a").jobs, run.keeper.asserted_us_max) == (10, {"a": None})
 
