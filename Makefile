@@ -1,11 +1,18 @@
 # Thin: what a target needs is set up by scripts/setup, once, into .venv.
-.PHONY: demo test lint benchmarks lock clean
+.PHONY: demo test check lint benchmarks lock clean
 
 demo: .venv/ready
 	.venv/bin/freshline demo --into out/demo
 
+# A worker a core, each with a Spark of its own; one that is done takes over from the other.
+workers = --numprocesses 2 --dist worksteal
+
 test: .venv/ready lint
-	.venv/bin/pytest
+	.venv/bin/pytest $(workers)
+
+# Everything that needs no Spark.
+check: .venv/ready lint
+	.venv/bin/pytest $(workers) -m "not spark"
 
 lint: .venv/ready
 	.venv/bin/ruff check .

@@ -1,6 +1,7 @@
 """Settings and parts for all tests."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,9 +15,25 @@ settings.register_profile("freshline", deadline=None)
 settings.load_profile("freshline")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Whoever asks for a Spark is marked so; tests that start one in a process of its own mark themselves."""
+    for item in items:
+        if "spark" in getattr(item, "fixturenames", ()):
+            item.add_marker("spark")
+
+
+@pytest.fixture(autouse=True)
+def _no_java_without_the_mark(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """What is not marked starts no Spark: so `make check` is quick, and stays so."""
+    if request.node.get_closest_marker("spark") is None:
+        monkeypatch.setenv("JAVA_HOME", str(Path(tmp_path_factory.getbasetemp()) / "no-java"))
+
+
 @pytest.fixture(scope="session")
 def spark() -> Iterator["SparkSession"]:
-    """One Spark for all tests that need it."""
+    """One Spark for all tests of a worker that need it."""
     from freshline.spark.session import open_session
 
     session = open_session("tests", "local[2]", {"spark.driver.memory": "1g"})

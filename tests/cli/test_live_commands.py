@@ -26,6 +26,8 @@ from freshline.live.status import WarehouseStatus
 from freshline.plan.make import make_plan
 from freshline.storage.quarantine import Quarantine
 
+pytestmark = pytest.mark.spark
+
 PROJECT = """\
 name: small
 pools: {updates: {tracks: 2}}
