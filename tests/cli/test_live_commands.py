@@ -25,6 +25,7 @@ from freshline.definitions.load import loads
 from freshline.live.status import WarehouseStatus
 from freshline.plan.make import make_plan
 from freshline.storage.quarantine import Quarantine
+from patience import PATIENCE, PATIENCE_S
 
 pytestmark = pytest.mark.spark
 
@@ -65,7 +66,7 @@ def project(tmp_path_factory) -> Path:
 @pytest.fixture(scope="module")
 def finished(project) -> subprocess.CompletedProcess[str]:
     """A run in a process of its own: so nothing reaches its output unseen."""
-    arguments = ["run", "-p", str(project), "--drain", "--for", "2m", "--cold", "--json"]
+    arguments = ["run", "-p", str(project), "--drain", "--for", PATIENCE, "--cold", "--json"]
     return subprocess.run(
         [sys.executable, "-m", "freshline", *arguments], capture_output=True, text=True, check=False
     )
@@ -109,7 +110,7 @@ def test_run_sums_itself_up_as_json_and_as_nothing_else(finished):
 
 
 def test_run_sums_itself_up_for_people(freshline):
-    result = freshline("run", "--drain", "--for", "1m", "--cold")
+    result = freshline("run", "--drain", "--for", PATIENCE, "--cold")
     assert result.exit_code == 1
     assert "small over " in result.stdout
     assert "Exceeded: 1 of 1 targets." in result.stdout
@@ -129,7 +130,7 @@ def caught_up(tmp_path) -> Path:
 
 
 def test_a_target_that_was_exceeded_and_is_kept_at_the_end_was_exceeded(command, caught_up):
-    result = command(caught_up, "run", "--drain", "--for", "1m", "--cold", "--json")
+    result = command(caught_up, "run", "--drain", "--for", PATIENCE, "--cold", "--json")
     record = json.loads(result.stdout)
     (packets,) = record["tables"]
     assert packets["staleness"] < packets["target_lag"] == 600.0 < packets["staleness_max"]
@@ -137,10 +138,10 @@ def test_a_target_that_was_exceeded_and_is_kept_at_the_end_was_exceeded(command,
 
 
 def test_the_exit_code_says_what_the_summary_says(command, caught_up):
-    result = command(caught_up, "run", "--drain", "--for", "1m", "--cold")
+    result = command(caught_up, "run", "--drain", "--for", PATIENCE, "--cold")
     assert (result.exit_code, "Exceeded: 1 of 1 targets." in result.stdout) == (1, True)
     # Nothing has come since, and what is there is minutes old at most.
-    result = command(caught_up, "run", "--drain", "--for", "1m", "--cold")
+    result = command(caught_up, "run", "--drain", "--for", PATIENCE, "--cold")
     assert (result.exit_code, "Kept: no target of 1 was exceeded." in result.stdout) == (0, True)
 
 
@@ -382,14 +383,14 @@ def test_a_run_whose_spark_is_killed_ends_and_says_so_and_the_next_one_goes_on(t
     land(1)
     run = [sys.executable, "-m", "freshline", "run", "-p", str(tmp_path), "--cold", "--json"]
     process = subprocess.Popen(
-        [*run, "--for", "5m"],
+        [*run, "--for", "2h"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
     )
     try:
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + PATIENCE_S
         while not (tmp_path / "warehouse/tables/packets").exists() or rows(tmp_path, "packets") < 1:
             assert process.poll() is None, process.stderr.read()
             assert time.monotonic() < deadline
@@ -397,7 +398,7 @@ def test_a_run_whose_spark_is_killed_ends_and_says_so_and_the_next_one_goes_on(t
         (java,) = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text("utf-8").split()
         os.kill(int(java), signal.SIGKILL)
         land(2)
-        output, said = process.communicate(timeout=30)
+        output, said = process.communicate(timeout=PATIENCE_S)
     finally:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
@@ -406,5 +407,5 @@ def test_a_run_whose_spark_is_killed_ends_and_says_so_and_the_next_one_goes_on(t
     assert (process.returncode, said.splitlines()[-1]) == (1, f"Stopped: {sentence}.")
     assert json.loads(output)["stopped_because"] == sentence
     assert rows(tmp_path, "packets") == 1
-    done = subprocess.run([*run, "--drain", "--for", "2m"], capture_output=True, check=False)
+    done = subprocess.run([*run, "--drain", "--for", PATIENCE], capture_output=True, check=False)
     assert (done.returncode, rows(tmp_path, "packets")) == (0, 2)

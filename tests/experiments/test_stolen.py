@@ -7,6 +7,7 @@ import pytest
 
 from freshline.experiments import stolen
 from freshline.experiments.stolen import WINDOW, Stolen
+from patience import PATIENCE_S
 
 
 def write(stat: Path, busy: int, stolen_ticks: int) -> None:
@@ -36,7 +37,7 @@ def test_it_looks_by_itself_while_it_is_entered(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(stolen, "_EVERY_S", 0.01)
     write(tmp_path / "stat", 100, 0)
     with Stolen(tmp_path / "stat") as seen:
-        give_up_at = time.monotonic() + 10
+        give_up_at = time.monotonic() + PATIENCE_S
         while len(seen._looks) <= WINDOW:
             assert time.monotonic() < give_up_at, "it does not look"
             time.sleep(0.01)

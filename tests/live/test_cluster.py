@@ -18,6 +18,7 @@ from freshline.definitions.load import load
 from freshline.live.runner import Runner
 from freshline.testing.kills import SPECS, report, write_project
 from freshline.testing.network import Generator
+from patience import PATIENCE_S, PATIENCE_US
 
 SPARK_HOME = Path(pyspark.__file__).parent
 LOOPBACK = "127.0.0.1"
@@ -60,7 +61,7 @@ def free_port() -> int:
 
 
 def wait_for(what: Callable[[], bool], alive: subprocess.Popen, output: Path) -> None:
-    deadline = time.monotonic() + 180
+    deadline = time.monotonic() + PATIENCE_S
     while not what():
         said = output.read_text(encoding="utf-8")[-2000:]
         assert alive.poll() is None, f"it ended: {said}"
@@ -94,7 +95,7 @@ def test_a_worker_that_is_lost_costs_no_row_and_does_not_stop_the_updates(tmp_pa
     url = f"spark://{LOOPBACK}:{free_port()}"
     master = ["--host", LOOPBACK, "--port", url.rpartition(":")[2], "--webui-port", "0"]
     worker = ["--host", LOOPBACK, "--webui-port", "0", "--cores", "1", "--memory", "1g", "--work-dir"]
-    run = [sys.executable, "-m", "freshline", "run", "-p", str(project), "--master", url, "--for", "5m"]
+    run = [sys.executable, "-m", "freshline", "run", "-p", str(project), "--master", url, "--for", "2h"]
     conf = ["--conf", f"spark.driver.host={LOOPBACK}", "--conf", "spark.executor.memory=512m"]
     log = output / "run.log"
     with (
@@ -123,7 +124,7 @@ def test_a_worker_that_is_lost_costs_no_row_and_does_not_stop_the_updates(tmp_pa
         assert second.poll() is None
     # What it did not get to is loaded here.
     with Runner(load(project), project.parent, storage, session=spark, drain=True) as here:
-        here.run(120_000_000)
+        here.run(PATIENCE_US)
     assert here.stopped_because == "nothing is left to load"
     found = report(storage, generator, written_until, kills=1)
     assert found.exact, found

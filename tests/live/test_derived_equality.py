@@ -14,6 +14,7 @@ from freshline.definitions.load import load
 from freshline.live.runner import Runner
 from freshline.live.status import utc
 from freshline.storage.snapshot import read_snapshot
+from patience import PATIENCE_US
 
 # Time is short here, so that no test waits for a period: a file every 200 ms.
 STEP_US = 200_000
@@ -102,7 +103,7 @@ class History:
 def drain(history: History, spark) -> None:
     storage = history.folder / "warehouse"
     with Runner(load(history.file), history.folder, storage, session=spark, drain=True) as runner:
-        runner.run(60_000_000)
+        runner.run(PATIENCE_US)
     assert runner.stopped_because == "nothing is left to load"
 
 

@@ -11,6 +11,7 @@ from freshline.definitions.load import loads
 from freshline.live.rebuild import rebuild
 from freshline.live.runner import Runner
 from freshline.spark import frames
+from patience import PATIENCE_US
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 PROJECT = """\
@@ -50,7 +51,7 @@ class Shop:
     def run(self) -> None:
         storage = self.folder / "warehouse"
         with Runner(self.warehouse, self.folder, storage, session=self.spark, drain=True) as runner:
-            runner.run(60_000_000)
+            runner.run(PATIENCE_US)
         assert runner.stopped_because == "nothing is left to load"
 
     def rebuild(self, table: str) -> int:

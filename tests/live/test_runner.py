@@ -22,6 +22,7 @@ from freshline.live.calibrate import calibrate
 from freshline.live.runner import Runner
 from freshline.storage.lease import StorageInUse
 from freshline.testing.builder import Builder
+from patience import PATIENCE_S, PATIENCE_US
 
 PROJECT = """\
 name: shop
@@ -71,7 +72,7 @@ class Shop:
 
     def drain(self) -> Runner:
         with self.runner(drain=True) as runner:
-            runner.run(60_000_000)
+            runner.run(PATIENCE_US)
         assert runner.stopped_because == "nothing is left to load"
         return runner
 
@@ -231,7 +232,7 @@ def test_the_log_of_a_run_that_learns_its_costs_replays_identically(tmp_path, sp
 
     with shop.runner() as runner:
         runner.on_status = hear
-        runner.run(120 * SECOND)
+        runner.run(PATIENCE_US)
     assert runner.stopped_because == "seen"
     header, *lines = log_of(shop)
     assert header["unknown"] == ["both", "clicks", "orders", "revenue"]
@@ -323,7 +324,7 @@ def test_a_calibration_waits_for_no_period_and_measures_derived_tables_too(tmp_p
     shop = long_periods(tmp_path, spark, policy)
     started = time.monotonic()
     measured = calibrate(load(shop.file), shop.folder, shop.storage, files_max=12, session=spark)
-    assert time.monotonic() - started < 60
+    assert time.monotonic() - started < PATIENCE_S
     assert measured.jobs["orders"] == 5
     assert min(measured.jobs.values()) >= 3
     assert measured.lost_because is None
@@ -355,6 +356,7 @@ def test_while_an_unknown_table_has_too_few_runs_the_others_are_not_learned_agai
     looked_up, runs = [], History.runs
     monkeypatch.setattr(History, "runs", lambda self, table: looked_up.append(table) or runs(self, table))
     with shop.runner() as runner:
-        runner.run(3 * SECOND)
-    assert looked_up.count("clicks") > 3
+        runner.on_status = lambda status: looked_up.count("clicks") > 3 and runner.stop("seen")
+        runner.run(PATIENCE_US)
+    assert runner.stopped_because == "seen"
     assert looked_up.count("orders") == 1

@@ -20,6 +20,7 @@ from freshline.live.worker import Books
 from freshline.plan.make import make_plan
 from freshline.storage.ledger import Ledger
 from freshline.storage.quarantine import Quarantine
+from patience import PATIENCE_S
 
 PROJECT = """\
 name: watched
@@ -33,7 +34,6 @@ tables:
   c: {feed: trickle, cost: {startup: 100ms}}
 """
 FILES = 40
-WAIT_S = 30
 
 
 class Watched:
@@ -57,11 +57,11 @@ class Watched:
         return path
 
     def next(self) -> tuple[str, str, set[str]]:
-        landed = self.found.get(timeout=WAIT_S)
+        landed = self.found.get(timeout=PATIENCE_S)
         return landed.feed, landed.file.name, set(landed.tables)
 
     def until(self, happened: Callable[[], bool]) -> None:
-        give_up_at = time.monotonic() + WAIT_S
+        give_up_at = time.monotonic() + PATIENCE_S
         while not happened():
             assert time.monotonic() < give_up_at, "it never happened"
             time.sleep(0.02)
@@ -85,14 +85,14 @@ def test_a_backlog_does_not_keep_the_files_of_other_feeds_from_being_found(watch
         watched.put("flood", number)
     watched.put("trickle", 0)
     watched.watch.start(watched.found.put)
-    landed = [watched.found.get(timeout=WAIT_S) for _ in range(FILES + 1)]
+    landed = [watched.found.get(timeout=PATIENCE_S) for _ in range(FILES + 1)]
     assert [(file.feed, file.file.name) for file in landed] == [
         ("trickle", "0.csv"),
         *(("flood", f"{number}.csv") for number in range(FILES)),  # all at once, by timestamp
     ]
     assert all(file.waited for file in landed)
     watched.put("trickle", 1)
-    later = watched.found.get(timeout=WAIT_S)
+    later = watched.found.get(timeout=PATIENCE_S)
     assert (later.feed, later.file.name, later.waited) == ("trickle", "1.csv", False)
     watched.until_quiet()
     assert watched.found.empty()

@@ -17,6 +17,7 @@ import pytest
 
 from freshline.definitions.errors import InputError
 from freshline.testing.network import NETWORK, FeedSpec, Generator
+from patience import PATIENCE_S
 
 S = 1_000_000
 START = 1_763_245_470 * S  # a multiple of every period here
@@ -137,11 +138,11 @@ def test_a_generator_on_a_thread_writes_until_it_is_stopped(tmp_path: Path):
     stop = threading.Event()
     writer = threading.Thread(target=generator.run, args=(stop,))
     writer.start()
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + PATIENCE_S
     while len(list(tmp_path.rglob("packets-*.csv"))) < 3 and time.monotonic() < deadline:
         time.sleep(0.01)
     stop.set()
-    writer.join(10)
+    writer.join(PATIENCE_S)
     assert not writer.is_alive()
     written = sorted(tmp_path.rglob("*.csv"))
     assert written[:3] == [generator.path("packets", number) for number in (1, 2, 3)]
