@@ -11,6 +11,7 @@ from freshline.definitions.errors import DefinitionErrors, InputError
 from freshline.definitions.live_checks import check_runnable
 from freshline.definitions.load import load, loads
 from freshline.definitions.sql import parse_query
+from freshline.plan.make import make_plan
 
 HEAD = """\
 name: network
@@ -448,9 +449,27 @@ tables:
         "Add the column that says when a record was made, such as `timestamp: ts`.",
         "freshline.yml:5: feeds.stream: a continuous feed cannot be run yet. "
         "Let its data come in files (`arrival: files`); `plan` and `simulate` take it as it is.",
+        "freshline.yml:6: feeds.unused: no table loads it. "
+        "Load it with a table, or remove it; `plan` and `simulate` take it as it is.",
         f"freshline.yml:11: tables.outline: `sql` {needed} "
         "Add the query that gives its rows; `plan` and `simulate` do without.",
     ]
+
+
+@pytest.mark.parametrize(
+    "feed", ["{arrival: continuous}", "{arrival: continuous, period: 1s}", "{period: 1s}"]
+)
+def test_a_feed_that_no_table_loads_can_be_planned_and_not_run(feed: str) -> None:
+    """Nobody would hear from it but that it is silent."""
+    costs = HEAD.replace("feed: a}", "feed: a, cost: {startup: 1s}}")
+    costs = costs.replace("feed: b}", "feed: b, cost: {startup: 1s}}")
+    text = costs.replace("feeds:\n", f"feeds:\n  idle: {feed}\n")
+    assert make_plan(loads(text)).holds
+    assert complaints(text) == [
+        "freshline.yml:4: feeds.idle: no table loads it. "
+        "Load it with a table, or remove it; `plan` and `simulate` take it as it is."
+    ]
+    assert complaints(costs) == []
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,10 @@ class _Check:
     def __init__(self, warehouse: Warehouse) -> None:
         self.errors: list[InputError] = []
         used = {table.feed for table in warehouse.tables.values()}
+        for feed in warehouse.feeds.values():
+            if feed.name not in used:
+                remedy = "Load it with a table, or remove it; `plan` and `simulate` take it as it is"
+                self._report(("feeds", feed.name), feed.place, "no table loads it", remedy)
         # What a query may read, as far as it is known in spite of errors.
         self._feeds = {name: self._feed(feed) for name, feed in warehouse.feeds.items() if feed.name in used}
         self._tables: dict[str, Relation] = {}
