@@ -19,7 +19,7 @@ from freshline.cli.main import app as freshline_app
 from freshline.cli.status import status
 from freshline.definitions.errors import InputError
 from freshline.definitions.load import load
-from freshline.live.status import TableStatus, WarehouseStatus, utc
+from freshline.live.status import PoolStatus, TableStatus, WarehouseStatus, utc
 from freshline.testing.network import NETWORK
 
 S = 1_000_000
@@ -120,6 +120,7 @@ def running(project: Path, **changed: object) -> WarehouseStatus:
         tracks=(),
         broken_assumptions=(),
         quarantined=0,
+        pools=(PoolStatus("updates", "aus", "edf"),),
     )
     written = dataclasses.replace(written, **changed)
     written.write(project / "warehouse" / "_freshline" / "status.json")
@@ -142,6 +143,7 @@ def test_status_prints_the_documented_json_as_of_now(project: Path):
     freshness = datetime.fromisoformat(record["tables"][0].pop("freshness"))
     assert (freshness, freshness.utcoffset()) == (utc(written.tables[0].freshness_us), timedelta(0))
     assert record == {
+        "pools": [{"name": "updates", "policy": "aus", "behaves_as": "edf"}],
         "tables": [
             {
                 "name": "packets",
@@ -165,7 +167,7 @@ def test_status_prints_the_documented_json_as_of_now(project: Path):
                 "recovery_due": None,
                 "recovery_estimated": False,
             },
-        ]
+        ],
     }
 
 

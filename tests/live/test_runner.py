@@ -15,9 +15,9 @@ from freshline.costs.history import History, history_path
 from freshline.definitions.duration import SECOND
 from freshline.definitions.load import load
 from freshline.definitions.serial import to_record
-from freshline.kernel.assembly import learn
-from freshline.kernel.events import Arrived, DataFile, Finished
+from freshline.kernel.events import Arrived, DataFile, Finished, Learned, LearnedCost
 from freshline.kernel.journal import Journal, kernel_of, replay
+from freshline.kernel.recovery import AdaptiveRelease
 from freshline.live.calibrate import calibrate
 from freshline.live.runner import Runner
 from freshline.storage.lease import StorageInUse
@@ -236,15 +236,25 @@ def test_the_log_of_a_run_that_learns_its_costs_replays_identically(tmp_path, sp
     assert runner.stopped_because == "seen"
     header, *lines = log_of(shop)
     assert header["unknown"] == ["both", "clicks", "orders", "revenue"]
-    learned = [number for number, line in enumerate(lines) if "learned" in line]
-    assert sorted(table for number in learned for table in lines[number]["learned"]) == header["unknown"]
-    assert any("instructions" in line for line in lines[learned[-1] :])
-    assert replay(kernel_of(header), lines) == (len(lines) - len(learned), None)
+    learned = {
+        number: event["learned"]
+        for number, line in enumerate(lines)
+        for event in line.get("events", ())
+        if "learned" in event
+    }
+    assert sorted({table for tables in learned.values() for table in tables}) == header["unknown"]
+    assert any("instructions" in line for line in lines[max(learned) :])
+    assert replay(kernel_of(header), lines) == (len(lines), None)
     for task in runner.kernel.tasks:
         assert task.worst_case_of(5) >= task.worst_case_of(1) > 0
+    # Where the costs give bounds the kernel goes by them; the status says either.
+    (pool,) = runner.status().pools
+    bounded = policy == "aus-slack" and all(table.staleness_bound_us for table in runner.plan.tables)
+    assert pool.behaves_as == (policy if bounded or policy == "prp" else "edf")
+    assert all(isinstance(task.rule, AdaptiveRelease) == bounded for task in runner.kernel.tasks)
 
 
-def test_costs_learned_between_two_calls_are_learned_there_again():
+def test_costs_that_were_learned_are_learned_again_in_a_replay():
     """With prp the dearer of two equally late tables comes second: at first a does, then b."""
     warehouse = Builder(policy="prp").files("a", period=10, cost=3).files("b", period=10, cost=2).build()
     header = {"now": 0, "freshness": None, "unknown": ["b"], "warehouse": to_record(warehouse)}
@@ -252,7 +262,7 @@ def test_costs_learned_between_two_calls_are_learned_there_again():
     journal, kernel = Journal(stream, header), kernel_of(header)
     order = []
 
-    def tell(at_s: int, *events: Arrived | Finished) -> None:
+    def tell(at_s: int, *events: Arrived | Finished | Learned) -> None:
         instructions = kernel.handle(at_s * SECOND, events)
         journal.write(at_s * SECOND, events, instructions)
         order.extend(instruction.job.task.name for instruction in instructions)
@@ -265,13 +275,11 @@ def test_costs_learned_between_two_calls_are_learned_there_again():
         tell(at_s, *(Arrived(table, DataFile(at_s * SECOND, at_s)) for table in "ab"))
         end(at_s + 2)
         end(at_s + 4)
-        costs = {"b": (5 * SECOND, 4 * SECOND)}
-        learn(kernel, costs)
-        journal.learned((at_s + 5) * SECOND, costs)
+        tell(at_s + 5, Learned({"b": LearnedCost(5 * SECOND, 4 * SECOND, None, None)}))
     assert order == ["b", "a", "a", "b"]
     assert kernel.tasks[1].worst_case_of(3) == 7 * SECOND
     _, *lines = [json.loads(line) for line in stream.getvalue().splitlines()]
-    assert replay(kernel_of(header), lines) == (6, None)
+    assert replay(kernel_of(header), lines) == (8, None)
 
 
 def test_a_calibration_leaves_every_file_where_it_is_and_learns_from_the_good_ones(tmp_path, spark):

@@ -8,7 +8,7 @@ import pytest
 
 from freshline.definitions.errors import InputError
 from freshline.kernel.state import table_state
-from freshline.live.status import TableStatus, TrackStatus, WarehouseStatus
+from freshline.live.status import PoolStatus, TableStatus, TrackStatus, WarehouseStatus
 
 S = 1_000_000
 PACKETS = TableStatus(
@@ -53,6 +53,7 @@ STATUS = WarehouseStatus(
     broken_assumptions=("packets: job 2 took 3.1s, assumed at most 1s",),
     quarantined=2,
     recoveries=("packets: recovering, over in at most 2m 10s",),
+    pools=(PoolStatus("updates", "aus", "edf"), PoolStatus("reports", "prp", "prp")),
 )
 
 

@@ -9,7 +9,7 @@ from typing import get_args
 from rich.console import Console, RenderableType
 
 from freshline.kernel.state import TableState
-from freshline.live.status import TableStatus, TrackStatus, WarehouseStatus
+from freshline.live.status import PoolStatus, TableStatus, TrackStatus, WarehouseStatus
 from freshline.live.summary import draw_summary, show_summary
 from freshline.live.view import STYLES, TABLES_MAX, count, render
 
@@ -89,6 +89,13 @@ def test_the_view_shows_tables_tracks_and_trouble_in_80_columns():
         "",
         "2 files are in quarantine: `freshline quarantine list` says why.",
     ]
+
+
+def test_a_pool_that_behaves_as_another_policy_for_want_of_a_bound_is_named():
+    pools = (PoolStatus("updates", "aus-slack", "edf"), PoolStatus("reports", "aus", "aus"))
+    shown = lines(render(dataclasses.replace(STATUS, pools=pools), NOW))
+    assert shown[7] == "Pool updates (aus-slack): no bound: behaves as edf."
+    assert not any("reports" in line for line in shown)
 
 
 def test_a_runner_that_has_gone_is_said_to_have_gone_and_its_figures_stand_still():

@@ -80,6 +80,7 @@ def _show_pools(screen: Console, plan: Plan) -> None:
     screen.print(pools)
     for pool in plan.pools:
         _show_clusters(screen, pool, plan.tables)
+        _show_unbounded(screen, plan, pool)
 
 
 def _show_tables(screen: Console, plan: Plan, all_rows: bool) -> None:
@@ -174,11 +175,36 @@ def _show_learned(screen: Console, plan: Plan) -> None:
 def _show_clusters(screen: Console, pool: PoolPlan, tables: tuple[TablePlan, ...]) -> None:
     for number, cluster in enumerate(pool.clusters or (), start=1):
         names = [tables[pool.tables[member]].name for member in cluster.members]
-        listed = ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
         tracks = counted(cluster.tracks, "track")
         screen.print(
-            f"  {pool.name}/{number}: {tracks} for {listed}", style="dim", highlight=False, markup=False
+            f"  {pool.name}/{number}: {tracks} for {_listed(names)}",
+            style="dim",
+            highlight=False,
+            markup=False,
         )
+
+
+def _show_unbounded(screen: Console, plan: Plan, pool: PoolPlan) -> None:
+    """What a pool does for tables that its policy can do nothing for."""
+    behaves_as = pool.behaves_as(plan.tables)
+    said = None
+    if behaves_as != pool.policy:
+        said = f"no bound: behaves as {behaves_as}"
+    elif pool.policy in ADAPTIVE:
+        names = [plan.tables[index].name for index in pool.tables if _lacks_recovery(plan, index)]
+        if names:
+            said = f"no bound for {_listed(names)}: served as with edf"
+    if said is not None:
+        screen.print(f"  {pool.name}: {said}", style="dim", highlight=False, markup=False)
+
+
+def _lacks_recovery(plan: Plan, index: int) -> bool:
+    table = plan.tables[index]
+    return table.staleness_bound_us is None and table.name in plan.warehouse.released_by_files
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
 
 
 def _recovery(plan: Plan, table: TablePlan) -> str:

@@ -146,6 +146,7 @@ def pool_record(pool: PoolPlan, tables: tuple[TablePlan, ...]) -> dict[str, Any]
         "name": pool.name,
         "tracks": pool.tracks,
         "policy": pool.policy,
+        "behaves_as": pool.behaves_as(tables),
         "utilization": pool.utilization,
         "provisioning": pool.provisioning,
         "clusters": clusters,

@@ -49,7 +49,12 @@ def status(project: ProjectOption = DEFAULT_PROJECT, as_json: JsonOption = False
             file=sys.stderr,
         )
     if as_json:
-        print_json({"tables": [status_record(table, as_of_us) for table in last.tables]})
+        print_json(
+            {
+                "pools": [vars(pool) for pool in last.pools],
+                "tables": [status_record(table, as_of_us) for table in last.tables],
+            }
+        )
     else:
         console().print(render(last, now_us, running))
     raise typer.Exit(1 if any(table.misses_target(as_of_us) for table in last.tables) else 0)

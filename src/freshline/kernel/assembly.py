@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 from freshline.costs.bounds import worst_case_us
 from freshline.definitions.duration import SECOND
 from freshline.definitions.warehouse import ADAPTIVE, Table, Warehouse
+from freshline.kernel.events import Learned, LearnedCost
 from freshline.kernel.intake import ContinuousIntake, DerivedIntake, FileIntake, Intake
 from freshline.kernel.kernel import Kernel
 from freshline.kernel.pool import Pool
 from freshline.kernel.recovery import AdaptiveRelease, Terms
-from freshline.kernel.release import PeriodicRelease, StaleRelease
+from freshline.kernel.release import PeriodicRelease, RememberingRelease, StaleRelease
 from freshline.kernel.task import Task
 from freshline.plan.plan import Plan, PoolPlan, TablePlan
 from freshline.policies.aus import Aus
@@ -24,8 +25,6 @@ from freshline.policies.rm import RateMonotonic
 
 # A file is found so long after it came at most, on a machine that has other things to do.
 _FINDING_US = SECOND
-
-Costs = Mapping[str, Sequence[int]]  # by table: what an update costs at most, and the start-up of it
 
 _ORDERS: dict[str, type[Order]] = {"fifo": Fifo, "rm": RateMonotonic, "edf": Edf, "edf-strict": StrictEdf}
 
@@ -43,11 +42,22 @@ def assemble(plan: Plan, now: int = 0, freshness: Mapping[str, int | None] | Non
     return kernel
 
 
-def learn(kernel: Kernel, costs: Costs) -> None:
-    """Costs became known; releases and shares stay as they are."""
-    for task in kernel.tasks:
-        if task.name in costs:
-            task.worst_case_us, task.startup_us = costs[task.name]
+def learned(kernel: Kernel, plan: Plan, live: bool = True) -> Learned:
+    """What a plan with more costs says beyond the one that the kernel was assembled from.
+
+    A bound that the kernel knows stays as it is: what tables recover by does not change under them.
+    """
+    index_of = {name: index for index, name in enumerate(plan.warehouse.tables)}
+    tables: dict[str, LearnedCost] = {}
+    for task, planned in zip(kernel.tasks, plan.tables, strict=True):
+        table = plan.warehouse.tables[task.name]
+        terms = None
+        if isinstance(task.rule, RememberingRelease) and not isinstance(task.rule, AdaptiveRelease):
+            terms = _terms(plan, table, planned, index_of, live)
+        startup_us = _startup_us(table)
+        if terms is not None or (planned.cost_us, startup_us) != (task.worst_case_us, task.startup_us):
+            tables[task.name] = LearnedCost(planned.cost_us, startup_us, planned.provisioned_us, terms)
+    return Learned(tables)
 
 
 def _add_tasks(kernel: Kernel, plan: Plan, freshness: Mapping[str, int | None] | None) -> None:
@@ -58,8 +68,7 @@ def _add_tasks(kernel: Kernel, plan: Plan, freshness: Mapping[str, int | None] |
         table = warehouse.tables[name]
         intake = _intake(warehouse, table, tasks)
         planned = plan.tables[index_of[name]]
-        startup_us = worst_case_us(table.cost, 0) if table.cost and table.cost.startup_us else 0
-        task = Task(index_of[name], name, table.period_us, planned.cost_us, intake, startup_us)
+        task = Task(index_of[name], name, table.period_us, planned.cost_us, intake, _startup_us(table))
         if freshness is not None:
             task.freshness = freshness[name] or 0
             task.empty = freshness[name] is None
@@ -70,15 +79,22 @@ def _add_tasks(kernel: Kernel, plan: Plan, freshness: Mapping[str, int | None] |
             task.rule = PeriodicRelease(task, table.phase_us, kernel.timers)
             continue
         terms = _terms(plan, table, planned, index_of, live=freshness is not None)
-        if terms is None:
-            task.rule = StaleRelease(task, kernel.timers)
-        else:
+        if terms is not None:
             task.rule = AdaptiveRelease(task, kernel.timers, terms)
+        elif warehouse.pools[table.pool].policy in ADAPTIVE:
+            phase_us = 0 if table.feed is None else warehouse.feeds[table.feed].phase_us
+            task.rule = RememberingRelease(task, kernel.timers, phase_us)
+        else:
+            task.rule = StaleRelease(task, kernel.timers)
         for source in table.sources:
             tasks[source].dependents.append(task)
         if table.feed is not None:
             kernel.readers.setdefault(table.feed, []).append(task)
     kernel.tasks = [tasks[name] for name in warehouse.tables]
+
+
+def _startup_us(table: Table) -> int:
+    return worst_case_us(table.cost, 0) if table.cost and table.cost.startup_us else 0
 
 
 def _terms(

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple
 
 from freshline.kernel.job import Job
+
+if TYPE_CHECKING:
+    from freshline.kernel.recovery import Terms
 
 
 class DataFile(NamedTuple):
@@ -57,7 +61,29 @@ class Arrived:
         return f"Arrived({self.feed}, {self.file!r})"
 
 
-Event = Finished | Failed | Arrived
+class LearnedCost(NamedTuple):
+    """What is known of a table from now on."""
+
+    worst_case_us: int  # what an update costs at most
+    startup_us: int  # the start-up of it
+    provisioned_us: int | None  # the cost that its share is made for, where its policy gives it one
+    terms: Terms | None  # on which it recovers; None where it does not, or did before
+
+
+class Learned:
+    """Costs have become known, and maybe bounds with them."""
+
+    __slots__ = ("tables",)
+    priority = 2
+
+    def __init__(self, tables: Mapping[str, LearnedCost]) -> None:
+        self.tables = tables
+
+    def __repr__(self) -> str:
+        return f"Learned({', '.join(self.tables)})"
+
+
+Event = Finished | Failed | Arrived | Learned
 
 
 class Start:

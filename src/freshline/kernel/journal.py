@@ -1,21 +1,32 @@
 """The kernel's journal: what it was told and what it said, call by call; enough to check it again.
 
-The header says which kernel it was. Each line after it is one call of `handle`, or costs that were learned
-between two calls. Played to a fresh kernel of the same plan, the same events must bring the same
-instructions: simulated runs and runs on Spark are checked in the same way.
+The header says which kernel it was. Each line after it is one call of `handle`. Played to a fresh kernel of
+the same plan, the same events must bring the same instructions: simulated runs and runs on Spark are checked
+in the same way.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from fractions import Fraction
 from typing import Any, TextIO
 
 from freshline.definitions.serial import from_record
-from freshline.kernel.assembly import Costs, assemble, learn
-from freshline.kernel.events import Arrived, DataFile, Event, Failed, Finished, Instruction
+from freshline.kernel.assembly import assemble
+from freshline.kernel.events import (
+    Arrived,
+    DataFile,
+    Event,
+    Failed,
+    Finished,
+    Instruction,
+    Learned,
+    LearnedCost,
+)
 from freshline.kernel.kernel import Kernel
+from freshline.kernel.recovery import Terms
 from freshline.plan.make import make_plan, without_bounds
 
 Record = dict[str, Any]
@@ -40,10 +51,6 @@ class Journal:
             record["instructions"] = [instruction_record(instruction) for instruction in instructions]
         self._line(record)
 
-    def learned(self, now: int, costs: Costs) -> None:
-        """From here on the kernel counts with these costs."""
-        self._line({"now": now, "learned": {table: list(cost) for table, cost in costs.items()}})
-
     def flush(self) -> None:
         self._stream.flush()
 
@@ -56,10 +63,27 @@ def event_record(event: Event) -> Record:
         return {"finished": event.job.task.name, "job": event.job.number, "freshness": event.freshness}
     if isinstance(event, Failed):
         return {"failed": event.job.task.name, "job": event.job.number, "retry_at": event.retry_at}
+    if isinstance(event, Learned):
+        return {"learned": {table: _cost_record(cost) for table, cost in event.tables.items()}}
     record: Record = {"arrived": event.feed, "timestamp": event.file.timestamp, "file": event.file.name}
     if event.tables is not None:
         record["tables"] = sorted(event.tables)
     return record
+
+
+def _cost_record(cost: LearnedCost) -> Record:
+    record = cost._asdict()
+    if cost.terms is not None:
+        record["terms"] = {**asdict(cost.terms), "weight": str(cost.terms.weight)}
+    return record
+
+
+def _cost(record: Record) -> LearnedCost:
+    terms = record["terms"]
+    if terms is not None:
+        exact = {"weight": Fraction(terms["weight"]), "source_bounds_us": tuple(terms["source_bounds_us"])}
+        terms = Terms(**{**terms, **exact})
+    return LearnedCost(**{**record, "terms": terms})
 
 
 def instruction_record(instruction: Instruction) -> Record:
@@ -108,6 +132,8 @@ def replay(kernel: Kernel, records: Iterable[Record]) -> tuple[int, Difference |
     tasks = {task.name: task for task in kernel.tasks}
 
     def event(record: Record) -> Event:
+        if "learned" in record:
+            return Learned({table: _cost(cost) for table, cost in record["learned"].items()})
         if "arrived" in record:
             tables = record.get("tables")
             file = DataFile(record["timestamp"], record["file"])
@@ -120,9 +146,6 @@ def replay(kernel: Kernel, records: Iterable[Record]) -> tuple[int, Difference |
 
     calls = 0
     for record in records:
-        if "learned" in record:
-            learn(kernel, record["learned"])
-            continue
         if "now" not in record:
             return calls, Difference(calls + 1, kernel.now, [], [], "its line is cut short")
         written = record.get("instructions", [])

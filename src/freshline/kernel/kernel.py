@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from freshline.kernel.events import Arrived, Event, Failed, Finished, Instruction
+from freshline.kernel.events import Arrived, Event, Failed, Finished, Instruction, Learned
 from freshline.kernel.intake import FileIntake
 from freshline.kernel.job import Job
 from freshline.kernel.pool import Pool
-from freshline.kernel.release import Retry
+from freshline.kernel.recovery import AdaptiveRelease
+from freshline.kernel.release import RememberingRelease, Retry
 from freshline.kernel.task import BACKED_OFF, IDLE, RUNNING, Task
 from freshline.kernel.timers import Timers
 
@@ -41,7 +42,9 @@ class Kernel:
             task.rule.begin(now)
 
     def handle(self, now: int, events: Sequence[Event], closing: bool = False) -> list[Instruction]:
-        """Takes all events of one instant, in the order finished, arrived, timer, and dispatches once.
+        """Takes all events of one instant and dispatches once.
+
+        They are taken in the order finished, arrived, learned, timer.
 
         `closing`: a run ends, so events are taken and nothing is started any more.
         """
@@ -58,8 +61,10 @@ class Kernel:
                 self._finished(event, now)
             elif isinstance(event, Failed):
                 self._failed(event)
-            else:
+            elif isinstance(event, Arrived):
                 self._arrived(event, now)
+            else:
+                self._learned(event, now)
         if closing:
             return []
         self.timers.go_off(now)
@@ -110,6 +115,26 @@ class Kernel:
     def _arrived(self, event: Arrived, now: int) -> None:
         for task in self._loading(event):
             task.rule.source_advanced(now)
+
+    def _learned(self, event: Learned, now: int) -> None:
+        succeeding: list[AdaptiveRelease] = []
+        shares: dict[Pool, dict[int, int]] = {}
+        for task in self.tasks:
+            known = event.tables.get(task.name)
+            if known is None:
+                continue
+            task.worst_case_us, task.startup_us = known.worst_case_us, known.startup_us
+            if known.provisioned_us is not None:
+                shares.setdefault(task.pool, {})[task.index] = known.provisioned_us
+            if known.terms is not None:
+                assert isinstance(task.rule, RememberingRelease), f"{task!r} has no recovery mode"
+                task.rule = AdaptiveRelease.succeeding(task.rule, known.terms)
+                succeeding.append(task.rule)
+        for pool, costs_us in shares.items():
+            pool.learned(costs_us)
+        # When all rules are there: what is late makes a difference to what reads it.
+        for rule in succeeding:
+            rule.take_over(now)
 
     def _loading(self, event: Arrived) -> list[Task]:
         readers = self.readers.get(event.feed, [])

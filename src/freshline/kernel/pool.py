@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from heapq import heappush
 from typing import TYPE_CHECKING
 
@@ -46,6 +47,11 @@ class Pool:
     def recovered(self, task: Task) -> None:
         """The task has left recovery mode."""
         self.order.recovered(task)
+        self._touched.append(self)
+
+    def learned(self, costs_us: Mapping[int, int]) -> None:
+        """By task, what the shares of some are made for has become known."""
+        self.order.learned(costs_us)
         self._touched.append(self)
 
     def touch(self) -> None:

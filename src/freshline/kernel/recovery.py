@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Self
 
 from freshline.analysis.adaptive import recovery_time
 from freshline.kernel.intake import DerivedIntake, FileIntake
-from freshline.kernel.release import StaleRelease
+from freshline.kernel.release import RememberingRelease
 from freshline.kernel.task import BACKED_OFF, IDLE, READY, RUNNING, WAITING, Task
 
 if TYPE_CHECKING:
@@ -59,16 +59,14 @@ class Recovery:
         return None if self.due is None or self.ended is None else self.ended <= self.due
 
 
-class AdaptiveRelease(StaleRelease):
+class AdaptiveRelease(RememberingRelease):
     """Rule (4) with the period of the task's mode; Rule RN, and the reweighting rules (i) to (vii)."""
 
     __slots__ = (
         "_entered_running",
-        "_last_arrival",
         "_outage_us",
         "_promised_at",
         "_promised_landed",
-        "_regular",
         "behind",
         "excused",
         "mode",
@@ -78,14 +76,12 @@ class AdaptiveRelease(StaleRelease):
     )
 
     def __init__(self, task: Task, timers: Timers, terms: Terms) -> None:
-        super().__init__(task, timers)
+        super().__init__(task, timers, terms.phase_us)
         self.terms = terms
         self.mode = NORMAL
         self.queued = False  # among those that wait to enter recovery mode
         self.recovery: Recovery | None = None  # the last one, or the present one
         self._entered_running = False
-        self._last_arrival = 0
-        self._regular = True  # whether the last file came when it was to be expected
         self._outage_us = 0  # the longest time without a file since the table last was fresh
         self._promised_at = 0  # when a promise was last made, and how many files had come by then
         self._promised_landed = 0
@@ -94,18 +90,24 @@ class AdaptiveRelease(StaleRelease):
         self.excused = False
         self.behind = False  # by more than a period
 
-    def begin(self, now: int) -> None:
-        self._last_arrival = now
-        super().begin(now)
-        # As if a file had come a period before the first one that is due.
-        self._last_arrival = max(now, self.terms.phase_us) - self.task.period_us
-        self._regular, self._outage_us = True, 0
+    @classmethod
+    def succeeding(cls, rule: RememberingRelease, terms: Terms) -> Self:
+        """The table's rule from now on. Its job, release and deadline stay, and so does the timer for it."""
+        own = cls(rule.task, rule.timers, terms)
+        own.finish_before, own.next_from = rule.finish_before, rule.next_from
+        own._last_arrival, own._silent_us = rule._last_arrival, rule._silent_us
+        return own
+
+    def take_over(self, now: int) -> None:
+        """Its bound is known from now on, and asserted from the first instant at which the table is fresh."""
+        self._excuse(self.task.state != IDLE or self._source_is_excused())
+        self._compare(now)
 
     # -- what happens ------------------------------------------------------------------------------
 
     def source_advanced(self, now: int) -> None:
         super().source_advanced(now)
-        broke = self._notice(now)
+        broke = self._notice()
         # Another outage, or more files of the last one, and what was promised for a healthy feed is promised
         # anew; or the sources of a derived table are healthy at last, and something can be promised.
         if self._lacks_promise or (self._is_promised and (broke or self._is_still_coming(now))):
@@ -131,18 +133,16 @@ class AdaptiveRelease(StaleRelease):
         since_us = now - self._promised_at + self.terms.found_within_us
         return self.task.intake.landed - self._promised_landed > since_us // self.task.period_us + 1
 
-    def _notice(self, now: int) -> bool:
+    def _notice(self) -> bool:
         """Looks at the feed, or at the sources; whether the feed has just come back from an outage."""
         task, terms = self.task, self.terms
         if not isinstance(task.intake, FileIntake):
             return False
-        silent_us = now - self._last_arrival
-        self._regular = abs(silent_us - task.period_us) <= terms.found_within_us
+        silent_us = self._silent_us
         broke = silent_us > task.period_us + terms.found_within_us
         # A promise that is made anew counts from the last outage; what is left of others is in the backlog.
         anew = broke and self.mode == RECOVERING
         self._outage_us = silent_us if anew else max(self._outage_us, silent_us)
-        self._last_arrival = now
         self._excuse(self.excused or broke)
         return broke
 
@@ -233,7 +233,7 @@ class AdaptiveRelease(StaleRelease):
         slot_latest = phase_us + (last - phase_us) // period_us * period_us
         if slot <= last:  # it kept to the declared schedule
             earliest, latest = slot + period_us, slot_latest + period_us + jitter_us
-        elif self._regular:
+        elif abs(self._silent_us - period_us) <= jitter_us:  # it came when it was to be expected
             earliest, latest = last + period_us - jitter_us, last + period_us + jitter_us
         else:
             due = slot_latest + period_us

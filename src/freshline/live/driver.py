@@ -72,12 +72,17 @@ class LiveDriver:
         self._journal = journal
         self._clock = now
         self._messages: queue.Queue[Landed | Ended] = queue.Queue(_MESSAGES_MAX)
+        self._told: list[Event] = []
         self._tracks = tracks(self._job_ended)
         self.stopping = False
 
     def post(self, landed: Landed) -> None:
         """Called by the thread that looks for files."""
         self._messages.put(landed)
+
+    def tell(self, event: Event) -> None:
+        """What was found out at a tick: the kernel hears of it next. For the driver's own thread only."""
+        self._told.append(event)
 
     def stop(self) -> None:
         """Starts nothing more; the loop ends at the next tick.
@@ -96,7 +101,7 @@ class LiveDriver:
         tick_at = self._clock()
         while not self.stopping and (until is None or self._clock() < until):
             wake_at = min(self.kernel.wake_at, tick_at, until or tick_at)
-            messages = self._collect(max(0, wake_at - self._clock()))
+            messages = self._collect(0 if self._told else max(0, wake_at - self._clock()))
             self._step(messages, closing=self.stopping)
             now = self._clock()
             if now >= tick_at:
@@ -108,9 +113,10 @@ class LiveDriver:
 
     def _step(self, messages: Sequence[Landed | Ended], closing: bool = False) -> None:
         now = max(self.kernel.now, self._clock())  # a clock that is set back does not turn time
-        if not messages and (closing or now < self.kernel.wake_at):
+        if not messages and not self._told and (closing or now < self.kernel.wake_at):
             return
-        events = [self._event(message, now) for message in messages]
+        events = [*(self._event(message, now) for message in messages), *self._told]
+        self._told.clear()
         instructions = self.kernel.handle(now, events, closing)
         with suppress(OSError):  # a full disk costs lines of the log, which a replay finds missing
             self._journal.write(now, events, instructions, closing)

@@ -21,7 +21,7 @@ from freshline.kernel.task import RUNNING, Task
 from freshline.live.driver import Ended, Landed, clock
 from freshline.live.feed_health import FeedHealth
 from freshline.live.recoveries import Due, Recoveries, dues
-from freshline.live.status import TableStatus, TrackStatus, WarehouseStatus
+from freshline.live.status import PoolStatus, TableStatus, TrackStatus, WarehouseStatus
 from freshline.live.trouble import SparkEnded, Trouble, sentence
 from freshline.plan.plan import Plan
 from freshline.policies.aus_slack import AusSlack
@@ -217,6 +217,9 @@ class Keeper:
     def learn(self, plan: Plan) -> None:
         """Costs became known, and bounds with them."""
         self._plans = {table.name: table for table in plan.tables}
+        self._pools = tuple(
+            PoolStatus(pool.name, pool.policy, pool.behaves_as(plan.tables)) for pool in plan.pools
+        )
 
     # -- which bounds are asserted: paper 001, Theorems 2 and 3 ------------------------------------------
 
@@ -276,6 +279,7 @@ class Keeper:
             broken_assumptions=tuple(self.notes),
             quarantined=self.quarantined,
             recoveries=tuple(self._recoveries.lines(kernel, now, due, self._plans)),
+            pools=self._pools,
         )
 
     def _table_status(

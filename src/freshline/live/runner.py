@@ -28,7 +28,7 @@ from freshline.definitions.duration import SECOND
 from freshline.definitions.live_checks import check_runnable
 from freshline.definitions.serial import to_record
 from freshline.definitions.warehouse import Cost, Warehouse
-from freshline.kernel.assembly import assemble, learn
+from freshline.kernel.assembly import assemble, learned
 from freshline.kernel.job import Job
 from freshline.kernel.journal import Journal
 from freshline.kernel.kernel import Kernel
@@ -141,7 +141,7 @@ class Runner:
         self._ledger = Ledger(layout.ledger)
         stack.callback(self._ledger.close)
         self._open_tables()
-        self.plan, self._provisional = self._make_plan()
+        self.plan, self._provisional = self._make_plan(self._declared)
         now = clock()
         freshness = {name: table.freshness for name, table in self.tables.items()}
         self.kernel = assemble(self.plan, now, freshness)
@@ -262,7 +262,7 @@ class Runner:
             return  # nothing is begun any more
         if self._provisional and now >= self._learn_at:
             self._learn_at = now + _LEARN_EVERY_US
-            self._learn(now)
+            self._learn()
         self._housekeeper.consider(now, kernel)
         if self._drain and self._watch.is_quiet() and only_rest_is_left(kernel):
             self._drained = True
@@ -292,35 +292,39 @@ class Runner:
 
     # -- costs -------------------------------------------------------------------------------------------
 
-    def _make_plan(self) -> tuple[Plan, frozenset[str]]:
+    def _make_plan(self, warehouse: Warehouse) -> tuple[Plan, frozenset[str]]:
         """The plan with declared and learned costs, and the tables without any: they get no bound."""
-        learned = learned_costs(self._declared, self._history)
-        unknown = frozenset(name for name, table in learned.warehouse.tables.items() if table.cost is None)
+        found = learned_costs(warehouse, self._history)
+        unknown = frozenset(name for name, table in found.warehouse.tables.items() if table.cost is None)
         tables = {
             name: replace(table, cost=table.cost or _PROVISIONAL)
-            for name, table in learned.warehouse.tables.items()
+            for name, table in found.warehouse.tables.items()
         }
-        plan = make_plan(replace(learned.warehouse, tables=tables), learned.runs)
+        plan = make_plan(replace(found.warehouse, tables=tables), found.runs)
         return without_bounds(plan, unknown), unknown
 
-    def _learn(self, now: int) -> None:
-        """Once every cost is learned, the bounds can be shown. The kernel goes on, with the costs alone."""
+    def _learn(self) -> None:
+        """Where costs have become known the kernel goes on with them, and with the bounds that they give."""
         # Asked first, for a table of few runs costs little to look up, and fitting all the others much.
         if not any(len(self._history.runs(name)) >= RUNS_LEAST for name in self._provisional):
             return
-        plan, unknown = self._make_plan()
+        plan, unknown = self._make_plan(self._settled())
         if unknown == self._provisional:
             return
-        costs = {
-            task.name: (task.worst_case_us, task.startup_us)
-            for task in assemble(plan).tasks
-            if task.name in self._provisional - unknown
-        }
-        learn(self.kernel, costs)
-        with suppress(OSError):  # a full disk costs lines of the log, which a replay finds missing
-            self._journal.learned(now, costs)
+        assert self.driver is not None
+        self.driver.tell(learned(self.kernel, plan))
         self.keeper.learn(plan)
-        self._provisional = unknown
+        self.plan, self._provisional = plan, unknown
+
+    def _settled(self) -> Warehouse:
+        """What is declared, and what was learned where a pool lacks no cost: its bounds count with that."""
+        open_pools = {self._declared.tables[name].pool for name in self._provisional}
+        counted = self.plan.warehouse.tables
+        tables = {
+            name: table if table.pool in open_pools else replace(table, cost=counted[name].cost)
+            for name, table in self._declared.tables.items()
+        }
+        return replace(self._declared, tables=tables)
 
     # -- outside -----------------------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from freshline.definitions.errors import InputError
+from freshline.definitions.warehouse import PolicyName
 from freshline.kernel.state import TableState, exceeds
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -71,6 +72,15 @@ class TrackStatus:
 
 
 @dataclass(frozen=True)
+class PoolStatus:
+    """A pool, and the policy that it behaves as: another one, where its own is of no use without a bound."""
+
+    name: str
+    policy: PolicyName
+    behaves_as: PolicyName
+
+
+@dataclass(frozen=True)
 class WarehouseStatus:
     """A running warehouse at one instant, and who runs it."""
 
@@ -85,12 +95,14 @@ class WarehouseStatus:
     broken_assumptions: tuple[str, ...]  # the latest, oldest first
     quarantined: int  # files
     recoveries: tuple[str, ...] = ()  # those that go on, and the latest that are over, the last first
+    pools: tuple[PoolStatus, ...] = ()
 
     def to_json(self) -> str:
         # `vars` because `dataclasses.asdict` copies every value, which is most of the time it takes.
         record = vars(self) | {
             "tables": [vars(table) for table in self.tables],
             "tracks": [vars(track) for track in self.tracks],
+            "pools": [vars(pool) for pool in self.pools],
         }
         return json.dumps(record)
 
@@ -104,6 +116,7 @@ class WarehouseStatus:
                 "tracks": tuple(TrackStatus(**track) for track in record["tracks"]),
                 "broken_assumptions": tuple(record["broken_assumptions"]),
                 "recoveries": tuple(record["recoveries"]),
+                "pools": tuple(PoolStatus(**pool) for pool in record["pools"]),
             }
         )
 

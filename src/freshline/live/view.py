@@ -40,6 +40,11 @@ def render(status: WarehouseStatus, now_us: int, running: bool = True) -> Render
     parts: list[RenderableType] = [_heading(status, now_us, running), Text(), _tables(status, as_of_us)]
     if len(status.tables) > TABLES_MAX:
         parts.append(Text(f"... and {len(status.tables) - TABLES_MAX} more, less troubled.", style="dim"))
+    parts += [
+        _line(f"Pool {pool.name} ({pool.policy}): no bound: behaves as {pool.behaves_as}.", "yellow")
+        for pool in status.pools
+        if pool.behaves_as != pool.policy
+    ]
     messages = [f"{table.name}: {table.message}" for table in _shown(status, as_of_us) if table.message]
     parts += _lines("Messages", messages[:_LINES_MAX], "red")
     parts += _lines("Recoveries", status.recoveries[:_LINES_MAX], "cyan")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from freshline.analysis.adaptive import recovery_time
 from freshline.analysis.clusters import Cluster
-from freshline.definitions.warehouse import PolicyName, Provisioning, Warehouse
+from freshline.definitions.warehouse import ADAPTIVE, PolicyName, Provisioning, Warehouse
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,19 @@ class PoolPlan:
     # downstream of them that it could make hold; None where it cannot make all of its own hold.
     tracks_least: int | None
     provisioning: Provisioning = "worst"  # with `average` the bounds hold in expectation only
+
+    def behaves_as(self, tables: Sequence[TablePlan]) -> PolicyName:
+        """The policy that it is run by, given the plans of all tables.
+
+        Without a bound there is no recovery mode, and in an overloaded pool there are no clusters: that is
+        `edf`.
+        """
+        bounded = any(tables[index].staleness_bound_us is not None for index in self.tables)
+        if self.policy in ADAPTIVE and self.tables and not bounded:
+            return "edf"
+        if self.policy == "clustered-edf" and self.tables and self.clusters is None:
+            return "edf"
+        return self.policy
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,15 +11,18 @@ from typing import ClassVar
 from freshline.analysis.exact import SCALE, SCALE_BITS, exact_sum
 from freshline.kernel.recovery import AdaptiveRelease
 from freshline.kernel.task import READY, Task
-from freshline.policies.edf import StrictEdf
+from freshline.policies.edf import Edf
 
 
-class Aus(StrictEdf):
+class Aus(Edf):
     """NP-GEDF whose late tables are given a larger share of the tracks, as far as that is free.
 
     Rule NR with the capacity test (6): of the late tables the heaviest enters recovery mode first, among
     equal weights the one that asks for the least extra share, as in the paper. None goes before one that
     waits ahead of it: what a waiting table may expect can be said then.
+
+    No job of a table that can recover so starts early. Those of a table without a bound do, as with `edf`: it
+    has no recovery mode, and would stay behind for ever.
     """
 
     adapts: ClassVar[bool] = True
@@ -36,6 +39,17 @@ class Aus(StrictEdf):
         if len(self._ready) > 2 * len(self._capacity) + 16:
             self._ready = [entry for entry in self._ready if _is_ready(entry[2], entry[0])]
             heapify(self._ready)
+
+    def expect(self, task: Task) -> None:
+        if not isinstance(task.rule, AdaptiveRelease):
+            super().expect(task)
+
+    def learned(self, costs_us: Mapping[int, int]) -> None:
+        for index, cost_us in costs_us.items():
+            self._capacity.set(index, cost_us, self._capacity.period_us(index))
+        # Those that have a recovery mode now.
+        self._early = [entry for entry in self._early if not isinstance(entry[2].rule, AdaptiveRelease)]
+        heapify(self._early)
 
     def excuse(self, task: Task, excused: bool) -> None:
         if excused:
@@ -78,7 +92,7 @@ class Aus(StrictEdf):
             # A job whose deadline was changed is there a second time.
             if _is_ready(task, deadline):
                 return task
-        return None
+        return super().take(now, idle)
 
     def ready(self) -> list[Task]:
         valid = {task.index: task for deadline, _, task in self._ready if _is_ready(task, deadline)}
@@ -117,6 +131,10 @@ class Capacity:
         shares = {**self._shares, task: (cost, period)}.values()
         numerator, denominator = exact_sum([cost for cost, _ in shares], [period for _, period in shares])
         return numerator <= self._tracks * denominator
+
+    def period_us(self, task: int) -> int:
+        """p(T, t)."""
+        return self._shares[task][1]
 
     def set(self, task: int, cost: int, period: int) -> None:
         self._low += _scaled(cost, period) - _scaled(*self._shares[task])

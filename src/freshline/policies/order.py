@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, ClassVar
 
@@ -60,6 +61,9 @@ class Order:
 
     def failed(self, task: Task, now: int) -> None:
         """The task's job has ended without effect, and is tried again later."""
+
+    def learned(self, costs_us: Mapping[int, int]) -> None:
+        """By task, what the shares of some are made for has become known; and their bounds, maybe."""
 
     def review(self, now: int) -> None:
         """Decides which tasks change their periods."""
