@@ -293,11 +293,21 @@ def test_a_job_that_could_have_started_early_waits_for_its_release_once_its_tabl
     assert kernel.tasks[0].state == WAITING
     told = learned(kernel, plan)
     assert kernel.handle(12 * SECOND, [*ends(kernel), told]) == []
+    assert kernel.handle(13 * SECOND, arrived("a", 13)) == []
     validate(kernel)
     assert kernel.wake_at == 20 * SECOND
     (start,) = kernel.handle(20 * SECOND, [])
     assert (start.job.task.name, start.job.release) == ("a", 20 * SECOND)
     validate(kernel)
+
+
+def test_the_next_job_keeps_its_distance_from_one_that_ended_before():
+    kernel, plan = kernel_without_bounds("aus", "a")
+    kernel.handle(10 * SECOND, arrived("a", 10))
+    kernel.handle(11 * SECOND, ends(kernel))
+    kernel.handle(12 * SECOND, [learned(kernel, plan)])
+    assert kernel.handle(13 * SECOND, arrived("a", 13)) == []
+    assert kernel.wake_at == 20 * SECOND
 
 
 def test_a_table_is_excused_until_it_is_fresh_and_a_fresh_one_is_not():

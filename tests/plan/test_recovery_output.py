@@ -65,6 +65,40 @@ def test_nothing_is_said_where_nothing_is_spare_or_bounded(file, cost):
     assert not any("+" in line for line in plan(file))
 
 
+@pytest.mark.parametrize("policy", ["aus", "aus-slack"])
+def test_a_pool_without_a_bound_is_said_to_behave_as_edf(file, policy):
+    pools = f"updates: {{tracks: 1, policy: {policy}}}, idle: {{tracks: 1, policy: {policy}}}"
+    write(file, pools, a="feed: a, cost: {startup: 10001ms}, pool: updates")
+    pools = [(pool["policy"], pool["behaves_as"]) for pool in record(file)["pools"]]
+    assert pools == [(policy, "edf"), (policy, policy)]
+    lines = plan(file)
+    assert "updates: no bound: behaves as edf" in lines
+    assert not any("idle:" in line for line in lines)
+    write(file, f"updates: {{tracks: 1, policy: {policy}}}", a="feed: a, cost: {startup: 10s}")
+    assert [pool["behaves_as"] for pool in record(file)["pools"]] == [policy]
+    assert not any("behaves as" in line for line in plan(file))
+
+
+def test_tables_without_a_bound_in_a_pool_whose_others_have_bounds_are_named(file):
+    tables = {"a": "feed: a, pool: other, cost: {startup: 11s}", "sums": f"{SUMS}, pool: updates"}
+    tables["live"] = "feed: live, pool: updates, cost: {startup: 1s}"
+    write(file, "updates: {tracks: 1, policy: aus}, other: {tracks: 1}", **tables)
+    assert [pool["behaves_as"] for pool in record(file)["pools"]] == ["aus", "edf"]
+    assert "updates: no bound for sums: served as with edf" in plan(file)
+
+
+def test_an_overloaded_pool_without_clusters_is_said_to_behave_as_edf(file):
+    write(file, "updates: {tracks: 1, policy: clustered-edf}", a="feed: a, cost: {startup: 11s}")
+    assert [pool["behaves_as"] for pool in record(file)["pools"]] == ["edf"]
+    assert "updates: no bound: behaves as edf" in plan(file)
+
+
+@pytest.mark.parametrize("policy", ["fifo", "rm", "prp", "edf", "edf-strict"])
+def test_policies_that_ask_for_no_bound_behave_as_themselves(file, policy):
+    write(file, f"updates: {{tracks: 1, policy: {policy}}}", a="feed: a, cost: {startup: 11s}")
+    assert [pool["behaves_as"] for pool in record(file)["pools"]] == [policy]
+
+
 def test_other_policies_say_nothing_of_recovery(file):
     write(file, "updates: {tracks: 1}", a="feed: a, cost: {startup: 2s}")
     (table,) = record(file)["tables"]

@@ -164,10 +164,6 @@ class AusSlack(Aus):
                     return task
         return None
 
-    def learned(self, costs_us: Mapping[int, int]) -> None:
-        super().learned(costs_us)
-        self._able = None
-
     def behind(self, task: Task, behind: bool) -> None:
         if behind:
             self._behind[task.index] = task
