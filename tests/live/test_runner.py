@@ -254,6 +254,47 @@ def test_the_log_of_a_run_that_learns_its_costs_replays_identically(tmp_path, sp
     assert all(isinstance(task.rule, AdaptiveRelease) == bounded for task in runner.kernel.tasks)
 
 
+HOURLY = """\
+name: hourly
+pools: {updates: {tracks: 2, policy: %s}}
+feeds:
+  orders: {path: landing/orders, format: csv, schema: "ts timestamp, item string, price long", timestamp: ts, period: 1h}
+  clicks: {path: landing/clicks, format: json, schema: "ts timestamp, item string", timestamp: ts, period: 1h}
+tables:
+  orders: {feed: orders}
+  clicks: {feed: clicks}
+"""  # noqa: E501
+
+
+@pytest.mark.parametrize("policy", ["aus", "aus-slack"])
+def test_a_run_catches_up_without_bounds_and_has_them_as_soon_as_its_costs_are_known(
+    tmp_path, spark, monkeypatch, policy
+):
+    """Files that wait are loaded at once, not one an hour: as with `edf`, as long as no cost is known."""
+    monkeypatch.setattr("freshline.live.runner._LEARN_EVERY_US", 0)
+    shop = Shop(tmp_path, spark, HOURLY % policy)
+    for hour in range(1, 6):
+        shop.orders(f"{hour}.csv", [(3600 * hour, "tea", hour)])
+        shop.clicks(f"{hour}.json", [(3600 * hour, "tea")])
+    behaved = []
+
+    def hear(status) -> None:
+        (pool,) = status.pools
+        behaved.append(pool.behaves_as)
+        if pool.behaves_as == policy:
+            runner.stop("bounded")
+
+    with shop.runner() as runner:
+        runner.on_status = hear
+        runner.run(300 * SECOND)
+    assert runner.stopped_because == "bounded"
+    assert (behaved[0], behaved[-1]) == ("edf", policy)
+    assert all(isinstance(task.rule, AdaptiveRelease) for task in runner.kernel.tasks)
+    assert all(table.staleness_bound_us is not None for table in runner.status().tables)
+    header, *lines = log_of(shop)
+    assert replay(kernel_of(header), lines) == (len(lines), None)
+
+
 def test_costs_that_were_learned_are_learned_again_in_a_replay():
     """With prp the dearer of two equally late tables comes second: at first a does, then b."""
     warehouse = Builder(policy="prp").files("a", period=10, cost=3).files("b", period=10, cost=2).build()
