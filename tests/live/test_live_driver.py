@@ -9,14 +9,15 @@ from collections.abc import Iterator
 import pytest
 
 from freshline.definitions.duration import SECOND
-from freshline.kernel.assembly import assemble
+from freshline.kernel.assembly import assemble, learned
 from freshline.kernel.events import DataFile, Failed, Finished
 from freshline.kernel.job import Job
 from freshline.kernel.journal import Journal, replay
+from freshline.kernel.recovery import AdaptiveRelease
 from freshline.kernel.validation import validate
 from freshline.live.driver import Ended, Landed, LiveDriver, clock
 from freshline.live.tracks import Tracks
-from freshline.plan.make import make_plan
+from freshline.plan.make import make_plan, without_bounds
 from freshline.testing.builder import Builder
 from patience import PATIENCE_S, PATIENCE_US
 
@@ -80,6 +81,31 @@ def test_jobs_run_and_their_log_replays_identically():
     assert sorted(judge.heard) == sorted(name for _, _, name in files)
     kernel = assemble(plan, start, {"a": None, "b": None})
     assert replay(kernel, lines[1:]) == (len(lines) - 1, None)
+
+
+def test_what_is_found_out_at_a_tick_is_told_to_the_kernel_and_replays_identically():
+    warehouse = Builder(tracks=2, policy="aus").files("a", period=1).build()
+    unknown = without_bounds(make_plan(warehouse), frozenset({"a"}))
+    start = clock()
+    kernel = assemble(unknown, start, {"a": None})
+    stream = io.StringIO()
+
+    class Learns(Judge):
+        def tick(self, now, kernel):
+            told = learned(kernel, make_plan(warehouse))
+            if told.tables:
+                driver.tell(told)
+            else:
+                driver.stop()
+
+    journal = Journal(stream, {"now": start})
+    driver = LiveDriver(kernel, Learns(), lambda report: Tracks(2, lambda track: Instant(), report), journal)
+    driver.post(Landed("a", DataFile(1_000, "1"), frozenset({"a"}), start))
+    assert driver.run(start + PATIENCE_US)
+    assert isinstance(kernel.tasks[0].rule, AdaptiveRelease)
+    lines = [json.loads(line) for line in stream.getvalue().splitlines()][1:]
+    assert sum("learned" in event for line in lines for event in line.get("events", ())) == 1
+    assert replay(assemble(unknown, start, {"a": None}), lines) == (len(lines), None)
 
 
 def test_two_tracks_run_two_jobs_at_once():

@@ -286,7 +286,7 @@ def test_a_run_catches_up_without_bounds_and_has_them_as_soon_as_its_costs_are_k
 
     with shop.runner() as runner:
         runner.on_status = hear
-        runner.run(300 * SECOND)
+        runner.run(PATIENCE_US)
     assert runner.stopped_because == "bounded"
     assert (behaved[0], behaved[-1]) == ("edf", policy)
     assert all(isinstance(task.rule, AdaptiveRelease) for task in runner.kernel.tasks)
