@@ -63,20 +63,25 @@ class Wakes:
 
 
 class Learning(Driver):
-    """A simulated run in which costs become known at given instants."""
+    """A simulated run in which costs become known at an instant."""
 
-    def learn(self, at: int, event: Callable[[], Event]) -> None:
+    def learn(self, at: int, event: Callable[[], Event], look: Callable[[int, Job], None]) -> None:
+        """`look` sees every job that ends, just before the kernel hears of it."""
         self._learning = (at, event)
+        self._look = look
         self.kernel.timers.set(at, Wakes())
 
     def _events(self, now: int) -> list[Event]:
         events = super()._events(now)
+        for each in events:
+            if isinstance(each, Finished):
+                self._look(now, each.job)
         at, event = self._learning
         return [event(), *events] if now == at else events  # the kernel puts them in order
 
 
 class Witness:
-    """Looks at every job that ends, just before the kernel hears of it."""
+    """Compares with the bounds, once they are known, and notes recoveries."""
 
     def __init__(self, plan: Plan, learned_at: int) -> None:
         self._plan = plan
@@ -121,8 +126,10 @@ class Run:
             if feed.arrival == "files"
         }
         journal = Journal(self._stream, self.header)
-        self.driver = Learning(self.kernel, costs, files, self.witness, journal)
-        self.driver.learn(learned_at, lambda: learned(self.kernel, self.plan, live=False))
+        self.driver = Learning(self.kernel, costs, files, None, journal)
+        self.driver.learn(
+            learned_at, lambda: learned(self.kernel, self.plan, live=False), self.witness.finished
+        )
 
     def to(self, end: int) -> None:
         self.driver.run(end)
