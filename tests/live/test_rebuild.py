@@ -81,7 +81,7 @@ def test_a_table_with_other_sql_is_rebuilt_with_its_new_columns_and_goes_on(shop
     assert shop.rows("revenue") == [{"ts": at(1), "item": "tea", "price": 7}]
     version = shop.stored("revenue").version()
     shop.define(MEANS)
-    with pytest.raises(InputError, match="'freshline rebuild'"):
+    with pytest.raises(InputError, match="'freshline rebuild revenue'"):
         shop.run()
     assert shop.rebuild("revenue") == 1
     assert shop.stored("revenue").version() == version + 1
@@ -118,7 +118,7 @@ def test_a_source_that_is_not_as_it_is_defined_is_to_be_rebuilt_first(shop):
     shop.define(MEANS, "SELECT ts, orders FROM revenue")
     with pytest.raises(InputError, match="its source revenue is not as it is defined") as refused:
         shop.rebuild("items")
-    assert refused.value.remedy == "Rebuild revenue first"
+    assert refused.value.remedy == "Make it anew with 'freshline rebuild revenue'"
     assert [row["price"] for row in shop.rows("items")] == [7]
 
 
