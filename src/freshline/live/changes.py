@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
+from deltalake import Schema
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
@@ -15,7 +16,7 @@ from freshline.live.status import utc
 from freshline.storage.computations import How
 from freshline.storage.delta import StoredTable, TableTaken
 from freshline.storage.layout import Layout
-from freshline.storage.schema import Differences, OtherColumns
+from freshline.storage.schema import Differences, OtherColumns, differences
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +72,11 @@ class _Opening:
         self._tables[table.name] = stored
         before, now = stored.computation, Computation.of(table)
         changed = [] if before is None else changes(before, now)
-        if table.name in self._accepted and not (changed and stored.sequence):
+        is_adopted = before is None and stored.sequence > 0
+        if table.name in self._accepted and not is_adopted and not (changed and stored.sequence):
             self._said.append(f"{table.name} has not changed since its rows were computed: nothing to accept")
         if before is None:
-            self._records[table.name] = "adopted" if stored.sequence else "made"
+            self._records[table.name] = "adopted" if is_adopted else "made"
         elif changed and not stored.sequence:
             self._records[table.name] = "made"
         elif changed and table.name in self._accepted:
@@ -120,6 +122,12 @@ def stored_table(layout: Layout, table: Table) -> StoredTable | None:
     assert table.timestamp is not None
     path = layout.table(table.name)
     return StoredTable.open(path, table.timestamp) if (path / "_delta_log").is_dir() else None
+
+
+def column_differences(stored: StoredTable, columns: StructType) -> Differences:
+    """In what a table's columns differ from those it is defined with."""
+    defined = Schema.from_arrow(to_arrow_schema(columns, timezone="UTC"))
+    return differences(Schema.from_arrow(stored.schema), defined)
 
 
 def columns_remedy(table: Table, found: Differences) -> str:

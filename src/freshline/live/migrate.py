@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from deltalake import Schema
 from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
@@ -14,13 +13,12 @@ from freshline.definitions.computation import Computation, changes, only_adds
 from freshline.definitions.errors import InputError
 from freshline.definitions.live_checks import check_runnable
 from freshline.definitions.warehouse import Table, Warehouse
-from freshline.live.changes import columns_remedy, stored_table
+from freshline.live.changes import column_differences, columns_remedy, stored_table
 from freshline.live.heartbeat import sole_writer
 from freshline.spark.frames import schemas
-from freshline.storage.delta import StoredTable, TableTaken
+from freshline.storage.delta import TableTaken
 from freshline.storage.layout import Layout
 from freshline.storage.migration import add_columns
-from freshline.storage.schema import Differences, differences
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +54,7 @@ def _widen(warehouse: Warehouse, layout: Layout, table: Table, columns: dict[str
     if stored is None:
         what = f"there are no rows of {table.name} yet"
         raise InputError(what, "Run the warehouse: it makes the table with all its columns")
-    found = _differences(stored, columns[table.name])
+    found = column_differences(stored, columns[table.name])
     if found and not found.is_wider:
         what = f"{table.name} cannot be migrated to what is defined: {found}"
         raise InputError(what, columns_remedy(table, found), table.place)
@@ -90,11 +88,6 @@ def _to_rebuild(
             continue
         downstream.add(name)
         stored = stored_table(layout, warehouse.tables[name])
-        if stored is not None and _differences(stored, columns[name]):
+        if stored is not None and column_differences(stored, columns[name]):
             found.append(name)
     return tuple(found)
-
-
-def _differences(stored: StoredTable, columns: StructType) -> Differences:
-    defined = Schema.from_arrow(to_arrow_schema(columns, timezone="UTC"))
-    return differences(Schema.from_arrow(stored.schema), defined)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from uuid import uuid4
 
-from deltalake import Schema
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
@@ -15,12 +14,12 @@ from freshline.definitions.computation import Computation
 from freshline.definitions.errors import InputError
 from freshline.definitions.live_checks import check_runnable
 from freshline.definitions.warehouse import Table, Warehouse
-from freshline.live.changes import columns_remedy, last_edge, stored_table
+from freshline.live.changes import column_differences, columns_remedy, last_edge, stored_table
 from freshline.live.heartbeat import sole_writer
 from freshline.spark.frames import between, derived_rows, read_parquet, schemas
+from freshline.storage.computations import told
 from freshline.storage.delta import StoredTable, TableTaken
 from freshline.storage.layout import Layout
-from freshline.storage.schema import differences
 
 
 def rebuild(session: SparkSession, warehouse: Warehouse, storage: Path, name: str) -> int:
@@ -60,9 +59,10 @@ def _replace(session: SparkSession, warehouse: Warehouse, layout: Layout, table:
     }
     folder = f"data/rebuild-{uuid4().hex[:8]}"
     derived_rows(session, table, frames, None, loaded_to).write.parquet(str(stored.path / folder))
-    details = {"table": table.name, "rebuilt": True}
+    computation = Computation.of(table)
+    details = {"table": table.name, "rebuilt": True, **told(stored.computation, computation, "rebuilt")}
     try:
-        stored.commit(folder, loaded_to, (), details, schema, Computation.of(table))
+        stored.commit(folder, loaded_to, (), details, schema, computation)
     except TableTaken as error:
         raise InputError(
             f"another writer has changed {table.name} meanwhile, and it stays as that left it",
@@ -75,8 +75,7 @@ def _source(layout: Layout, source: Table, columns: StructType) -> StoredTable |
     """A source as it is stored, with the columns that it is defined with; None of one not made yet."""
     stored = stored_table(layout, source)
     if stored is not None:
-        defined = Schema.from_arrow(to_arrow_schema(columns, timezone="UTC"))
-        others = differences(Schema.from_arrow(stored.schema), defined)
+        others = column_differences(stored, columns)
         if others:
             what = f"its source {source.name} is not as it is defined: {others}"
             raise InputError(what, columns_remedy(source, others))
