@@ -1,71 +1,14 @@
 """A derived table made anew: by the SQL that is defined now, whatever it was."""
 
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from deltalake import DeltaTable, write_deltalake
+from deltalake import write_deltalake
+from shop import ITEMS, MEANS, PROJECT, Shop, at
 
 from freshline.definitions.errors import InputError
 from freshline.definitions.load import loads
-from freshline.live.rebuild import rebuild
-from freshline.live.runner import Runner
 from freshline.spark import frames
-from patience import PATIENCE_US
-
-START = datetime(2026, 1, 1, tzinfo=UTC)
-PROJECT = """\
-name: shop
-pools: {{updates: {{tracks: 1}}}}
-feeds:
-  orders: {{path: orders, format: csv, schema: "ts timestamp, item string, price long", timestamp: ts, period: 1s}}
-  refunds: {{path: refunds, format: csv, schema: "ts timestamp, item string, price long", timestamp: ts, period: 1s}}
-tables:
-  orders: {{feed: orders, cost: {{startup: 1ms}}}}
-  refunds: {{feed: refunds, cost: {{startup: 1ms}}}}
-  revenue: {{sql: "{revenue}", period: 1s, cost: {{startup: 1ms}}}}
-  items: {{sql: "{items}", period: 1s, cost: {{startup: 1ms}}}}
-"""  # noqa: E501
-SUMS = "SELECT ts, item, sum(price) AS price FROM orders GROUP BY ts, item"
-MEANS = "SELECT ts, avg(price) AS price, count(*) AS orders FROM orders GROUP BY ts, item"
-ITEMS = "SELECT ts, price FROM revenue"
-
-
-class Shop:
-    """A project whose tables are loaded by real runs."""
-
-    def __init__(self, folder: Path, spark) -> None:  # type: ignore[no-untyped-def]
-        self.folder, self.spark = folder, spark
-        for feed in ("orders", "refunds"):
-            (folder / feed).mkdir()
-        self.define()
-
-    def define(self, revenue: str = SUMS, items: str = ITEMS) -> None:
-        self.warehouse = loads(PROJECT.format(revenue=revenue, items=items))
-
-    def orders(self, second: int, *prices: int) -> None:
-        lines = [f"{at(second).isoformat()},tea,{price}" for price in prices]
-        text = "\n".join(["ts,item,price", *lines, ""])
-        (self.folder / "orders" / f"{second}.csv").write_text(text, encoding="utf-8")
-
-    def run(self) -> None:
-        storage = self.folder / "warehouse"
-        with Runner(self.warehouse, self.folder, storage, session=self.spark, drain=True) as runner:
-            runner.run(PATIENCE_US)
-        assert runner.stopped_because == "nothing is left to load"
-
-    def rebuild(self, table: str) -> int:
-        return rebuild(self.spark, self.warehouse, self.folder / "warehouse", table)
-
-    def stored(self, table: str) -> DeltaTable:
-        return DeltaTable(self.folder / "warehouse" / "tables" / table)
-
-    def rows(self, table: str) -> list[dict[str, object]]:
-        return sorted(self.stored(table).to_pyarrow_table().to_pylist(), key=lambda row: row["ts"])
-
-
-def at(second: int) -> datetime:
-    return START + timedelta(seconds=second)
 
 
 @pytest.fixture
@@ -81,7 +24,7 @@ def test_a_table_with_other_sql_is_rebuilt_with_its_new_columns_and_goes_on(shop
     assert shop.rows("revenue") == [{"ts": at(1), "item": "tea", "price": 7}]
     version = shop.stored("revenue").version()
     shop.define(MEANS)
-    with pytest.raises(InputError, match="'freshline rebuild'"):
+    with pytest.raises(InputError, match="'freshline rebuild revenue'"):
         shop.run()
     assert shop.rebuild("revenue") == 1
     assert shop.stored("revenue").version() == version + 1
@@ -118,7 +61,7 @@ def test_a_source_that_is_not_as_it_is_defined_is_to_be_rebuilt_first(shop):
     shop.define(MEANS, "SELECT ts, orders FROM revenue")
     with pytest.raises(InputError, match="its source revenue is not as it is defined") as refused:
         shop.rebuild("items")
-    assert refused.value.remedy == "Rebuild revenue first"
+    assert refused.value.remedy == "Make it anew with 'freshline rebuild revenue'"
     assert [row["price"] for row in shop.rows("items")] == [7]
 
 

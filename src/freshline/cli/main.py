@@ -17,6 +17,7 @@ from freshline.cli.calibrate import calibrate
 from freshline.cli.demo import demo
 from freshline.cli.experiment import experiment
 from freshline.cli.init import init
+from freshline.cli.migrate import migrate
 from freshline.cli.plan import plan
 from freshline.cli.quarantine import quarantine
 from freshline.cli.rebuild import rebuild
@@ -40,7 +41,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-for command in (init, plan, simulate, run, status, sql, replay, rebuild, calibrate, demo, analyze):
+for command in (init, plan, simulate, run, status, sql, replay, rebuild, migrate, calibrate, demo, analyze):
     app.command()(command)
 app.add_typer(quarantine, name="quarantine")
 app.add_typer(experiment, name="experiment")

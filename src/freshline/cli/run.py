@@ -56,9 +56,15 @@ def run(
     cold: Annotated[
         bool, typer.Option("--cold", help="Do not warm Spark up before the first update.")
     ] = False,
+    accept_change: Annotated[
+        list[str] | None,
+        typer.Option(help="Go on with a table that was changed (repeatable).", metavar="TABLE"),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Run the warehouse on Spark, until interrupted.
+
+    A table whose rows were computed by other SQL is refused: rebuild it, or accept the change from here on.
 
     Example: freshline run -p my/project --for 2m
     """
@@ -76,13 +82,16 @@ def run(
         settings=spark_settings(conf),
         drain=drain,
         warm=not cold,
+        accepted=accept_change or (),
     ) as runner:
+        for sentence in runner.said:
+            print(f"{sentence}.", file=sys.stderr)
         signal.signal(signal.SIGINT, lambda *_: interrupt(runner, "interrupted"))
         signal.signal(signal.SIGTERM, lambda *_: interrupt(runner, "terminated"))
         follow(screen, runner, for_us)
         status = runner.status()
     if screen is None:
-        print_json(summary_record(status, runner.stopped_because))
+        print_json(summary_record(status, runner.stopped_because) | {"said": list(runner.said)})
     else:
         show_summary(screen, status, status.started_us, status.at_us, runner.keeper.asserted_us_max)
     if runner.stopped_because and runner.lost:

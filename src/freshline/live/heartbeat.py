@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from uuid import uuid4
 
-from freshline.storage.lease import Lease, LeaseLost
+from freshline.storage.lease import Identity, Lease, LeaseLost
 
 _EVERY_S = 2.0
 
@@ -35,3 +38,17 @@ class Heartbeat:
                 return
             except OSError:
                 continue  # the storage is in trouble; a lease that is really lost is found at the next beat
+
+
+@contextmanager
+def sole_writer(lease_path: Path, doing: str) -> Iterator[None]:
+    """The storage is ours alone while this lasts."""
+    lease = Lease.acquire(lease_path, Identity.mine(f"{doing}-{uuid4().hex[:6]}"))
+    # Should the lease be lost all the same, the commit of whoever has it then makes ours fail.
+    heartbeat = Heartbeat(lease, lambda reason: None)
+    heartbeat.start()
+    try:
+        yield
+    finally:
+        heartbeat.stop()
+        lease.release()

@@ -5,28 +5,29 @@ from __future__ import annotations
 from pathlib import Path
 from uuid import uuid4
 
-from deltalake import Schema
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from freshline.definitions.columns import LATE_COLUMN
+from freshline.definitions.computation import Computation
 from freshline.definitions.errors import InputError
 from freshline.definitions.live_checks import check_runnable
 from freshline.definitions.warehouse import Table, Warehouse
-from freshline.live.heartbeat import Heartbeat
+from freshline.live.changes import column_differences, columns_remedy, last_edge, stored_table
+from freshline.live.heartbeat import sole_writer
 from freshline.spark.frames import between, derived_rows, read_parquet, schemas
+from freshline.storage.computations import told
 from freshline.storage.delta import StoredTable, TableTaken
 from freshline.storage.layout import Layout
-from freshline.storage.lease import Identity, Lease
-from freshline.storage.schema import differences
 
 
 def rebuild(session: SparkSession, warehouse: Warehouse, storage: Path, name: str) -> int:
     """Replaces a derived table by its query over all its sources' rows up to its freshness; its rows.
 
     The runner keeps late records out of derived tables; this takes them in. Where the query has other columns
-    than the table, the table gets them in the same commit. It needs the storage for itself.
+    than the table, the table gets them in the same commit; so it does the record of what it is computed by.
+    It needs the storage for itself.
     """
     check_runnable(warehouse)
     table = warehouse.tables.get(name)
@@ -36,33 +37,32 @@ def rebuild(session: SparkSession, warehouse: Warehouse, storage: Path, name: st
         raise InputError(f"{name} is a base table: it has every record already", "Name a derived table")
     layout = Layout(storage)
     layout.prepare()
-    lease = Lease.acquire(layout.lease, Identity.mine(f"rebuild-{uuid4().hex[:6]}"))
-    # Should the lease be lost all the same, the commit of whoever has it then makes ours fail.
-    heartbeat = Heartbeat(lease, lambda reason: None)
-    heartbeat.start()
-    try:
+    with sole_writer(layout.lease, "rebuild"):
         return _replace(session, warehouse, layout, table)
-    finally:
-        heartbeat.stop()
-        lease.release()
 
 
 def _replace(session: SparkSession, warehouse: Warehouse, layout: Layout, table: Table) -> int:
     columns = schemas(session, warehouse)
-    stored = _opened(layout, table)
+    stored = stored_table(layout, table)
     if stored is None or stored.freshness is None:
         raise InputError(f"nothing was ever loaded into {table.name}", "Run the warehouse first")
     schema = to_arrow_schema(columns[table.name], timezone="UTC")
     stored.check_can_have(schema)
-    sources = {
-        name: _rows(session, layout, warehouse.tables[name], columns[name], stored.freshness)
-        for name in table.sources
+    sources = {name: _source(layout, warehouse.tables[name], columns[name]) for name in table.sources}
+    # A new `align`, or a source that was itself rebuilt with one, may let it reach less far than it did. What
+    # then is missing is loaded by the next run; half a window would never be made whole.
+    reached = [source.freshness for source in sources.values() if source and source.freshness is not None]
+    loaded_to = last_edge(min([stored.freshness, *reached]), table.align_us)
+    frames = {
+        name: _rows(session, source, warehouse.tables[name], columns[name], loaded_to)
+        for name, source in sources.items()
     }
     folder = f"data/rebuild-{uuid4().hex[:8]}"
-    derived_rows(session, table, sources, None, stored.freshness).write.parquet(str(stored.path / folder))
-    details = {"table": table.name, "rebuilt": True}
+    derived_rows(session, table, frames, None, loaded_to).write.parquet(str(stored.path / folder))
+    computation = Computation.of(table)
+    details = {"table": table.name, "rebuilt": True, **told(stored.computation, computation, "rebuilt")}
     try:
-        stored.commit(folder, stored.freshness, (), details, replacing=schema)
+        stored.commit(folder, loaded_to, (), details, schema, computation)
     except TableTaken as error:
         raise InputError(
             f"another writer has changed {table.name} meanwhile, and it stays as that left it",
@@ -71,27 +71,22 @@ def _replace(session: SparkSession, warehouse: Warehouse, layout: Layout, table:
     return sum(file.rows for file in stored.files)
 
 
-def _rows(
-    session: SparkSession, layout: Layout, source: Table, columns: StructType, freshness: int
-) -> DataFrame:
-    """A source's rows up to an instant, late ones included; none of one that was not made yet."""
-    assert source.timestamp is not None
-    stored = _opened(layout, source)
+def _source(layout: Layout, source: Table, columns: StructType) -> StoredTable | None:
+    """A source as it is stored, with the columns that it is defined with; None of one not made yet."""
+    stored = stored_table(layout, source)
     if stored is not None:
-        defined = Schema.from_arrow(to_arrow_schema(columns, timezone="UTC"))
-        others = differences(Schema.from_arrow(stored.schema), defined)
+        others = column_differences(stored, columns)
         if others:
-            raise InputError(
-                f"its source {source.name} is not as it is defined: {'; '.join(others)}",
-                f"Rebuild {source.name} first" if source.feed is None else "Define it as it was",
-            )
-    files = [] if stored is None else stored.files_between(-1, freshness)
-    frame = between(read_parquet(session, files, columns), source.timestamp, None, freshness)
+            what = f"its source {source.name} is not as it is defined: {others}"
+            raise InputError(what, columns_remedy(source, others))
+    return stored
+
+
+def _rows(
+    session: SparkSession, stored: StoredTable | None, source: Table, columns: StructType, loaded_to: int
+) -> DataFrame:
+    """A source's rows up to an instant, late ones included."""
+    assert source.timestamp is not None
+    files = [] if stored is None else stored.files_between(-1, loaded_to)
+    frame = between(read_parquet(session, files, columns), source.timestamp, None, loaded_to)
     return frame.drop(LATE_COLUMN)
-
-
-def _opened(layout: Layout, table: Table) -> StoredTable | None:
-    """A table as it is stored; None where it was never made."""
-    assert table.timestamp is not None
-    path = layout.table(table.name)
-    return StoredTable.open(path, table.timestamp) if (path / "_delta_log").is_dir() else None

@@ -6,7 +6,7 @@ import logging
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from fractions import Fraction
@@ -18,7 +18,6 @@ from uuid import uuid4
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from freshline import __version__
 from freshline.costs.fit import RUNS_LEAST
@@ -33,6 +32,7 @@ from freshline.kernel.job import Job
 from freshline.kernel.journal import Journal
 from freshline.kernel.kernel import Kernel
 from freshline.landing.directories import landing_directories
+from freshline.live.changes import check_tables, open_tables
 from freshline.live.driver import LiveDriver, clock
 from freshline.live.heartbeat import Heartbeat
 from freshline.live.housekeeping import Housekeeper
@@ -49,7 +49,6 @@ from freshline.spark.frames import schemas
 from freshline.spark.session import open_session
 from freshline.spark.updater import Updater
 from freshline.spark.warm_up import warm_up
-from freshline.storage.delta import StoredTable
 from freshline.storage.layout import Layout
 from freshline.storage.lease import Identity, Lease
 from freshline.storage.ledger import Ledger
@@ -68,8 +67,8 @@ class Runner:
     """Holds the storage's lease, the Spark session, the tables and the loop. Use it in a `with`.
 
     `drain`: stop when there is nothing left to load, instead of waiting for more, or for the releases of
-    derived tables; `files_max`: of each feed at most so many files. History and quarantine are the storage's
-    unless others are given.
+    derived tables; `files_max`: of each feed at most so many files; `accepted`: tables that were changed and
+    go on all the same. History and quarantine are the storage's unless others are given.
     """
 
     def __init__(
@@ -86,8 +85,11 @@ class Runner:
         drain: bool = False,
         files_max: int | None = None,
         warm: bool = True,
+        accepted: Sequence[str] = (),
     ) -> None:
         check_runnable(warehouse)
+        check_tables(warehouse, accepted, "--accept-change")
+        self._accepted = accepted
         self._landing = landing_directories(warehouse, folder, storage)
         self._declared = warehouse
         self.layout = Layout(storage)
@@ -152,14 +154,10 @@ class Runner:
 
     def _open_tables(self) -> None:
         self._schemas = schemas(self._session, self._declared)
-        self.tables: dict[str, StoredTable] = {}
-        for name, table in self._declared.tables.items():
-            assert table.timestamp is not None
-            schema = to_arrow_schema(self._schemas[name], timezone="UTC")
-            self.tables[name] = StoredTable.open_or_create(
-                self.layout.table(name), name, schema, table.timestamp
-            )
-            self._ledger.catch_up(name, self.tables[name])
+        opened = open_tables(self._declared, self.layout, self._schemas, self._accepted)
+        self.tables, self.said = opened.tables, opened.said
+        for name, table in self.tables.items():
+            self._ledger.catch_up(name, table)
         self.locks = {name: Lock() for name in self.tables}
         if self._warm:
             scratch = self.layout.control / f"warm-{self.run_id}"

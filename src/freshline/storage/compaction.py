@@ -51,6 +51,9 @@ def merge(table: Path, files: Sequence[LiveFile], schema: pa.Schema, target: Pat
         waiting: list[pa.Table] = []
         for file in files:
             rows = pq.read_table(table / file.path, partitioning=None, use_threads=False)
+            for field in schema:
+                if field.name not in rows.column_names:  # the table got it later
+                    rows = rows.append_column(field, pa.nulls(rows.num_rows, field.type))
             waiting.append(rows.select(schema.names).cast(schema))
             if sum(part.nbytes for part in waiting) >= _GROUP_BYTES:
                 writer.write_table(pa.concat_tables(waiting))

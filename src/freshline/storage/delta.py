@@ -30,13 +30,13 @@ from deltalake.transaction import (
     RemoveAction,
 )
 
+from freshline.definitions.computation import Computation
 from freshline.definitions.errors import InputError
-from freshline.storage import compaction, log
+from freshline.storage import compaction, computations, log
 from freshline.storage.files import Consumed, LiveFile
-from freshline.storage.layout import confined
-from freshline.storage.schema import differences
+from freshline.storage.schema import OtherColumns, check_can_have, differences
 from freshline.storage.snapshot import Snapshot, read_snapshot
-from freshline.storage.statistics import Footer, UnreadableFile, read_footer
+from freshline.storage.statistics import Footer, UnreadableFile, read_footers
 from freshline.storage.vacuum import vacuum
 
 __all__ = ["Consumed", "LiveFile", "NullTimestamps", "StoredTable", "TableTaken", "UnreadableFile"]
@@ -56,7 +56,7 @@ _CONFIGURATION: Final = {
     # 13 ms instead of 8. Foreign vacuums keep to it too, so it must not be less than a job or query takes.
     "delta.deletedFileRetentionDuration": "interval 1 hour",
 }
-_NO_HOOKS: Final = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
+NO_HOOKS: Final = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
 _logger = logging.getLogger(__name__)
 
 
@@ -100,14 +100,9 @@ class StoredTable:
             DeltaTable.create(path, schema, mode="ignore", name=name, configuration=_CONFIGURATION)
         table = DeltaTable(path)
         others = differences(table.schema(), DeltaSchema.from_arrow(schema))
-        if table.metadata().partition_columns:
-            others.append("it is partitioned")
-        if others:
-            raise InputError(
-                f"the table {name} at {path} is not as it is defined: {'; '.join(others)}",
-                "Give the definition another name, or move the old table away; a derived table can be made "
-                "anew with 'freshline rebuild'",
-            )
+        is_partitioned = bool(table.metadata().partition_columns)
+        if others or is_partitioned:
+            raise OtherColumns(path, name, others, is_partitioned)
         return cls(path, timestamp, table)
 
     @classmethod
@@ -138,6 +133,23 @@ class StoredTable:
         """The table's files; a tuple that stays as it is whatever is committed meanwhile."""
         return self._snapshot.files
 
+    @property
+    def computation(self) -> Computation | None:
+        """What its rows are computed by; None where there is no record of it."""
+        number = self._snapshot.computation
+        return None if number is None else computations.find(self.path, number)
+
+    def record(self, computation: Computation, how: computations.How) -> None:
+        """Notes what rows are computed by from here on, in the table's history too."""
+        with self._lock:
+            change = computations.told(self.computation, computation, how)
+            self._transact((), (), self._computed_by(computation, how), change)
+
+    def _computed_by(self, computation: Computation, how: computations.How) -> Snapshot:
+        """The snapshot once a commit says so. Written down before it is committed: never the other way."""
+        number = computations.add(self.path, computation, how, self._snapshot.computation)
+        return replace(self._snapshot, computation=number)
+
     def files_between(self, after_us: int, to_us: int) -> list[str]:
         """The absolute paths of the files that may have rows with after < timestamp <= to."""
         return [
@@ -155,22 +167,25 @@ class StoredTable:
         consumed: Sequence[Consumed],
         details: Mapping[str, Any],
         replacing: pa.Schema | None = None,
+        computation: Computation | None = None,
     ) -> int:
         """Adds the Parquet files of the folder as the next update; the new version.
 
-        `replacing` makes them the table's only files and this its schema, for a rebuild.
+        For a rebuild: `replacing` makes them the table's only files and this its schema, by `computation`.
         """
         if replacing is not None:
             self.check_can_have(replacing)
-        added = self._written(folder, self.schema if replacing is None else replacing)
+        schema = self.schema if replacing is None else replacing
+        added = read_footers(self.path, folder, schema, self.timestamp)
         nulls = sum(footer.null_timestamps for _, footer in added)
         if nulls:
             raise NullTimestamps(nulls)
         with self._lock:
             before = self._snapshot
-            if before.freshness is not None and freshness < before.freshness:
+            if before.freshness is not None and freshness < before.freshness and replacing is None:
                 raise ValueError(f"freshness of {self.path} would go back: {before.freshness} to {freshness}")
-            after = replace(before, sequence=before.sequence + 1, freshness=freshness)
+            after = before if computation is None else self._computed_by(computation, "rebuilt")
+            after = replace(after, sequence=before.sequence + 1, freshness=freshness)
             information = {**details, "files": [asdict(file) for file in consumed]}
             self._transact(added, () if replacing is None else before.files, after, information, replacing)
             if replacing is not None:
@@ -179,13 +194,8 @@ class StoredTable:
             return self._snapshot.version
 
     def check_can_have(self, schema: pa.Schema) -> None:
-        """Refuses a schema that the table was not made for: it could be committed, and never opened again."""
-        features = self._table.protocol().writer_features or ()
-        if "timestampNtz" not in features and '"timestamp_ntz"' in DeltaSchema.from_arrow(schema).to_json():
-            raise InputError(
-                f"the table at {self.path} was made without timestamp_ntz: it cannot get such a column",
-                "Cast it to timestamp, or move the old table away",
-            )
+        """Refuses a schema that the table was not made for."""
+        check_can_have(self.path, self._table, schema)
 
     def consumed_since(self, version: int) -> Iterator[tuple[int, list[Consumed]]]:
         """What each commit after that version consumed."""
@@ -254,24 +264,13 @@ class StoredTable:
         """The chosen files' rows in one file in the folder; nothing is left behind if that does not work."""
         try:
             compaction.merge(self.path, chosen, self.schema, self.path / folder / "part-0.parquet")
-            added = self._written(folder, self.schema)
+            added = read_footers(self.path, folder, self.schema, self.timestamp)
             if sum(footer.rows for _, footer in added) != sum(file.rows for file in chosen):
                 raise UnreadableFile(f"files of {self.path} have other rows than their statistics say")
         except (OSError, pa.ArrowException, UnreadableFile):
             shutil.rmtree(self.path / folder, ignore_errors=True)
             raise
         return added
-
-    def _written(self, folder: str | None, schema: pa.Schema) -> list[tuple[str, Footer]]:
-        """The files with rows that a job wrote, each with its footer; delta-rs would add missing ones too."""
-        if folder is None:
-            return []
-        place = confined(self.path, folder)
-        if not place.is_dir():
-            raise UnreadableFile(f"{place} is missing")
-        paths = sorted(path for path in place.glob("*.parquet") if path.name[0] not in "._")
-        footers = [(path, read_footer(path, schema, self.timestamp)) for path in paths]
-        return [(path.relative_to(self.path).as_posix(), footer) for path, footer in footers if footer.rows]
 
     def _transact(
         self,
@@ -293,7 +292,7 @@ class StoredTable:
         if self._taken:
             raise TableTaken(f"{self.path} has another writer")
         before = self._snapshot
-        update = after.sequence != before.sequence
+        update = (after.sequence, after.computation) != (before.sequence, before.computation)
         now_ms = time.time_ns() // 1_000_000
         identity = uuid.uuid4().hex
         actions: list[AddAction | RemoveAction] = [
@@ -312,7 +311,7 @@ class StoredTable:
                 "append" if replacing is None else "overwrite",
                 self._table.schema() if replacing is None else DeltaSchema.from_arrow(replacing),
                 commit_properties=properties,
-                post_commithook_properties=_NO_HOOKS,
+                post_commithook_properties=NO_HOOKS,
             )
         except (DeltaError, OSError) as error:
             # The log alone knows whether it was committed before the error, and whether another was first.
@@ -360,7 +359,7 @@ class StoredTable:
         """The table as it is now, with all updates that we know of and no other."""
         table = DeltaTable(self.path)
         snapshot = read_snapshot(self.path, self.timestamp, table)
-        if (snapshot.sequence, snapshot.freshness) != (expected.sequence, expected.freshness):
+        if snapshot.versions != expected.versions:
             raise TableTaken(f"{self.path} has another writer")
         return table, snapshot
 

@@ -16,6 +16,7 @@ from freshline.storage.files import LiveFile
 # Versions of application transactions survive the log's clean-up, unlike other information of a commit.
 _SEQUENCE: Final = "freshline"
 _FRESHNESS: Final = "freshline.freshness"
+_COMPUTATION: Final = "freshline.computation"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,13 +27,17 @@ class Snapshot:
     sequence: int
     freshness: int | None
     files: tuple[LiveFile, ...]
+    computation: int | None = None  # the number of what its rows are computed by, where that was recorded
+
+    @property
+    def versions(self) -> dict[str, int]:
+        """What is known by the versions of application transactions."""
+        versions = {_SEQUENCE: self.sequence, _FRESHNESS: self.freshness, _COMPUTATION: self.computation}
+        return {name: version for name, version in versions.items() if version is not None}
 
     def transactions(self) -> list[Transaction]:
-        """What makes a commit carry sequence and freshness, and fail against another writer's."""
-        transactions = [Transaction(_SEQUENCE, self.sequence)]
-        if self.freshness is not None:
-            transactions.append(Transaction(_FRESHNESS, self.freshness))
-        return transactions
+        """What makes a commit carry these versions, and fail against another writer's."""
+        return [Transaction(name, version) for name, version in self.versions.items()]
 
 
 def read_snapshot(path: Path, timestamp: str, table: DeltaTable) -> Snapshot:
@@ -42,6 +47,7 @@ def read_snapshot(path: Path, timestamp: str, table: DeltaTable) -> Snapshot:
         table.transaction_version(_SEQUENCE) or 0,
         table.transaction_version(_FRESHNESS),
         _live_files(path, timestamp, table),
+        table.transaction_version(_COMPUTATION),
     )
 
 

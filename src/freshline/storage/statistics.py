@@ -13,6 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from freshline.storage.layout import confined
+
 # Delta's defaults: so many columns have statistics, and so much of a string is kept.
 COLUMNS_MAX: Final = 32
 PREFIX_LENGTH: Final = 32
@@ -43,6 +45,20 @@ class _Bounds:
     low: Any = None
     high: Any = None
     nulls: int | None = None
+
+
+def read_footers(
+    table: Path, folder: str | None, schema: pa.Schema, timestamp: str
+) -> list[tuple[str, Footer]]:
+    """The files with rows that a job wrote, each with its footer; delta-rs would add missing ones too."""
+    if folder is None:
+        return []
+    place = confined(table, folder)
+    if not place.is_dir():
+        raise UnreadableFile(f"{place} is missing")
+    paths = sorted(path for path in place.glob("*.parquet") if path.name[0] not in "._")
+    footers = [(path, read_footer(path, schema, timestamp)) for path in paths]
+    return [(path.relative_to(table).as_posix(), footer) for path, footer in footers if footer.rows]
 
 
 def read_footer(path: Path, schema: pa.Schema, timestamp: str) -> Footer:

@@ -1,0 +1,54 @@
+"""`freshline migrate`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from freshline.cli.shared import (
+    DEFAULT_PROJECT,
+    JsonOption,
+    ProjectOption,
+    load_project,
+    print_json,
+    storage_path,
+)
+
+
+def migrate(
+    table: Annotated[str, typer.Argument(help="A base table.")],
+    project: ProjectOption = DEFAULT_PROJECT,
+    as_json: JsonOption = False,
+) -> None:
+    """Add the columns to a base table that its feed has got since: null in the rows there are.
+
+    Example: freshline migrate packets
+    """
+    from freshline.live.migrate import migrate as add_columns
+    from freshline.spark.session import open_session
+
+    warehouse = load_project(project)
+    session = open_session(f"{warehouse.name} migrate")
+    try:
+        migrated = add_columns(session, warehouse, storage_path(project, warehouse), table)
+    finally:
+        session.stop()
+    if as_json:
+        print_json(
+            {
+                "table": table,
+                "added": list(migrated.added),
+                "changed": list(migrated.changed),
+                "to_rebuild": list(migrated.to_rebuild),
+            }
+        )
+        return
+    if migrated.added:
+        print(f"Added to {table}: {', '.join(migrated.added)}. In the rows there are it is null.")
+    else:
+        print(f"{table} has every column that is defined.")
+    if migrated.changed:
+        print(f"The next run asks about what else has changed: {' and '.join(migrated.changed)}.")
+    if migrated.to_rebuild:
+        print(f"These have other columns now, as by SELECT *: rebuild {', '.join(migrated.to_rebuild)}.")

@@ -1,0 +1,148 @@
+"""What a table's rows are computed by, and whether that has changed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, fields
+from itertools import takewhile
+from typing import Any, Final, Self
+
+from sqlglot import exp
+from sqlglot.dialects.dialect import Dialect
+from sqlglot.errors import ErrorLevel, TokenError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from freshline.definitions.duration import format_duration
+from freshline.definitions.errors import InputError
+from freshline.definitions.sql import parse_query
+from freshline.definitions.warehouse import Table
+
+_SPARK: Final = Dialect.get_or_raise("spark")
+# A hint tells Spark how to compute rows, not which.
+_WITHOUT_MEANING: Final = (TokenType.HINT, TokenType.SEMICOLON)
+_WITH_CASE: Final = (TokenType.STRING, TokenType.RAW_STRING, TokenType.IDENTIFIER)
+# Of two long texts so much is shown before and after what differs.
+_CONTEXT_LENGTH: Final = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Computation:
+    """The part of a table's definition that its rows depend on, as it stands in the user's file."""
+
+    sql: str | None = None
+    select: str | None = None
+    timestamp: str | None = None
+    lookback_us: int = 0
+    align_us: int | None = None
+
+    @classmethod
+    def of(cls, table: Table) -> Self:
+        return cls(table.sql, table.select, table.timestamp, table.lookback_us, table.align_us)
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> Self:
+        """What was written, perhaps by another version: what that did not know is as if it were not given."""
+        return cls(**{field.name: record[field.name] for field in fields(cls) if field.name in record})
+
+
+def changes(before: Computation, now: Computation) -> list[str]:
+    """What rows to come would be computed by otherwise than those there are, for users to read."""
+    found = []
+    for key in ("sql", "select"):
+        texts: tuple[str | None, str | None] = getattr(before, key), getattr(now, key)
+        if _normal(texts[0]) != _normal(texts[1]):
+            was, is_now = _shown(*texts)
+            found.append(f"`{key}` was {was}, and is {is_now}")
+    if before.timestamp != now.timestamp:
+        found.append(f"`timestamp` was {before.timestamp}, and is {now.timestamp}")
+    for key, was_us, now_us in (
+        ("lookback", before.lookback_us or None, now.lookback_us or None),
+        ("align", before.align_us, now.align_us),
+    ):
+        if was_us != now_us:
+            found.append(f"`{key}` was {_length(was_us)}, and is {_length(now_us)}")
+    return found
+
+
+def only_adds(before: str | None, now: str | None, columns: Collection[str]) -> bool:
+    """Whether a `select` differs from what it was by nothing but these columns."""
+    if before is None or now is None:
+        return False
+    try:
+        queries = parse_query(before), parse_query(now)
+    except InputError:
+        return False
+    if not all(isinstance(query, exp.Select) for query in queries):
+        return False
+    added = {name.lower() for name in columns}
+    kept = [part for part in queries[1].selects if part.alias_or_name.lower() not in added]
+    queries[1].set("expressions", kept)
+    return _written(queries[0]) == _written(queries[1])
+
+
+def _normal(sql: str | None) -> object:
+    """What two texts have in common that Spark reads the same, whatever their comments, spaces and keywords.
+
+    The words alone do not tell whether the case of one counts: a keyword's does not, a column's may. The
+    parsed query does tell, but what it forgets of the text would go unnoticed. So it takes both.
+    """
+    if sql is None:
+        return None
+    try:
+        words = tuple(
+            (token.token_type, token.text if token.token_type in _WITH_CASE else token.text.lower())
+            for token in _tokens(sql)
+        )
+        return words, _written(parse_query(sql))
+    except (TokenError, InputError, RecursionError):
+        return sql.strip()  # another version of the parser took it
+
+
+def _written(query: exp.Query) -> str:
+    for select in query.find_all(exp.Select):
+        select.set("hint", None)
+    return query.sql(_SPARK, comments=False, unsupported_level=ErrorLevel.IGNORE)
+
+
+def _tokens(sql: str) -> list[Token]:
+    return [token for token in _SPARK.tokenize(sql) if token.token_type not in _WITHOUT_MEANING]
+
+
+def _shown(was: str | None, now: str | None) -> tuple[str, str]:
+    """Both texts, each on one line and without comments; of long ones where they differ."""
+    texts = ["" if sql is None else _on_one_line(sql) for sql in (was, now)]
+    first = _alike(texts[0], texts[1])
+    last = _alike(texts[0][first:][::-1], texts[1][first:][::-1])
+    return _excerpt(texts[0], first, len(texts[0]) - last), _excerpt(texts[1], first, len(texts[1]) - last)
+
+
+def _alike(one: str, other: str) -> int:
+    """How many characters two texts begin with alike."""
+    alike = takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))
+    return sum(1 for _ in alike)
+
+
+def _excerpt(text: str, first: int, end: int) -> str:
+    """The text around a part of it, cut only where much is left out."""
+    if not text:
+        return "not given"
+    start = 0 if first <= 2 * _CONTEXT_LENGTH else first - _CONTEXT_LENGTH
+    stop = len(text) if len(text) - end <= 2 * _CONTEXT_LENGTH else end + _CONTEXT_LENGTH
+    return f'"{"…" if start else ""}{text[start:stop]}{"…" if stop < len(text) else ""}"'
+
+
+def _on_one_line(sql: str) -> str:
+    try:
+        tokens = _SPARK.tokenize(sql)
+    except TokenError:
+        return " ".join(sql.split())
+    line, end = "", 0
+    for token in tokens:
+        if token.start >= end:  # `1L` is made into three that all stand in one place
+            line += (" " if line and token.start > end else "") + sql[token.start : token.end + 1]
+            end = token.end + 1
+    return line
+
+
+def _length(length_us: int | None) -> str:
+    return "not given" if length_us is None else format_duration(length_us)
