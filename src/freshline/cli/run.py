@@ -22,6 +22,7 @@ from freshline.cli.shared import (
     duration_option,
     load_project,
     print_json,
+    project_folder,
     seconds,
     storage_path,
 )
@@ -56,6 +57,10 @@ def run(
     cold: Annotated[
         bool, typer.Option("--cold", help="Do not warm Spark up before the first update.")
     ] = False,
+    yes: Annotated[
+        bool,
+        typer.Option("--yes", help="Accept landing directories that do not look like such; remembered."),
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Run the warehouse on Spark, until interrupted.
@@ -66,19 +71,18 @@ def run(
 
     for_us = None if for_ is None else duration_option(for_, "--for")
     warehouse = load_project(project)
-    folder = project if project.is_dir() else project.parent
     screen = None if as_json else console()
     with Runner(
         warehouse,
-        folder,
+        project_folder(project),
         storage_path(project, warehouse),
         master=master,
         settings=spark_settings(conf),
         drain=drain,
         warm=not cold,
+        accept_landing=yes,
     ) as runner:
-        signal.signal(signal.SIGINT, lambda *_: interrupt(runner, "interrupted"))
-        signal.signal(signal.SIGTERM, lambda *_: interrupt(runner, "terminated"))
+        end_in_order(runner)
         follow(screen, runner, for_us)
         status = runner.status()
     if screen is None:
@@ -88,6 +92,12 @@ def run(
     if runner.stopped_because and runner.lost:
         print(f"Stopped: {runner.stopped_because}.", file=sys.stderr)
     raise typer.Exit(1 if runner.lost or targets_exceeded(status) else 0)
+
+
+def end_in_order(runner: Runner) -> None:
+    """A warehouse that runs is ended by signals, and then summed up."""
+    signal.signal(signal.SIGINT, lambda *_: interrupt(runner, "interrupted"))
+    signal.signal(signal.SIGTERM, lambda *_: interrupt(runner, "terminated"))
 
 
 def interrupt(runner: Runner, why: str) -> None:
