@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,11 +18,11 @@ class Command:
     """A `freshline` in a process of its own, and all processes that were ever seen below it."""
 
     def __init__(self, *arguments: str) -> None:
+        self.output = tempfile.TemporaryFile()  # noqa: SIM115 (a pipe would end with the last process only)
         self.process = subprocess.Popen(
             [sys.executable, "-m", "freshline", *arguments],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
+            stdout=subprocess.DEVNULL,
+            stderr=self.output,
             start_new_session=True,
         )
         self.seen: dict[int, str] = {}
@@ -41,7 +42,7 @@ class Command:
         deadline = time.monotonic() + PATIENCE_S
         while not reached():
             self.look()
-            assert self.process.poll() is None, self.process.communicate()
+            assert self.process.poll() is None, self.said()
             assert time.monotonic() < deadline
             time.sleep(0.01)
         self.look()
@@ -53,8 +54,12 @@ class Command:
             time.sleep(0.1)
             if self.process.poll() is None:
                 self.look()
-        _, said = self.process.communicate(timeout=PATIENCE_S)
-        return self.process.returncode, said
+        return self.process.wait(PATIENCE_S), self.said()
+
+    def said(self) -> str:
+        """What it wrote on standard error."""
+        self.output.seek(0)
+        return self.output.read().decode()
 
     def left(self) -> list[int]:
         """Which of its processes are there after a while."""
@@ -71,7 +76,10 @@ class Command:
 
     def has_java(self) -> bool:
         """Whether that is one by now; some seconds later it answers."""
-        return any(_command_line(pid).split("\0")[0].endswith("java") for pid in _children(self.process.pid))
+        lines = [_command_line(pid).split("\0") for pid in _children(self.process.pid)]
+        return any(
+            line[0].endswith("java") and "org.apache.spark.deploy.SparkSubmit" in line for line in lines
+        )
 
     def hears(self, number: signal.Signals) -> bool:
         status = Path(f"/proc/{self.process.pid}/status").read_text("utf-8")
@@ -88,10 +96,11 @@ def command(*arguments: str) -> Iterator[Command]:
     finally:
         if begun.process.poll() is None:
             begun.process.kill()
-            begun.process.communicate()
+            begun.process.wait()
         for pid, started in begun.seen.items():
             if process_start(pid) == started:
                 os.kill(pid, signal.SIGKILL)
+        begun.output.close()
 
 
 def listening(pids: list[int]) -> list[str]:

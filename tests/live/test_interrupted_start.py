@@ -109,7 +109,7 @@ def test_what_a_killed_start_left_is_cleared_by_the_next(project: Path, spark) -
         # Java too, at once: it would else tidy up after itself.
         for pid in reversed(run.look()):
             os.kill(pid, signal.SIGKILL)
-        run.process.communicate()
+        run.process.wait()
         assert run.left() == []
     left = scratch(project)
     assert any("/warm-up" in path for path in left)
