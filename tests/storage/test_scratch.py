@@ -68,6 +68,7 @@ def test_drafts_of_the_dead_are_cleared_and_nothing_else(tmp_path: Path) -> None
     drafts = [
         layout.control / ".status.json.4711",
         layout.lease / ".0f0f",
+        layout.control / ".landing.json.draft",
         layout.quarantine / "reasons/packets/.a.csv.json.draft",
         layout.quarantine / "files/packets/.a.csv.tmp",
     ]

@@ -46,8 +46,12 @@ _DEFAULTS = {
     "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
 }
 _LOOPBACK = "127.0.0.1"
-# Spark listens for its executors, which with a local master are in the same process.
-_LOOPBACK_ONLY = {"spark.driver.bindAddress": _LOOPBACK, "spark.driver.host": _LOOPBACK}
+# Spark listens for its executors, even where they are in the same process; so do not let others in.
+_ON_THIS_MACHINE = {
+    "spark.driver.bindAddress": _LOOPBACK,
+    "spark.driver.host": _LOOPBACK,
+    "spark.authenticate": "true",  # Spark makes the secret
+}
 
 
 def open_session(
@@ -65,7 +69,7 @@ def open_session(
     chosen = {"spark.master": master or f"local[{os.cpu_count() or 2}]", **(settings or {})}
     defaults = {**_DEFAULTS, "spark.hadoop.fs.permissions.umask-mode": f"{_umask():03o}"}
     if is_local(chosen["spark.master"]):
-        defaults |= _LOOPBACK_ONLY
+        defaults |= _ON_THIS_MACHINE
         # A comma would make two folders of one.
         if scratch is not None and "," not in str(scratch):
             defaults["spark.local.dir"] = str(scratch.absolute())

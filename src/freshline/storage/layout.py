@@ -66,8 +66,8 @@ class Layout:
     def clear(self, identity: Identity) -> None:
         """Removes what processes that are dead left unfinished. Only the holder of the lease may call it."""
         clear_scratch(self.scratch, identity)
-        drafts = [*self.control.glob(f".{self.status.name}.*"), *self.quarantine.rglob(".*.draft")]
-        drafts += self.quarantine.rglob(".*.tmp")
+        drafts = [*self.control.glob(f".{self.status.name}.*"), *self.control.glob(".*.draft")]
+        drafts += [*self.quarantine.rglob(".*.draft"), *self.quarantine.rglob(".*.tmp")]
         drafts += [path for path in self.lease.glob(".*") if _age_s(path) > _DRAFT_S_MAX]
         for path in drafts:
             path.unlink(missing_ok=True)
