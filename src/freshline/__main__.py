@@ -1,5 +1,14 @@
-"""`python -m freshline`."""
+"""`python -m freshline`, and what the `freshline` command calls."""
 
-from freshline.cli.main import main
+from freshline.signals import listen
 
-main()
+
+def main() -> None:
+    listen()  # first: what is imported here takes a second
+    from freshline.cli.main import main as command
+
+    command()
+
+
+if __name__ == "__main__":
+    main()

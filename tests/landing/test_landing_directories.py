@@ -1,12 +1,22 @@
 """A feed's files land where nothing else is: all that lies there is taken."""
 
+import os
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner
 
+from freshline.cli.main import app
 from freshline.definitions.errors import DefinitionErrors
 from freshline.definitions.load import load
-from freshline.landing.directories import landing_directories
+from freshline.landing.directories import (
+    check_directories,
+    doubt,
+    landing_directories,
+    remember_directories,
+)
 from freshline.live.runner import Runner
 
 FEED = "{{path: {}, period: 10s, format: csv, schema: ts timestamp, timestamp: ts}}"
@@ -87,3 +97,141 @@ def test_no_run_opens_with_such_a_directory_and_everything_stays_where_it_is(tmp
     with pytest.raises(DefinitionErrors, match=r"freshline.yml:4: feeds.a.path: .* holds the storage"):
         Runner(load(tmp_path / "freshline.yml"), tmp_path, tmp_path / "warehouse")
     assert [path.name for path in tmp_path.iterdir()] == ["freshline.yml"]
+
+
+def test_plan_refuses_them_as_well(tmp_path: Path) -> None:
+    complaints(tmp_path, "warehouse", a="landing", b="landing/b")
+    result = CliRunner().invoke(app, ["plan", "-p", str(tmp_path)])
+    assert isinstance(result.exception, DefinitionErrors)
+    assert "it holds that of feed b" in str(result.exception)
+
+
+@pytest.mark.parametrize(
+    ("path", "wrong"),
+    [
+        ("/", "is the root of the file system"),
+        ("/etc", "is one of the system's"),
+        ("/etc/cron.d", "is one of the system's"),
+        ("/usr/share/doc", "is one of the system's"),
+        ("/proc/sys", "is one of the system's"),
+        ("/dev/shm", "is one of the system's"),
+        ("/var", "is one of the system's"),
+        ("/var/log", "is one of the system's"),
+        ("/tmp", "is one of the system's"),
+        ("/home", "is one of the system's"),
+        ("/home/ann", "is somebody's home"),
+        ("/root", "is somebody's home"),
+        ("HOME", "is somebody's home"),
+        ("HOME/.ssh", "is hidden in a home, where programs keep what is theirs"),
+        ("HOME/data", None),
+        ("HOME/shop/landing", None),
+        ("/home/ann/landing", None),
+        ("/var/spool/orders", None),
+        ("/srv/orders", None),
+        ("/data", None),
+        ("/library/orders", None),
+        ("/dev/shm/orders", None),
+    ],
+)
+def test_places_where_nobody_lands_data_are_doubted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, wrong: str | None
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert doubt(Path(path.replace("HOME", str(tmp_path)))) == wrong
+
+
+def put(folder: Path, *names: str, content: bytes = b"1,2\n") -> Path:
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [
+        (["a.csv", "run.sh"], "run.sh"),
+        (["a.csv", "in/SETUP.PY"], "in/SETUP.PY"),
+        (["README"], "README"),
+        (["notes.md", "a.json", "app.conf", "logo.png", "x.zip"], "app.conf, logo.png, notes.md and more"),
+        ([".git/HEAD", "a.csv"], ".git"),
+    ],
+)
+def test_what_is_plainly_no_data_is_told(tmp_path: Path, names: list[str], told: str) -> None:
+    assert doubt(put(tmp_path / "in", *names)) == f"has what does not look like data: {told}"
+
+
+@pytest.mark.parametrize("program", [b"#!/bin/sh\n", b"\x7fELF\x02\x01"])
+def test_a_program_without_an_ending_is_no_data(tmp_path: Path, program: bytes) -> None:
+    folder = put(put(tmp_path / "in", "part-00000"), "start", content=program)
+    assert doubt(folder) == "has what does not look like data: start"
+
+
+DATA = st.from_regex(
+    r"[a-zA-Z0-9][-a-zA-Z0-9_ ~+=]{0,20}(\.[0-9]{1,9})?"
+    r"(|\.(csv|json|jsonl|ndjson|parquet|txt|log|data|dat|tsv)(|\.gz|\.zst))",
+    fullmatch=True,
+).filter(
+    lambda name: (
+        name.partition(".")[0].lower() not in ("readme", "license", "licence", "makefile", "dockerfile")
+    )
+)
+
+
+@given(st.sets(DATA, max_size=8))
+def test_data_and_what_a_run_does_not_see_raise_no_doubt(
+    tmp_path_factory: pytest.TempPathFactory, names: set[str]
+) -> None:
+    folder = tmp_path_factory.mktemp("landing")
+    put(folder, *names, *(f"2026/{name}" for name in names))
+    put(folder, "_SUCCESS", ".hidden.py", "_logs/run.sh", "b.csv.tmp")
+    (folder / "link.py").symlink_to(__file__)
+    os.mkfifo(folder / "pipe")
+    assert doubt(folder) is None
+
+
+def asked(project: Path, landing: Path, *, loaded: bool = False) -> bool:
+    """Whether a run would be refused."""
+    found = directories(project, "w", a=landing)
+    try:
+        check_directories(load(project / "freshline.yml"), found, project / "landing.json", loaded=loaded)
+    except DefinitionErrors as errors:
+        (error,) = errors.errors
+        assert error.place is not None
+        assert error.place.line == 4
+        assert "freshline run --yes" in error.remedy
+        return True
+    return False
+
+
+def test_a_directory_is_doubted_once_and_another_one_again(tmp_path: Path) -> None:
+    first, second = put(tmp_path / "1", "run.sh"), put(tmp_path / "2", "run.sh")
+    assert asked(tmp_path, first)
+    remember_directories({"a": first}, tmp_path / "landing.json")
+    assert not asked(tmp_path, first)
+    assert asked(tmp_path, second)
+    (tmp_path / "landing.json").write_text("{")
+    assert asked(tmp_path, first)
+
+
+def test_a_storage_that_has_loaded_already_and_remembers_nothing_is_not_asked(tmp_path: Path) -> None:
+    assert not asked(tmp_path, put(tmp_path / "in", "run.sh"), loaded=True)
+    remember_directories({"b": tmp_path / "b"}, tmp_path / "landing.json")
+    assert asked(tmp_path, tmp_path / "in", loaded=True)
+
+
+def test_a_run_is_refused_until_it_is_told_yes_and_goes_on_without_from_then_on(
+    spark, tmp_path: Path
+) -> None:
+    directories(tmp_path, "warehouse", a="landing")
+    put(tmp_path / "landing", "run.sh")
+    warehouse, storage = load(tmp_path / "freshline.yml"), tmp_path / "warehouse"
+    with pytest.raises(DefinitionErrors, match=r"landing has what does not look like data: run.sh"):
+        Runner(warehouse, tmp_path, storage, session=spark)
+    assert not storage.exists()
+    with Runner(warehouse, tmp_path, storage, session=spark, accept_landing=True):
+        pass
+    with Runner(warehouse, tmp_path, storage, session=spark):
+        put(tmp_path / "landing", "more.sh")
+    with Runner(warehouse, tmp_path, storage, session=spark):
+        pass

@@ -15,6 +15,7 @@ from freshline.cli.shared import (
     console,
     load_project,
     print_json,
+    project_folder,
     storage_path,
 )
 from freshline.costs.fit import RUNS_LEAST
@@ -36,7 +37,7 @@ def calibrate(
     warehouse = load_project(project)
     measured = measure(
         warehouse,
-        project if project.is_dir() else project.parent,
+        project_folder(project),
         storage_path(project, warehouse),
         files_max=files,
         master=master,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from freshline.cli.plan import show_plan
-from freshline.cli.run import follow, summary_record
+from freshline.cli.run import end_in_order, follow, summary_record
 from freshline.cli.shared import JsonOption, console, duration_option, plan_record, print_json
 from freshline.definitions.duration import SECOND
 from freshline.definitions.errors import InputError
@@ -96,6 +96,7 @@ def demo(
         screen.print(f"\nFeed {_DOWN} will be down from second {down[0]:.0f} to {down[1]:.0f}.", style="dim")
         screen.print("Starting Spark ...", style="dim")
     with Runner(warehouse, into, into / "warehouse") as runner:
+        end_in_order(runner)
         start = clock()
         specs = [replace(spec, outages=(down,)) if spec.name == _DOWN else spec for spec in NETWORK]
         stop = threading.Event()

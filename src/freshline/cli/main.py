@@ -26,6 +26,7 @@ from freshline.cli.simulate import simulate
 from freshline.cli.sql import sql
 from freshline.cli.status import status
 from freshline.definitions.errors import InputError
+from freshline.signals import Told, ignore, listen
 
 # Those of sysexits.h: not to be taken for a verdict.
 _EXIT_BUG = 70
@@ -35,7 +36,8 @@ app = typer.Typer(
     name="freshline",
     help="A real-time stream warehouse: declare how stale tables may be, and see it proven before it runs.",
     epilog="Exit codes: 0 every target holds, 1 some target is not proven or was exceeded, 2 bad input, "
-    f"{_EXIT_BUG} a bug of Freshline, {_EXIT_IO} the system could not read or write.",
+    f"{_EXIT_BUG} a bug of Freshline, {_EXIT_IO} the system could not read or write, 130 interrupted and "
+    "143 terminated before there was anything to sum up.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
@@ -75,6 +77,7 @@ def root(
 
 def main() -> None:
     """Runs the command line. Bad input becomes one sentence on standard error and exit code 2."""
+    listen()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # A name that the terminal's encoding does not know is escaped rather than fatal.
@@ -84,6 +87,9 @@ def main() -> None:
             app()
         finally:
             sys.stdout.flush()  # here a failure still can be told
+    except Told:
+        ignore()
+        raise
     except InputError as error:
         print(error, file=sys.stderr)
         sys.exit(2)

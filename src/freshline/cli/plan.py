@@ -20,11 +20,14 @@ from freshline.cli.shared import (
     load_with_costs,
     plan_record,
     print_json,
+    project_folder,
     recovery_line,
+    storage_path,
     working,
 )
 from freshline.definitions.duration import format_duration
 from freshline.definitions.warehouse import ADAPTIVE
+from freshline.landing.directories import landing_directories
 from freshline.plan.advice import counted
 from freshline.plan.make import make_plan
 from freshline.plan.plan import Plan, PoolPlan, TablePlan
@@ -39,6 +42,7 @@ def plan(
     Example: freshline plan -p examples/network/freshline.yml
     """
     warehouse, learned = load_with_costs(project)
+    landing_directories(warehouse, project_folder(project), storage_path(project, warehouse))
     with working("planning"):
         verdict = make_plan(warehouse, learned)
     if as_json:

@@ -12,6 +12,7 @@ from freshline.cli.shared import (
     ProjectOption,
     load_project,
     print_json,
+    spark_for,
     storage_path,
 )
 
@@ -26,14 +27,11 @@ def rebuild(
     Example: freshline rebuild traffic
     """
     from freshline.live.rebuild import rebuild as make_anew
-    from freshline.spark.session import open_session
 
     warehouse = load_project(project)
-    session = open_session(f"{warehouse.name} rebuild")
-    try:
-        rows = make_anew(session, warehouse, storage_path(project, warehouse), table)
-    finally:
-        session.stop()
+    storage = storage_path(project, warehouse)
+    with spark_for(f"{warehouse.name} rebuild", storage) as session:
+        rows = make_anew(session, warehouse, storage, table)
     readers = [name for name, other in warehouse.tables.items() if table in other.sources]
     if as_json:
         print_json({"table": table, "rows": rows, "read_by": readers})

@@ -22,6 +22,7 @@ from freshline.cli.shared import (
     duration_option,
     load_project,
     print_json,
+    project_folder,
     seconds,
     storage_path,
 )
@@ -60,6 +61,10 @@ def run(
         list[str] | None,
         typer.Option(help="Go on with a table that was changed (repeatable).", metavar="TABLE"),
     ] = None,
+    yes: Annotated[
+        bool,
+        typer.Option("--yes", help="Accept landing directories that do not look like such; remembered."),
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Run the warehouse on Spark, until interrupted.
@@ -72,22 +77,21 @@ def run(
 
     for_us = None if for_ is None else duration_option(for_, "--for")
     warehouse = load_project(project)
-    folder = project if project.is_dir() else project.parent
     screen = None if as_json else console()
     with Runner(
         warehouse,
-        folder,
+        project_folder(project),
         storage_path(project, warehouse),
         master=master,
         settings=spark_settings(conf),
         drain=drain,
         warm=not cold,
         accepted=accept_change or (),
+        accept_landing=yes,
     ) as runner:
         for sentence in runner.said:
             print(f"{sentence}.", file=sys.stderr)
-        signal.signal(signal.SIGINT, lambda *_: interrupt(runner, "interrupted"))
-        signal.signal(signal.SIGTERM, lambda *_: interrupt(runner, "terminated"))
+        end_in_order(runner)
         follow(screen, runner, for_us)
         status = runner.status()
     if screen is None:
@@ -97,6 +101,12 @@ def run(
     if runner.stopped_because and runner.lost:
         print(f"Stopped: {runner.stopped_because}.", file=sys.stderr)
     raise typer.Exit(1 if runner.lost or targets_exceeded(status) else 0)
+
+
+def end_in_order(runner: Runner) -> None:
+    """A warehouse that runs is ended by signals, and then summed up."""
+    signal.signal(signal.SIGINT, lambda *_: interrupt(runner, "interrupted"))
+    signal.signal(signal.SIGTERM, lambda *_: interrupt(runner, "terminated"))
 
 
 def interrupt(runner: Runner, why: str) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console, RenderableType
@@ -23,6 +23,9 @@ from freshline.definitions.errors import InputError
 from freshline.definitions.load import load
 from freshline.definitions.warehouse import Warehouse
 from freshline.plan.plan import Plan, PoolPlan, TablePlan
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 # Where nobody looks (a pipe, a log) lines are not broken, and names are not cut.
 _WIDTH_PIPED = 10_000
@@ -58,7 +61,29 @@ def load_with_costs(project: Path) -> tuple[Warehouse, Mapping[str, int]]:
 
 def storage_path(project: Path, warehouse: Warehouse) -> Path:
     """Where the tables are: `storage` is relative to the folder of the warehouse's file."""
-    return (project if project.is_dir() else project.parent) / warehouse.storage
+    return project_folder(project) / warehouse.storage
+
+
+def project_folder(project: Path) -> Path:
+    """The folder of the warehouse's file, which its paths are relative to."""
+    return project if project.is_dir() else project.parent
+
+
+@contextmanager
+def spark_for(name: str, storage: Path) -> Iterator[SparkSession]:
+    """Spark for one command on a storage, on this machine; interrupted, it leaves no Java process behind."""
+    from freshline.spark.java import no_java_left_behind
+    from freshline.spark.session import open_session
+    from freshline.storage.modes import modes_of
+
+    with modes_of(storage), no_java_left_behind():
+        session = open_session(name)
+        try:
+            yield session
+        except Exception:
+            session.stop()
+            raise
+        session.stop()
 
 
 def duration_option(text: str, option: str) -> int:

@@ -19,6 +19,7 @@ from freshline.cli.shared import (
     ProjectOption,
     console,
     load_project,
+    spark_for,
     storage_path,
 )
 from freshline.definitions.errors import InputError
@@ -42,22 +43,20 @@ def sql(
     from pyspark.errors import PySparkException
 
     from freshline.spark.query import query as ask
-    from freshline.spark.session import open_session
 
     warehouse = load_project(project)
-    session = open_session(f"{warehouse.name} sql")
-    try:
-        answer = ask(session, warehouse, storage_path(project, warehouse), query)
-        with _in_utc():
-            if as_json:
-                for row in answer.toLocalIterator():
-                    print(json.dumps(row.asDict(recursive=True), default=str))
-            else:
-                console().print(_shown(answer))
-    except (PySparkException, Py4JJavaError) as error:
-        raise _unanswered(error) from error
-    finally:
-        session.stop()
+    storage = storage_path(project, warehouse)
+    with spark_for(f"{warehouse.name} sql", storage) as session:
+        try:
+            answer = ask(session, warehouse, storage, query)
+            with _in_utc():
+                if as_json:
+                    for row in answer.toLocalIterator():
+                        print(json.dumps(row.asDict(recursive=True), default=str))
+                else:
+                    console().print(_shown(answer))
+        except (PySparkException, Py4JJavaError) as error:
+            raise _unanswered(error) from error
 
 
 @contextmanager

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from uuid import uuid4
 
 from pyspark.sql import SparkSession
 
 from freshline.costs.fit import RUNS_LEAST
 from freshline.definitions.warehouse import Warehouse
 from freshline.live.runner import Runner
+from freshline.spark.session import is_local
 from freshline.storage.layout import Layout
+from freshline.storage.lease import Identity
+from freshline.storage.modes import modes_of
 from freshline.storage.quarantine import Entry, InPlace
+from freshline.storage.scratch import scratch_folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +45,17 @@ def calibrate(
     they are, those that cannot be loaded too.
     """
     layout = Layout(storage)
-    layout.prepare()
-    with tempfile.TemporaryDirectory(prefix="calibrate-", dir=layout.control) as scratch:
-        quarantine = InPlace(Layout(Path(scratch)).quarantine)
+    layout.prepare(private=is_local(master))
+    identity = Identity.mine(f"calibrate-{uuid4().hex[:6]}")
+    with (
+        modes_of(layout.root),
+        scratch_folder(layout.scratch, identity, has_lease=False) as scratch,
+    ):
+        quarantine = InPlace(Layout(scratch).quarantine)
         with Runner(
             _trial(warehouse, files_max),
             folder,
-            Path(scratch),
+            scratch,
             master=master,
             settings=settings,
             session=session,

@@ -7,7 +7,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -19,7 +19,7 @@ from uuid import uuid4
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
-from freshline import __version__
+from freshline import __version__, signals
 from freshline.costs.fit import RUNS_LEAST
 from freshline.costs.history import History
 from freshline.costs.learned import learned_costs
@@ -31,7 +31,7 @@ from freshline.kernel.assembly import assemble, learned
 from freshline.kernel.job import Job
 from freshline.kernel.journal import Journal
 from freshline.kernel.kernel import Kernel
-from freshline.landing.directories import landing_directories
+from freshline.landing.directories import check_directories, landing_directories, remember_directories
 from freshline.live.changes import check_tables, open_tables
 from freshline.live.driver import LiveDriver, clock
 from freshline.live.heartbeat import Heartbeat
@@ -46,13 +46,16 @@ from freshline.live.worker import Books, SparkWorker
 from freshline.plan.make import make_plan, without_bounds
 from freshline.plan.plan import Plan
 from freshline.spark.frames import schemas
-from freshline.spark.session import open_session
+from freshline.spark.java import end_java
+from freshline.spark.session import is_local, open_session
 from freshline.spark.updater import Updater
 from freshline.spark.warm_up import warm_up
 from freshline.storage.layout import Layout
 from freshline.storage.lease import Identity, Lease
 from freshline.storage.ledger import Ledger
+from freshline.storage.modes import modes_of
 from freshline.storage.quarantine import Quarantine
+from freshline.storage.scratch import scratch_folder
 
 _logger = logging.getLogger(__name__)
 _LEARN_EVERY_US = 10 * SECOND
@@ -68,7 +71,8 @@ class Runner:
 
     `drain`: stop when there is nothing left to load, instead of waiting for more, or for the releases of
     derived tables; `files_max`: of each feed at most so many files; `accepted`: tables that were changed and
-    go on all the same. History and quarantine are the storage's unless others are given.
+    go on all the same; `accept_landing`: directories that do not look like landing directories are. History
+    and quarantine are the storage's unless others are given.
     """
 
     def __init__(
@@ -86,6 +90,7 @@ class Runner:
         files_max: int | None = None,
         warm: bool = True,
         accepted: Sequence[str] = (),
+        accept_landing: bool = False,
     ) -> None:
         check_runnable(warehouse)
         check_tables(warehouse, accepted, "--accept-change")
@@ -99,6 +104,9 @@ class Runner:
         self._history_path = history or self.layout.history
         self._quarantine = quarantine or Quarantine(self.layout.quarantine)
         self._recounts = quarantine is None
+        if quarantine is None and not accept_landing:  # with another one nothing is moved
+            loaded = any(self.layout.tables.glob("*"))
+            check_directories(warehouse, self._landing, self.layout.landing, loaded=loaded)
         self._drain = drain
         self._files_max = files_max
         self._warm = warm and session is None
@@ -110,39 +118,44 @@ class Runner:
         self.lost = False  # whether it had to stop: somebody else has the storage, or Spark is gone
         self._drained = False
         self._abandoned = False
+        self._interrupted = False
 
     # -- opening and closing -----------------------------------------------------------------------
 
     def __enter__(self) -> Self:
-        with self._stack:
+        try:
             self._open()
-            self._stack = self._stack.pop_all()  # all is open: it stays so until __exit__
+        except BaseException as error:
+            self._close(error)
+            raise
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
-            self._stack.close()
+            self._close(error)
         except (OSError, sqlite3.Error) as failure:
             # A full disk: all is closed, the tables are as they were committed, and there is a run to sum up.
             _logger.warning("at the end of run %s: %s", self.run_id, failure)
 
+    def _close(self, error: BaseException | None) -> None:
+        """Who was interrupted, and not by a failure, waits for nothing: and nothing interrupts that."""
+        self._interrupted = error is not None and not isinstance(error, Exception)
+        self._abandoned = self._abandoned or self._interrupted
+        with signals.held() if self._interrupted else nullcontext():
+            self._stack.close()
+
     def _open(self) -> None:
         stack, layout = self._stack, self.layout
-        layout.prepare()
-        lease = Lease.acquire(layout.lease, Identity.mine(self.run_id))
-        stack.callback(lease.release)
-        heartbeat = Heartbeat(lease, self._lose)
-        heartbeat.start()
-        stack.callback(heartbeat.stop)
-        self._session = self._given_session or open_session(self._declared.name, self._master, self._settings)
-        if self._given_session is None:
-            stack.callback(self._stop_spark)
+        self._open_storage()
+        self._open_spark()
+        signals.check()
         self._history = stack.enter_context(History(self._history_path))
         self._ledger = Ledger(layout.ledger)
         stack.callback(self._ledger.close)
         self._open_tables()
+        signals.check()
         self.plan, self._provisional = self._make_plan(self._declared)
         now = clock()
         freshness = {name: table.freshness for name, table in self.tables.items()}
@@ -152,6 +165,30 @@ class Runner:
         self.keeper.quarantined = len(self._quarantine.entries())
         self._open_loop(now, freshness)
 
+    def _open_storage(self) -> None:
+        stack, layout = self._stack, self.layout
+        layout.prepare(private=is_local(self._master))
+        stack.enter_context(modes_of(layout.root))
+        identity = Identity.mine(self.run_id)
+        lease = Lease.acquire(layout.lease, identity)
+        stack.callback(lease.release)
+        heartbeat = Heartbeat(lease, self._lose)
+        heartbeat.start()
+        stack.callback(heartbeat.stop)
+        layout.clear(identity)
+        remember_directories(self._landing, layout.landing)
+        self._scratch = stack.enter_context(scratch_folder(layout.scratch, identity, has_lease=True))
+
+    def _open_spark(self) -> None:
+        if self._given_session is not None:
+            self._session = self._given_session
+            return
+        # Before: it may be interrupted when Spark is there and nobody knows.
+        self._stack.callback(lambda: self._interrupted and end_java())
+        local = self._scratch / "spark"
+        self._session = open_session(self._declared.name, self._master, self._settings, local)
+        self._stack.callback(self._stop_spark)
+
     def _open_tables(self) -> None:
         self._schemas = schemas(self._session, self._declared)
         opened = open_tables(self._declared, self.layout, self._schemas, self._accepted)
@@ -160,9 +197,8 @@ class Runner:
             self._ledger.catch_up(name, table)
         self.locks = {name: Lock() for name in self.tables}
         if self._warm:
-            scratch = self.layout.control / f"warm-{self.run_id}"
             tracks = sum(pool.tracks for pool in self._declared.pools.values())
-            warm_up(self._session, self._declared, self._schemas, scratch, tracks)
+            warm_up(self._session, self._declared, self._schemas, self._scratch / "warm-up", tracks)
 
     def _open_loop(self, now: int, freshness: Mapping[str, int | None]) -> None:
         books = Books(self._declared, self._ledger, self._history, self._landing, self.layout.archive)
@@ -282,6 +318,8 @@ class Runner:
             self._housekeeper.finish(0.0 if self._abandoned else 0.1)
 
     def _stop_spark(self) -> None:
+        if self._interrupted and end_java():
+            return
         try:
             self._session.stop()
         except (Py4JError, OSError):

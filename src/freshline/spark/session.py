@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
 from freshline.definitions.errors import InputError
+from freshline.spark.java import no_java_left_behind
 
 JAVA_LEAST = 17
 _LOGGING = Path(__file__).with_name("log4j2.properties")
@@ -41,22 +45,79 @@ _DEFAULTS = {
     # Checksum files beside every file: Parquet has its own.
     "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
 }
+_LOOPBACK = "127.0.0.1"
+# Spark listens for its executors, even where they are in the same process; so do not let others in.
+_ON_THIS_MACHINE = {
+    "spark.driver.bindAddress": _LOOPBACK,
+    "spark.driver.host": _LOOPBACK,
+    "spark.authenticate": "true",  # Spark makes the secret
+}
 
 
 def open_session(
-    name: str, master: str | None = None, settings: Mapping[str, str] | None = None
+    name: str,
+    master: str | None = None,
+    settings: Mapping[str, str] | None = None,
+    scratch: Path | None = None,
 ) -> SparkSession:
     """Starts Spark, or joins the cluster at `master`.
 
-    A FAIR pool for each of ours needs no file: Spark makes one when a job first names it.
+    A FAIR pool for each of ours needs no file: Spark makes one when a job first names it. What a Spark on
+    this machine writes for itself goes to the folder `scratch`, if one is given.
     """
     ensure_java()
-    builder = SparkSession.builder.appName(f"freshline {name}").master(
-        master or f"local[{os.cpu_count() or 2}]"
-    )
-    for key, value in {**_DEFAULTS, **(settings or {}), **_REQUIRED}.items():
+    chosen = {"spark.master": master or f"local[{os.cpu_count() or 2}]", **(settings or {})}
+    defaults = {**_DEFAULTS, "spark.hadoop.fs.permissions.umask-mode": f"{_umask():03o}"}
+    if is_local(chosen["spark.master"]):
+        defaults |= _ON_THIS_MACHINE
+        # A comma would make two folders of one.
+        if scratch is not None and "," not in str(scratch):
+            defaults["spark.local.dir"] = str(scratch.absolute())
+    builder = SparkSession.builder.appName(f"freshline {name}")
+    for key, value in {**defaults, **chosen, **_REQUIRED}.items():
         builder = builder.config(key, value)
-    return builder.getOrCreate()
+    with _listening_at(chosen["spark.master"]), _same_interrupts(), no_java_left_behind():
+        return builder.getOrCreate()
+
+
+def is_local(master: str | None) -> bool:
+    """Whether all of Spark is on this machine: `local[2]`, and `local-cluster[2,1,1024]` too."""
+    return master is None or master.startswith("local")
+
+
+@contextmanager
+def _listening_at(master: str) -> Iterator[None]:
+    """Web pages, if they are asked for, and the parts of a `local-cluster` listen where a variable says."""
+    if not is_local(master) or "SPARK_LOCAL_IP" in os.environ:
+        yield
+        return
+    os.environ["SPARK_LOCAL_IP"] = _LOOPBACK
+    try:
+        yield
+    finally:
+        del os.environ["SPARK_LOCAL_IP"]
+
+
+@contextmanager
+def _same_interrupts() -> Iterator[None]:
+    """PySpark has its own idea of Ctrl-C; where somebody listens for it already, that stays so."""
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        if (
+            threading.current_thread() is threading.main_thread()
+            and before is not None
+            and before is not signal.default_int_handler
+        ):
+            signal.signal(signal.SIGINT, before)
+
+
+def _umask() -> int:
+    """Hadoop asks nobody what modes files are to have: it is told."""
+    umask = os.umask(0o077)
+    os.umask(umask)
+    return umask
 
 
 def ensure_java() -> None:

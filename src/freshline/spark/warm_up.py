@@ -97,8 +97,12 @@ def _round(session: SparkSession, updates: Mapping[str, _Rows], folder: Path, tr
         finally:
             sessions.put(own)
 
-    with ThreadPoolExecutor(tracks) as executor:
+    executor = ThreadPoolExecutor(tracks)
+    try:
         list(executor.map(update, updates))
+    finally:
+        # Whoever is interrupted does not wait for the rest: it fails when Spark ends.
+        executor.shutdown(wait=False, cancel_futures=True)
 
 
 def _base(table: Table, feed: Feed, path: Path, session: SparkSession) -> DataFrame:

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-import os
+import tempfile
+import time
 from pathlib import Path, PurePath
+from typing import Final
 
 from freshline.definitions.errors import InputError
+from freshline.storage.lease import Identity
+from freshline.storage.modes import make_storage, modes_of
+from freshline.storage.scratch import clear_scratch
+
+# A lease's draft lives for as long as it takes to write a line; its writer may hold no lease yet.
+_DRAFT_S_MAX: Final = 60.0
 
 
 def confined(folder: Path, name: str) -> Path:
@@ -30,21 +38,43 @@ class Layout:
         self.logs = self.control / "logs"
         self.quarantine = self.control / "quarantine"
         self.archive = self.control / "archive"
+        self.scratch = self.control / "scratch"
+        self.landing = self.control / "landing.json"
 
     def table(self, name: str) -> Path:
         """The folder of a table."""
         return confined(self.tables, name)
 
-    def prepare(self) -> None:
-        """Makes the folders that are missing; fails where the storage cannot be written."""
-        probe = self.control / f".probe-{os.getpid()}"
+    def prepare(self, *, private: bool = True) -> None:
+        """Makes what is missing; fails where the storage cannot be written.
+
+        A new storage is its owner's alone if it is to be `private`, and the folder above is not shared.
+        """
         try:
-            for folder in (self.tables, self.lease, self.logs, self.quarantine, self.archive):
-                folder.mkdir(parents=True, exist_ok=True)
-            probe.write_bytes(b"writable")
-            probe.unlink()
+            make_storage(self.root, private=private)
+            with modes_of(self.root):
+                for folder in (self.tables, self.lease, self.logs, self.quarantine, self.archive):
+                    folder.mkdir(parents=True, exist_ok=True)
+                with tempfile.TemporaryFile(dir=self.control) as probe:
+                    probe.write(b"writable")
         except OSError as error:
             raise InputError(
                 f"the storage {self.root} cannot be written: {error.strerror or error}",
                 "Name another folder under 'storage', or make this one writable",
             ) from error
+
+    def clear(self, identity: Identity) -> None:
+        """Removes what processes that are dead left unfinished. Only the holder of the lease may call it."""
+        clear_scratch(self.scratch, identity)
+        drafts = [*self.control.glob(f".{self.status.name}.*"), *self.control.glob(".*.draft")]
+        drafts += [*self.quarantine.rglob(".*.draft"), *self.quarantine.rglob(".*.tmp")]
+        drafts += [path for path in self.lease.glob(".*") if _age_s(path) > _DRAFT_S_MAX]
+        for path in drafts:
+            path.unlink(missing_ok=True)
+
+
+def _age_s(path: Path) -> float:
+    try:
+        return time.time() - path.stat().st_mtime
+    except FileNotFoundError:
+        return 0.0
