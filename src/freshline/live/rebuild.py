@@ -87,6 +87,6 @@ def _rows(
 ) -> DataFrame:
     """A source's rows up to an instant, late ones included."""
     assert source.timestamp is not None
-    files = [] if stored is None else stored.files_between(-1, loaded_to)
+    files = [] if stored is None else stored.files_between(None, loaded_to)
     frame = between(read_parquet(session, files, columns), source.timestamp, None, loaded_to)
     return frame.drop(LATE_COLUMN)
