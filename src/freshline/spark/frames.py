@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from pyspark.errors import PySparkException
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.types import (
     ArrayType,
@@ -30,6 +30,7 @@ from freshline.definitions.errors import InputError
 from freshline.definitions.sql import parse_query
 from freshline.definitions.warehouse import Feed, Table, Warehouse
 from freshline.spark.projection import plain_projection
+from freshline.storage.extent import Extent
 
 NONE_LATE = "false"
 # Spark takes these in a path for a pattern, unless a backslash stands before them.
@@ -61,7 +62,7 @@ def read_files(session: SparkSession, feed: Feed, paths: Sequence[str]) -> DataF
         # With a header its names must be the schema's.
         reader = reader.option("header", landing.header).option("enforceSchema", not landing.header)
         # A quote within quotes is doubled, as everybody but Spark has it.
-        reader = reader.option("escape", '"')
+        reader = reader.option("escape", '"').option("encoding", landing.encoding)
     if landing.format != "parquet":
         reader = reader.option("mode", "FAILFAST")
     return reader.format(landing.format).load(literal_paths(paths))
@@ -96,6 +97,39 @@ def base_rows(
         files.createOrReplaceTempView(feed.name)
     rows = session.sql(table.select) if plain is None else plain.of(files)
     return rows.selectExpr("*", *marked)
+
+
+def keeps_records(session: SparkSession, table: Table, feed: Feed) -> bool:
+    """Whether a base table has a row for each of its feed's records, whatever its `select` makes of it.
+
+    Spark's own plan says so: it has nothing between the records and the rows but columns.
+    """
+    assert feed.landing.schema is not None
+    if table.select is None:
+        return True
+    rows = base_rows(session, table, feed, session.createDataFrame([], feed.landing.schema))
+    plan = rows._jdf.queryExecution().analyzed()
+    while plan.children().size() == 1 and plan.nodeName() in ("Project", "SubqueryAlias", "View"):
+        plan = plan.children().head()
+    return bool(plan.children().isEmpty())
+
+
+class Watched:
+    """The records that Spark reads, observed on their way to a `select`: no other job is needed."""
+
+    def __init__(self, records: DataFrame, timestamp: str) -> None:
+        self._observation = Observation()
+        self.records = records.observe(
+            self._observation,
+            f.count(f.lit(1)).alias("records"),
+            f.unix_micros(f.min(quoted(timestamp))).alias("oldest"),
+            f.unix_micros(f.max(quoted(timestamp))).alias("newest"),
+        )
+
+    def extent(self) -> Extent:
+        """Which they were, once they have been read."""
+        seen = self._observation.get
+        return Extent(seen["records"], seen["oldest"], seen["newest"])
 
 
 def late_expression(timestamp: str, freshness: int, oldest: int | None) -> str:

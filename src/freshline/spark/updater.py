@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from uuid import uuid4
 
@@ -19,9 +19,11 @@ from freshline.definitions.warehouse import Table, Warehouse
 from freshline.kernel.intake import DerivedIntake
 from freshline.kernel.job import Job
 from freshline.spark.frames import (
+    Watched,
     base_rows,
     between,
     derived_rows,
+    keeps_records,
     keeps_timestamp,
     late_expression,
     quoted,
@@ -29,15 +31,18 @@ from freshline.spark.frames import (
     read_parquet,
 )
 from freshline.storage.delta import Consumed, LiveFile, NullTimestamps, StoredTable
+from freshline.storage.extent import Extent
 from freshline.storage.next_row import next_row
 
 
 @dataclass(frozen=True, slots=True)
 class FileToLoad:
-    """A data file on its way: what its commit will note, and its oldest record, where that is known."""
+    """A data file on its way: what its commit will note, and what is known of its records."""
 
     consumed: Consumed
-    oldest: int | None
+    records: int  # how many it has
+    oldest: int | None  # their timestamps, where they are known
+    newest: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +77,7 @@ class Updater:
             for table in warehouse.tables.values()
             if table.feed is not None
         }
+        self._keeps_records: dict[str, bool] = {}  # of base tables that have been updated
 
     def run(self, session: SparkSession, job: Job) -> Update:
         """Loads (F, NF] into the job's table. Nothing is visible before the commit, and all of it after."""
@@ -79,17 +85,29 @@ class Updater:
         stored = self._tables[table.name]
         after = None if job.task.empty else job.loaded_from
         freshness = job.loaded_to
+        consumed: tuple[Consumed, ...] = ()
+        found = watched = None
         if table.feed is not None:
             files = self._known(table.feed, job)
-            frame = self._base(session, table, job, files)
             consumed = tuple(file.consumed for file in files)
+            records, found = self._records(session, table, job), _found(files)
+            if not self._keeps(session, table):
+                watched = self._watched(table, records)
+                records = watched.records
+            frame = self._base(session, table, job, files, records)
         else:
             frame = self._derived(session, table, after, job.loaded_to)
-            consumed = ()
             freshness = self._jumped(table, job)
         folder = f"data/{stored.sequence + 1:08d}-{uuid4().hex[:8]}"
         frame.write.parquet(str(stored.path / folder))
-        version = stored.commit(folder, freshness, consumed, {"table": table.name, "job": job.number})
+        if found is not None and watched is not None:
+            found.check(watched.extent())
+            found = None
+        elif found is not None and not self._keeps_timestamp[table.name]:
+            found = replace(found, oldest=None, newest=None)
+        details = {"table": table.name, "job": job.number}
+        # Where every record becomes a row, the footers of what was written tell whether it is what was found.
+        version = stored.commit(folder, freshness, consumed, details, expected=found)
         added = tuple(file for file in stored.files if file.path.startswith(f"{folder}/"))
         return Update(
             freshness=freshness,
@@ -104,8 +122,11 @@ class Updater:
         table = self._warehouse.tables[job.task.name]
         assert table.feed is not None
         assert table.timestamp is not None
-        frame = self._base(session, table, job, self._known(table.feed, job))
+        files = self._known(table.feed, job)
+        watched = self._watched(table, self._records(session, table, job))
+        frame = self._base(session, table, job, files, watched.records)
         frame.write.format("noop").mode("overwrite").save()
+        _found(files).check(watched.extent())
         nulls = frame.where(frame[quoted(table.timestamp)].isNull()).count()
         if nulls:
             raise NullTimestamps(nulls)
@@ -113,15 +134,34 @@ class Updater:
     def _known(self, feed: str, job: Job) -> list[FileToLoad]:
         return [self._files(feed, str(file.name)) for file in job.files]
 
-    def _base(self, session: SparkSession, table: Table, job: Job, files: Sequence[FileToLoad]) -> DataFrame:
+    def _keeps(self, session: SparkSession, table: Table) -> bool:
+        assert table.feed is not None
+        if table.name not in self._keeps_records:
+            feed = self._warehouse.feeds[table.feed]
+            self._keeps_records[table.name] = keeps_records(session, table, feed)
+        return self._keeps_records[table.name]
+
+    def _records(self, session: SparkSession, table: Table, job: Job) -> DataFrame:
+        assert table.feed is not None
+        paths = [str(self._landing[table.feed] / str(file.name)) for file in job.files]
+        return read_files(session, self._warehouse.feeds[table.feed], paths)
+
+    def _watched(self, table: Table, records: DataFrame) -> Watched:
+        assert table.feed is not None
+        timestamp = self._warehouse.feeds[table.feed].landing.timestamp
+        assert timestamp is not None
+        return Watched(records, timestamp)
+
+    def _base(
+        self, session: SparkSession, table: Table, job: Job, files: Sequence[FileToLoad], records: DataFrame
+    ) -> DataFrame:
         assert table.feed is not None
         assert table.timestamp is not None
         feed = self._warehouse.feeds[table.feed]
-        paths = [str(self._landing[feed.name] / str(file.name)) for file in job.files]
         known = [file.oldest for file in files if file.oldest is not None]
         oldest = min(known) if self._keeps_timestamp[table.name] and len(known) == len(files) else None
         late = late_expression(table.timestamp, job.loaded_from, oldest)
-        return base_rows(session, table, feed, read_files(session, feed, paths), late)
+        return base_rows(session, table, feed, records, late)
 
     def _derived(self, session: SparkSession, table: Table, after: int | None, to: int) -> DataFrame:
         sources = {
@@ -169,3 +209,13 @@ class Updater:
                     column = pq.read_table(stored.path / file.path, columns=[LATE_COLUMN])[LATE_COLUMN]
                     late += pc.sum(column).as_py() or 0
         return late
+
+
+def _found(files: Sequence[FileToLoad]) -> Extent:
+    """What was found in the files before."""
+    records = sum(file.records for file in files)
+    oldest = [file.oldest for file in files if file.oldest is not None]
+    newest = [file.newest for file in files if file.newest is not None]
+    if len(oldest) < len(files) or len(newest) < len(files):
+        return Extent(records, None, None)
+    return Extent(records, min(oldest), max(newest))

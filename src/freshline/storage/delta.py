@@ -33,6 +33,7 @@ from deltalake.transaction import (
 from freshline.definitions.computation import Computation
 from freshline.definitions.errors import InputError
 from freshline.storage import compaction, computations, log
+from freshline.storage.extent import Extent, extent_of
 from freshline.storage.files import Consumed, LiveFile
 from freshline.storage.schema import OtherColumns, check_can_have, differences
 from freshline.storage.snapshot import Snapshot, read_snapshot
@@ -172,10 +173,12 @@ class StoredTable:
         details: Mapping[str, Any],
         replacing: pa.Schema | None = None,
         computation: Computation | None = None,
+        expected: Extent | None = None,
     ) -> int:
         """Adds the Parquet files of the folder as the next update; the new version.
 
-        For a rebuild: `replacing` makes them the table's only files and this its schema, by `computation`.
+        `expected` says which rows there must be. For a rebuild: `replacing` makes them the table's only files
+        and this its schema, by `computation`.
         """
         if replacing is not None:
             self.check_can_have(replacing)
@@ -184,6 +187,8 @@ class StoredTable:
         nulls = sum(footer.null_timestamps for _, footer in added)
         if nulls:
             raise NullTimestamps(nulls)
+        if expected is not None:
+            expected.check(extent_of(footer for _, footer in added))
         with self._lock:
             before = self._snapshot
             if before.freshness is not None and freshness < before.freshness and replacing is None:
