@@ -38,6 +38,7 @@ def test_plan_prints_the_documented_json(project):
                 "name": "updates",
                 "tracks": 2,
                 "policy": "edf",
+                "behaves_as": "edf",
                 "utilization": 0.246,
                 "provisioning": "worst",
                 "clusters": None,

@@ -14,12 +14,13 @@ from freshline.storage.delta import StoredTable
 from freshline.storage.files import LiveFile
 
 
-def next_row(table: StoredTable, after_us: int, to_us: int, near_us: int = 0) -> int | None:
+def next_row(table: StoredTable, after_us: int, to_us: int, near_us: int | None = None) -> int | None:
     """The earliest timestamp in (after, to] of rows that are not late, or up to 1 ms before; None of no row.
 
     If there is one up to `near`, any of those will do. Statistics tell most of it. A file is read where it
     may have late rows, which do not count, or begins at `after` or before.
     """
+    near_us = after_us if near_us is None else near_us  # then it must be the earliest
     has_late = LATE_COLUMN in table.schema.names
     found: int | None = None
     for file in sorted(table.files_with(after_us, to_us), key=lambda file: _first(file, after_us)):
