@@ -40,6 +40,14 @@ def test_a_table_says_what_it_is_computed_by_and_its_history_how_that_changed(tm
     assert instants(tmp_path / "t") == [1]
 
 
+def test_a_table_is_made_with_its_record_in_one_commit(tmp_path: Path) -> None:
+    table = StoredTable.open_or_create(tmp_path / "t", "flows", SCHEMA, "ts", OLD)
+    assert (table.version, table.sequence, table.freshness, table.computation) == (0, 0, None, OLD)
+    update(table, 1)
+    again = StoredTable.open_or_create(tmp_path / "t", "flows", SCHEMA, "ts", NEW)
+    assert (again.version, again.computation) == (1, OLD)  # what is there already is not made
+
+
 def test_the_record_outlives_checkpoints_cleaning_compaction_and_foreign_writers(tmp_path: Path) -> None:
     table = opened(tmp_path / "t")
     table.record(OLD, "made")

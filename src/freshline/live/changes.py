@@ -48,7 +48,9 @@ def open_tables(
         assert table.timestamp is not None
         schema = to_arrow_schema(columns[name], timezone="UTC")
         try:
-            stored = StoredTable.open_or_create(layout.table(name), name, schema, table.timestamp)
+            stored = StoredTable.open_or_create(
+                layout.table(name), name, schema, table.timestamp, Computation.of(table)
+            )
         except OtherColumns as error:
             remedy = error.remedy if error.is_partitioned else columns_remedy(table, error.differences)
             opening.errors.append(InputError(error.what, remedy, table.place))

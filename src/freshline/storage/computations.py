@@ -40,7 +40,7 @@ def add(table: Path, computation: Computation, how: How, present: int | None) ->
     }
     text = json.dumps(line, separators=(",", ":"), ensure_ascii=False)
     file = _file(table)
-    file.parent.mkdir(exist_ok=True)
+    file.parent.mkdir(parents=True, exist_ok=True)
     with file.open("ab") as lines:
         # The line before may have been cut short by a crash: it must not spoil this one.
         lines.write(f"\n{text}\n".encode())

@@ -94,11 +94,25 @@ class StoredTable:
         self._taken = False
 
     @classmethod
-    def open_or_create(cls, path: Path, name: str, schema: pa.Schema, timestamp: str) -> StoredTable:
+    def open_or_create(
+        cls,
+        path: Path,
+        name: str,
+        schema: pa.Schema,
+        timestamp: str,
+        computation: Computation | None = None,
+    ) -> StoredTable:
         """The table at a path, made if it is not there; one with another schema is refused."""
         assert timestamp in schema.names, f"{name} has no column {timestamp}"
         if not DeltaTable.is_deltatable(str(path)):
-            DeltaTable.create(path, schema, mode="ignore", name=name, configuration=_CONFIGURATION)
+            made = CommitProperties()
+            if computation is not None:
+                number = computations.add(path, computation, "made", None)
+                made.app_transactions = Snapshot(0, 0, None, (), number).transactions()
+                made.custom_metadata = {log.KEY: computations.told(None, computation, "made")}
+            DeltaTable.create(
+                path, schema, "ignore", name=name, configuration=_CONFIGURATION, commit_properties=made
+            )
         table = DeltaTable(path)
         others = differences(table.schema(), DeltaSchema.from_arrow(schema))
         is_partitioned = bool(table.metadata().partition_columns)
