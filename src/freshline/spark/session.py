@@ -6,11 +6,12 @@ import os
 import shutil
 import signal
 import subprocess
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
+from pyspark.core import context
 from pyspark.sql import SparkSession
 
 from freshline.definitions.errors import InputError
@@ -101,16 +102,15 @@ def _listening_at(master: str) -> Iterator[None]:
 @contextmanager
 def _same_interrupts() -> Iterator[None]:
     """PySpark has its own idea of Ctrl-C; where somebody listens for it already, that stays so."""
-    before = signal.getsignal(signal.SIGINT)
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        yield
+        return
+    usual = vars(context)["signal"]
+    vars(context)["signal"] = SimpleNamespace(SIGINT=signal.SIGINT, signal=lambda number, handler: None)
     try:
         yield
     finally:
-        if (
-            threading.current_thread() is threading.main_thread()
-            and before is not None
-            and before is not signal.default_int_handler
-        ):
-            signal.signal(signal.SIGINT, before)
+        vars(context)["signal"] = usual
 
 
 def _umask() -> int:
