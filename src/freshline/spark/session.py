@@ -47,12 +47,8 @@ _DEFAULTS = {
     "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
 }
 _LOOPBACK = "127.0.0.1"
-# Spark listens for its executors, even where they are in the same process; so do not let others in.
-_ON_THIS_MACHINE = {
-    "spark.driver.bindAddress": _LOOPBACK,
-    "spark.driver.host": _LOOPBACK,
-    "spark.authenticate": "true",  # Spark makes the secret
-}
+# Spark listens for its executors, even where they are in the same process.
+_ON_THIS_MACHINE = {"spark.driver.bindAddress": _LOOPBACK, "spark.driver.host": _LOOPBACK}
 
 
 def open_session(
@@ -71,6 +67,9 @@ def open_session(
     defaults = {**_DEFAULTS, "spark.hadoop.fs.permissions.umask-mode": f"{_umask():03o}"}
     if is_local(chosen["spark.master"]):
         defaults |= _ON_THIS_MACHINE
+        # Other users of the machine reach the loopback too. For a `local-cluster` Spark makes no secret.
+        if not chosen["spark.master"].startswith("local-cluster"):
+            defaults["spark.authenticate"] = "true"
         # A comma would make two folders of one.
         if scratch is not None and "," not in str(scratch):
             defaults["spark.local.dir"] = str(scratch.absolute())
