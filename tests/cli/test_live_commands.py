@@ -267,7 +267,7 @@ def test_calibrate_measures_and_leaves_everything_else_alone(freshline, project)
     assert known() == {table: before[table] + updates[table] for table in before}
     assert [DeltaTable(path).version() for path in sorted((storage / "tables").iterdir())] == versions
     assert sorted(path.name for path in (project / "landing").iterdir()) == ["1.csv", "2.csv", "3.csv"]
-    assert not list((storage / "_freshline").glob("calibrate-*"))
+    assert not list((storage / "_freshline" / "scratch").iterdir())
 
 
 def test_calibrate_says_what_plan_makes_of_it(freshline):

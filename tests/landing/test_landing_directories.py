@@ -228,6 +228,8 @@ def test_a_run_is_refused_until_it_is_told_yes_and_goes_on_without_from_then_on(
     warehouse, storage = load(tmp_path / "freshline.yml"), tmp_path / "warehouse"
     with pytest.raises(DefinitionErrors, match=r"landing has what does not look like data: run.sh"):
         Runner(warehouse, tmp_path, storage, session=spark)
+    result = CliRunner().invoke(app, ["run", "-p", str(tmp_path)])
+    assert isinstance(result.exception, DefinitionErrors)
     assert not storage.exists()
     with Runner(warehouse, tmp_path, storage, session=spark, accept_landing=True):
         pass

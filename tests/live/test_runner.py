@@ -346,7 +346,7 @@ def test_a_calibration_leaves_every_file_where_it_is_and_learns_from_the_good_on
     ]
     with History(history_path(shop.storage), read_only=True) as history:
         assert [run.rows for run in history.runs("orders")] == [1, 1, 1]
-    assert not list((shop.storage / "_freshline").glob("calibrate-*"))
+    assert not list((shop.storage / "_freshline" / "scratch").iterdir())
 
 
 LONG_PERIODS = """\

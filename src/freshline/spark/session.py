@@ -6,11 +6,12 @@ import os
 import shutil
 import signal
 import subprocess
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
+from pyspark.core import context
 from pyspark.sql import SparkSession
 
 from freshline.definitions.errors import InputError
@@ -48,12 +49,8 @@ _DEFAULTS = {
     "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
 }
 _LOOPBACK = "127.0.0.1"
-# Spark listens for its executors, even where they are in the same process; so do not let others in.
-_ON_THIS_MACHINE = {
-    "spark.driver.bindAddress": _LOOPBACK,
-    "spark.driver.host": _LOOPBACK,
-    "spark.authenticate": "true",  # Spark makes the secret
-}
+# Spark listens for its executors, even where they are in the same process.
+_ON_THIS_MACHINE = {"spark.driver.bindAddress": _LOOPBACK, "spark.driver.host": _LOOPBACK}
 
 
 def open_session(
@@ -72,6 +69,9 @@ def open_session(
     defaults = {**_DEFAULTS, "spark.hadoop.fs.permissions.umask-mode": f"{_umask():03o}"}
     if is_local(chosen["spark.master"]):
         defaults |= _ON_THIS_MACHINE
+        # Other users of the machine reach the loopback too. For a `local-cluster` Spark makes no secret.
+        if not chosen["spark.master"].startswith("local-cluster"):
+            defaults["spark.authenticate"] = "true"
         # A comma would make two folders of one.
         if scratch is not None and "," not in str(scratch):
             defaults["spark.local.dir"] = str(scratch.absolute())
@@ -103,16 +103,15 @@ def _listening_at(master: str) -> Iterator[None]:
 @contextmanager
 def _same_interrupts() -> Iterator[None]:
     """PySpark has its own idea of Ctrl-C; where somebody listens for it already, that stays so."""
-    before = signal.getsignal(signal.SIGINT)
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        yield
+        return
+    usual = vars(context)["signal"]
+    vars(context)["signal"] = SimpleNamespace(SIGINT=signal.SIGINT, signal=lambda number, handler: None)
     try:
         yield
     finally:
-        if (
-            threading.current_thread() is threading.main_thread()
-            and before is not None
-            and before is not signal.default_int_handler
-        ):
-            signal.signal(signal.SIGINT, before)
+        vars(context)["signal"] = usual
 
 
 def _umask() -> int:

@@ -1,5 +1,7 @@
-"""With a local master nobody but this machine can reach a run."""
+"""With a local master nobody but this machine can reach a run, and nobody but its user reads its storage."""
 
+import signal
+import stat
 from pathlib import Path
 
 import pytest
@@ -49,13 +51,18 @@ def addresses(run: Command, project: Path) -> list[str]:
     ],
     ids=["local", "local-cluster"],
 )
-def test_a_run_on_this_machine_listens_on_loopback_only(
-    project: Path, options: list[str], at_least: int
-) -> None:
+def test_a_run_on_this_machine_lets_nobody_in(project: Path, options: list[str], at_least: int) -> None:
     with command("run", "-p", str(project), "--cold", *options) as run:
         found = addresses(run, project)
+        run.end(signal.SIGINT)
     assert len(found) >= at_least
     assert set(found) <= LOOPBACK
+    storage = project / "warehouse"
+    seen = {path: path.stat().st_mode for path in [storage, *storage.rglob("*")]}
+    assert {path.name for path in seen} >= {"status.json", "ledger.sqlite", "history.sqlite", "_delta_log"}
+    assert any(path.suffix == ".parquet" for path in seen)
+    assert {stat.S_IMODE(mode) for mode in seen.values() if stat.S_ISDIR(mode)} == {0o700}
+    assert {stat.S_IMODE(mode) for mode in seen.values() if not stat.S_ISDIR(mode)} == {0o600}
 
 
 def test_masters_of_this_machine_are_told_from_clusters() -> None:
