@@ -206,7 +206,7 @@ class Watch:
         self.plan = plan
         self.recoveries: dict[int, tuple[str, Recovery]] = {}
 
-    def finished(self, now: int, job: Job) -> None:
+    def finished(self, now: int, job: Job, freshness: int) -> None:
         response_us = self.plan.tables[job.task.index].response_bound_us
         assert response_us is not None
         assert now - job.release <= response_us, f"{job!r} was not done within its response bound"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from fractions import Fraction
 from pathlib import Path
@@ -40,10 +40,12 @@ from freshline.definitions.warehouse import PolicyName, Warehouse
 from freshline.kernel.recovery import Recovery
 from freshline.plan.advice import counted
 from freshline.plan.make import make_plan, what_if
-from freshline.simulation.outages import Outage, checked_outages
+from freshline.simulation.gaps import checked_gaps
+from freshline.simulation.outages import checked_outages
 from freshline.simulation.simulate import PoolResult, SimulationResult, TableResult
 from freshline.simulation.simulate import simulate as run_simulation
 from freshline.simulation.slow import checked_factors
+from freshline.simulation.spans import Span, Spans
 
 _REASONS_MAX = 5
 _FACTOR = re.compile(r"[0-9]{1,6}(\.[0-9]{1,6})?")
@@ -66,6 +68,13 @@ def simulate(
         list[str] | None,
         typer.Option(help="A feed of files is down for a while (repeatable).", metavar="FEED:START-END"),
     ] = None,
+    gap: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A feed delivers on time, but no rows of a while: derived tables jump over it (repeatable).",
+            metavar="FEED:START-END",
+        ),
+    ] = None,
     slow: Annotated[
         list[str] | None,
         typer.Option(
@@ -86,12 +95,13 @@ def simulate(
 
     Example: freshline simulate --tracks 1 --for 24h --plot out
 
-    What if: freshline simulate --outage packets:1h-2h --slow traffic:1.5
+    What if: freshline simulate --outage packets:1h-2h --gap flows:3h-5h --slow traffic:1.5
     """
     warehouse, learned = load_with_costs(project)
     end = duration_option(for_, "--for")
     changed = what_if(warehouse, _policy(policy), _tracks(warehouse, tracks or []))
-    outages = checked_outages(changed, _outages(outage or [], end))
+    outages = checked_outages(changed, _spans("--outage", outage or [], end))
+    gaps = checked_gaps(changed, _spans("--gap", gap or [], end))
     factors = checked_factors(changed, _factors(slow or []))
     with working("planning"):
         plan = make_plan(changed, learned)
@@ -103,6 +113,7 @@ def simulate(
             end,
             seed,
             outages=outages,
+            gaps=gaps,
             slow=factors,
             keep_history=plot is not None,
             log=stream,
@@ -162,26 +173,27 @@ def _tracks(warehouse: Warehouse, options: list[str]) -> dict[str, int]:
     return changed
 
 
-def _outages(options: list[str], end: int) -> dict[str, list[Outage]]:
-    outages: dict[str, list[Outage]] = {}
+def _spans(name: str, options: list[str], end: int) -> dict[str, list[Span]]:
+    """By feed, from when to when something is so."""
+    spans: dict[str, list[Span]] = {}
     for option in options:
         feed, _, times = option.rpartition(":")
         begin, separator, over = times.partition("-")
         if not feed or not separator:
             raise InputError(
-                f"--outage {cut(option)} is not FEED:START-END", "Write it as in --outage packets:1h-2h"
+                f"{name} {cut(option)} is not FEED:START-END", f"Write it as in {name} packets:1h-2h"
             )
         try:
-            outage = parse_duration(begin), parse_duration(over)
+            span = parse_duration(begin), parse_duration(over)
         except InputError as error:
-            raise InputError(f"--outage {cut(option)}: {error.what}", error.remedy) from None
-        if outage[0] >= end:
+            raise InputError(f"{name} {cut(option)}: {error.what}", error.remedy) from None
+        if span[0] >= end:
             raise InputError(
-                f"--outage {cut(option)} begins when the run of {format_duration(end)} is over",
+                f"{name} {cut(option)} begins when the run of {format_duration(end)} is over",
                 "Let it begin earlier, or simulate for longer with --for",
             )
-        outages.setdefault(feed, []).append(outage)
-    return outages
+        spans.setdefault(feed, []).append(span)
+    return spans
 
 
 def _factors(options: list[str]) -> dict[str, Fraction]:
@@ -229,11 +241,8 @@ def _record(result: SimulationResult) -> dict[str, Any]:
         "holds": result.holds,
         "seed": result.seed,
         "for": seconds(result.end),
-        "outages": [
-            {"feed": feed, "start": seconds(start), "end": seconds(end)}
-            for feed, times in result.outages.items()
-            for start, end in times
-        ],
+        "outages": _span_records(result.outages),
+        "gaps": _span_records(result.gaps),
         "slow": {table: float(factor) for table, factor in result.slow.items()},
         "pools": [
             {**pool_record(pool, plan.tables), "tracks_busy": round(busy[pool.name], 6)}
@@ -255,6 +264,14 @@ def _record(result: SimulationResult) -> dict[str, Any]:
     }
 
 
+def _span_records(spans: Mapping[str, Spans]) -> list[dict[str, Any]]:
+    return [
+        {"feed": feed, "start": seconds(start), "end": seconds(end)}
+        for feed, times in spans.items()
+        for start, end in times
+    ]
+
+
 def _recovery_record(recovery: Recovery | None) -> dict[str, Any] | None:
     if recovery is None:
         return None
@@ -270,7 +287,7 @@ def _show(screen: Console, result: SimulationResult, pictures: list[Path], all_r
     rows = list(result.tables)
     if not all_rows and len(rows) > ROWS_MAX:
         rows = sorted(rows, key=_urgency)[:ROWS_MAX]
-    changed = bool(result.outages or result.slow)
+    changed = bool(result.outages or result.gaps or result.slow)
     table = grid(
         f"{result.plan.warehouse.name} over {format_duration(result.end)}, seed {result.seed}",
         {
@@ -319,7 +336,7 @@ def _show(screen: Console, result: SimulationResult, pictures: list[Path], all_r
         screen.print(f"Drawn: {picture}", highlight=False, markup=False, soft_wrap=True)
     exceeded = sum(row.exceeded_target for row in result.tables)
     if exceeded:
-        # The plan knows of no outage and no slow table.
+        # The plan knows of no outage, no gap and no slow table.
         advice = "" if changed else " `freshline plan` says what would help."
         screen.print(f"[red]Exceeded[/]: {exceeded} targets.{advice}", highlight=False)
     else:
@@ -339,9 +356,10 @@ def _show_given_up(screen: Console, pool: PoolResult) -> None:
 
 
 def _show_what_if(screen: Console, result: SimulationResult) -> None:
-    for feed, times in result.outages.items():
-        spans = ", ".join(f"{format_duration(start)} to {format_duration(end)}" for start, end in times)
-        screen.print(f"Feed {feed} down: {spans}.", highlight=False, markup=False)
+    for what, by_feed in (("down", result.outages), ("without rows", result.gaps)):
+        for feed, times in by_feed.items():
+            spans = ", ".join(f"{format_duration(start)} to {format_duration(end)}" for start, end in times)
+            screen.print(f"Feed {feed} {what}: {spans}.", highlight=False, markup=False)
     for name, factor in result.slow.items():
         screen.print(f"Table {name}: costs multiplied by {float(factor):g}.", highlight=False, markup=False)
 

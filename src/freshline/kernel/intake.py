@@ -24,8 +24,9 @@ class Intake(Protocol):
     def backlogged(self, freshness: int, period_us: int) -> bool:
         """Whether a whole update is waiting, so that an idle track may start it before its release."""
 
-    def claim(self, task: Task, now: int, batch: int | None) -> tuple[int, tuple[DataFile, ...]]:
-        """What a job starting now loads: the new freshness and the files.
+    def claim(self, task: Task, now: int, batch: int | None) -> tuple[int, int, tuple[DataFile, ...]]:
+        """What a job starting now loads: the new freshness, how far that may jump over time without rows, and
+        the files.
 
         `batch` is how many updates it does at once; None: all there is.
         """
@@ -51,10 +52,9 @@ class ContinuousIntake:
     def backlogged(self, freshness: int, period_us: int) -> bool:
         return False
 
-    def claim(self, task: Task, now: int, batch: int | None) -> tuple[int, tuple[DataFile, ...]]:
-        if batch is None:
-            return now, ()
-        return min(now, task.freshness + batch * task.period_us), ()
+    def claim(self, task: Task, now: int, batch: int | None) -> tuple[int, int, tuple[DataFile, ...]]:
+        loaded_to = now if batch is None else min(now, task.freshness + batch * task.period_us)
+        return loaded_to, loaded_to, ()
 
     def give_back(self, files: tuple[DataFile, ...]) -> None:
         pass
@@ -88,10 +88,11 @@ class FileIntake:
     def backlogged(self, freshness: int, period_us: int) -> bool:
         return bool(self.pending)
 
-    def claim(self, task: Task, now: int, batch: int | None) -> tuple[int, tuple[DataFile, ...]]:
+    def claim(self, task: Task, now: int, batch: int | None) -> tuple[int, int, tuple[DataFile, ...]]:
         files = tuple(self.pending[:batch])
         del self.pending[:batch]
-        return max(task.freshness, files[-1].timestamp), files
+        loaded_to = max(task.freshness, files[-1].timestamp)
+        return loaded_to, loaded_to, files
 
     def give_back(self, files: tuple[DataFile, ...]) -> None:
         self.pending = sorted([*files, *self.pending])
@@ -133,20 +134,38 @@ class DerivedIntake:
         # cost on every advance of a source, and make the declared period meaningless.
         return self.trailing_edge(0) >= self.reach(freshness, period_us)
 
-    def claim(self, task: Task, now: int, batch: int | None) -> tuple[int, tuple[DataFile, ...]]:
-        loaded_to = self.trailing_edge(now)
-        if batch is not None and not task.empty:
-            loaded_to = min(loaded_to, self.reach(task.freshness, batch * task.period_us))
+    def claim(self, task: Task, now: int, batch: int | None) -> tuple[int, int, tuple[DataFile, ...]]:
         # Where the windows were changed between two runs, the last one's edge may lie below what is loaded.
-        return max(task.freshness, loaded_to), ()
+        edge = loaded_to = max(task.freshness, self.trailing_edge(now))
+        if batch is not None and not task.empty:
+            loaded_to = max(task.freshness, min(edge, self.reach(task.freshness, batch * task.period_us)))
+        return loaded_to, edge, ()
+
+    def jumped(self, job: Job, next_row: int | None) -> int:
+        """The freshness that a job reaches whose sources have their next row after NF then (None: no more).
+
+        Just before that row, on a window's edge. It is NF where the next update would load that row anyway,
+        so it need not be the very next one if it lies that near.
+        """
+        if next_row is None or next_row > job.jump_to:
+            return job.jump_to
+        if next_row - job.loaded_to <= job.task.period_us:
+            return job.loaded_to
+        before = next_row - 1
+        return max(job.loaded_to, before if self.align_us is None else self._aligned(before))
 
     def give_back(self, files: tuple[DataFile, ...]) -> None:
         pass
 
     def caught_up(self, freshness: int, period_us: int, job: Job) -> bool:
-        # An update shorter than it may be has taken all there was at its start. Waiting for an update during
-        # which no source moves, as paper 001's Rule RN does, might take for ever.
-        return not self.stale(freshness) or job.loaded_to < self.reach(job.loaded_from, period_us)
+        # An update shorter than it may be has taken all there was at its start, and so has one that jumped
+        # as far as it might. Waiting for an update during which no source moves, as paper 001's Rule RN does,
+        # might take for ever.
+        return (
+            not self.stale(freshness)
+            or job.loaded_to < self.reach(job.loaded_from, period_us)
+            or job.loaded_to < job.jump_to <= freshness
+        )
 
     def reach(self, freshness: int, period_us: int) -> int:
         """How far one update may go: a period, rounded up to windows, or the table would fall behind."""

@@ -15,6 +15,7 @@ class Job:
     __slots__ = (
         "deadline",
         "files",
+        "jump_to",
         "loaded_from",
         "loaded_to",
         "number",
@@ -46,6 +47,8 @@ class Job:
         self.track = track
         self.loaded_from = loaded_from  # the table's freshness F
         self.loaded_to = loaded_to  # the new freshness NF
+        # How far beyond NF its freshness may go at most, where no source has a row; NF where it may not.
+        self.jump_to = loaded_to
         self.files = files  # the data files it loads, oldest first; none for a derived or continuous table
         self.updates = updates  # how many it does at once
 

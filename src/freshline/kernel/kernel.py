@@ -77,7 +77,7 @@ class Kernel:
 
     def _finished(self, event: Finished, now: int) -> None:
         task = self._ended(event.job)
-        assert event.freshness >= task.freshness, f"{task!r} would lose data"
+        assert task.freshness <= event.freshness <= event.job.jump_to, f"{event!r} is not what it may load"
         task.freshness = event.freshness
         task.empty = task.empty and event.freshness == 0
         task.state = IDLE

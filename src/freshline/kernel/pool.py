@@ -71,7 +71,7 @@ class Pool:
                 return
             track = order.track_for(task, idle)
             batch = order.batch
-            loaded_to, files = task.intake.claim(task, now, batch)
+            loaded_to, jump_to, files = task.intake.claim(task, now, batch)
             task.jobs_started += 1
             job = Job(
                 task,
@@ -84,6 +84,8 @@ class Pool:
                 loaded_to,
                 files,
             )
+            if jump_to > loaded_to and order.may_jump(task):
+                job.jump_to = jump_to
             if batch != 1:
                 job.updates = batch or len(files) or max(1, -(-job.length_us // task.period_us))
             if batch is None:

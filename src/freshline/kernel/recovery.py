@@ -172,7 +172,11 @@ class AdaptiveRelease(StaleRelease):
         if not self.terms.source_bounds_us:
             return False
         oldest_us = max(bound_us or 0 for bound_us in self.terms.source_bounds_us) + self.terms.align_us
-        return job.start - job.loaded_to > oldest_us
+        return job.start - self.task.freshness > oldest_us
+
+    def _jumped_in_window(self, job: Job) -> bool:
+        """Whether it has caught up sooner than a certificate knows, which has no place for its next job."""
+        return self.task.freshness > job.loaded_to and self.task.pool.order.window_end >= 0
 
     def _compare(self, now: int) -> None:
         """How far the table is behind has changed."""
@@ -193,7 +197,7 @@ class AdaptiveRelease(StaleRelease):
         caught_up = self.task.intake.caught_up(self.task.freshness, self.task.period_us, job)
         if caught_up:
             self._outage_us = 0
-            self._excuse(self._source_is_excused() or self._was_starved(job))
+            self._excuse(self._source_is_excused() or self._was_starved(job) or self._jumped_in_window(job))
         if self.mode == RECOVERING:
             if caught_up:
                 self._caught_up(now, job)

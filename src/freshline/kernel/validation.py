@@ -34,7 +34,7 @@ def _validate_task(kernel: Kernel, task: Task) -> None:
         assert task.release <= kernel.now
     job = task.job
     if job is not None:
-        assert job.loaded_from == task.freshness <= job.loaded_to <= edge
+        assert job.loaded_from == task.freshness <= job.loaded_to <= job.jump_to <= edge
         assert job.number == task.jobs_started
         assert job.start <= kernel.now
         assert task.pool.running[job.track] is job

@@ -69,7 +69,7 @@ def _is_behind(task: Task) -> bool:
 
 def _job(task: Task, now: int) -> Job:
     """All there is, at once."""
-    loaded_to, files = task.intake.claim(task, now, None)
+    loaded_to, _, files = task.intake.claim(task, now, None)
     updates = 1 if task.empty else max(1, -(-(loaded_to - task.freshness) // task.period_us))
     task.jobs_started += 1
     deadline, track = now + task.period_us, task.pool.tracks_from

@@ -180,5 +180,5 @@ def _part(job: Job, files: tuple[DataFile, ...]) -> Job:
     """The job with only these of its files."""
     part = copy(job)
     part.files = files
-    part.loaded_to = max(job.loaded_from, *(file.timestamp for file in files))
+    part.loaded_to = part.jump_to = max(job.loaded_from, *(file.timestamp for file in files))
     return part

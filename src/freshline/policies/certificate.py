@@ -266,7 +266,7 @@ class Forecast:
     def _may_load_beyond(self, intake: DerivedIntake, instant: int) -> bool:
         """Whether all sources may be loaded further than that."""
         return all(
-            self._loaded_most.get(source.index, _loaded(source)) > instant for source in intake.sources
+            self._loaded_most.get(source.index, _loaded_most(source)) > instant for source in intake.sources
         )
 
     def _expect(self, coming: Coming) -> None:
@@ -300,8 +300,13 @@ class Forecast:
 
 
 def _loaded(task: Task) -> int:
-    """How far a table is loaded, by the job that runs if there is one."""
+    """How far a table is loaded at least, by the job that runs if there is one."""
     return task.freshness if task.job is None else task.job.loaded_to
+
+
+def _loaded_most(task: Task) -> int:
+    """How far a table may be loaded, as the job that runs may jump."""
+    return task.freshness if task.job is None else task.job.jump_to
 
 
 def can_be_foreseen(tasks: Iterable[Task]) -> bool:

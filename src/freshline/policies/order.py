@@ -64,6 +64,10 @@ class Order:
     def review(self, now: int) -> None:
         """Decides which tasks change their periods."""
 
+    def may_jump(self, task: Task) -> bool:
+        """Whether the task's job that starts now may go on over time in which its sources have no rows."""
+        return True
+
     def take(self, now: int, idle: list[int]) -> Task | None:
         """Removes and returns the task whose job runs next, given the idle tracks (a heap, not empty)."""
         return heappop(self._ready)[2] if self._ready else None

@@ -7,10 +7,13 @@ from heapq import heappop, heappush
 from typing import Protocol
 
 from freshline.kernel.events import Arrived, DataFile, Event, Finished
+from freshline.kernel.intake import DerivedIntake
 from freshline.kernel.job import Job
 from freshline.kernel.journal import Journal
 from freshline.kernel.kernel import Kernel
+from freshline.simulation.gaps import next_row
 from freshline.simulation.observation import Observation
+from freshline.simulation.spans import Spans
 
 # How many instants pass between two reports of progress.
 _INSTANTS_PER_REPORT = 20_000
@@ -31,11 +34,14 @@ class Files(Protocol):
 class Witness(Protocol):
     """Someone who is told of every job that ends."""
 
-    def finished(self, now: int, job: Job) -> None: ...
+    def finished(self, now: int, job: Job, freshness: int) -> None: ...
 
 
 class Driver:
-    """Runs a kernel in simulated time. `costs` are by table index, `files` by feed."""
+    """Runs a kernel in simulated time. `costs` are by table index, `files` by feed.
+
+    `gaps` says by table index when its sources have no rows; without it they always have.
+    """
 
     def __init__(
         self,
@@ -44,12 +50,14 @@ class Driver:
         files: Mapping[str, Files],
         witness: Witness | None = None,
         journal: Journal | None = None,
+        gaps: Sequence[Spans] | None = None,
     ) -> None:
         self.kernel = kernel
         self.observation = Observation(len(kernel.tasks))
         self._draw = [cost.draw_us for cost in costs]
         self._witness = witness
         self._journal = journal
+        self._gaps = gaps
         self._completions: list[tuple[int, int, Job]] = []
         self._files = files
         self._coming: list[tuple[int, str, DataFile]] = []
@@ -96,16 +104,27 @@ class Driver:
             while completions and completions[0][0] == now:
                 jobs.append(heappop(completions)[2])
             self.observation.finished(now, jobs)
-            events = [Finished(job, job.loaded_to) for job in jobs]
+            if self._gaps is None:
+                ended = [Finished(job, job.loaded_to) for job in jobs]
+            else:
+                ended = [Finished(job, self._reached(job, self._gaps[job.task.index])) for job in jobs]
             if self._witness is not None:
-                for job in jobs:
-                    self._witness.finished(now, job)
+                for event in ended:
+                    self._witness.finished(now, event.job, event.freshness)
+            events.extend(ended)
         coming = self._coming
         while coming and coming[0][0] == now:
             _, feed, file = heappop(coming)
             events.append(Arrived(feed, file))
             self._expect_file(feed)
         return events
+
+    def _reached(self, job: Job, gaps: Spans) -> int:
+        """How fresh a job makes its table, which jumps over time in which its sources have no rows."""
+        intake = job.task.intake
+        if job.jump_to == job.loaded_to or not isinstance(intake, DerivedIntake):
+            return job.loaded_to
+        return intake.jumped(job, next_row(gaps, job.loaded_to))
 
     def _expect_file(self, feed: str) -> None:
         coming = self._files[feed].next()

@@ -69,12 +69,12 @@ class History:
         self.freshness = array("q")  # reached
         self.running: list[tuple[int, int, int]] = []  # at the end of the run: table, track, start
 
-    def finished(self, now: int, job: Job) -> None:
+    def finished(self, now: int, job: Job, freshness: int) -> None:
         self.tables.append(job.task.index)
         self.tracks.append(job.track)
         self.starts.append(job.start)
         self.ends.append(now)
-        self.freshness.append(job.loaded_to)
+        self.freshness.append(freshness)
 
     def ended(self, kernel: Kernel) -> None:
         """The run is over."""

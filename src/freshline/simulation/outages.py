@@ -9,11 +9,11 @@ from freshline.definitions.names import Names
 from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.events import DataFile
 from freshline.simulation.driver import Files
+from freshline.simulation.spans import Span, Spans, merged
 
 # From when to when; at its end the feed delivers again.
-Outage = tuple[int, int]
-# By feed; those of one feed in order, with time between them.
-Outages = Mapping[str, tuple[Outage, ...]]
+Outage = Span
+Outages = Mapping[str, Spans]  # by feed
 
 
 def checked_outages(warehouse: Warehouse, outages: Mapping[str, Sequence[Outage]]) -> Outages:
@@ -34,17 +34,7 @@ def checked_outages(warehouse: Warehouse, outages: Mapping[str, Sequence[Outage]
                     f"an outage of the feed `{name}` does not end after it begins",
                     "Give its beginning, 0 or later, and then its end",
                 )
-    return {name: _merged(outages[name]) for name in warehouse.feeds if outages.get(name)}
-
-
-def _merged(outages: Iterable[Outage]) -> tuple[Outage, ...]:
-    kept: list[Outage] = []
-    for start, end in sorted(outages):
-        if kept and start <= kept[-1][1]:
-            kept[-1] = (kept[-1][0], max(end, kept[-1][1]))
-        else:
-            kept.append((start, end))
-    return tuple(kept)
+    return {name: merged(outages[name]) for name in warehouse.feeds if outages.get(name)}
 
 
 def downstream(warehouse: Warehouse, feeds: Iterable[str]) -> frozenset[str]:

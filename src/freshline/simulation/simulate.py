@@ -21,6 +21,7 @@ from freshline.plan.plan import Plan, TablePlan
 from freshline.policies.aus_slack import AusSlack
 from freshline.simulation.arrivals import Arrivals
 from freshline.simulation.driver import Costs, Driver, Files
+from freshline.simulation.gaps import Gap, Gaps, checked_gaps, gaps_of_sources
 from freshline.simulation.observation import History, Observation
 from freshline.simulation.outages import Interrupted, Outage, Outages, checked_outages, downstream
 from freshline.simulation.slow import Slowed, checked_factors
@@ -66,12 +67,13 @@ class PoolResult:
 
 @dataclass(frozen=True, slots=True)
 class SimulationResult:
-    """What a run showed. Seed, outages, slow tables and version replay it."""
+    """What a run showed. Seed, outages, gaps, slow tables and version replay it."""
 
     plan: Plan
     seed: int
     end: int
     outages: Outages
+    gaps: Gaps
     slow: Mapping[str, Fraction]  # by table: what its costs were multiplied with
     pools: tuple[PoolResult, ...]
     tables: tuple[TableResult, ...]
@@ -88,6 +90,7 @@ def simulate(
     seed: int = 0,
     *,
     outages: Mapping[str, Sequence[Outage]] | None = None,
+    gaps: Mapping[str, Sequence[Gap]] | None = None,
     slow: Mapping[str, Fraction] | None = None,
     keep_history: bool = False,
     log: TextIO | None = None,
@@ -95,12 +98,14 @@ def simulate(
 ) -> SimulationResult:
     """Runs a planned warehouse from instant 0 up to `end`.
 
-    `outages` says by feed from when to when it is down: the files of that time come at its end. `slow` says
-    by table what its costs are multiplied with, of which the plan knows nothing. Memory does not grow with
-    the length of the run, except for the history (40 bytes a job), if asked for.
+    `outages` says by feed from when to when it is down: the files of that time come at its end; `gaps` when
+    it delivers on time, but no rows. `slow` says by table what its costs are multiplied with, of which the
+    plan knows nothing. Memory does not grow with the length of the run, except for the history (40 bytes a
+    job), if asked for.
     """
     warehouse = plan.warehouse
     down = checked_outages(warehouse, outages or {})
+    quiet = checked_gaps(warehouse, gaps or {})
     factors = checked_factors(warehouse, slow or {})
     kernel = assemble(plan)
     used = {table.feed for table in warehouse.tables.values()}
@@ -110,14 +115,15 @@ def simulate(
         if feed.arrival == "files" and name in used
     }
     history = History() if keep_history else None
-    journal = None if log is None else Journal(log, _header(warehouse, end, seed, down, factors))
-    driver = Driver(kernel, _costs(warehouse, seed, factors), files, history, journal)
+    journal = None if log is None else Journal(log, _header(warehouse, end, seed, down, quiet, factors))
+    without_rows = gaps_of_sources(warehouse, quiet) if quiet else None
+    driver = Driver(kernel, _costs(warehouse, seed, factors), files, history, journal, without_rows)
     observation = driver.run(end, progress)
     if history is not None:
         history.ended(kernel)
     pools = _pool_results(plan, kernel, observation, end)
     tables = _table_results(plan, kernel, observation, end, down, factors)
-    return SimulationResult(plan, seed, end, down, factors, pools, tables, history)
+    return SimulationResult(plan, seed, end, down, quiet, factors, pools, tables, history)
 
 
 def files_of(feed: Feed, seed: int, outages: Sequence[Outage]) -> Files:
@@ -136,12 +142,14 @@ def _costs(warehouse: Warehouse, seed: int, slow: Mapping[str, Fraction]) -> lis
 
 
 def _header(
-    warehouse: Warehouse, end: int, seed: int, outages: Outages, slow: Mapping[str, Fraction]
+    warehouse: Warehouse, end: int, seed: int, outages: Outages, gaps: Gaps, slow: Mapping[str, Fraction]
 ) -> dict[str, Any]:
     """The first line of a log: what run this was."""
     header: dict[str, Any] = {"freshline": __version__, "seed": seed, "end": end, "now": 0, "freshness": None}
     if outages:
         header["outages"] = outages
+    if gaps:
+        header["gaps"] = gaps
     if slow:
         header["slow"] = {name: str(factor) for name, factor in slow.items()}
     return {**header, "warehouse": to_record(warehouse)}

@@ -13,6 +13,7 @@ from freshline.kernel.validation import validate
 from freshline.plan.make import make_plan, what_if
 from freshline.plan.plan import Plan
 from freshline.simulation.driver import Driver
+from freshline.simulation.gaps import Gaps, gaps_of_sources
 from freshline.simulation.outages import Outages, downstream
 from freshline.simulation.simulate import files_of
 
@@ -23,6 +24,7 @@ class Kept:
 
     plan: Plan
     jobs: int = 0
+    jumps: int = 0  # jobs that went on over time without rows
     recoveries: list[Recovery] = field(default_factory=list)
     exceeded: list[str] = field(default_factory=list)  # bounds
     outlasted: list[str] = field(default_factory=list)  # promises
@@ -39,9 +41,10 @@ class _Witness:
         self._kept = kept
         self.recoveries: dict[tuple[str, int], Recovery] = {}
 
-    def finished(self, now: int, job: Job) -> None:
+    def finished(self, now: int, job: Job, freshness: int) -> None:
         task, rule = job.task, job.task.rule
         self._kept.jobs += 1
+        self._kept.jumps += freshness > job.loaded_to
         if isinstance(rule, AdaptiveRelease):
             self.note(task.name, rule)
             if rule.excused:
@@ -61,7 +64,12 @@ class _Witness:
 
 
 def run_with_outages(
-    warehouse: Warehouse, policy: PolicyName, outages: Outages, end: int, seed: int = 0
+    warehouse: Warehouse,
+    policy: PolicyName,
+    outages: Outages,
+    end: int,
+    seed: int = 0,
+    gaps: Gaps | None = None,
 ) -> Kept:
     """Simulates a warehouse under another policy, and compares what happens with what was proven.
 
@@ -81,7 +89,8 @@ def run_with_outages(
         for name, feed in warehouse.feeds.items()
         if feed.arrival == "files"
     }
-    observed = Driver(kernel, costs, files, witness).run(end)
+    without_rows = gaps_of_sources(warehouse, gaps) if gaps else None
+    observed = Driver(kernel, costs, files, witness, gaps=without_rows).run(end)
     validate(kernel)
     affected = downstream(warehouse, outages)
     for task, table in zip(kernel.tasks, plan.tables, strict=True):

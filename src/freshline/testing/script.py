@@ -57,7 +57,7 @@ class Schedule:
     def __init__(self) -> None:
         self.jobs: list[Done] = []
 
-    def finished(self, now: int, job: Job) -> None:
+    def finished(self, now: int, job: Job, freshness: int) -> None:
         self.jobs.append(
             Done(
                 job.task.name,

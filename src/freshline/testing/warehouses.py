@@ -1,4 +1,4 @@
-"""Random warehouses and outages of their feeds, replayed from a seed."""
+"""Random warehouses, and outages and gaps of their feeds, replayed from a seed."""
 
 from __future__ import annotations
 
@@ -64,6 +64,23 @@ def random_outages(warehouse: Warehouse, seed: int, horizon: int) -> dict[str, l
             if begin >= horizon:
                 break
     return outages
+
+
+def random_gaps(warehouse: Warehouse, seed: int, horizon: int) -> dict[str, list[tuple[int, int]]]:
+    """Times without rows, by feed: some that nearly all feeds have at about the same time, and some of one.
+
+    Only what all feeds above a derived table have in common is a gap to it.
+    """
+    rng = random.Random(f"gaps:{seed}")
+    gaps: dict[str, list[tuple[int, int]]] = {}
+    for _ in range(rng.randint(1, 5)):
+        begin, length_us = rng.randrange(horizon), rng.choice((10, 60, 300)) * SECOND
+        alone = rng.random() < 0.2
+        for feed in warehouse.feeds:
+            if rng.random() < (0.3 if alone else 0.9):
+                start = max(0, begin - rng.choice((0, rng.randint(0, length_us // 4))))
+                gaps.setdefault(feed, []).append((start, begin + rng.randint(length_us // 2, length_us)))
+    return gaps
 
 
 def crowded_warehouse(seed: int) -> Warehouse:

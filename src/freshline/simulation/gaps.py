@@ -1,0 +1,67 @@
+"""Feeds that deliver on time, and for a while without rows: what derived tables may jump over.
+
+A file of such a time has its timestamp as ever, as of its name, or of records that the tables' `select`
+leaves out: base tables load it and become as fresh as it says.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from operator import itemgetter
+
+from freshline.definitions.errors import InputError
+from freshline.definitions.names import Names
+from freshline.definitions.warehouse import Warehouse
+from freshline.simulation.spans import Span, Spans, common, merged
+
+# From when to when no row has its timestamp.
+Gap = Span
+Gaps = Mapping[str, Spans]  # by feed
+
+
+def checked_gaps(warehouse: Warehouse, gaps: Mapping[str, Sequence[Gap]]) -> Gaps:
+    """The gaps in order, those of a feed that overlap or touch made one."""
+    for name, spans in gaps.items():
+        if name not in warehouse.feeds:
+            raise InputError(
+                f"a gap names the feed `{name}`, which does not exist",
+                Names("feeds", warehouse.feeds).remedy(name),
+            )
+        if any(not 0 <= start < end for start, end in spans):
+            raise InputError(
+                f"a gap of the feed `{name}` does not end after it begins",
+                "Give its beginning, 0 or later, and then its end",
+            )
+    return {name: merged(gaps[name]) for name in warehouse.feeds if gaps.get(name)}
+
+
+def gaps_of_sources(warehouse: Warehouse, gaps: Gaps) -> list[Spans]:
+    """By table: when none of the tables that it reads has a row; none of a table that loads a feed.
+
+    A derived table has rows where one of its sources has, and nowhere else. One with windows has a row at the
+    beginning of each in which there are any, so that only whole windows count.
+    """
+    of_rows: dict[str, Spans] = {}
+    of_sources: dict[str, Spans] = {}
+    for name in warehouse.topological_order:
+        table = warehouse.tables[name]
+        if table.feed is not None:
+            of_rows[name], of_sources[name] = gaps.get(table.feed, ()), ()
+            continue
+        quiet = reduce(common, (of_rows[source] for source in table.sources))
+        of_sources[name] = quiet
+        of_rows[name] = quiet if table.align_us is None else _whole_windows(quiet, table.align_us)
+    return [of_sources[name] for name in warehouse.tables]
+
+
+def next_row(gaps: Spans, after: int) -> int:
+    """The first instant after that one at which there is a row: outside gaps there is one at each."""
+    begun = bisect_right(gaps, after + 1, key=itemgetter(0))
+    return max(after + 1, gaps[begun - 1][1]) if begun else after + 1
+
+
+def _whole_windows(gaps: Spans, align_us: int) -> Spans:
+    whole = ((-(-start // align_us) * align_us, end // align_us * align_us) for start, end in gaps)
+    return tuple((start, end) for start, end in whole if start < end)
