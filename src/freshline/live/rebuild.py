@@ -85,7 +85,7 @@ def _rows(
                 f"its source {source.name} is not as it is defined: {'; '.join(others)}",
                 f"Rebuild {source.name} first" if source.feed is None else "Define it as it was",
             )
-    files = [] if stored is None else stored.files_between(-1, freshness)
+    files = [] if stored is None else stored.files_between(None, freshness)
     frame = between(read_parquet(session, files, columns), source.timestamp, None, freshness)
     return frame.drop(LATE_COLUMN)
 

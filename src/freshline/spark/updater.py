@@ -16,6 +16,7 @@ from pyspark.sql.types import StructType
 
 from freshline.definitions.columns import LATE_COLUMN
 from freshline.definitions.warehouse import Table, Warehouse
+from freshline.kernel.intake import DerivedIntake
 from freshline.kernel.job import Job
 from freshline.spark.frames import (
     base_rows,
@@ -28,6 +29,7 @@ from freshline.spark.frames import (
     read_parquet,
 )
 from freshline.storage.delta import Consumed, LiveFile, NullTimestamps, StoredTable
+from freshline.storage.next_row import next_row
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,7 @@ class Updater:
         table = self._warehouse.tables[job.task.name]
         stored = self._tables[table.name]
         after = None if job.task.empty else job.loaded_from
+        freshness = job.loaded_to
         if table.feed is not None:
             files = self._known(table.feed, job)
             frame = self._base(session, table, job, files)
@@ -83,14 +86,15 @@ class Updater:
         else:
             frame = self._derived(session, table, after, job.loaded_to)
             consumed = ()
+            freshness = self._jumped(table, job)
         folder = f"data/{stored.sequence + 1:08d}-{uuid4().hex[:8]}"
         frame.write.parquet(str(stored.path / folder))
-        version = stored.commit(folder, job.loaded_to, consumed, {"table": table.name, "job": job.number})
+        version = stored.commit(folder, freshness, consumed, {"table": table.name, "job": job.number})
         added = tuple(file for file in stored.files if file.path.startswith(f"{folder}/"))
         return Update(
-            freshness=job.loaded_to,
+            freshness=freshness,
             rows=sum(file.rows for file in added),
-            rows_late=self._count_late(stored, added, after) if table.feed is not None else 0,
+            rows_late=self._count_late(stored, added, job.loaded_from) if table.feed is not None else 0,
             version=version,
             consumed=consumed,
         )
@@ -130,14 +134,33 @@ class Updater:
         """A source's rows of a range that are not late: of the files that may have any."""
         table, schema = self._warehouse.tables[name], self._schemas[name]
         assert table.timestamp is not None
-        paths = self._tables[name].files_between(-1 if after is None else after, to)
+        paths = self._tables[name].files_between(after, to)
         frame = between(read_parquet(session, paths, schema), table.timestamp, after, to)
         return frame.where(f"NOT {LATE_COLUMN}").drop(LATE_COLUMN) if LATE_COLUMN in schema.names else frame
 
-    def _count_late(self, stored: StoredTable, files: tuple[LiveFile, ...], after: int | None) -> int:
+    def _jumped(self, table: Table, job: Job) -> int:
+        """The freshness to commit: NF, or further where no source has a row after it.
+
+        What its sources had up to their freshness when the job started they have still: all that has come
+        since is newer, or late. So it is the same rows that the table is made of, up to NF and up to there.
+        """
+        intake = job.task.intake
+        if job.jump_to == job.loaded_to or not isinstance(intake, DerivedIntake):
+            return job.loaded_to
+        near = job.loaded_to + job.task.period_us
+        next_rows = []
+        # A file that cannot be read is the trouble of the update that is to load its rows.
+        try:
+            for name in table.sources:
+                row = next_row(self._tables[name], job.loaded_to, job.jump_to, near)
+                if row is not None:
+                    next_rows.append(row)
+        except (OSError, pa.ArrowException):
+            return job.loaded_to
+        return intake.jumped(job, min(next_rows, default=None))
+
+    def _count_late(self, stored: StoredTable, files: tuple[LiveFile, ...], after: int) -> int:
         """How many of the rows just loaded are late; files that reach back no further than F have none."""
-        if after is None:
-            return 0
         late = 0
         for file in files:
             if file.oldest is None or file.oldest <= after:

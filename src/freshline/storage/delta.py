@@ -138,14 +138,18 @@ class StoredTable:
         """The table's files; a tuple that stays as it is whatever is committed meanwhile."""
         return self._snapshot.files
 
-    def files_between(self, after_us: int, to_us: int) -> list[str]:
+    def files_between(self, after_us: int | None, to_us: int) -> list[str]:
         """The absolute paths of the files that may have rows with after < timestamp <= to."""
+        return [str(self.path / file.path) for file in self.files_with(after_us, to_us)]
+
+    def files_with(self, after_us: int | None, to_us: int) -> list[LiveFile]:
+        """The files that may have rows with after < timestamp <= to; None: from the beginning."""
         return [
-            str(self.path / file.path)
+            file
             for file in self._snapshot.files
             if file.rows
             and (file.oldest is None or file.oldest <= to_us)
-            and (file.newest is None or file.newest + _STATISTICS_GRAIN_US > after_us)
+            and (after_us is None or file.newest is None or file.newest + _STATISTICS_GRAIN_US > after_us)
         ]
 
     def commit(
