@@ -1,5 +1,7 @@
 """Simulates random warehouses and compares every table's staleness with its proven bound.
 
+Every second one has times without rows, which derived tables jump over.
+
 .venv/bin/python benchmarks/bounds_hold.py --warehouses 1000
 """
 
@@ -12,7 +14,7 @@ from concurrent.futures import ProcessPoolExecutor
 from freshline.definitions.duration import SECOND
 from freshline.plan.make import make_plan
 from freshline.simulation.simulate import simulate
-from freshline.testing.warehouses import random_warehouse
+from freshline.testing.warehouses import random_gaps, random_warehouse
 
 LENGTH_US = 1_000 * SECOND
 # Bounds in which the theorems about contention have a say, not only phase and period.
@@ -22,7 +24,8 @@ TARDY = "with tardiness"
 def closest(seed: int) -> tuple[int, int, list[tuple[float, str, str]]]:
     """Tables, jobs, and for each table (staleness over bound, its name, how it is bounded)."""
     plan = make_plan(random_warehouse(seed))
-    result = simulate(plan, LENGTH_US, seed)
+    gaps = random_gaps(plan.warehouse, seed, LENGTH_US) if seed % 2 else {}
+    result = simulate(plan, LENGTH_US, seed, gaps=gaps)
     ratios = []
     for table in result.tables:
         assert table.plan.staleness_bound_us is not None

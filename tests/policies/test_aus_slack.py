@@ -10,21 +10,25 @@ from hypothesis import strategies as st
 
 from freshline.definitions.duration import SECOND
 from freshline.kernel.assembly import assemble
+from freshline.kernel.job import Job
 from freshline.kernel.kernel import Kernel
 from freshline.kernel.recovery import AdaptiveRelease
 from freshline.kernel.task import Task
 from freshline.plan.make import make_plan, what_if
 from freshline.policies.aus_slack import AusSlack
 from freshline.policies.certificate import Certificate, Forecast, foresee
+from freshline.simulation.driver import Driver
+from freshline.simulation.gaps import checked_gaps
 from freshline.simulation.outages import checked_outages
 from freshline.simulation.simulate import simulate
 from freshline.testing.builder import Builder
 from freshline.testing.recoveries import run_with_outages
-from freshline.testing.script import Schedule, play
+from freshline.testing.script import FixedCosts, FixedFiles, Schedule, play
 from freshline.testing.warehouses import (
     Shape,
     crowded_warehouse,
     long_outages,
+    random_gaps,
     random_outages,
     random_warehouse,
 )
@@ -236,6 +240,65 @@ def test_a_derived_table_has_no_job_while_another_source_holds_it_back():
     assert [task.name for task, _ in certificate.order] == ["s"]
 
 
+# -- time without rows -----------------------------------------------------------------------------------
+
+
+class Jumps:
+    """How far each job of `d` may go and goes beyond what it loads, and whether it ends in a window."""
+
+    def __init__(self, order: AusSlack | None = None) -> None:
+        self._order = order
+        self.seen: list[tuple[int, int, int, bool]] = []
+
+    def finished(self, now: int, job: Job, freshness: int) -> None:
+        if job.task.name == "d":
+            in_window = self._order is not None and self._order.window_end >= 0
+            self.seen.append((now, job.jump_to - job.loaded_to, freshness - job.loaded_to, in_window))
+
+
+def with_gaps(policy: str, end: int, down: tuple[int, int] = (0, 0)) -> tuple[Kernel, Jumps]:
+    """`d` reads `s`, whose files have no rows of 100 to 900; healthy tables share the tracks with them."""
+    builder = Builder(tracks=2, policy=policy).files("s", period=10, phase=10, cost=1)
+    builder.derived("d", ["s"], period=5, cost=1).files("healthy", period=20, phase=20, cost=6)
+    kernel = assemble(make_plan(builder.build()))
+    order = kernel.pools[0].order
+    jumps = Jumps(order if isinstance(order, AusSlack) else None)
+    arrived = {"s": arrivals(10, 1_500, down), "healthy": arrivals(20, 1_500)}
+    files = {feed: FixedFiles(files) for feed, files in arrived.items()}
+    costs = [FixedCosts([SECOND]), FixedCosts([SECOND]), FixedCosts([6 * SECOND])]
+    gaps = [(), ((100 * SECOND, 900 * SECOND),), ()]
+    Driver(kernel, costs, files, jumps, gaps=gaps).run(end)
+    return kernel, jumps
+
+
+def test_a_healthy_table_does_not_jump_for_certificates_count_its_updates():
+    """It is behind by more than its period with every file, and its bound knows that."""
+    _, jumps = with_gaps("aus-slack", 1_500 * SECOND)
+    assert {may_us for _, may_us, _, _ in jumps.seen} == {0}
+    _, jumps = with_gaps("aus", 1_500 * SECOND)
+    assert max(jumped_us for _, _, jumped_us, _ in jumps.seen) == 5 * SECOND
+
+
+def test_a_late_table_jumps_in_a_window_too_and_is_not_held_to_its_bound_before_that_is_over():
+    down = (200, 850)
+    _, jumps = with_gaps("aus-slack", 1_500 * SECOND, down)
+    all_there_was = [
+        now
+        for now, may_us, jumped_us, in_window in jumps.seen
+        if in_window and 20 * SECOND < jumped_us == may_us
+    ]
+    assert all_there_was
+    for now in all_there_was:
+        kernel, _ = with_gaps("aus-slack", now, down)
+        rule = kernel.tasks[1].rule
+        assert isinstance(rule, AdaptiveRelease)
+        assert rule.excused
+    kernel, _ = with_gaps("aus-slack", 1_200 * SECOND, down)
+    rule = kernel.tasks[1].rule
+    assert isinstance(rule, AdaptiveRelease)
+    assert not rule.excused
+
+
 # -- what holds for every warehouse ----------------------------------------------------------------------
 
 
@@ -258,6 +321,17 @@ def test_the_same_on_a_crowded_track_after_long_outages(seed, policy):
     built = crowded_warehouse(seed)
     outages = checked_outages(built, long_outages(built, seed, 2_000 * SECOND))
     kept = run_with_outages(built, policy, outages, 3_000 * SECOND, seed)
+    assert kept.exceeded == []
+    assert kept.outlasted == []
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10**6), st.sampled_from(["aus", "aus-slack"]), st.booleans())
+def test_the_same_with_time_without_rows_that_derived_tables_jump_over(seed, policy, small):
+    built = random_warehouse(seed, SMALL if small else Shape())
+    outages = checked_outages(built, random_outages(built, seed, 300 * SECOND))
+    gaps = checked_gaps(built, random_gaps(built, seed, 300 * SECOND))
+    kept = run_with_outages(built, policy, outages, 600 * SECOND, seed, gaps)
     assert kept.exceeded == []
     assert kept.outlasted == []
 
