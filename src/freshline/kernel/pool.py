@@ -84,7 +84,7 @@ class Pool:
                 loaded_to,
                 files,
             )
-            if jump_to > loaded_to and order.may_jump(task):
+            if jump_to > loaded_to and order.may_jump(task, now):
                 job.jump_to = jump_to
             if batch != 1:
                 job.updates = batch or len(files) or max(1, -(-job.length_us // task.period_us))

@@ -164,13 +164,13 @@ class AusSlack(Aus):
                     return task
         return None
 
-    def may_jump(self, task: Task) -> bool:
-        # A certificate lays out the coming jobs of tables that are not late by how far these are loaded. One
-        # whose bound is asserted is behind by so little that it need not jump.
+    def may_jump(self, task: Task, now: int) -> bool:
+        # Certificates lay the coming jobs of tables that are not late out by how far these are loaded; and
+        # behind by so little, a table need not jump.
         rule = task.rule
-        return not isinstance(rule, AdaptiveRelease) or (
-            rule.excused and (rule.forgiven or not self._in_window)
-        )
+        if not isinstance(rule, AdaptiveRelease):
+            return True  # its releases do not depend on it
+        return rule.excused and rule.is_late(now) and (rule.forgiven or not self._in_window)
 
     def behind(self, task: Task, behind: bool) -> None:
         if behind:

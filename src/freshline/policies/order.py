@@ -64,7 +64,7 @@ class Order:
     def review(self, now: int) -> None:
         """Decides which tasks change their periods."""
 
-    def may_jump(self, task: Task) -> bool:
+    def may_jump(self, task: Task, now: int) -> bool:
         """Whether the task's job that starts now may go on over time in which its sources have no rows."""
         return True
 
