@@ -1,4 +1,4 @@
-"""`freshline simulate` with outages and slow tables."""
+"""`freshline simulate` with outages, gaps and slow tables."""
 
 import json
 import subprocess
@@ -89,6 +89,24 @@ def test_the_screen_shows_recoveries_only_where_something_was_changed(project):
     assert "freshline plan" not in shown
 
 
+def test_a_gap_is_told_and_a_derived_table_jumps_over_it(project):
+    changes = ("--for", "300s", "--outage", "raw:45s-185s")
+    shown = record(project, *changes, "--gap", "raw:60s-150s", "--gap", "raw:150s-160s")
+    assert shown["gaps"] == [{"feed": "raw", "start": 60.0, "end": 160.0}]
+    without = record(project, *changes)
+    assert without["gaps"] == []
+    assert shown["tables"][0] == without["tables"][0]  # files come as ever
+    assert shown["tables"][1]["recovered_at"] < without["tables"][1]["recovered_at"]
+    text = simulate(project, *changes, "--gap", "raw:60s-160s").stdout
+    assert "Feed raw without rows: 1m to 2m 40s." in text
+
+
+def test_a_gap_alone_breaks_no_bound_and_shows_the_states(project):
+    result = simulate(project, "--for", "300s", "--gap", "raw:45s-85s", "--gap", "live:0-10s")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert "HEALTHY" in result.stdout
+
+
 def test_a_bound_that_an_outage_or_a_slow_table_broke_is_no_bug(project):
     for change in (("--outage", "raw:45s-185s"), ("--slow", "raw:3")):
         result = simulate(project, "--for", "400s", *change)
@@ -119,6 +137,11 @@ def test_pictures_are_drawn_with_outages(project, tmp_path):
         (("--outage", "raws:1s-2s"), "names the feed `raws`, which does not exist. Perhaps `raw` is meant."),
         (("--outage", "live:1s-2s"), "names the feed `live`, which is continuous."),
         (("--outage", "raw:300s-301s"), "begins when the run of 5m is over."),
+        (("--gap", "raw"), "--gap raw is not FEED:START-END. Write it as in --gap packets:1h-2h."),
+        (("--gap", "raw:1-2s"), "--gap raw:1-2s: '1' is not a duration."),
+        (("--gap", "raw:3s-2s"), "a gap of the feed `raw` does not end after it begins."),
+        (("--gap", "raws:1s-2s"), "a gap names the feed `raws`, which does not exist. Perhaps `raw` is"),
+        (("--gap", "raw:300s-301s"), "--gap raw:300s-301s begins when the run of 5m is over."),
         (("--slow", "raw"), "--slow raw is not TABLE:FACTOR. Write it as in --slow traffic:1.5."),
         (("--slow", "raw:much"), "is not TABLE:FACTOR."),
         (("--slow", "raw:-1"), "is not TABLE:FACTOR."),
