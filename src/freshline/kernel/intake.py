@@ -53,8 +53,11 @@ class ContinuousIntake:
         return False
 
     def claim(self, task: Task, now: int, batch: int | None) -> tuple[int, int, tuple[DataFile, ...]]:
-        loaded_to = now if batch is None else min(now, task.freshness + batch * task.period_us)
-        return loaded_to, loaded_to, ()
+        if batch is not None:
+            reach = task.freshness + batch * task.period_us
+            if reach < now:
+                return reach, reach, ()
+        return now, now, ()
 
     def give_back(self, files: tuple[DataFile, ...]) -> None:
         pass
@@ -135,11 +138,14 @@ class DerivedIntake:
         return self.trailing_edge(0) >= self.reach(freshness, period_us)
 
     def claim(self, task: Task, now: int, batch: int | None) -> tuple[int, int, tuple[DataFile, ...]]:
-        # Where the windows were changed between two runs, the last one's edge may lie below what is loaded.
-        edge = loaded_to = max(task.freshness, self.trailing_edge(now))
+        freshness, edge = task.freshness, self.trailing_edge(now)
+        if edge < freshness:
+            edge = freshness  # the windows were changed between two runs, and their last edge lies below
         if batch is not None and not task.empty:
-            loaded_to = max(task.freshness, min(edge, self.reach(task.freshness, batch * task.period_us)))
-        return loaded_to, edge, ()
+            reach = self.reach(freshness, batch * task.period_us)
+            if reach < edge:
+                return reach, edge, ()
+        return edge, edge, ()
 
     def jumped(self, job: Job, next_row: int | None) -> int:
         """The freshness that a job reaches whose sources have their next row after NF then (None: no more).

@@ -76,12 +76,13 @@ class Kernel:
         return instructions
 
     def _finished(self, event: Finished, now: int) -> None:
-        task = self._ended(event.job)
-        assert task.freshness <= event.freshness <= event.job.jump_to, f"{event!r} is not what it may load"
-        task.freshness = event.freshness
-        task.empty = task.empty and event.freshness == 0
+        job, freshness = event.job, event.freshness
+        task = self._ended(job)
+        assert task.freshness <= freshness <= job.jump_to, f"{event!r} is not what it may load"
+        task.freshness = freshness
+        task.empty = task.empty and freshness == 0
         task.state = IDLE
-        task.rule.job_finished(now, event.job)
+        task.rule.job_finished(now, job)
         for dependent in task.dependents:
             if dependent.state != RUNNING:
                 dependent.rule.source_advanced(now)

@@ -105,13 +105,12 @@ class Driver:
                 jobs.append(heappop(completions)[2])
             self.observation.finished(now, jobs)
             if self._gaps is None:
-                ended = [Finished(job, job.loaded_to) for job in jobs]
+                events = [Finished(job, job.loaded_to) for job in jobs]
             else:
-                ended = [Finished(job, self._reached(job, self._gaps[job.task.index])) for job in jobs]
+                events = [Finished(job, self._reached(job)) for job in jobs]
             if self._witness is not None:
-                for event in ended:
-                    self._witness.finished(now, event.job, event.freshness)
-            events.extend(ended)
+                for job in jobs:
+                    self._witness.finished(now, job, self._reached(job))
         coming = self._coming
         while coming and coming[0][0] == now:
             _, feed, file = heappop(coming)
@@ -119,12 +118,12 @@ class Driver:
             self._expect_file(feed)
         return events
 
-    def _reached(self, job: Job, gaps: Spans) -> int:
+    def _reached(self, job: Job) -> int:
         """How fresh a job makes its table, which jumps over time in which its sources have no rows."""
-        intake = job.task.intake
-        if job.jump_to == job.loaded_to or not isinstance(intake, DerivedIntake):
+        task = job.task
+        if self._gaps is None or job.jump_to == job.loaded_to or not isinstance(task.intake, DerivedIntake):
             return job.loaded_to
-        return intake.jumped(job, next_row(gaps, job.loaded_to))
+        return task.intake.jumped(job, next_row(self._gaps[task.index], job.loaded_to))
 
     def _expect_file(self, feed: str) -> None:
         coming = self._files[feed].next()
