@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 from freshline.definitions.columns import parse_columns
 from freshline.definitions.name_timestamp import epoch_us, instant_in_name
 from freshline.definitions.warehouse import FileFormat
+from freshline.landing.unsigned import too_narrow
 
 _HEAD: Final = 64 << 10
 _BLOCK: Final = 4 << 20
@@ -103,6 +104,10 @@ def _require_columns(file: Any, schema: str) -> None:
     for column in parse_columns(schema):
         if column.name.lower() not in names:
             raise UnreadableFile(f"it has no column `{column.name}`")
+    bits = {column.name.lower(): column.integer_bits for column in parse_columns(schema)}
+    narrow = too_narrow(file.schema_arrow, {name: width for name, width in bits.items() if width is not None})
+    if narrow is not None:
+        raise UnreadableFile(narrow)
 
 
 def _span_in_parquet(file: Any, timestamp: str) -> Span | None:
