@@ -6,6 +6,7 @@ import os
 from pathlib import Path, PurePath
 
 from freshline.definitions.errors import InputError
+from freshline.storage.disk import full_disk
 
 
 def confined(folder: Path, name: str) -> Path:
@@ -45,6 +46,6 @@ class Layout:
             probe.unlink()
         except OSError as error:
             raise InputError(
-                f"the storage {self.root} cannot be written: {error.strerror or error}",
+                f"the storage {self.root} cannot be written: {full_disk(error) or error.strerror or error}",
                 "Name another folder under 'storage', or make this one writable",
             ) from error
