@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -23,11 +24,10 @@ from freshline.spark.frames import (
     derived_rows,
     keeps_timestamp,
     late_expression,
-    quoted,
     read_files,
     read_parquet,
 )
-from freshline.storage.delta import Consumed, LiveFile, NullTimestamps, StoredTable
+from freshline.storage.delta import Consumed, LiveFile, StoredTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,25 +95,49 @@ class Updater:
             consumed=consumed,
         )
 
-    def check(self, session: SparkSession, job: Job) -> None:
-        """Reads a job's data files and keeps nothing; raises what would be wrong with them in an update."""
+    def check(self, session: SparkSession, job: Job, landing: Path) -> None:
+        """Does with a job's files, as they lie in that folder, what an update does, short of the commit.
+
+        It raises what would be wrong with them, and leaves nothing.
+        """
         table = self._warehouse.tables[job.task.name]
         assert table.feed is not None
+        self._check(table, self._base(session, table, job, self._known(table.feed, job), landing))
+
+    def check_control(self, session: SparkSession, name: str, path: Path) -> None:
+        """The same with any other file of the table's feed, or a folder of files."""
+        table = self._warehouse.tables[name]
+        assert table.feed is not None
         assert table.timestamp is not None
-        frame = self._base(session, table, job, self._known(table.feed, job))
-        frame.write.format("noop").mode("overwrite").save()
-        nulls = frame.where(frame[quoted(table.timestamp)].isNull()).count()
-        if nulls:
-            raise NullTimestamps(nulls)
+        feed = self._warehouse.feeds[table.feed]
+        late = late_expression(table.timestamp, 0, None)
+        self._check(table, base_rows(session, table, feed, read_files(session, feed, [str(path)]), late))
+
+    def _check(self, table: Table, frame: DataFrame) -> None:
+        stored = self._tables[table.name]
+        folder = f"data/check-{uuid4().hex}"
+        try:
+            frame.write.parquet(str(stored.path / folder))
+            stored.check(folder)
+        finally:
+            shutil.rmtree(stored.path / folder, ignore_errors=True)
 
     def _known(self, feed: str, job: Job) -> list[FileToLoad]:
         return [self._files(feed, str(file.name)) for file in job.files]
 
-    def _base(self, session: SparkSession, table: Table, job: Job, files: Sequence[FileToLoad]) -> DataFrame:
+    def _base(
+        self,
+        session: SparkSession,
+        table: Table,
+        job: Job,
+        files: Sequence[FileToLoad],
+        landing: Path | None = None,
+    ) -> DataFrame:
         assert table.feed is not None
         assert table.timestamp is not None
         feed = self._warehouse.feeds[table.feed]
-        paths = [str(self._landing[feed.name] / str(file.name)) for file in job.files]
+        folder = landing or self._landing[feed.name]
+        paths = [str(folder / str(file.name)) for file in job.files]
         known = [file.oldest for file in files if file.oldest is not None]
         oldest = min(known) if self._keeps_timestamp[table.name] and len(known) == len(files) else None
         late = late_expression(table.timestamp, job.loaded_from, oldest)

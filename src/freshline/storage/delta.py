@@ -32,6 +32,7 @@ from deltalake.transaction import (
 
 from freshline.definitions.errors import InputError
 from freshline.storage import compaction, log
+from freshline.storage.disk import full_disk
 from freshline.storage.files import Consumed, LiveFile
 from freshline.storage.layout import confined
 from freshline.storage.schema import differences
@@ -162,10 +163,7 @@ class StoredTable:
         """
         if replacing is not None:
             self.check_can_have(replacing)
-        added = self._written(folder, self.schema if replacing is None else replacing)
-        nulls = sum(footer.null_timestamps for _, footer in added)
-        if nulls:
-            raise NullTimestamps(nulls)
+        added = self._acceptable(folder, self.schema if replacing is None else replacing)
         with self._lock:
             before = self._snapshot
             if before.freshness is not None and freshness < before.freshness:
@@ -177,6 +175,10 @@ class StoredTable:
                 self.schema = pa.schema(self._table.schema().to_arrow())
             self._bound_log()
             return self._snapshot.version
+
+    def check(self, folder: str) -> None:
+        """Raises what a commit of the folder would find wrong with its files."""
+        self._acceptable(folder, self.schema)
 
     def check_can_have(self, schema: pa.Schema) -> None:
         """Refuses a schema that the table was not made for: it could be committed, and never opened again."""
@@ -260,6 +262,14 @@ class StoredTable:
         except (OSError, pa.ArrowException, UnreadableFile):
             shutil.rmtree(self.path / folder, ignore_errors=True)
             raise
+        return added
+
+    def _acceptable(self, folder: str | None, schema: pa.Schema) -> list[tuple[str, Footer]]:
+        """The files of an update, all of whose rows have a timestamp."""
+        added = self._written(folder, schema)
+        nulls = sum(footer.null_timestamps for _, footer in added)
+        if nulls:
+            raise NullTimestamps(nulls)
         return added
 
     def _written(self, folder: str | None, schema: pa.Schema) -> list[tuple[str, Footer]]:
@@ -381,7 +391,7 @@ class StoredTable:
                 finally:
                     self._cleaning.release()
         except (DeltaError, OSError) as error:
-            _logger.warning("no checkpoint of %s: %s", self.path, error)
+            _logger.warning("no checkpoint of %s: %s", self.path, full_disk(error) or error)
 
 
 def _touch(replaced: Iterable[Path]) -> None:
