@@ -22,7 +22,7 @@ from freshline.definitions.warehouse import Feed, FileFormat, Landing
 from freshline.landing.parquet_process import ParquetProcess
 from freshline.landing.record_reader import RecordReader
 from freshline.landing.records import Records, UnreadableFile
-from freshline.live.trouble import is_about_data
+from freshline.live.trouble import spark_ended
 from freshline.spark.frames import read_files
 from freshline.spark.session import open_session
 from freshline.testing.agreement import Read, disagreements, read_by_spark
@@ -43,25 +43,26 @@ def find(reader: RecordReader, paths: list[Path], refused: Counter[str]) -> dict
 
 def read_alone(
     session: SparkSession, feed: Feed, paths: list[Path], refused: Counter[str]
-) -> tuple[dict[Path, Read], list[str]]:
-    """What Spark reads of each Parquet file, and those that would not get to quarantine."""
-    read, stuck = {}, []
+) -> dict[Path, Read]:
+    """What Spark reads of each Parquet file that it can read; the others it must outlive."""
+    read = {}
     for path in paths:
         try:
             records = read_files(session, feed, [str(path)])
             rows = records.selectExpr("*", "unix_micros(ts) AS newest").collect()
-        except Exception as error:
+        except Exception as error:  # whatever its name, a file that fails alone is put aside
             refused["refused when loaded"] += 1
-            if not is_about_data(error):
-                stuck.append(f"{path}: {str(error).splitlines()[0]}")
+            ended = spark_ended(session)
+            if ended is not None:
+                raise ended from error
             continue
         newest = [row.newest for row in rows if row.newest is not None]
         read[path] = Read(len(rows), max(newest, default=None))
-    return read, stuck
+    return read
 
 
 def run(session: SparkSession, format: FileFormat, folder: Path, seeds: range, spark_files: int) -> int:
-    """How many files are loaded wrongly, or not put aside."""
+    """How many files are loaded wrongly."""
     landing = Landing(path="in", format=format, schema=SCHEMA, timestamp="ts")
     feed = Feed("damaged", "files", 1_000_000, landing=landing)
     process = ParquetProcess() if format == "parquet" else None
@@ -73,8 +74,7 @@ def run(session: SparkSession, format: FileFormat, folder: Path, seeds: range, s
         found = find(reader, paths, outcomes)
         if format == "parquet":
             taken = list(found)[: max(0, spark_files - outcomes["read by Spark"])]
-            read, stuck = read_alone(session, feed, taken, outcomes)
-            wrong += stuck
+            read = read_alone(session, feed, taken, outcomes)
         else:
             read = read_by_spark(session, feed, list(found))
             outcomes["refused when loaded"] += len(found) - len(read)

@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -109,7 +110,18 @@ def test_output_that_cannot_be_written_is_told_from_a_verdict(arguments, project
             cwd=project.parent,
         )
     assert done.returncode == 74
-    assert done.stderr == "The system refused: [Errno 28] No space left on device.\n"
+    assert done.stderr == "The system refused: the disk is full.\n"
+
+
+def test_a_full_disk_is_no_bug_whoever_reports_it(monkeypatch, capsys):
+    def full() -> None:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    monkeypatch.setattr(entry, "app", full)
+    with pytest.raises(SystemExit) as ended:
+        entry.main()
+    assert ended.value.code == 74
+    assert capsys.readouterr().err == "The system refused: the disk is full.\n"
 
 
 @pytest.mark.parametrize("debug", [False, True])

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from freshline.definitions.columns import parse_columns
 from freshline.definitions.duration import MINUTE, SECOND
 from freshline.definitions.warehouse import Feed, Landing
 from freshline.landing.digest import content_digest
@@ -313,7 +314,7 @@ def test_a_corrupt_file_that_cannot_be_opened_for_a_while_is_corrupt_all_the_sam
         project.put("a.parquet", text="PAR1, it says")
         project.scan()
         with no_file_can_be_opened(), pytest.raises(OSError, match="Too many open files"):
-            parquet_records(tmp_path / "a.parquet", ["ts"], ["ts"], "ts")
+            parquet_records(tmp_path / "a.parquet", parse_columns("ts timestamp"), "ts")
         assert [len(project.scan().unreadable) for _ in range(3)] == [0, 1, 0]
 
 

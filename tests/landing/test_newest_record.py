@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from freshline.definitions.columns import parse_columns
 from freshline.definitions.name_timestamp import epoch_us
 from freshline.definitions.warehouse import FileFormat, Landing
 from freshline.landing import lines
@@ -208,7 +209,7 @@ def test_parquet_is_read_from_its_statistics_or_its_column(
 def test_statistics_are_used_where_there_are_some(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = parquet_of(tmp_path, [NOON, NOON - 1], pa.timestamp("us"))
     monkeypatch.setattr(pq.ParquetFile, "read_row_group", None)
-    assert parquet_records(path, ["n"], [], "ts").newest_us == NOON
+    assert parquet_records(path, parse_columns("n long"), "ts").newest_us == NOON
 
 
 @pytest.mark.parametrize("options", [{}, {"write_statistics": False}])

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from freshline.definitions.columns import parse_columns
 from freshline.landing.parquet_process import ParquetProcess
 from freshline.landing.records import Records, UnreadableFile
 from freshline.testing.damage import write_files
@@ -38,7 +39,7 @@ def good(folder: Path) -> Path:
 
 
 def read(process: ParquetProcess, path: Path) -> Records:
-    return process.read(path, NAMES, ["ts"], "ts")
+    return process.read(path, parse_columns("src string, ts timestamp, n long"), "ts")
 
 
 def until(happened: Callable[[], bool]) -> None:

@@ -15,6 +15,7 @@ from freshline.definitions.load import loads
 from freshline.kernel.assembly import assemble
 from freshline.live.driver import Landed, clock
 from freshline.live.keeper import Keeper
+from freshline.live.refusals import Refusals
 from freshline.live.watch import Watch
 from freshline.live.worker import Books
 from freshline.plan.make import make_plan
@@ -46,8 +47,8 @@ class Watched:
         self.started = clock()
         self.keeper = Keeper(warehouse, make_plan(warehouse), "run", self.started, print, lambda status: None)
         books = Books(warehouse, self.ledger, self.history, self.landing, folder / "archive")
-        quarantine = Quarantine(folder / "quarantine")
-        self.watch = Watch(warehouse, self.landing, self.ledger, quarantine, self.keeper, books, None)
+        refusals = Refusals(Quarantine(folder / "quarantine"), self.keeper)
+        self.watch = Watch(warehouse, self.landing, self.ledger, refusals, self.keeper, books, None)
         self.found: queue.Queue[Landed] = queue.Queue()
 
     def put(self, feed: str, number: int) -> Path:

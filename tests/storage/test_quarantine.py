@@ -4,8 +4,12 @@ import errno
 import json
 import os
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
+import hypothesis
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from freshline.definitions.errors import InputError
 from freshline.storage.quarantine import Entry, InPlace, Quarantine
@@ -137,3 +141,71 @@ def test_a_file_that_is_gone_is_an_error_of_the_system(tmp_path: Path, quarantin
     with pytest.raises(FileNotFoundError):
         quarantine.put("flows", "a.csv", tmp_path / "nowhere.csv", "bad", 1)
     assert quarantine.entries() == []
+
+
+LONGEST = 255  # bytes, of one part of a path
+
+
+@given(
+    stem=st.text("aé日🚀~. ", min_size=1, max_size=120),
+    bytes_long=st.integers(1, LONGEST),
+    suffix=st.sampled_from(["", ".csv", ".json.gz", "." + "x" * 100]),
+    times=st.integers(1, 3),
+)
+def test_a_file_is_kept_whatever_the_length_of_its_name(
+    stem: str, bytes_long: int, suffix: str, times: int
+) -> None:
+    end = suffix.encode()[:bytes_long]
+    beginning = f"a{stem}".encode().ljust(bytes_long, b"b")[: bytes_long - len(end)].decode(errors="ignore")
+    name = beginning + end.decode()
+    hypothesis.assume(name and name[0] not in "._")
+    with TemporaryDirectory() as folder:
+        root = Path(folder)
+        quarantine = Quarantine(root / "quarantine", clock=lambda: AT * 1_000)
+        entries = [
+            quarantine.put("flows", f"day/{name}", landed(root, f"day/{name}", str(number)), "bad", 1)
+            for number in range(times)
+        ]
+        assert len({entry.stored for entry in entries}) == times
+        assert {entry.name for entry in entries} == {f"day/{name}"}
+        assert sorted(quarantine.entries(), key=str) == sorted(entries, key=str)
+        for number, entry in enumerate(entries):
+            back = quarantine.retry(entry, root / "landing")
+            assert (back, back.read_text()) == (root / "landing/day" / name, str(number))
+            quarantine.drop(quarantine.put("flows", f"day/{name}", back, "bad", 2))
+        assert quarantine.entries() == []
+        assert not [path for path in (root / "quarantine").rglob("*") if path.is_file()]
+
+
+def test_long_names_with_the_same_beginning_are_told_apart(tmp_path: Path, quarantine: Quarantine) -> None:
+    names = ["x" * 250 + end for end in ("a.csv", "b.csv")]
+    entries = [quarantine.put("flows", name, landed(tmp_path, name, name), "bad", 1) for name in names]
+    assert all(len(Path(entry.stored).name) <= 240 and entry.stored.endswith(".csv") for entry in entries)
+    assert [quarantine.retry(entry, tmp_path / "landing").read_text() for entry in entries] == names
+
+
+def test_a_move_that_breaks_off_leaves_no_half_file(
+    tmp_path: Path, quarantine: Quarantine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = "y" * LONGEST
+    path = landed(tmp_path, name, "whole")
+    rename = Path.rename
+
+    def other_file_system(self: Path, target: Path) -> Path:
+        if self == path:
+            raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
+        return rename(self, target)
+
+    def full(source: Path, target: Path) -> None:
+        Path(target).write_text("wh")
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(Path, "rename", other_file_system)
+    with monkeypatch.context() as patched:
+        patched.setattr("shutil.copy2", full)
+        with pytest.raises(OSError, match="No space left"):
+            quarantine.put("flows", name, path, "bad", 1)
+    assert (path.read_text(), quarantine.entries()) == ("whole", [])
+    assert list((tmp_path / "quarantine/files/flows").iterdir()) == []
+    entry = quarantine.put("flows", name, path, "bad", 1)
+    assert (quarantine.entries(), path.exists()) == ([entry], False)

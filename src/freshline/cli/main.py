@@ -27,6 +27,7 @@ from freshline.cli.sql import sql
 from freshline.cli.status import status
 from freshline.definitions.errors import InputError
 from freshline.signals import Told, ignore, listen
+from freshline.storage.disk import full_disk
 
 # Those of sysexits.h: not to be taken for a verdict.
 _EXIT_BUG = 70
@@ -99,9 +100,13 @@ def main() -> None:
         sys.exit(1)
     except OSError as error:
         _drop_output()
-        _explain(f"The system refused: {error}.")
+        _explain(f"The system refused: {full_disk(error) or error}.")
         sys.exit(_EXIT_IO)
     except Exception as error:
+        full = full_disk(error)  # Spark, Delta and SQLite have their own names for it
+        if full is not None:
+            _explain(f"The system refused: {full}.")
+            sys.exit(_EXIT_IO)
         reason = " ".join(str(error).split())
         _explain(f"This is a bug of Freshline, please report it: {type(error).__name__}: {reason}")
         sys.exit(_EXIT_BUG)

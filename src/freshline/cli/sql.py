@@ -90,9 +90,9 @@ def _unanswered(error: Exception) -> Exception:
     """What the user reads: of a query that some row has no answer to, or of a machine that gave up on it."""
     from pyspark.errors import PySparkException
 
-    from freshline.live.trouble import is_about_data, sentence
+    from freshline.live.trouble import is_of_a_row, sentence
 
     what = f"Spark cannot answer the query: {sentence(error).rstrip('.')}"
-    if isinstance(error, PySparkException) or is_about_data(error):
+    if isinstance(error, PySparkException) or is_of_a_row(error):
         return InputError(what, "Mend the query")
     return OSError(what)

@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Any, Final, NamedTuple, Self
 
 from freshline.definitions.errors import InputError
+from freshline.storage.disk import full_disk
 from freshline.storage.write_ahead import write_ahead
 
 RUNS_KEPT: Final = 2_000  # a table; older ones say little about today's cost
@@ -62,7 +63,7 @@ class History:
             self._connection = _opened(path, read_only)
         except (sqlite3.Error, OSError) as error:
             raise InputError(
-                f"the history of runs {path} cannot be opened: {error}",
+                f"the history of runs {path} cannot be opened: {full_disk(error) or error}",
                 "Give access to it, or move it away: costs are then learned anew",
             ) from error
 

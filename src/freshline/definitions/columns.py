@@ -17,6 +17,12 @@ _SPARK: Final = Dialect.get_or_raise("spark")
 _REMEDY: Final = "Write names and Spark SQL types, such as `ts timestamp, src string, bytes long`"
 _TIMESTAMP: Final = frozenset({exp.DataType.Type.TIMESTAMPTZ, exp.DataType.Type.TIMESTAMPLTZ})
 _NESTED: Final = frozenset({exp.DataType.Type.ARRAY, exp.DataType.Type.MAP, exp.DataType.Type.STRUCT})
+_BITS: Final = {
+    exp.DataType.Type.TINYINT: 8,
+    exp.DataType.Type.SMALLINT: 16,
+    exp.DataType.Type.INT: 32,
+    exp.DataType.Type.BIGINT: 64,
+}
 
 
 class Column(NamedTuple):
@@ -25,6 +31,7 @@ class Column(NamedTuple):
     name: str
     is_timestamp: bool
     is_nested: bool
+    integer_bits: int | None = None  # None where it is no integer
 
 
 @lru_cache(maxsize=1_024)
@@ -45,7 +52,9 @@ def parse_columns(schema: str) -> tuple[Column, ...]:
             raise InputError(f"the column `{definition.name}` is declared twice", "Remove one of the two")
         if folded == LATE_COLUMN:
             raise InputError(f"the column `{LATE_COLUMN}` is one that Freshline adds itself", "Rename it")
-        columns[folded] = Column(definition.name, kind.this in _TIMESTAMP, kind.this in _NESTED)
+        columns[folded] = Column(
+            definition.name, kind.this in _TIMESTAMP, kind.this in _NESTED, _BITS.get(kind.this)
+        )
     return tuple(columns.values())
 
 

@@ -157,6 +157,11 @@ class Discovery:
         result.landed.sort(key=_order)
         return result
 
+    def look_again(self, name: str) -> None:
+        """Takes a file, if it is there, for one that has just come."""
+        self._digests.pop(name, None)
+        self._open[name] = _Open(Found(name, str(self._scanner.root / name), -1, -1))
+
     def _look(self, now_us: int) -> None:
         """A new round: all files of which nothing has been told yet, in the order of their names."""
         scanner = self._scanner

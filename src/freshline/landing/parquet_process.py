@@ -23,6 +23,7 @@ from typing import Any, Final, TextIO
 
 import pyarrow as pa
 
+from freshline.definitions.columns import Column
 from freshline.landing.parquet_records import parquet_records
 from freshline.landing.records import Records, UnreadableFile, first_line, is_of_the_machine
 
@@ -59,12 +60,10 @@ class ParquetProcess:
     def pid(self) -> int | None:
         return None if self._process is None else self._process.pid
 
-    def read(
-        self, path: Path, names: Sequence[str], instants: Sequence[str], timestamp: str | None
-    ) -> Records:
+    def read(self, path: Path, declared: Sequence[Column], timestamp: str | None) -> Records:
         """As `parquet_records` does; an `OSError` says that the machine is in trouble, and not the file."""
         with self._lock:
-            answer = self._ask(json.dumps([str(path), names, instants, timestamp]))
+            answer = self._ask(json.dumps([str(path), declared, timestamp]))
         if "unreadable" in answer:
             raise UnreadableFile(answer["unreadable"])
         if "errno" in answer:
@@ -163,9 +162,9 @@ def _limit_memory(memory_bytes: int) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (most, resource.RLIM_INFINITY))
 
 
-def _answer(path: str, names: list[str], instants: list[str], timestamp: str | None) -> dict[str, Any]:
+def _answer(path: str, declared: list[list[Any]], timestamp: str | None) -> dict[str, Any]:
     try:
-        records = parquet_records(Path(path), names, instants, timestamp)
+        records = parquet_records(Path(path), [Column(*column) for column in declared], timestamp)
         return {"records": astuple(records)}
     except UnreadableFile as error:
         return {"unreadable": error.reason}

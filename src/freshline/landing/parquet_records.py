@@ -10,19 +10,16 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from freshline.definitions.columns import Column
 from freshline.landing.records import Records, UnreadableFile
 from freshline.landing.timestamps import Span, require_all, span_of, union
+from freshline.landing.unsigned import too_narrow
 
 
-def parquet_records(
-    path: Path, names: Sequence[str], instants: Sequence[str], timestamp: str | None
-) -> Records:
-    """The records of a file with these columns, of which `instants` are timestamps.
-
-    Without a timestamp's name they are only counted.
-    """
+def parquet_records(path: Path, declared: Sequence[Column], timestamp: str | None) -> Records:
+    """The records of a file with these columns. Without a timestamp's name they are only counted."""
     with pq.ParquetFile(path) as file:
-        _require_columns(file, names, instants)
+        _require_columns(file, declared)
         metadata = file.metadata
         count = sum(metadata.row_group(number).num_rows for number in range(metadata.num_row_groups))
         if count != metadata.num_rows:
@@ -31,19 +28,23 @@ def parquet_records(
         return Records(count, *(span or (None, None)))
 
 
-def _require_columns(file: Any, names: Sequence[str], instants: Sequence[str]) -> None:
+def _require_columns(file: Any, declared: Sequence[Column]) -> None:
     """Spark would fill a column that a Parquet file lacks with nulls; it ignores case, and other columns."""
     found = {name.lower() for name in file.schema_arrow.names}
-    for name in names:
-        if name.lower() not in found:
-            raise UnreadableFile(f"it has no column `{name}`")
+    for column in declared:
+        if column.name.lower() not in found:
+            raise UnreadableFile(f"it has no column `{column.name}`")
+    bits = {column.name.lower(): column.integer_bits for column in declared}
+    narrow = too_narrow(file.schema_arrow, {name: width for name, width in bits.items() if width is not None})
+    if narrow is not None:
+        raise UnreadableFile(narrow)
     columns = file.metadata.schema
-    declared = {name.lower() for name in instants}
-    for column in (columns.column(number) for number in range(file.metadata.num_columns)):
-        if column.path.lower() in declared and _unit(column) == "nanoseconds":
+    instants = {column.name.lower() for column in declared if column.is_timestamp}
+    for written in (columns.column(number) for number in range(file.metadata.num_columns)):
+        if written.path.lower() in instants and _unit(written) == "nanoseconds":
             raise UnreadableFile(
-                f"its column `{column.name}` has timestamps in nanoseconds, which Spark does not read: write "
-                "microseconds (pyarrow, pandas: coerce_timestamps='us', allow_truncated_timestamps=True)"
+                f"its column `{written.name}` has timestamps in nanoseconds, which Spark does not read: "
+                "write microseconds (pyarrow, pandas: coerce_timestamps='us', allow_truncated_timestamps=True)"
             )
 
 

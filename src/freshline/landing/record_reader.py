@@ -29,9 +29,8 @@ class RecordReader:
         assert landing.schema is not None
         assert landing.timestamp is not None
         self._landing = landing
-        columns = parse_columns(landing.schema)
-        self._names = [column.name for column in columns]
-        self._instants = [column.name for column in columns if column.is_timestamp]
+        self._columns = parse_columns(landing.schema)
+        self._names = [column.name for column in self._columns]
         spelled = next(name for name in self._names if name.lower() == landing.timestamp.lower())
         self._timestamp = spelled if landing.name_timestamp is None else None
         assert process is not None or landing.format != "parquet"
@@ -58,7 +57,7 @@ class RecordReader:
         if landing.format == "json":
             return json_records(path, self._timestamp)
         assert self._process is not None
-        return self._process.read(path, self._names, self._instants, self._timestamp)
+        return self._process.read(path, self._columns, self._timestamp)
 
 
 def _instant_us(path: Path, pattern: str) -> int:

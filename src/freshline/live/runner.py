@@ -37,10 +37,12 @@ from freshline.live.driver import LiveDriver, clock
 from freshline.live.heartbeat import Heartbeat
 from freshline.live.housekeeping import Housekeeper
 from freshline.live.keeper import Keeper
+from freshline.live.refusals import Refusals
 from freshline.live.rest import load_rest, only_rest_is_left
 from freshline.live.status import WarehouseStatus
 from freshline.live.tracks import Tracks
-from freshline.live.trouble import spark_ended
+from freshline.live.trial import Trial
+from freshline.live.trouble import sentence, spark_ended
 from freshline.live.watch import Watch
 from freshline.live.worker import Books, SparkWorker
 from freshline.plan.make import make_plan, without_bounds
@@ -62,6 +64,8 @@ _LEARN_EVERY_US = 10 * SECOND
 _COUNT_EVERY_US = 3 * SECOND
 _HOUSEKEEPING_S_MAX = 30
 _CANCELLED_S_MAX = 2.0
+# For the last that loaded files: others only compact, or clean up.
+_COMMITS_SEARCHED = 10
 # What is assumed of a table before it has ever run: it gets no bound, and its pool none.
 _PROVISIONAL = Cost(SECOND, Fraction(1, 10))
 
@@ -137,7 +141,7 @@ class Runner:
             self._close(error)
         except (OSError, sqlite3.Error) as failure:
             # A full disk: all is closed, the tables are as they were committed, and there is a run to sum up.
-            _logger.warning("at the end of run %s: %s", self.run_id, failure)
+            _logger.warning("at the end of run %s: %s", self.run_id, sentence(failure))
 
     def _close(self, error: BaseException | None) -> None:
         """Who was interrupted, and not by a failure, waits for nothing: and nothing interrupts that."""
@@ -202,17 +206,19 @@ class Runner:
 
     def _open_loop(self, now: int, freshness: Mapping[str, int | None]) -> None:
         books = Books(self._declared, self._ledger, self._history, self._landing, self.layout.archive)
+        self._refusals = Refusals(self._quarantine, self.keeper)
         self._watch = Watch(
             self._declared,
             self._landing,
             self._ledger,
-            self._quarantine,
+            self._refusals,
             self.keeper,
             books,
             self._files_max,
         )
         self.keeper.on_loaded = self._watch.loaded
         updater = Updater(self._declared, self.tables, self._schemas, self._landing, self._watch.file)
+        trial = Trial(self._declared, updater, self._landing, self.layout.control, self._other_files)
         pool_of_track = [pool.name for pool in self.plan.pools for _ in range(pool.tracks)]
 
         def tracks(report: Callable[[Job, object], None]) -> Tracks:
@@ -230,7 +236,9 @@ class Runner:
                     books,
                     self.locks,
                     self.keeper.attempts,
+                    trial,
                     self._put_aside,
+                    self._watch.leave,
                 ),
                 tell,
             )
@@ -374,11 +382,21 @@ class Runner:
         """Moves a file that a table cannot load into quarantine."""
         feed = self._declared.tables[table].feed
         assert feed is not None
-        path = self._landing[feed] / name
-        # Another table of the feed may have put it aside already.
-        if path.exists():
-            self._quarantine.put(feed, name, path, reason, self.keeper.attempts(table) + 1)
-            self.keeper.refused(feed, name, reason)
+        attempts = self.keeper.attempts(table) + 1
+        self._refusals.put(feed, name, self._landing[feed] / name, reason, attempts)
+
+    def _other_files(self, table: str) -> list[Path]:
+        """Files of a table's feed: the last that it has loaded, then those that wait, newest first."""
+        feed, stored = self._declared.tables[table].feed, self.tables[table]
+        assert feed is not None
+        commits = [files for _, files in stored.consumed_since(max(-1, stored.version - _COMMITS_SEARCHED))]
+        loaded = [file.name for files in reversed(commits) for file in files][:1]
+        paths = [
+            folder / name
+            for name in (*loaded, *reversed(self._watch.waiting(feed)))
+            for folder in (self._landing[feed], self.layout.archive / feed)
+        ]
+        return [path for path in paths if path.is_file()]
 
 
 def _files_below(folder: Path) -> int:

@@ -1,9 +1,7 @@
-"""What to do about a job that failed: try again, or put its file aside."""
+"""What is known of a job that failed, and when to try again."""
 
 from __future__ import annotations
 
-import errno
-import os
 import re
 import subprocess
 from dataclasses import dataclass
@@ -12,10 +10,10 @@ from pyspark import errors
 from pyspark.sql import SparkSession
 
 from freshline.definitions.duration import SECOND
-from freshline.storage.delta import NullTimestamps
-from freshline.storage.extent import OtherRecords
+from freshline.spark.texts import NO_TEXT
+from freshline.storage.disk import full_disk
 
-# A file that cannot be read after so many tries is put into quarantine.
+# After so many the files themselves are looked at.
 ATTEMPTS_MAX = 3
 _BACK_OFF_US = SECOND // 2
 _BACK_OFF_US_MAX = 60 * SECOND
@@ -34,20 +32,17 @@ _ROW_WORDS = re.compile(
     r"SQLSTATE: (?:2[123]|54|P0)"
     r"|java\.(?:lang\.(?:Arithmetic|NumberFormat)|time\.[\w.]+|util\.(?:regex\.PatternSyntax|\w*Format\w*))Exception"
 )
-# What Spark says of a file that it cannot read: corrupt, of another schema or gone, or out of reach.
-_FILE_WORDS = ("FAILED_READ_FILE", "MALFORMED_CSV_RECORD", "PATH_NOT_FOUND")
-_MACHINE_WORDS = (
-    "executor lost",
-    "ExecutorLostFailure",
-    "OutOfMemoryError",
-    *map(os.strerror, (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM)),
-    *map(os.strerror, (errno.EIO, errno.ESTALE, errno.ENOTCONN, errno.ETIMEDOUT, errno.EHOSTDOWN)),
-    *map(os.strerror, (errno.EMFILE, errno.ENFILE, errno.ENOMEM)),
-)
 # A process whose connections are gone is seen to have ended a moment later.
 _ENDING_S = 5.0
 _CONDITION = re.compile(r"\[[A-Z][A-Z0-9_.]+\] .+")
+_STATE = re.compile(r" *SQLSTATE: \w{5}$")
 _CAUSE = "Caused by: "
+# What Spark says of any file that it cannot read, before it says why.
+_UNREAD = "[FAILED_READ_FILE"
+_OPENING = re.compile(r"^\[\S+\] Encountered error while reading file \S+ *(?:SQLSTATE: \w{5})?")
+_JAVA = re.compile(r"^(?:[\w$]+\.)+\w+: ")
+_RAISED = re.compile(rf"^\[USER_RAISED_EXCEPTION\] (?=column .* has {NO_TEXT})")  # by us, in `spark.texts`
+SENTENCE_MAX = 300
 
 
 class SparkEnded(Exception):  # noqa: N818  (it is what happened)
@@ -89,31 +84,33 @@ def spark_ended(session: SparkSession) -> SparkEnded | None:
     return SparkEnded("its application was stopped") if stopped else None
 
 
-def is_about_data(error: BaseException) -> bool:
-    """Whether a file is at fault, and not the machine: only then does putting it aside help."""
-    if isinstance(error, NullTimestamps | OtherRecords) or _is_of_a_row(error):
-        return True
-    text = str(error)
-    # A value may read like a machine's trouble, so what Spark says of rows comes first.
-    if _ROW_WORDS.search(text):
-        return True
-    return any(words in text for words in _FILE_WORDS) and not any(words in text for words in _MACHINE_WORDS)
+def is_of_a_row(error: BaseException) -> bool:
+    """Whether a query fails by what it computes of some row, and not by the machine.
 
-
-def _is_of_a_row(error: BaseException) -> bool:
+    It is asked of a query that somebody waits for. Whether a data file is to blame is found by trying it
+    (`live.trial`): what a file can do to Spark has no end of names.
+    """
     # Only Spark's own have a condition: Hadoop's of these types are about hosts and settings.
-    return isinstance(error, _ROW_ERRORS) and error.getCondition() is not None
+    if isinstance(error, _ROW_ERRORS) and error.getCondition() is not None:
+        return True
+    return _ROW_WORDS.search(str(error)) is not None
 
 
 def sentence(error: BaseException) -> str:
-    """An error in a line, for people: of a Java stack trace the condition that Spark names, or the cause."""
-    text = str(error)
-    named = _CONDITION.search(text)
-    if named:
-        return named[0][:300]
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    """An error in a line, for people: of a Java stack trace the condition that Spark names, or the cause.
+
+    Of a file that cannot be read the cause says what is wrong with it.
+    """
+    full = full_disk(error)
+    if full is not None:
+        return full
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     if len(lines) > 1 and lines[0].startswith("An error occurred while calling"):
         del lines[0]  # Py4J's opening; what went wrong in Java follows
-    causes = [line for line in lines if line.startswith(_CAUSE)]
-    first = causes[-1].removeprefix(_CAUSE) if causes else lines[0] if lines else type(error).__name__
-    return first[:300]
+    named = next((found[0] for line in lines if (found := _CONDITION.search(line))), None)
+    causes = [line.removeprefix(_CAUSE) for line in lines if line.startswith(_CAUSE)]
+    if named is not None and named.startswith(_UNREAD):
+        said = _OPENING.sub("", named).strip()
+        named = _JAVA.sub("", causes[-1]) if causes and not said else said or named
+    first = named or (causes[-1] if causes else lines[0] if lines else type(error).__name__)
+    return _STATE.sub("", _RAISED.sub("", first))[:SENTENCE_MAX]

@@ -18,11 +18,12 @@ from freshline.landing.discovery import Landed as LandedFile
 from freshline.landing.parquet_process import ParquetProcess
 from freshline.live.driver import Landed, clock
 from freshline.live.keeper import Keeper
+from freshline.live.refusals import Refusals
+from freshline.live.trouble import sentence
 from freshline.live.worker import Books
 from freshline.spark.updater import FileToLoad
 from freshline.storage.delta import Consumed
 from freshline.storage.ledger import Ledger
-from freshline.storage.quarantine import Quarantine
 
 _EVERY_S_MAX = 0.5
 # What is read of one feed in one look: a backlog must not keep the files of other feeds from being found.
@@ -37,14 +38,14 @@ class Watch:
         warehouse: Warehouse,
         landing: Mapping[str, Path],
         ledger: Ledger,
-        quarantine: Quarantine,
+        refusals: Refusals,
         keeper: Keeper,
         books: Books,
         files_max: int | None,
     ) -> None:
         self._warehouse = warehouse
         self._ledger = ledger
-        self._quarantine = quarantine
+        self._refusals = refusals
         self._keeper = keeper
         self._books = books
         self._files_left = dict.fromkeys(landing, files_max)
@@ -62,7 +63,9 @@ class Watch:
         }
         # What is known of files on their way, and the tables that have yet to load them.
         self._files: dict[tuple[str, str], tuple[FileToLoad, set[str]]] = {}
-        self._lock = threading.Lock()  # for them: tables load files while others are found
+        self._left: set[tuple[str, str]] = set()  # (table, name) of files that a running job leaves
+        self._again: deque[tuple[str, str]] = deque()  # (feed, name) of files to be looked for anew
+        self._lock = threading.Lock()  # for these: tables load files while others are found
         self._untold: list[tuple[str, Callable[[], None]]] = []  # by feed: what is still to be done
         self._troubles: dict[tuple[str, str | None], str] = {}  # by feed and folder: what was last reported
         self._backlogged: deque[str] = deque()  # feeds with files that no look has reached yet
@@ -106,6 +109,19 @@ class Watch:
                 waiting.discard(table)
                 if not waiting:
                     del self._files[feed, name]
+                if (table, name) in self._left:
+                    self._left.remove((table, name))
+                    self._again.append((feed, name))
+
+    def leave(self, table: str, name: str) -> None:
+        """A table's job is about to end without this file, which is out of reach: it is looked for anew."""
+        with self._lock:
+            self._left.add((table, name))
+
+    def waiting(self, feed: str) -> list[str]:
+        """The names of a feed's files that some table has yet to load, as they were found."""
+        with self._lock:
+            return [name for of, name in self._files if of == feed]
 
     def _run(self) -> None:
         look_at = time.monotonic()
@@ -117,9 +133,14 @@ class Watch:
                 look_at = time.monotonic() + self._every_s
             elif self._backlogged:
                 self._scan(self._backlogged.popleft())
+            self._refusals.try_again()
+            while self._again:
+                feed, name = self._again.popleft()
+                self._discoveries[feed].look_again(name)
+                self._found_at_look = self._looks
             # Discovery tells of a file once: what the storage's trouble prevented is tried again.
             self._untold = [(feed, tell) for feed, tell in self._untold if not self._tell(feed, tell)]
-            if self._untold or self._backlogged:
+            if self._untold or self._backlogged or self._refusals.are_fresh():
                 self._found_at_look = self._looks
 
     def _look(self) -> None:
@@ -133,7 +154,7 @@ class Watch:
         try:
             found = self._discoveries[feed].scan(clock(), _BYTES_MAX)
         except (OSError, sqlite3.Error) as error:  # what was found is told by the next scan
-            self._report(feed, str(error))
+            self._report(feed, sentence(error))
             return
         if found.left:
             self._backlogged.append(feed)
@@ -158,7 +179,8 @@ class Watch:
         if found.landed or found.clashes or found.unreadable:
             self._found_at_look = self._looks
         refusals: list[Clash | Unreadable] = [*found.clashes, *found.unreadable]
-        self._untold += [(refused.feed, partial(self._refuse, refused)) for refused in refusals]
+        for refused in refusals:
+            self._refusals.put(feed, refused.name, refused.path, refused.reason, 1)
         for repeated in found.repeated:
             # Loaded long ago: if it cannot be cleared away now, the next run does it.
             self._tell(repeated.feed, partial(self._books.forget, repeated.feed, _consumed(repeated)))
@@ -168,6 +190,8 @@ class Watch:
                 waiting = self._files.get((changed.feed, changed.name))
                 if waiting is not None:
                     self._files[changed.feed, changed.name] = (_to_load(changed), waiting[1])
+            if changed.timestamp_us is not None:  # tables that had skipped it are to load what it is now
+                self._untold.append((changed.feed, partial(self._landed, changed, waited)))
         self._untold += [(landed.feed, partial(self._landed, landed, waited)) for landed in found.landed]
 
     def _tell(self, feed: str, tell: Callable[[], None]) -> bool:
@@ -175,7 +199,7 @@ class Watch:
         try:
             tell()
         except (OSError, sqlite3.Error) as error:
-            self._report(feed, str(error))
+            self._report(feed, sentence(error))
             return False
         self._troubles.pop((feed, None), None)
         return True
@@ -184,11 +208,6 @@ class Watch:
         if self._troubles.get((feed, folder)) != trouble:  # once, not at every look
             self._troubles[feed, folder] = trouble
             self._keeper.note(clock(), f"{feed}: its files cannot be taken in: {trouble}")
-
-    def _refuse(self, refused: Clash | Unreadable) -> None:
-        if refused.path.exists():  # a sender may have taken it back meanwhile
-            self._quarantine.put(refused.feed, refused.name, refused.path, refused.reason, 1)
-            self._keeper.refused(refused.feed, refused.name, refused.reason)
 
     def _landed(self, landed: LandedFile, waited: bool) -> None:
         left = self._files_left[landed.feed]

@@ -6,9 +6,9 @@ import logging
 import shutil
 import sqlite3
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from copy import copy
+from dataclasses import replace
 from pathlib import Path
 from threading import Lock
 
@@ -16,11 +16,12 @@ from pyspark.sql import SparkSession
 
 from freshline.costs.history import History, Run
 from freshline.definitions.warehouse import Warehouse
-from freshline.kernel.events import DataFile
 from freshline.kernel.job import Job
 from freshline.landing.digest import content_digest
-from freshline.live.trouble import ATTEMPTS_MAX, is_about_data, sentence
+from freshline.live.trial import Trial, part
+from freshline.live.trouble import ATTEMPTS_MAX, sentence
 from freshline.spark.updater import Update, Updater
+from freshline.storage.delta import TableTaken
 from freshline.storage.files import Consumed
 from freshline.storage.ledger import Ledger
 
@@ -65,7 +66,7 @@ class Books:
                     self._after_load(table.feed, consumed)
         except (sqlite3.Error, OSError) as error:
             # The ledger reads what it missed from the table's log; a file left in its place is known.
-            _logger.warning("after an update of %s: %s", table.name, error)
+            _logger.warning("after an update of %s: %s", table.name, sentence(error))
 
     def forget(self, feed: str, seen: Consumed) -> None:
         """A file that is empty, or was loaded before, needs no job: it is done with as if it had had one."""
@@ -101,34 +102,66 @@ class SparkWorker:
         books: Books,
         locks: Mapping[str, Lock],
         attempts: Callable[[str], int],
+        trial: Trial,
         put_aside: Callable[[str, str, str], None],
+        leave: Callable[[str, str], None],
     ) -> None:
         self._session = session.newSession()
         self._updater = updater
         self._books = books
         self._locks = locks  # by table: housekeeping and updates take turns
         self._attempts = attempts  # by table: how often its present job has failed already
+        self._trial = trial
         self._put_aside = put_aside  # (table, file's name, reason)
+        self._leave = leave  # (table, file's name): it is to be looked for again
         context = session.sparkContext
         context.setLocalProperty("spark.scheduler.pool", pool)
         context.setJobGroup(f"track-{track}", f"Freshline, track {track}", interruptOnCancel=True)
 
     def run(self, job: Job) -> Update | None:
-        """The update; None where each of the job's files was found to be bad, and put aside.
+        """The update; None where none of the job's files could be loaded, and that is the files' doing.
 
         Files at fault are put aside before the rest is committed: whatever fails in between, the job has done
         nothing, and its files that are still there are loaded by the next attempt.
         """
         try:
             return self._update(job)
+        except TableTaken:
+            raise  # nothing to find out: it is somebody else's
         except Exception as error:
-            if not self._is_hopeless(job, error):
+            if not job.files or self._attempts(job.task.name) + 1 < ATTEMPTS_MAX:
                 raise
-            bad = self._bad_files(job, error)
-        for file, reason in bad.items():
+            verdict = self._trial.judge(self._session, job, error)
+        for file, reason in verdict.bad.items():
             self._put_aside(job.task.name, str(file.name), reason)
-        rest = tuple(file for file in job.files if file not in bad)
-        return self._update(_part(job, rest)) if rest else None
+        rest = [file for file in job.files if file not in verdict.bad and file not in verdict.left]
+        if len(rest) == len(job.files):
+            return self._one_by_one(job)
+        update = self._update(part(job, rest)) if rest else None
+        for file in verdict.left:
+            self._leave(job.task.name, str(file.name))
+        return update
+
+    def _one_by_one(self, job: Job) -> Update:
+        """Loads files that fail only together. If one fails after all, it and the rest are left for later."""
+        updates: list[Update] = []
+        for number, file in enumerate(job.files):
+            alone = part(job, [file])
+            if updates:
+                alone.loaded_from = updates[-1].freshness
+                alone.loaded_to = max(alone.loaded_from, file.timestamp)
+            try:
+                updates.append(self._update(alone))
+            except TableTaken:
+                raise
+            except Exception as error:
+                if not updates:
+                    raise
+                _logger.warning("of %s, whose files are loaded alone: %s", job.task.name, sentence(error))
+                for later in job.files[number:]:
+                    self._leave(job.task.name, str(later.name))
+                break
+        return _together(updates)
 
     def _update(self, job: Job) -> Update:
         started = time.perf_counter_ns()
@@ -136,33 +169,6 @@ class SparkWorker:
             update = self._updater.run(self._session, job)
         self._books.enter(job, update, (time.perf_counter_ns() - started) // 1_000)
         return update
-
-    def _is_hopeless(self, job: Job, error: Exception) -> bool:
-        """Whether trying again is no use: it was tried, and the files themselves are at fault."""
-        attempts = self._attempts(job.task.name) + 1
-        return bool(job.files) and attempts >= ATTEMPTS_MAX and is_about_data(error)
-
-    def _bad_files(self, job: Job, error: Exception) -> dict[DataFile, str]:
-        """Which of the files that failed together fail alone, and why: found by halves."""
-        if len(job.files) == 1:
-            return {job.files[0]: sentence(error)}
-        middle = len(job.files) // 2
-        bad: dict[DataFile, str] = {}
-        for files in (job.files[:middle], job.files[middle:]):
-            half = _part(job, files)
-            wrong = self._wrong_with(half)
-            if wrong is not None:
-                bad |= self._bad_files(half, wrong)
-        return bad
-
-    def _wrong_with(self, job: Job) -> Exception | None:
-        try:
-            self._updater.check(self._session, job)
-        except Exception as error:
-            if not is_about_data(error):
-                raise
-            return error
-        return None
 
 
 def _is_there(path: Path, file: Consumed) -> bool:
@@ -176,9 +182,10 @@ def _is_there(path: Path, file: Consumed) -> bool:
         return False
 
 
-def _part(job: Job, files: tuple[DataFile, ...]) -> Job:
-    """The job with only these of its files."""
-    part = copy(job)
-    part.files = files
-    part.loaded_to = part.jump_to = max(job.loaded_from, *(file.timestamp for file in files))
-    return part
+def _together(updates: Sequence[Update]) -> Update:
+    return replace(
+        updates[-1],
+        rows=sum(update.rows for update in updates),
+        rows_late=sum(update.rows_late for update in updates),
+        consumed=tuple(consumed for update in updates for consumed in update.consumed),
+    )

@@ -30,6 +30,7 @@ from freshline.definitions.errors import InputError
 from freshline.definitions.sql import parse_query
 from freshline.definitions.warehouse import Feed, Table, Warehouse
 from freshline.spark.projection import plain_projection
+from freshline.spark.texts import checked_columns
 from freshline.storage.extent import Extent
 
 NONE_LATE = "false"
@@ -48,23 +49,29 @@ _HELD = (
 )
 
 
-def read_files(session: SparkSession, feed: Feed, paths: Sequence[str]) -> DataFrame:
+def read_files(
+    session: SparkSession, feed: Feed, paths: Sequence[str], malformed: str | None = None
+) -> DataFrame:
     """A feed's data files with the declared schema. What does not fit it fails: nothing is nulled away.
 
+    Where a column is named for them, records of CSV and JSON that do not fit are in it instead, as texts.
     Of a record in JSON a key that is absent is a null, as JSON has it. Of a Parquet file a whole column would
     be: one that lacks a declared column is refused as soon as it is found.
     """
     landing = feed.landing
     assert landing.schema is not None
     assert landing.format is not None
-    reader = session.read.schema(landing.schema)
+    schema = landing.schema if malformed is None else f"{landing.schema}, {quoted(malformed)} string"
+    reader = session.read.schema(schema)
     if landing.format == "csv":
         # With a header its names must be the schema's.
         reader = reader.option("header", landing.header).option("enforceSchema", not landing.header)
         # A quote within quotes is doubled, as everybody but Spark has it.
         reader = reader.option("escape", '"').option("encoding", landing.encoding)
     if landing.format != "parquet":
-        reader = reader.option("mode", "FAILFAST")
+        reader = reader.option("mode", "FAILFAST" if malformed is None else "PERMISSIVE")
+    if malformed is not None:
+        reader = reader.option("columnNameOfCorruptRecord", malformed)
     return reader.format(landing.format).load(literal_paths(paths))
 
 
@@ -85,11 +92,16 @@ def base_rows(
 ) -> DataFrame:
     """A base table's rows of its feed's rows: all of them, or what its `select` says.
 
-    `late` is an expression that says which of them came late; it becomes a column.
+    `late` is an expression that says which of them came late; it becomes a column. Of Parquet files the texts
+    are checked on the way.
     """
+    assert feed.landing.schema is not None
     marked = () if late is None else (f"{late} AS {LATE_COLUMN}",)
+    checked = checked_columns(feed.landing.schema) if feed.landing.format == "parquet" else None
     if table.select is None:
-        return files.selectExpr("*", *marked)
+        return files.selectExpr(*(checked or "*"), *marked)
+    if checked is not None:
+        files = files.selectExpr(*checked)
     plain = plain_projection(table.select)
     if plain is not None and late in (None, NONE_LATE):
         return plain.of(files, *marked)  # in one step: a constant does not ask whose column a name means

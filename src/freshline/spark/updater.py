@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -26,11 +27,10 @@ from freshline.spark.frames import (
     keeps_records,
     keeps_timestamp,
     late_expression,
-    quoted,
     read_files,
     read_parquet,
 )
-from freshline.storage.delta import Consumed, LiveFile, NullTimestamps, StoredTable
+from freshline.storage.delta import Consumed, LiveFile, StoredTable
 from freshline.storage.extent import Extent
 from freshline.storage.next_row import next_row
 
@@ -85,29 +85,20 @@ class Updater:
         stored = self._tables[table.name]
         after = None if job.task.empty else job.loaded_from
         freshness = job.loaded_to
-        consumed: tuple[Consumed, ...] = ()
-        found = watched = None
+        files: list[FileToLoad] = []
+        watched = None
         if table.feed is not None:
             files = self._known(table.feed, job)
-            consumed = tuple(file.consumed for file in files)
-            records, found = self._records(session, table, job), _found(files)
-            if not self._keeps(session, table):
-                watched = self._watched(table, records)
-                records = watched.records
-            frame = self._base(session, table, job, files, records)
+            frame, watched = self._base(session, table, job, files, self._landing[table.feed])
         else:
             frame = self._derived(session, table, after, job.loaded_to)
             freshness = self._jumped(table, job)
         folder = f"data/{stored.sequence + 1:08d}-{uuid4().hex[:8]}"
         frame.write.parquet(str(stored.path / folder))
-        if found is not None and watched is not None:
-            found.check(watched.extent())
-            found = None
-        elif found is not None and not self._keeps_timestamp[table.name]:
-            found = replace(found, oldest=None, newest=None)
+        consumed = tuple(file.consumed for file in files)
         details = {"table": table.name, "job": job.number}
-        # Where every record becomes a row, the footers of what was written tell whether it is what was found.
-        version = stored.commit(folder, freshness, consumed, details, expected=found)
+        expected = self._expected(table, files, watched) if files else None
+        version = stored.commit(folder, freshness, consumed, details, expected=expected)
         added = tuple(file for file in stored.files if file.path.startswith(f"{folder}/"))
         return Update(
             freshness=freshness,
@@ -117,22 +108,53 @@ class Updater:
             consumed=consumed,
         )
 
-    def check(self, session: SparkSession, job: Job) -> None:
-        """Reads a job's data files and keeps nothing; raises what would be wrong with them in an update."""
+    def check(self, session: SparkSession, job: Job, landing: Path) -> None:
+        """Does with a job's files, as they lie in that folder, what an update does, short of the commit.
+
+        It raises what would be wrong with them, and leaves nothing.
+        """
         table = self._warehouse.tables[job.task.name]
         assert table.feed is not None
-        assert table.timestamp is not None
         files = self._known(table.feed, job)
-        watched = self._watched(table, self._records(session, table, job))
-        frame = self._base(session, table, job, files, watched.records)
-        frame.write.format("noop").mode("overwrite").save()
-        _found(files).check(watched.extent())
-        nulls = frame.where(frame[quoted(table.timestamp)].isNull()).count()
-        if nulls:
-            raise NullTimestamps(nulls)
+        frame, watched = self._base(session, table, job, files, landing)
+        self._check(table, frame, lambda: self._expected(table, files, watched))
+
+    def check_control(self, session: SparkSession, name: str, path: Path) -> None:
+        """The same with any other file of the table's feed, or a folder of files."""
+        table = self._warehouse.tables[name]
+        assert table.feed is not None
+        assert table.timestamp is not None
+        feed = self._warehouse.feeds[table.feed]
+        late = late_expression(table.timestamp, 0, None)
+        records = read_files(session, feed, [str(path)])
+        self._check(table, base_rows(session, table, feed, records, late), lambda: None)
+
+    def _check(self, table: Table, frame: DataFrame, expected: Callable[[], Extent | None]) -> None:
+        stored = self._tables[table.name]
+        folder = f"data/check-{uuid4().hex}"
+        try:
+            frame.write.parquet(str(stored.path / folder))
+            stored.check(folder, expected())
+        finally:
+            shutil.rmtree(stored.path / folder, ignore_errors=True)
 
     def _known(self, feed: str, job: Job) -> list[FileToLoad]:
         return [self._files(feed, str(file.name)) for file in job.files]
+
+    def _base(
+        self, session: SparkSession, table: Table, job: Job, files: Sequence[FileToLoad], landing: Path
+    ) -> tuple[DataFrame, Watched | None]:
+        """The rows of a job's files, as they lie in that folder, and who watches what is read for them."""
+        assert table.feed is not None
+        assert table.timestamp is not None
+        feed = self._warehouse.feeds[table.feed]
+        assert feed.landing.timestamp is not None
+        records = read_files(session, feed, [str(landing / str(file.name)) for file in job.files])
+        watched = None if self._keeps(session, table) else Watched(records, feed.landing.timestamp)
+        known = [file.oldest for file in files if file.oldest is not None]
+        oldest = min(known) if self._keeps_timestamp[table.name] and len(known) == len(files) else None
+        late = late_expression(table.timestamp, job.loaded_from, oldest)
+        return base_rows(session, table, feed, watched.records if watched else records, late), watched
 
     def _keeps(self, session: SparkSession, table: Table) -> bool:
         assert table.feed is not None
@@ -141,27 +163,20 @@ class Updater:
             self._keeps_records[table.name] = keeps_records(session, table, feed)
         return self._keeps_records[table.name]
 
-    def _records(self, session: SparkSession, table: Table, job: Job) -> DataFrame:
-        assert table.feed is not None
-        paths = [str(self._landing[table.feed] / str(file.name)) for file in job.files]
-        return read_files(session, self._warehouse.feeds[table.feed], paths)
+    def _expected(self, table: Table, files: Sequence[FileToLoad], watched: Watched | None) -> Extent | None:
+        """What must have been written, now that it is: the records that were found in the files.
 
-    def _watched(self, table: Table, records: DataFrame) -> Watched:
-        assert table.feed is not None
-        timestamp = self._warehouse.feeds[table.feed].landing.timestamp
-        assert timestamp is not None
-        return Watched(records, timestamp)
-
-    def _base(
-        self, session: SparkSession, table: Table, job: Job, files: Sequence[FileToLoad], records: DataFrame
-    ) -> DataFrame:
-        assert table.feed is not None
-        assert table.timestamp is not None
-        feed = self._warehouse.feeds[table.feed]
-        known = [file.oldest for file in files if file.oldest is not None]
-        oldest = min(known) if self._keeps_timestamp[table.name] and len(known) == len(files) else None
-        late = late_expression(table.timestamp, job.loaded_from, oldest)
-        return base_rows(session, table, feed, records, late)
+        Where a `select` leaves some out, what was read for it is compared here instead.
+        """
+        newest = [file.newest for file in files if file.newest is not None]
+        oldest = [file.oldest for file in files if file.oldest is not None]
+        known = len(newest) == len(oldest) == len(files)
+        records = sum(file.records for file in files)
+        found = Extent(records, min(oldest), max(newest)) if known else Extent(records, None, None)
+        if watched is not None:
+            found.check(watched.extent())
+            return None
+        return found if self._keeps_timestamp[table.name] else replace(found, oldest=None, newest=None)
 
     def _derived(self, session: SparkSession, table: Table, after: int | None, to: int) -> DataFrame:
         sources = {
@@ -209,13 +224,3 @@ class Updater:
                     column = pq.read_table(stored.path / file.path, columns=[LATE_COLUMN])[LATE_COLUMN]
                     late += pc.sum(column).as_py() or 0
         return late
-
-
-def _found(files: Sequence[FileToLoad]) -> Extent:
-    """What was found in the files before."""
-    records = sum(file.records for file in files)
-    oldest = [file.oldest for file in files if file.oldest is not None]
-    newest = [file.newest for file in files if file.newest is not None]
-    if len(oldest) < len(files) or len(newest) < len(files):
-        return Extent(records, None, None)
-    return Extent(records, min(oldest), max(newest))

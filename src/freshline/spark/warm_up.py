@@ -75,7 +75,7 @@ def _updates(
             feed = warehouse.feeds[table.feed]
             path = folder / table.feed
             if not path.exists():
-                _write_file(session, feed, path)
+                write_made_up(session, feed, path)
             updates[table.name] = partial(_base, table, feed, path)
         else:
             updates[table.name] = partial(_derived, table, schemas)
@@ -117,8 +117,8 @@ def _derived(table: Table, schemas: Mapping[str, StructType], session: SparkSess
     return derived_rows(session, table, sources, 0, _ROWS * SECOND)
 
 
-def _write_file(session: SparkSession, feed: Feed, path: Path) -> None:
-    """A data file as the feed has them."""
+def write_made_up(session: SparkSession, feed: Feed, path: Path) -> None:
+    """Data files as the feed has them, of made-up rows, in a folder of their own."""
     landing = feed.landing
     assert landing.schema is not None
     assert landing.format is not None

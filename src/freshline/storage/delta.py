@@ -33,6 +33,7 @@ from deltalake.transaction import (
 from freshline.definitions.computation import Computation
 from freshline.definitions.errors import InputError
 from freshline.storage import compaction, computations, log
+from freshline.storage.disk import full_disk
 from freshline.storage.extent import Extent, extent_of
 from freshline.storage.files import Consumed, LiveFile
 from freshline.storage.schema import OtherColumns, check_can_have, differences
@@ -196,13 +197,7 @@ class StoredTable:
         """
         if replacing is not None:
             self.check_can_have(replacing)
-        schema = self.schema if replacing is None else replacing
-        added = read_footers(self.path, folder, schema, self.timestamp)
-        nulls = sum(footer.null_timestamps for _, footer in added)
-        if nulls:
-            raise NullTimestamps(nulls)
-        if expected is not None:
-            expected.check(extent_of(footer for _, footer in added))
+        added = self._acceptable(folder, self.schema if replacing is None else replacing, expected)
         with self._lock:
             before = self._snapshot
             if before.freshness is not None and freshness < before.freshness and replacing is None:
@@ -215,6 +210,10 @@ class StoredTable:
                 self.schema = pa.schema(self._table.schema().to_arrow())
             self._bound_log()
             return self._snapshot.version
+
+    def check(self, folder: str, expected: Extent | None) -> None:
+        """Raises what a commit of the folder would find wrong with its files."""
+        self._acceptable(folder, self.schema, expected)
 
     def check_can_have(self, schema: pa.Schema) -> None:
         """Refuses a schema that the table was not made for."""
@@ -293,6 +292,18 @@ class StoredTable:
         except (OSError, pa.ArrowException, UnreadableFile):
             shutil.rmtree(self.path / folder, ignore_errors=True)
             raise
+        return added
+
+    def _acceptable(
+        self, folder: str | None, schema: pa.Schema, expected: Extent | None
+    ) -> list[tuple[str, Footer]]:
+        """The files of an update: all rows that were expected are there, and have a timestamp."""
+        added = read_footers(self.path, folder, schema, self.timestamp)
+        nulls = sum(footer.null_timestamps for _, footer in added)
+        if nulls:
+            raise NullTimestamps(nulls)
+        if expected is not None:
+            expected.check(extent_of(footer for _, footer in added))
         return added
 
     def _transact(
@@ -403,7 +414,7 @@ class StoredTable:
                 finally:
                     self._cleaning.release()
         except (DeltaError, OSError) as error:
-            _logger.warning("no checkpoint of %s: %s", self.path, error)
+            _logger.warning("no checkpoint of %s: %s", self.path, full_disk(error) or error)
 
 
 def _touch(replaced: Iterable[Path]) -> None:

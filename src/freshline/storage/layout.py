@@ -8,6 +8,7 @@ from pathlib import Path, PurePath
 from typing import Final
 
 from freshline.definitions.errors import InputError
+from freshline.storage.disk import full_disk
 from freshline.storage.lease import Identity
 from freshline.storage.modes import make_storage, modes_of
 from freshline.storage.scratch import clear_scratch
@@ -59,7 +60,7 @@ class Layout:
                     probe.write(b"writable")
         except OSError as error:
             raise InputError(
-                f"the storage {self.root} cannot be written: {error.strerror or error}",
+                f"the storage {self.root} cannot be written: {full_disk(error) or error.strerror or error}",
                 "Name another folder under 'storage', or make this one writable",
             ) from error
 

@@ -15,6 +15,7 @@ from typing import Final, TypeVar
 
 from freshline.definitions.errors import InputError
 from freshline.storage.delta import StoredTable
+from freshline.storage.disk import full_disk
 from freshline.storage.files import Consumed
 from freshline.storage.write_ahead import write_ahead
 
@@ -49,7 +50,7 @@ class Ledger:
             self._connection = self._opened()
         except (sqlite3.Error, OSError) as error:
             raise InputError(
-                f"the ledger {path} cannot be opened: {error}",
+                f"the ledger {path} cannot be opened: {full_disk(error) or error}",
                 "Give access to it, or move it away: it is then made anew from the tables' logs",
             ) from error
 

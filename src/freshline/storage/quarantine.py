@@ -1,7 +1,8 @@
 """Data files that could not be loaded, kept with the reason until somebody decides about them.
 
 `files/` has the data files, `reasons/` what is known of each, both by feed and name. The reason is written
-first: a crash in between leaves the file where it was, and a reason without a file counts for nothing.
+first: a crash in between leaves the file where it was, and a reason without a file counts for nothing. A name
+too long to have anything added to it is cut there; the reason keeps the whole of it.
 """
 
 from __future__ import annotations
@@ -14,10 +15,15 @@ import shutil
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
+from hashlib import blake2b
+from pathlib import Path, PurePath
+from typing import Final
 
 from freshline.definitions.errors import InputError
 from freshline.storage.layout import confined
+
+# File systems take 255 bytes: what is left is for `.json`, and for a number where a name comes again.
+_NAME_BYTES_MAX: Final = 240
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +89,7 @@ class Quarantine:
     def _free(self, feed: str, name: str) -> str:
         """Where to put a file so that it overwrites none; a second `a.csv` becomes `a~2.csv`."""
         place = confined(confined(self._files, feed), name)
-        free = place
+        free = place = place.with_name(_fitting(place.name))
         number = 1
         while free.exists():
             number += 1
@@ -103,6 +109,20 @@ class InPlace(Quarantine):
         return self.left[-1]
 
 
+def _fitting(name: str) -> str:
+    """The name, or its beginning and what tells it from others of the same one."""
+    if len(name.encode()) <= _NAME_BYTES_MAX:
+        return name
+    suffix = PurePath(name).suffix
+    end = f"~{_digest(name)}{suffix if len(suffix.encode()) <= 16 else ''}"
+    beginning = name.encode()[: _NAME_BYTES_MAX - len(end.encode())].decode(errors="ignore")
+    return beginning + end
+
+
+def _digest(name: str) -> str:
+    return blake2b(name.encode(), digest_size=8).hexdigest()
+
+
 def _write_reason(path: Path, entry: Entry) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     content = {
@@ -112,7 +132,7 @@ def _write_reason(path: Path, entry: Entry) -> None:
         "attempts": entry.attempts,
         "at": entry.at,
     }
-    draft = path.with_name(f".{path.name}.draft")
+    draft = path.with_name(f".{_digest(path.name)}.draft")
     draft.write_text(json.dumps(content, ensure_ascii=False, indent=1), encoding="utf-8")
     draft.replace(path)
 
@@ -126,9 +146,13 @@ def _move(source: Path, target: Path) -> None:
         if error.errno != errno.EXDEV:
             raise
         # Hidden until it is complete: neither the quarantine nor a feed looks at such names.
-        draft = target.with_name(f".{target.name}.tmp")
-        shutil.copy2(source, draft)
-        with draft.open("rb") as copied:
-            os.fsync(copied.fileno())
-        draft.rename(target)
+        draft = target.with_name(f".{_digest(target.name)}.tmp")
+        try:
+            shutil.copy2(source, draft)
+            with draft.open("rb") as copied:
+                os.fsync(copied.fileno())
+            draft.rename(target)
+        except OSError:
+            draft.unlink(missing_ok=True)  # half a file helps nobody on a full disk
+            raise
         source.unlink()

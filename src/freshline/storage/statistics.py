@@ -26,6 +26,10 @@ class UnreadableFile(Exception):  # noqa: N818  (it is what was found)
     """A file that a job wrote is missing, cut short or lacks the timestamp column."""
 
 
+class NotText(Exception):  # noqa: N818
+    """A column of texts has bytes that are none, such as a query makes of binary values."""
+
+
 @dataclass(frozen=True, slots=True)
 class Footer:
     """What is known of a Parquet file without reading its rows."""
@@ -87,8 +91,11 @@ def read_footer(path: Path, schema: pa.Schema, timestamp: str) -> Footer:
             oldest, newest = bounds.low, bounds.high
         if bounds.nulls is not None:
             nulls[name] = bounds.nulls
-        low[name] = _in_json(bounds.low, wanted[name], written.field(name).type)
-        high[name] = _in_json(bounds.high, wanted[name], written.field(name).type, upper=True)
+        try:
+            low[name] = _in_json(bounds.low, wanted[name], written.field(name).type)
+            high[name] = _in_json(bounds.high, wanted[name], written.field(name).type, upper=True)
+        except UnicodeDecodeError as error:
+            raise NotText(f"column {name} has bytes that are no text: {error.object!r:.100}") from error
     statistics = {
         "numRecords": metadata.num_rows,
         "minValues": {name: value for name, value in low.items() if value is not None},
