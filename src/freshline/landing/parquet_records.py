@@ -44,7 +44,7 @@ def _require_columns(file: Any, declared: Sequence[Column]) -> None:
         if written.path.lower() in instants and _unit(written) == "nanoseconds":
             raise UnreadableFile(
                 f"its column `{written.name}` has timestamps in nanoseconds, which Spark does not read: "
-                "write microseconds (pyarrow, pandas: coerce_timestamps='us', allow_truncated_timestamps=True)"
+                "write microseconds (pyarrow: coerce_timestamps='us', allow_truncated_timestamps=True)"
             )
 
 
