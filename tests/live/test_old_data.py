@@ -17,6 +17,7 @@ from freshline.live.rebuild import rebuild
 from freshline.live.runner import Runner
 from freshline.live.status import utc
 from freshline.storage.snapshot import read_snapshot
+from patience import PATIENCE_US
 
 NEAR = (
     "SELECT greatest(a.ts, b.ts) AS ts, a.k, b.w FROM a JOIN b "
@@ -87,7 +88,7 @@ class Project:
                     runner.stop("all is loaded")
 
             runner.on_status = look
-            runner.run(300_000_000)
+            runner.run(PATIENCE_US)
         assert runner.stopped_because == "all is loaded"
         journal = (self.storage / f"_freshline/logs/{runner.run_id}.jsonl").read_text(encoding="utf-8")
         log = [json.loads(line) for line in journal.splitlines()]
