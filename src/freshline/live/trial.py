@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
@@ -95,15 +96,13 @@ class _Case:
 
     def verdict(self) -> Verdict:
         verdict = Verdict()
-        for file in self._job.files:
-            if not self._can_be_read(file):
-                verdict.left.append(file)
-        suspects = tuple(file for file in self._job.files if file not in verdict.left)
+        suspects = self._readable(self._job.files, verdict, _CHUNK)
         if len(suspects) > 1:
             if self._wrong_with(suspects, self._landing) is None:
                 return verdict
             self._control()  # before many are tried in vain
             suspects = self._failing(suspects)
+        suspects = self._readable(suspects, verdict, sys.maxsize)
         if not suspects:
             return verdict
         seen = {file: self._seen(file) for file in suspects}
@@ -167,11 +166,19 @@ class _Case:
             return False
         return True
 
-    def _can_be_read(self, file: DataFile) -> bool:
+    def _readable(
+        self, files: tuple[DataFile, ...], verdict: Verdict, bytes_max: int
+    ) -> tuple[DataFile, ...]:
+        """The files of which so much can be read; the others are left, for that is no fault of theirs."""
+        readable = tuple(file for file in files if self._can_be_read(file, bytes_max))
+        verdict.left += [file for file in files if file not in readable]
+        return readable
+
+    def _can_be_read(self, file: DataFile, bytes_max: int) -> bool:
         try:
             with (self._landing / str(file.name)).open("rb") as data:
-                while data.read(_CHUNK):
-                    pass
+                while bytes_max > 0 and (chunk := data.read(_CHUNK)):
+                    bytes_max -= len(chunk)
         except OSError:
             return False
         return True
