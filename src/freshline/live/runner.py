@@ -218,7 +218,7 @@ class Runner:
         )
         self.keeper.on_loaded = self._watch.loaded
         updater = Updater(self._declared, self.tables, self._schemas, self._landing, self._watch.file)
-        trial = Trial(self._declared, updater, self._landing, self.layout.control, self._other_files)
+        trial = Trial(self._declared, updater, self._landing, self._scratch, self._other_files)
         pool_of_track = [pool.name for pool in self.plan.pools for _ in range(pool.tracks)]
 
         def tracks(report: Callable[[Job, object], None]) -> Tracks:
