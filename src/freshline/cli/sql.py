@@ -30,7 +30,9 @@ _ROWS_MAX = 1_000
 
 
 def sql(
-    query: Annotated[str, typer.Argument(help="A query in Spark SQL over the tables.")],
+    query: Annotated[
+        str, typer.Argument(help="A query in Spark SQL over the tables, which begins with SELECT or WITH.")
+    ],
     project: ProjectOption = DEFAULT_PROJECT,
     as_json: JsonOption = False,
 ) -> None:
@@ -41,13 +43,16 @@ def sql(
     from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
     from pyspark.errors import PySparkException
 
+    from freshline.spark.query import check_query
     from freshline.spark.query import query as ask
     from freshline.spark.session import open_session
 
     warehouse = load_project(project)
+    storage = storage_path(project, warehouse)
+    check_query(warehouse, storage, query)
     session = open_session(f"{warehouse.name} sql")
     try:
-        answer = ask(session, warehouse, storage_path(project, warehouse), query)
+        answer = ask(session, warehouse, storage, query)
         with _in_utc():
             if as_json:
                 for row in answer.toLocalIterator():
@@ -92,7 +97,10 @@ def _unanswered(error: Exception) -> Exception:
     from pyspark.errors import PySparkException
 
     from freshline.live.trouble import is_about_data, sentence
+    from freshline.spark.query import is_too_deep
 
+    if is_too_deep(error):
+        return InputError("the SQL is nested too deeply for Spark", "Ask something simpler")
     what = f"Spark cannot answer the query: {sentence(error).rstrip('.')}"
     if isinstance(error, PySparkException) or is_about_data(error):
         return InputError(what, "Mend the query")
