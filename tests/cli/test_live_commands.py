@@ -190,10 +190,9 @@ def test_sql_shows_utc_wherever_the_machine_is(freshline, monkeypatch, form):
 
 
 def test_sql_that_spark_refuses_is_bad_input(freshline):
-    result = freshline("sql", "SELECT * FROM nobody")
+    result = freshline("sql", "SELECT nobody FROM packets")
     assert isinstance(result.exception, InputError)
-    assert "TABLE_OR_VIEW_NOT_FOUND" in result.exception.what
-    assert result.exception.remedy == "The tables are packets, traffic, hosts"
+    assert result.exception.what.startswith("Spark refuses the query: [UNRESOLVED_COLUMN")
 
 
 @pytest.mark.parametrize("form", [[], ["--json"]])

@@ -90,8 +90,8 @@ def test_a_table_is_base_or_derived() -> None:
         {"anyOf": [{"required": ["sql"]}, {"required": ["sources"]}]},
     ]
     assert list(table["properties"]) == [
-        "feed", "select", "sql", "sources", "timestamp", "period", "phase", "lookback", "align", "pool",
-        "target_lag", "cost", "late_after", "weight",
+        "feed", "select", "sql", "sources", "timestamp", "period", "phase", "lookback",
+        "lookback_trusted", "align", "pool", "target_lag", "cost", "late_after", "weight",
     ]  # fmt: skip
     assert without_descriptions(table)["late_after"] == without_descriptions(table)["period"]
     assert without_descriptions(table)["weight"] == {"type": "number", "minimum": 0}
@@ -145,7 +145,7 @@ def test_the_schemas_keys_are_those_that_are_read() -> None:
                 lateness: 0, ahead: 0,
                 after_load: keep}}
     tables: {t: {feed: f, select: s, sql: s, sources: [a], timestamp: ts, period: 1s, phase: 1s, lookback: 0,
-                 align: 1s, pool: p, target_lag: 1s,
+                 lookback_trusted: false, align: 1s, pool: p, target_lag: 1s,
                  cost: {startup: 1s, rate: 1, variability: 0}, late_after: 1s, weight: 2}}
     """
     tree = parse(text, "freshline.yml").tree

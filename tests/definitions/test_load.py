@@ -171,7 +171,7 @@ def test_every_key_of_a_live_warehouse_reaches_its_record() -> None:
           name_timestamp: "%Y%m%d.csv", lateness: 2s, ahead: 0, after_load: archive}
     tables:
       a: {feed: f, select: "SELECT at AS ts, n FROM F", timestamp: ts}
-      b: {sql: "SELECT * FROM a", period: 9s, lookback: 3s, align: 9s}
+      b: {sql: "SELECT * FROM a", period: 9s, lookback: 3s, lookback_trusted: true, align: 9s}
       c: {sources: [b], period: 9s, timestamp: time}
     """
     warehouse = loads(text)

@@ -114,6 +114,22 @@ ONE_QUERY = "Write one query that begins with SELECT or WITH."
             f"SELECT {'(' * 2000}1{')' * 2000} FROM packets",
             "the SQL is nested too deeply. Split the query into several tables.",
         ),
+        (
+            "SELECT date_trunc() FROM packets",
+            "the SQL has a function that is called in a way it cannot be. "
+            "Check the arguments of its functions.",
+        ),
+        *(
+            (sql, "the SQL is nested too deeply. Split the query into several tables.")
+            for sql in (
+                f"SELECT {' + '.join(['n'] * 3_000)} FROM packets",
+                f"SELECT n{'::int' * 3_000} FROM packets",
+                f"SELECT {'NOT ' * 3_000} true FROM packets",
+                f"SELECT {'.'.join(['n'] * 3_000)} FROM packets",
+                f"SELECT n FROM packets{' UNION SELECT n FROM packets' * 3_000}",
+                f"SELECT n FROM packets WHERE {'(n = 1 OR (n = 2 AND ' * 300}n = 3{'))' * 300}",
+            )
+        ),
     ],
 )
 def test_what_is_not_one_query_over_tables_is_refused(

@@ -7,8 +7,8 @@ NUMBER_AND_UNIT = "Write a number and a unit, such as '5 minutes' or '300s'."
 TRACKS = "is not a whole number from 1 to 1000000. Write how many jobs may run at once."
 POLICIES = "Write 'fifo', 'rm', 'edf', 'edf-strict', 'clustered-edf', 'prp', 'aus' or 'aus-slack'."
 TABLE_KEYS = (
-    "`feed`, `select`, `sql`, `sources`, `timestamp`, `period`, `phase`, `lookback`, `align`, `pool`, "
-    "`target_lag`, `cost`, `late_after` or `weight`"
+    "`feed`, `select`, `sql`, `sources`, `timestamp`, `period`, `phase`, `lookback`, "
+    "`lookback_trusted`, `align`, `pool`, `target_lag`, `cost`, `late_after` or `weight`"
 )
 USELESS_UNDER_EDF = "it has no effect with the policy edf. Remove it, or set `policy: aus`."
 USELESS_ON_STREAM = "it has no effect on a continuous feed. Remove it, or set `arrival: files`."
@@ -181,6 +181,15 @@ def test_a_wrong_feed_is_refused(feed: str, message: str) -> None:
         ),
         ("{feed: packets, lookback: 0}", f".lookback: {USELESS_ON_BASE}"),
         ("{feed: packets, align: 1s}", f".align: {USELESS_ON_BASE}"),
+        ("{feed: packets, lookback_trusted: no}", f".lookback_trusted: {USELESS_ON_BASE}"),
+        (
+            "{sources: [packets], period: 1m, lookback_trusted: true}",
+            ".lookback_trusted: it has no effect without `lookback`. Remove it, or add `lookback`.",
+        ),
+        (
+            "{sources: [packets], period: 1m, lookback: 1s, lookback_trusted: 1}",
+            ".lookback_trusted: 1 is neither true nor false. Write true or false, without quotes.",
+        ),
         (
             "{feed: packets, timestamp: ts}",
             ".timestamp: it has no effect without `select`. Remove it: the column is that of the feed.",

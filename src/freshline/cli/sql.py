@@ -31,7 +31,9 @@ _ROWS_MAX = 1_000
 
 
 def sql(
-    query: Annotated[str, typer.Argument(help="A query in Spark SQL over the tables.")],
+    query: Annotated[
+        str, typer.Argument(help="A query in Spark SQL over the tables, which begins with SELECT or WITH.")
+    ],
     project: ProjectOption = DEFAULT_PROJECT,
     as_json: JsonOption = False,
 ) -> None:
@@ -42,10 +44,12 @@ def sql(
     from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
     from pyspark.errors import PySparkException
 
+    from freshline.spark.query import check_query
     from freshline.spark.query import query as ask
 
     warehouse = load_project(project)
     storage = storage_path(project, warehouse)
+    check_query(warehouse, storage, query)
     with spark_for(f"{warehouse.name} sql", storage) as session:
         try:
             answer = ask(session, warehouse, storage, query)
@@ -91,7 +95,10 @@ def _unanswered(error: Exception) -> Exception:
     from pyspark.errors import PySparkException
 
     from freshline.live.trouble import is_of_a_row, sentence
+    from freshline.spark.query import is_too_deep
 
+    if is_too_deep(error):
+        return InputError("the SQL is nested too deeply for Spark", "Ask something simpler")
     what = f"Spark cannot answer the query: {sentence(error).rstrip('.')}"
     if isinstance(error, PySparkException) or is_of_a_row(error):
         return InputError(what, "Mend the query")

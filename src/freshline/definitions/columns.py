@@ -63,6 +63,8 @@ def _definitions(schema: str) -> list[exp.Expr]:
         statements = _SPARK.parse(f"CREATE TABLE t ({schema}\n)")
     except (ParseError, TokenError):
         raise InputError(f"{schema!r} is not a list of columns and types", _REMEDY) from None
+    except RecursionError:
+        raise InputError("its types are nested too deeply", "Declare plainer ones") from None
     create = statements[0] if len(statements) == 1 else None
     body = create.this if isinstance(create, exp.Create) else None
     # Whatever else a CREATE TABLE could say would be ignored, so it is an error.

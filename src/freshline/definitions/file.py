@@ -308,6 +308,11 @@ class TableEntry(_Entry):
         description="How far back an update reads its sources again, for joins over a range of time "
         "(default 0). Only for a derived table.",
     )
+    lookback_trusted: Given[Flag] = Field(
+        None,
+        description="Whether `lookback` is taken to be enough where the SQL joins over a range of time that "
+        "cannot be told from it (default false). Rows would be missing if it were not.",
+    )
     align_us: Given[PositiveDuration] = Field(
         None,
         alias="align",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import lcm
 from typing import Final
 
 from freshline.definitions.columns import LATE_COLUMN, parse_columns
@@ -95,28 +96,43 @@ class _Check:
                 check.timestamp(table.timestamp)
             if not check.errors:
                 self._check_windows(table, check)
+                self._check_lookback(table, check)
             self._report_query(table, "sql", check)
         return Relation(check.result.names, _own_time(table.timestamp))
 
     def _check_windows(self, table: Table, check: QueryCheck) -> None:
         path = ("tables", table.name)
-        lengths = [length_us for length_us in check.windows if length_us]
         if check.windows and table.align_us is None:
-            length = format_duration(max(lengths)) if lengths else "1h"
-            remedy = f"Add the windows' length, such as `align: {length}`"
+            remedy = f"Add the windows' length, such as `align: {format_duration(lcm(*check.windows))}`"
             self._report(path, table.place, "its SQL has windows of time, and `align` is missing", remedy)
-        for length_us in sorted({each for each in lengths if table.align_us and table.align_us % each}):
+        for length_us in sorted(each for each in check.windows if table.align_us and table.align_us % each):
             what = f"it is not a whole number of the SQL's windows of {format_duration(length_us)}"
             remedy = "Give the windows' length or a multiple of it"
             self._report((*path, "align"), table.place, what, remedy)
-        if check.ranges and not table.lookback_us:
+
+    def _check_lookback(self, table: Table, check: QueryCheck) -> None:
+        path = ("tables", table.name)
+        reach_us = check.result.reach_us
+        is_enough = reach_us is not None and table.lookback_us >= reach_us
+        if table.lookback_trusted and (is_enough or not check.is_vague):
+            what = "it has no effect: how far back the SQL reads can be told from the SQL"
+            self._report((*path, "lookback_trusted"), table.place, what, "Remove it")
+        if is_enough or (table.lookback_trusted and check.is_vague):
+            return
+        trust = "add `lookback_trusted: true` if you know that `lookback` covers it"
+        if not table.lookback_us:
             what = "its SQL joins over a range of time, and `lookback` is missing"
             remedy = "Add the length of the range, such as `lookback: 10 minutes`"
             self._report(path, table.place, what, remedy)
-        elif table.lookback_us < check.result.reach_us:
+        elif reach_us is None:
+            what = "how long the range of time is that its SQL joins over cannot be told from the SQL"
+            plainly = "Write it as `b.ts BETWEEN a.ts - INTERVAL 1 HOUR AND a.ts` is"
+            self._report(path, table.place, what, f"{plainly}, or {trust}")
+        else:
             what = "it is shorter than the range of time that its SQL joins over"
-            remedy = f"Give at least {format_duration(check.result.reach_us, up=True)}"
-            self._report((*path, "lookback"), table.place, what, remedy)
+            remedy = f"Give at least {format_duration(reach_us, up=True)}"
+            more = f", or {trust}" if check.is_vague else ""
+            self._report((*path, "lookback"), table.place, what, f"{remedy}{more}")
 
     def _report_query(self, table: Table, key: str, check: QueryCheck) -> None:
         if LATE_COLUMN in (check.result.names or ()):

@@ -178,6 +178,8 @@ class Resolver:
             self._report((*path, "sources"), _USELESS_ON_BASE, "Remove it")
         if entry.lookback_us is not None:
             self._report((*path, "lookback"), _USELESS_ON_BASE, "Remove it")
+        if entry.lookback_trusted is not None:
+            self._report((*path, "lookback_trusted"), _USELESS_ON_BASE, "Remove it")
         if entry.align_us is not None:
             self._report((*path, "align"), _USELESS_ON_BASE, "Remove it")
         if entry.timestamp is not None and entry.select is None:
@@ -264,6 +266,7 @@ class Resolver:
             select=entry.select,
             timestamp=self._timestamps.get(name),
             lookback_us=entry.lookback_us or 0,
+            lookback_trusted=entry.lookback_trusted is True,
             align_us=entry.align_us,
             phase_us=entry.phase_us or 0,
             target_lag_us=entry.target_lag_us,
@@ -292,6 +295,9 @@ class Resolver:
         if entry.period_us is None and is_derived:
             remedy = "Add the time between two updates, such as `period: 15 minutes`"
             self._report(path, "a derived table has no `period`", remedy)
+        if entry.lookback_trusted and not entry.lookback_us:
+            remedy = "Remove it, or add `lookback`"
+            self._report((*path, "lookback_trusted"), "it has no effect without `lookback`", remedy)
         if entry.phase_us is not None and self._by_files.get(name):
             what = "it has no effect, for files upstream release this table"
             self._report((*path, "phase"), what, "Move it to the feeds upstream that deliver files")

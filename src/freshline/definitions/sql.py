@@ -19,6 +19,8 @@ _INDIRECT: Final = frozenset({"IDENTIFIER", "STREAM", "TABLE"})
 # Most of a query, where there is nothing to find; what a hint calls a table may be an alias.
 _WITHOUT_TABLES: Final = (exp.Column, exp.Identifier, exp.Literal, exp.TableAlias, exp.Hint)
 _ONE_QUERY: Final = "Write one query that begins with SELECT or WITH"
+# Spark's parser, with the stack that Java gives it, takes 300 levels of anything.
+_DEPTH_MAX: Final = 200
 
 _Pending = list[tuple[exp.Expr, frozenset[str]]]
 
@@ -29,6 +31,14 @@ def tables_read(sql: str) -> tuple[str, ...]:
     >>> tables_read("WITH busy AS (SELECT * FROM packets) SELECT * FROM busy JOIN hosts USING (src)")
     ('packets', 'hosts')
     """
+    tables = tables_named(sql)
+    if not tables:
+        raise InputError("the SQL reads no table", "Name a table of the warehouse in its FROM")
+    return tables
+
+
+def tables_named(sql: str) -> tuple[str, ...]:
+    """As `tables_read`, of a query that may do without any."""
     tables: dict[str, exp.Identifier] = {}
     # What is still to be searched, with the names that mean common table expressions there.
     pending: _Pending = [(parse_query(sql), frozenset())]
@@ -45,25 +55,45 @@ def tables_read(sql: str) -> tuple[str, ...]:
             if isinstance(child, exp.With):
                 hidden = _enter_with(child, hidden, pending)
         pending.extend((child, hidden) for child in children if not isinstance(child, exp.With))
-    if not tables:
-        raise InputError("the SQL reads no table", "Name a table of the warehouse in its FROM")
     return tuple(identifier.name for identifier in sorted(tables.values(), key=_position))
 
 
 def parse_query(sql: str) -> exp.Query:
     """The one query in a SQL text, as Spark understands it."""
     try:
-        tokens = _one_statement(_SPARK.tokenize(sql))
-        (query,) = _SPARK.parser().parse(tokens, sql)
+        tokens = _SPARK.tokenize(sql)
     except TokenError:
         raise InputError("the SQL has a quote or a comment that does not end", "Close it") from None
+    tokens = _one_statement(tokens)
+    try:
+        (query,) = _SPARK.parser().parse(tokens, sql)
+        # What has few tokens is not deep.
+        is_deep = len(tokens) > _DEPTH_MAX and isinstance(query, exp.Expr) and _is_deep(query)
     except ParseError as error:
         raise _syntax_error(error) from None
+    except (IndexError, ValueError):  # what sqlglot makes of a function with too few arguments
+        remedy = "Check the arguments of its functions"
+        raise InputError("the SQL has a function that is called in a way it cannot be", remedy) from None
     except RecursionError:
-        raise InputError("the SQL is nested too deeply", "Split the query into several tables") from None
+        is_deep = True
+    if is_deep:
+        raise InputError("the SQL is nested too deeply", "Split the query into several tables")
     if not isinstance(query, exp.Query):
         raise InputError("the SQL is not a query", _ONE_QUERY)
     return query
+
+
+def _is_deep(query: exp.Expr) -> bool:
+    """Whether it has more levels than those who walk through it can take. A long AND or OR is one level."""
+    pending = [(query, 1)]
+    while pending:
+        node, depth = pending.pop()
+        if depth > _DEPTH_MAX:
+            return True
+        for child in node.iter_expressions():
+            is_same = isinstance(node, exp.And | exp.Or) and type(child) is type(node)
+            pending.append((child, depth if is_same else depth + 1))
+    return False
 
 
 def _one_statement(tokens: list[Token]) -> list[Token]:

@@ -3,27 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from math import lcm
 from typing import Final
 
 from sqlglot import exp
 
 from freshline.definitions.sql_joins import TimeBounds
-from freshline.definitions.sql_time import Relation, Scope, Time
+from freshline.definitions.sql_scope import Scope
+from freshline.definitions.sql_time import Form, Relation, Time
 
 # Aggregates of Spark that sqlglot takes for functions like any other.
 _AGGREGATES: Final = frozenset(
     {"COLLECT_UNION", "COUNT_MIN_SKETCH", "EVERY", "HISTOGRAM_NUMERIC", "MEAN", "MEASURE", "SOME", "STD",
      "TRY_AVG", "TRY_SUM"}
 )  # fmt: skip
+_OPTIONAL: Final = ("rollup", "cube", "grouping_sets")
+# What a `*` may say that leaves the columns it stands for as they are, or takes some away.
+_PLAIN_STAR: Final = frozenset({"except_"})
 
 
 class Block:
     """What the expressions of a SELECT make of the time of its relations."""
 
-    def __init__(self, select: exp.Select, scope: Scope, bounds: TimeBounds) -> None:
+    def __init__(
+        self, select: exp.Select, scope: Scope, bounds: TimeBounds, hidden: set[str], in_order: bool
+    ) -> None:
         self._select = select
         self._scope = scope
         self._bounds = bounds
+        self._hidden = hidden  # the relations that `*` does not stand for
+        self._in_order = in_order  # whether `*` gives the columns of one relation after the other
         group = select.args.get("group")
         self._keys = [*self._group_keys(group)] if group else []
         self.is_grouped = bool(group or select.args.get("having")) or any(
@@ -31,16 +40,17 @@ class Block:
         )
         for key in self._keys:
             time = scope.time(key)
-            if time and time.is_window:
+            if time and time.form is Form.WINDOW:
                 scope.window = time
 
-    def times(self, nodes: Iterable[exp.Expr]) -> list[Time]:
-        """What of the expressions can stand for the time of a row."""
-        times = [self._scope.time(node) for node in nodes]
-        return [time for time in times if time and not time.shifted and self._bounds.complete(time)]
+    def step_of(self, nodes: Iterable[exp.Expr]) -> int | None:
+        """The shortest windows that rows are of in which the expressions are the same; None if none are."""
+        return shortest(self._times(nodes))
 
-    def group_times(self) -> list[Time]:
-        return self.times(self._keys)
+    def group_step(self) -> int | None:
+        """The windows that it groups by, which its aggregates then are of."""
+        self._scope.group_us = self.step_of(self._keys)
+        return self._scope.group_us
 
     def partitions(self) -> Iterator[list[exp.Expr]]:
         """The PARTITION BY of each window function."""
@@ -50,58 +60,86 @@ class Block:
             definition = named.get(window.alias.lower(), window) if window.alias else window
             yield definition.args.get("partition_by") or []
 
-    def result(self) -> Relation:
+    def result(self, step_us: int) -> Relation:
+        """Its rows, which are final at the edges of such windows."""
         names: list[str] | None = []
         times: dict[str, Time] = {}
         for part in self._select.expressions:
-            columns = self._star(part) if part.is_star else {part.alias_or_name.lower(): part}
+            columns = self._star(part) if part.is_star else [(part.alias_or_name.lower(), part)]
             if columns is None:
                 names = None
             elif names is not None:
-                names += columns
-            for name, node in (columns or self._known_times(part)).items():
-                for time in self.times([node]):
-                    times[name] = Time(frozenset(), time.window_us, time.is_window)
+                names += [name for name, _ in columns]
+            for name, node in self._known_times(part) if columns is None else columns:
+                for time in self._times([node]):
+                    times[name] = Time(
+                        frozenset(), time.step_us, time.low_us, time.high_us, time.form, time.unit_us
+                    )
         reads = any(relation.reads for relation in self._scope.relations.values())
-        return Relation(None if names is None else tuple(names), times, reads, self._bounds.reach_us)
+        relation = Relation(None if names is None else tuple(names), times, reads)
+        return relation.coarsened(lcm(step_us, self._bounds.step_us))
+
+    def _times(self, nodes: Iterable[exp.Expr]) -> list[Time]:
+        """What of the expressions says when a row was made."""
+        times = [self._scope.time(node) for node in nodes]
+        return [time for time in times if time and self._bounds.complete(time)]
 
     def _group_keys(self, group: exp.Group) -> Iterator[exp.Expr]:
         """The keys of GROUP BY; what CUBE, ROLLUP and GROUPING SETS may leave out is none."""
         parts = self._select.expressions
+        if any(group.args.get(key) is not None for key in _OPTIONAL):
+            return  # as WITH ROLLUP: it may leave out any
         if group.args.get("all"):
             yield from (part for part in parts if not _has_aggregate(part))
-        by_alias = {part.alias.lower(): part for part in parts if isinstance(part, exp.Alias)}
+        aliases = [part for part in parts if isinstance(part, exp.Alias)]
         for key in group.expressions:
             if isinstance(key, exp.Literal) and key.is_int and 0 < int(key.name) <= len(parts):
                 yield parts[int(key.name) - 1]
             elif isinstance(key, exp.Cube | exp.Rollup | exp.GroupingSets):
                 continue
             # A name means a column of the sources before it means one of the result.
-            elif isinstance(key, exp.Column) and not key.table and self._scope.time(key) is None:
-                yield by_alias.get(key.name.lower(), key)
+            elif (
+                isinstance(key, exp.Column) and not key.table and not self._scope.has_column(key.name.lower())
+            ):
+                meant = [part for part in aliases if part.alias.lower() == key.name.lower()]
+                yield meant[0] if len(meant) == 1 else key
             else:
                 yield key
 
-    def _star(self, part: exp.Expr) -> dict[str, exp.Expr] | None:
-        """The columns of `*` or `a.*`; None where some are not known."""
-        columns: dict[str, exp.Expr] = {}
-        for alias, relation in self._starred(part):
-            if relation.names is None:
-                return None
-            columns |= {name: exp.column(name, alias) for name in relation.names}
-        return {name: node for name, node in columns.items() if name not in _left_out(part)}
+    def _star(self, part: exp.Expr) -> list[tuple[str, exp.Expr]] | None:
+        """The columns of `*` or `a.*` in their order; None where some are not known."""
+        relations = [*self._starred(part)]
+        if not self._in_order or not relations or any(relation.names is None for _, relation in relations):
+            return None
+        columns = [
+            (name, exp.column(name, alias)) for alias, relation in relations for name in relation.names or ()
+        ]
+        return [(name, node) for name, node in columns if name not in _left_out(part)]
 
-    def _known_times(self, part: exp.Expr) -> dict[str, exp.Expr]:
-        return {
-            name: exp.column(name, alias)
+    def _known_times(self, part: exp.Expr) -> list[tuple[str, exp.Expr]]:
+        """The times among the columns of a `*` that are not all known."""
+        if not part.is_star:
+            return []
+        return [
+            (name, exp.column(name, alias))
             for alias, relation in self._starred(part)
             for name in relation.times
             if name not in _left_out(part)
-        }
+        ]
 
     def _starred(self, part: exp.Expr) -> Iterator[tuple[str, Relation]]:
+        star = part.this if isinstance(part, exp.Column) else part
+        if not {key for key, value in star.args.items() if value} <= _PLAIN_STAR:
+            return
         only = part.table.lower() if isinstance(part, exp.Column) else ""
-        return ((a, relation) for a, relation in self._scope.relations.items() if not only or a == only)
+        for alias, relation in self._scope.relations.items():
+            if alias not in self._hidden and (not only or alias == only):
+                yield alias, relation
+
+
+def shortest(times: Iterable[Time]) -> int | None:
+    """The shortest windows that rows are of for which all the times are the same; None if none are."""
+    return min((time.step_us for time in times if time.tells_apart), default=None)
 
 
 def _left_out(part: exp.Expr) -> set[str]:
@@ -109,13 +147,20 @@ def _left_out(part: exp.Expr) -> set[str]:
     return {column.name.lower() for column in star.args.get("except_") or ()}
 
 
-def _has_aggregate(node: exp.Expr) -> bool:
+def _has_aggregate(part: exp.Expr) -> bool:
     """Whether an expression has an aggregate that is not a window function's."""
-    if isinstance(node, exp.Window | exp.Query):
-        return False
-    # What follows a comparison is another ANY.
-    if isinstance(node, exp.AggFunc) or (isinstance(node, exp.Any) and not isinstance(node.parent, exp.EQ)):
-        return True
-    if isinstance(node, exp.Anonymous) and (node.name.upper() in _AGGREGATES or "_agg" in node.name.lower()):
-        return True
-    return any(_has_aggregate(child) for child in node.iter_expressions())
+    pending = [part]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, exp.Window | exp.Query):
+            continue
+        # What follows a comparison is another ANY.
+        if isinstance(node, exp.AggFunc) or (
+            isinstance(node, exp.Any) and not isinstance(node.parent, exp.EQ)
+        ):
+            return True
+        is_named = isinstance(node, exp.Anonymous)
+        if is_named and (node.name.upper() in _AGGREGATES or "_agg" in node.name.lower()):
+            return True
+        pending += node.iter_expressions()
+    return False

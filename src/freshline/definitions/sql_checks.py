@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from math import lcm
 from typing import Final
 
 from sqlglot import exp
 
-from freshline.definitions.sql_block import Block
+from freshline.definitions.sql_block import Block, shortest
 from freshline.definitions.sql_joins import TimeBounds
-from freshline.definitions.sql_time import NOT_KNOWN, Relation, Scope, Time
+from freshline.definitions.sql_scope import Scope
+from freshline.definitions.sql_time import CONSTANT, Form, Relation, Time, in_common, longest
 
 _BY_TIME: Final = "Group by the timestamp column, by date_trunc of it or by window(ts, '1 hour')"
 _AS_JOIN: Final = "Write it as a join on equal timestamps, or on timestamps within a range of each other"
@@ -29,6 +31,15 @@ _UNSTEADY: Final = frozenset(
 # Those that Spark takes without brackets too, and sqlglot then for a column.
 _BARE: Final = frozenset({"CURRENT_TIME", "LOCALTIME", "LOCALTIMESTAMP"})
 _DAYS: Final = frozenset({"now", "today", "tomorrow", "yesterday"})  # as in TIMESTAMP 'now'
+_NOT_UNDERSTOOD: Final = (
+    "it is written in a way that is not understood here",
+    "Write it with SELECT and JOIN",
+)
+# The clauses of a SELECT that are.
+_CLAUSES: Final = frozenset(
+    {"with_", "hint", "distinct", "expressions", "from_", "joins", "laterals", "where", "group", "having",
+     "qualify", "windows", "distribute", "sort", "cluster", "order", "limit", "offset"}
+)  # fmt: skip
 _EXPRESSIONS: Final = ("expressions", "where", "group", "having", "qualify", "order", "sort", "windows")
 
 
@@ -37,11 +48,13 @@ class QueryCheck:
 
     def __init__(self, query: exp.Query, sources: Mapping[str, Relation], by_record: bool = False) -> None:
         self.errors: list[tuple[str, str]] = []  # what, remedy
-        self.windows: list[int | None] = []  # the lengths of its windows: updates must end at their edges
-        self.ranges = False  # whether it joins over a range of time, and must look back
+        self.windows: set[int] = set()  # the lengths of its windows: updates must end at their edges
+        self.is_vague = False  # whether it joins over times in a way that is not understood
         self._by_record = by_record  # a base table's: each record by itself
+        self._windows_refused: list[str] = []
         self._check_functions(query)
         self.result = self._query(query, {name.lower(): relation for name, relation in sources.items()})
+        self._explain_windows()
 
     def timestamp(self, column: str) -> None:
         """Checks the column that is to be the table's timestamp."""
@@ -50,15 +63,29 @@ class QueryCheck:
         if self.result.names is not None and name not in self.result.names:
             remedy = "Select one of that name, or name the timestamp column with `timestamp`"
             self._refuse(f"it gives no column `{column}`", remedy)
-        elif time is None or (self._by_record and time.window_us != 0):
+        elif time is None or not self._is_timestamp(time):
             remedy = "Select the timestamp of a source as it is, or the start of its window"
             self._refuse(f"its column `{column}` is not the timestamp of what it reads", remedy)
-        elif time.window_us != 0:
-            self.windows.append(time.window_us)
+            self._explain_windows()
+        else:
+            self._window(time.step_us)
+
+    def _is_timestamp(self, time: Time) -> bool:
+        return time.form is Form.INSTANT and (time.is_exact if self._by_record else time.is_own)
 
     def _refuse(self, what: str, remedy: str) -> None:
         if (what, remedy) not in self.errors:
             self.errors.append((what, remedy))
+
+    def _explain_windows(self) -> None:
+        """Windows of a kind that cannot be relied on are a reason only where something else is wrong."""
+        if self.errors:
+            for windows in self._windows_refused:
+                self._refuse(f"it has {windows}", "Use windows of a fixed length that do not overlap")
+
+    def _window(self, step_us: int) -> None:
+        if step_us > 1:
+            self.windows.add(step_us)
 
     def _check_functions(self, query: exp.Expr) -> None:
         for node in query.walk():
@@ -80,10 +107,8 @@ class QueryCheck:
         if isinstance(query, exp.Select):
             return self._select(query, known)
         if not isinstance(query, exp.Values):
-            self._refuse(
-                "it is written in a way that is not understood here", "Write it with SELECT and JOIN"
-            )
-        return NOT_KNOWN
+            self._refuse(*_NOT_UNDERSTOOD)
+        return CONSTANT
 
     def _with(self, query: exp.Expr, known: Mapping[str, Relation]) -> Mapping[str, Relation]:
         clause = query.args.get("with_")
@@ -99,30 +124,56 @@ class QueryCheck:
 
     def _set_operation(self, query: exp.SetOperation, known: Mapping[str, Relation]) -> Relation:
         left, right = self._query(query.this, known), self._query(query.expression, known)
-        if query.args["distinct"] or not isinstance(query, exp.Union):
-            # Rows that have their timestamps can only be equal to rows of their own time.
-            own = [time for side in (left, right) for time in side.times.values()]
-            what = f"{query.key.upper()} compares rows without their timestamps"
-            self._need_time(own if left.times and right.times else [], what)
-        return _united(left, right)
+        if any(query.args.get(key) for key in ("by_name", "side", "kind", "on")):
+            self._refuse(*_NOT_UNDERSTOOD)
+        united = _united(left, right)
+        if not query.args["distinct"] and isinstance(query, exp.Union):
+            return united
+        # Rows that have their timestamps can only be equal to rows of their own time.
+        what = f"{query.key.upper()} compares rows without their timestamps"
+        return united.coarsened(self._need_time(shortest(united.times.values()), what))
 
     def _select(self, select: exp.Select, known: Mapping[str, Relation]) -> Relation:
+        if not {key for key, value in select.args.items() if value} <= _CLAUSES:
+            self._refuse(*_NOT_UNDERSTOOD)
         joins = [*_joins(select)]
-        relations = {alias: relation for _, alias, relation in self._from(joins, known)}
-        scope = Scope(relations)
+        scope = Scope({alias: relation for _, alias, relation in self._from(joins, known)})
         bounds = self._bounds(select, joins, scope)
         self._check_subqueries(select, joins)
-        block = Block(select, scope, bounds)
-        self._check_groups(block)
-        self._check_window_functions(block)
-        result = block.result()
-        if select.args.get("distinct"):
-            self._need_time([*result.times.values()], "DISTINCT compares rows without their timestamps")
+        result = self._rows(select, joins, scope, bounds)
         if bounds.ranges and not result.times and not self.errors:
             what = "it joins over a range of time, and none of its columns is the greatest of the timestamps"
             self._refuse(what, "Select the greatest of all, such as `greatest(a.ts, b.ts) AS ts`")
-        for windows in scope.refused:
-            self._refuse(f"it has {windows}", "Use windows of a fixed length that do not overlap")
+        self._windows_refused += scope.refused
+        self.is_vague = self.is_vague or bounds.is_vague
+        return replace(result, reach_us=bounds.reach_us())
+
+    def _rows(
+        self,
+        select: exp.Select,
+        joins: list[tuple[exp.Join | None, exp.Expr]],
+        scope: Scope,
+        bounds: TimeBounds,
+    ) -> Relation:
+        """What a SELECT makes of the rows of its relations."""
+        kinds = {
+            alias: join.kind if join else "" for alias, (join, _) in zip(scope.relations, joins, strict=True)
+        }
+        hidden = {alias for alias, kind in kinds.items() if kind in ("SEMI", "ANTI")}
+        in_order = not any(join and (join.args.get("using") or join.method) for join, _ in joins)
+        block = Block(select, scope, bounds, hidden, in_order)
+        step_us = 1
+        if block.is_grouped:
+            what = "it has an aggregate that does not group by time"
+            step_us = lcm(step_us, self._need_time(block.group_step(), what))
+        for partition in block.partitions():
+            what = "it has a window function without the time in its PARTITION BY"
+            step_us = lcm(step_us, self._need_time(block.step_of(partition), what))
+        self._window(bounds.step_us)
+        result = block.result(step_us)
+        if select.args.get("distinct"):
+            what = "DISTINCT compares rows without their timestamps"
+            result = result.coarsened(self._need_time(shortest(result.times.values()), what))
         return result
 
     def _from(
@@ -135,48 +186,69 @@ class QueryCheck:
                 alias = f"{alias or 'relation'} #{number}"
             aliases.add(alias)
             if isinstance(source, exp.Table) and isinstance(source.this, exp.Identifier):
-                relation = known.get(source.name.lower(), NOT_KNOWN)
+                relation = known.get(source.name.lower(), CONSTANT)
             elif isinstance(source, exp.Subquery):
                 relation = self._query(source, known)
             else:
-                relation = NOT_KNOWN
+                relation = CONSTANT
                 if source.find(exp.Query):
                     self._refuse("a subquery stands in a LATERAL", _AS_JOIN)
             if source.args.get("sample"):
                 self._refuse("TABLESAMPLE picks other rows each time", "Remove it")
-            if any(not pivot.args.get("unpivot") for pivot in source.args.get("pivots") or ()):
-                self._refuse("PIVOT does not group by time", "Write it with GROUP BY and the timestamp")
+            for pivot in source.args.get("pivots") or ():
+                if not pivot.args.get("unpivot"):
+                    self._refuse("PIVOT does not group by time", "Write it with GROUP BY and the timestamp")
+                relation = _unpivoted(relation, pivot)
             yield join, alias, _renamed(relation, source)
 
     def _bounds(
         self, select: exp.Select, joins: list[tuple[exp.Join | None, exp.Expr]], scope: Scope
     ) -> TimeBounds:
-        conditions = [join.args["on"] for join, _ in joins if join and join.args.get("on")]
         where = select.args.get("where")
-        bounds = TimeBounds(scope, [*conditions, where.this] if where else conditions)
+        conditions = [where.this] if where else []
+        using: list[tuple[str, str, str]] = []
         aliases = [*scope.relations]
+        against: list[tuple[int, exp.Join]] = []  # the ANTI JOINs: what they say is not so
         for number, (join, _) in enumerate(joins):
             if join is None:
                 continue
-            earlier, joined = aliases[:number], aliases[number]
-            names = [column.name.lower() for column in join.args.get("using") or ()]
-            for name in scope.relations[joined].times if join.method == "NATURAL" else names:
-                bounds.using(name, joined, earlier)
-            if join.kind in ("SEMI", "ANTI"):
-                if not any(bounds.are_equal(alias, joined) for alias in earlier):
-                    self._refuse(f"the {join.kind} JOIN is not on equal timestamps", _AS_JOIN)
-            elif join.side:
+            if join.kind == "ANTI":
+                against.append((number, join))
+                continue
+            conditions += [join.args["on"]] if join.args.get("on") else []
+            using += _using(join, aliases[number], aliases[:number], scope)
+            if join.side and join.kind != "SEMI":
                 what = f"the {join.side} JOIN gives a row that a later match would have to take back"
                 self._refuse(what, "Write an inner join")
+        bounds = TimeBounds(scope, conditions, using)
+        for number, join in against:
+            said = [join.args["on"]] if join.args.get("on") else []
+            also = _using(join, aliases[number], aliases[:number], scope)
+            self._check_match(
+                TimeBounds(scope, conditions + said, using + also), bounds, aliases, number, "ANTI"
+            )
+        for number, (join, _) in enumerate(joins):
+            if join is not None and join.kind == "SEMI":
+                self._check_match(bounds, bounds, aliases, number, "SEMI")
         for alias in bounds.unbound():
             what = f"`{alias}` is joined without a bound in time"
             remedy = "Add one to ON, such as `a.ts = b.ts` or `b.ts BETWEEN a.ts - INTERVAL 1 HOUR AND a.ts`"
             self._refuse(what, remedy)
         if self._by_record and bounds.count > 1:
             self._refuse("it joins the feed with itself", "Load each record by itself; join in another table")
-        self.windows += bounds.windows
-        self.ranges = self.ranges or bounds.ranges
         return bounds
+
+    def _check_match(
+        self, said: TimeBounds, bounds: TimeBounds, aliases: list[str], number: int, kind: str
+    ) -> None:
+        """What a SEMI or ANTI JOIN looks for must be of the rows' own time."""
+        joined = aliases[number]
+        for alias in aliases[:number]:
+            step_us = said.equal_step(alias, joined)
+            if step_us is not None:
+                bounds.join(alias, joined, step_us)
+                return
+        self._refuse(f"the {kind} JOIN is not on equal timestamps", _AS_JOIN)
 
     def _check_subqueries(self, select: exp.Select, joins: list[tuple[exp.Join | None, exp.Expr]]) -> None:
         places = [part for key in _EXPRESSIONS for part in _listed(select.args.get(key))]
@@ -184,23 +256,15 @@ class QueryCheck:
         if any(place.find(exp.Query) for place in places):
             self._refuse("a subquery stands in an expression", _AS_JOIN)
 
-    def _check_groups(self, block: Block) -> None:
-        if block.is_grouped:
-            self._need_time(block.group_times(), "it has an aggregate that does not group by time")
-
-    def _check_window_functions(self, block: Block) -> None:
-        for partition in block.partitions():
-            times = block.times(partition)
-            self._need_time(times, "it has a window function without the time in its PARTITION BY")
-
-    def _need_time(self, times: list[Time], what: str) -> None:
-        """One of the times must tell rows apart; where none is the timestamp itself, windows do."""
+    def _need_time(self, step_us: int | None, what: str) -> int:
+        """The windows of time that rows are put together in; there must be some."""
         if self._by_record:
             self._refuse("it compares records with each other", "Load each record by itself")
-        elif not times:
+        elif step_us is None:
             self._refuse(what, _BY_TIME)
-        elif all(time.window_us != 0 for time in times):
-            self.windows.append(min((time.window_us for time in times if time.window_us), default=None))
+        else:
+            self._window(step_us)
+        return step_us or 1
 
 
 def _joins(select: exp.Select) -> Iterator[tuple[exp.Join | None, exp.Expr]]:
@@ -220,7 +284,7 @@ def _joins(select: exp.Select) -> Iterator[tuple[exp.Join | None, exp.Expr]]:
 def _unsteady(node: exp.Expr) -> str | None:
     """What a query calls that has no lasting value, if this is it."""
     if isinstance(node, exp.Cast):
-        word = node.this.name.strip().lower() if node.this.is_string else ""
+        word = node.this.name.strip().lower() if node.this and node.this.is_string else ""
         return f"'{word}'" if word in _DAYS and node.is_type(*exp.DataType.TEMPORAL_TYPES) else None
     if isinstance(node, exp.Column):
         is_bare = not node.table and not node.this.args.get("quoted") and node.name.upper() in _BARE
@@ -231,31 +295,45 @@ def _unsteady(node: exp.Expr) -> str | None:
     return None
 
 
+def _using(join: exp.Join, joined: str, earlier: list[str], scope: Scope) -> list[tuple[str, str, str]]:
+    """The times that a join says are the same: a column and the two relations that have it."""
+    names = [column.name.lower() for column in join.args.get("using") or ()]
+    shared = scope.relations[joined].times if join.method == "NATURAL" else names
+    return [
+        (name, alias, joined) for name in shared for alias in earlier if name in scope.relations[alias].times
+    ]
+
+
 def _united(left: Relation, right: Relation) -> Relation:
-    """The rows of both: a column says of time what both sides say, and the longer window of the two."""
-    names, others = left.names, right.names
-    positions = (
-        zip(names, others, strict=False) if names and others else ((name, name) for name in left.times)
-    )
+    """The rows of both: a column is a time that is one in both, wherever the row comes from."""
     times: dict[str, Time] = {}
-    for name, other in positions:
-        if name in left.times and other in right.times:
-            lengths = (left.times[name].window_us, right.times[other].window_us)
-            longer = None if None in lengths else max(length for length in lengths if length is not None)
-            times[name] = replace(left.times[name], window_us=longer)
-    return Relation(names, times, left.reads or right.reads, max(left.reach_us, right.reach_us))
+    if left.names is not None and right.names is not None:
+        for position, name in enumerate(left.names[: len(right.names)]):
+            one, other = left.time_at(position), right.time_at(position)
+            if one and other and one.is_like(other) and (one.is_same(other) or (one.is_own and other.is_own)):
+                times[name] = in_common([one, other])
+    reach_us = longest([left.reach_us, right.reach_us])
+    united = Relation(left.names, times, left.reads or right.reads, reach_us=reach_us)
+    return united.coarsened(lcm(left.step_us, right.step_us))
+
+
+def _unpivoted(relation: Relation, pivot: exp.Expr) -> Relation:
+    """What is left of a relation's times where some columns become rows, under names of their own."""
+    named = {identifier.name.lower() for identifier in pivot.find_all(exp.Identifier)}
+    times = {name: time for name, time in relation.times.items() if name not in named}
+    return replace(relation, names=None, times=times)
 
 
 def _renamed(relation: Relation, source: exp.Expr) -> Relation:
     """A relation whose alias names its columns anew."""
     alias = source.args.get("alias")
     columns = [column.name.lower() for column in alias.args.get("columns") or ()] if alias else []
-    if not columns or relation.names is None or len(columns) != len(relation.names):
-        return replace(relation, names=None, times={}) if columns else relation
+    if not columns:
+        return relation
+    if relation.names is None or len(columns) != len(relation.names):
+        return replace(relation, names=None if relation.reads else tuple(columns), times={})
     times = {
-        new: relation.times[old]
-        for new, old in zip(columns, relation.names, strict=True)
-        if old in relation.times
+        new: time for position, new in enumerate(columns) if (time := relation.time_at(position)) is not None
     }
     return replace(relation, names=tuple(columns), times=times)
 

@@ -1,55 +1,88 @@
-"""What an expression of a query says about time: the rows' own timestamps, windows of them, or nothing."""
+"""What is known of a time that a query computes: its row's window, and how far off it is.
+
+All of it is exact. What is not known here is not a time, and a query that relies on it is refused.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from enum import Enum
+from math import lcm
 from typing import Final
 
-from sqlglot import exp
 
-from freshline.definitions.duration import DAY, HOUR, MICROSECOND, MILLISECOND, MINUTE, SECOND, parse_duration
-from freshline.definitions.errors import InputError
+class Form(Enum):
+    """As what a query has a time."""
 
-# Their windows begin where whole multiples of their length since 1970 end; those of weeks and months do not.
-_UNITS: Final = {
-    "MICROSECOND": MICROSECOND,
-    "MILLISECOND": MILLISECOND,
-    "SECOND": SECOND,
-    "MINUTE": MINUTE,
-    "HOUR": HOUR,
-    "DAY": DAY,
-    "DD": DAY,
-}
-# What keeps the order of time, so that a function of it can put rows into windows.
-_IN_ORDER: Final = (
-    exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Floor, exp.Ceil, exp.Round, exp.Cast, exp.TryCast,
-    exp.Greatest, exp.Least, exp.Coalesce, exp.Max, exp.Min, exp.StrToUnix, exp.UnixToTime, exp.TimeToUnix,
-    exp.UnixMicros, exp.UnixMillis, exp.UnixSeconds, exp.TimeStrToTime, exp.TsOrDsToTimestamp,
-    exp.StrToTime, exp.UnixToStr,
-)  # fmt: skip
-_IN_ORDER_NAMES: Final = frozenset(
-    {"TIMESTAMP_SECONDS", "TIMESTAMP_MILLIS", "TIMESTAMP_MICROS", "TO_UNIX_TIMESTAMP", "TRY_TO_TIMESTAMP"}
-)
-_SHIFTS: Final = (exp.TimestampAdd, exp.DateAdd, exp.DateSub, exp.TsOrDsAdd, exp.TimestampSub)
-_TIMESTAMPS: Final = frozenset(
-    {exp.DataType.Type.TIMESTAMP, exp.DataType.Type.TIMESTAMPTZ, exp.DataType.Type.TIMESTAMPLTZ}
-)
-_DATES: Final = (exp.TsOrDsToDate, exp.Date)
+    INSTANT = "a timestamp or a date"
+    WINDOW = "a window with its start and end"
+    NUMBER = "a whole number of units"
+    FRACTION = "a number of units that may be rounded: of use only to be made whole"
+    TEXT = "a text of whole seconds"
 
 
 @dataclass(frozen=True, slots=True)
 class Time:
-    """What a column or an expression says about when its row was made."""
+    """A value of a query's row: the start of the row's window, and `low_us` to `high_us` more.
 
-    covers: frozenset[str] = frozenset()  # the relations of a FROM whose timestamps it follows
-    window_us: int | None = 0  # 0: the timestamp itself; else the length of its window, None if unknown
-    is_window: bool = False  # a window with its start and end, not an instant
-    shift_us: int | None = 0  # so much later than the rows, None if unknown; then it is not their timestamp
+    Windows begin at whole multiples of their length since 1970. Rows are made after that: their times are
+    positive. The row's own timestamp is in a window of a microsecond, with nothing added.
+    """
+
+    covers: frozenset[str] = frozenset()  # the relations of a FROM whose newest time it is
+    step_us: int = 1  # the length of the window
+    low_us: int = 0
+    high_us: int = 0
+    form: Form = Form.INSTANT
+    unit_us: int = 1  # what a number counts; the length of a window with its start and end
 
     @property
-    def shifted(self) -> bool:
-        return self.shift_us != 0
+    def is_exact(self) -> bool:
+        """Whether it is the row's own timestamp."""
+        return self.is_own and self.step_us == 1
+
+    @property
+    def is_own(self) -> bool:
+        """Whether it lies in the row's window, so that at a window's edge both have come, or neither."""
+        return self.low_us >= 0 and self.high_us < self.step_us
+
+    @property
+    def tells_apart(self) -> bool:
+        """Whether rows for which it is the same are of one window."""
+        return self.high_us - self.low_us < self.step_us
+
+    def shifted(self, by_us: int) -> Time:
+        return replace(self, low_us=self.low_us + by_us, high_us=self.high_us + by_us)
+
+    def floored(self, width_us: int) -> Time:
+        """The last whole multiple of a width that is not above it."""
+        if self.step_us % width_us == 0:
+            low_us, high_us = (each // width_us * width_us for each in (self.low_us, self.high_us))
+            return replace(self, low_us=low_us, high_us=high_us)
+        whole_us = self.low_us // width_us * width_us
+        if width_us % self.step_us == 0 and self.high_us - whole_us < self.step_us:
+            return replace(self, step_us=width_us, low_us=whole_us, high_us=whole_us)
+        return replace(self, low_us=self.low_us - (width_us - 1))
+
+    def truncated(self, width_us: int) -> Time:
+        """The whole multiple of a width that is next towards zero: the last one, where it is not negative."""
+        if self.low_us >= 0:
+            return self.floored(width_us)
+        spread_us = width_us - 1
+        return replace(self, low_us=self.low_us - spread_us, high_us=self.high_us + spread_us)
+
+    def coarsened(self, step_us: int) -> Time:
+        """The same value of a row of which only the window is known in which it was made."""
+        longer_us = lcm(self.step_us, step_us)
+        return replace(self, step_us=longer_us, high_us=self.high_us + longer_us - self.step_us)
+
+    def is_like(self, other: Time) -> bool:
+        """Whether two values can be compared."""
+        return (self.form, self.unit_us) == (other.form, other.unit_us)
+
+    def is_same(self, other: Time) -> bool:
+        return replace(self, covers=other.covers) == other
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,160 +90,48 @@ class Relation:
     """What stands in a FROM, or comes out of a query; names are in lower case."""
 
     names: tuple[str, ...] | None  # its columns; None where some are not known
-    times: Mapping[str, Time]  # the columns that say something about time
+    times: Mapping[str, Time]  # the columns that are times
     reads: bool = True  # whether it reads tables
-    reach_us: int = 0  # what its rows are made of may lie so far back, and further where that is not known
+    step_us: int = 1  # the windows of time at whose edges its rows are final
+    reach_us: int | None = 0  # so far before its window lies what a row is made of; None if not known
+
+    def time_at(self, position: int) -> Time | None:
+        """The time that a column is, by its place."""
+        assert self.names is not None
+        name = self.names[position]
+        return self.times.get(name) if self.names.count(name) == 1 else None
+
+    def coarsened(self, step_us: int) -> Relation:
+        """The same rows, final at the edges of longer windows."""
+        longer_us = lcm(self.step_us, step_us)
+        times = {name: time.coarsened(longer_us) for name, time in self.times.items()}
+        return replace(self, times=times, step_us=longer_us)
 
 
-NOT_KNOWN: Final = Relation(None, {}, reads=False)
+CONSTANT: Final = Relation(None, {}, reads=False)
 
 
-class Scope:
-    """The relations of one SELECT, and what its expressions say about time."""
-
-    def __init__(self, relations: dict[str, Relation]) -> None:
-        self.relations = relations
-        self.window: Time | None = None  # what `window` means where the SELECT groups by one
-        self.refused: list[str] = []  # windows that no table can be kept up to date in
-
-    def time(self, node: exp.Expr) -> Time | None:
-        """What an expression says about time; None for nothing that can be relied on."""
-        node = node.unnest().unalias().unnest()
-        if isinstance(node, exp.Column):
-            return self._column(node)
-        if isinstance(node, exp.Dot):
-            return _field(self.time(node.this), node.expression.name)
-        if isinstance(node, exp.Anonymous):
-            return self._named(node)
-        if isinstance(node, exp.TimestampTrunc | exp.DateTrunc):
-            return self._truncated(node)
-        cast_to = node.to.this if isinstance(node, exp.Cast) else None
-        if cast_to in _TIMESTAMPS:
-            return self.time(node.this)
-        if cast_to == exp.DataType.Type.DATE or isinstance(node, _DATES):
-            time = self.time(node.this)
-            return time and _windowed(time, DAY)
-        if isinstance(node, _SHIFTS):
-            return _shifted(self.time(node.this), None)
-        return self._function(node) if isinstance(node, _IN_ORDER) else None
-
-    def difference(self, node: exp.Expr) -> tuple[Time, Time] | None:
-        """The two timestamps of which an expression is the difference."""
-        node = node.unnest()
-        if not isinstance(node, exp.Sub):
-            return None
-        left, right = self.time(node.this), self.time(node.expression)
-        return (left, right) if left and right else None
-
-    def _column(self, node: exp.Column) -> Time | None:
-        name, table = node.name.lower(), node.table.lower()
-        if table in self.relations:
-            time = self.relations[table].times.get(name)
-            return time and replace(time, covers=frozenset({table}))
-        if table:  # a field of a column
-            return _field(self._unqualified(table), name)
-        return self._unqualified(name)
-
-    def _unqualified(self, name: str) -> Time | None:
-        owners = [alias for alias, relation in self.relations.items() if name in relation.times]
-        if owners:
-            return replace(self.relations[owners[0]].times[name], covers=frozenset(owners))
-        return self.window if name == "window" else None
-
-    def _named(self, node: exp.Anonymous) -> Time | None:
-        name = node.name.upper()
-        arguments = node.expressions
-        time = self.time(arguments[0]) if arguments else None
-        if time is None:
-            return None
-        if name == "WINDOW":
-            if len(arguments) != 2:
-                self._refuse("windows that overlap, or begin at an offset")
-            return replace(_windowed(time, _length_us(arguments[-1])), is_window=True)
-        if name == "SESSION_WINDOW":
-            self._refuse("sessions, which have no fixed edges")
-            return replace(time, window_us=None, is_window=True)
-        if name == "WINDOW_TIME":
-            return replace(time, is_window=False)
-        return replace(time, window_us=None) if name in _IN_ORDER_NAMES else None
-
-    def _truncated(self, node: exp.TimestampTrunc | exp.DateTrunc) -> Time | None:
-        time = self.time(node.this)
-        length_us = _UNITS.get(node.unit.name.upper()) if node.unit else None
-        if time is None:
-            return None
-        if length_us is None:
-            self._refuse("weeks or longer, whose edges are not at whole multiples of a length since 1970")
-        return _windowed(time, length_us)
-
-    def _function(self, node: exp.Expr) -> Time | None:
-        children = [*node.iter_expressions()]
-        times = [time for child in children if (time := self.time(child)) is not None]
-        if isinstance(node, exp.Greatest) and times and len(times) == len(children):
-            lengths = {time.window_us for time in times}
-            window_us = times[0].window_us if len(lengths) == 1 else None
-            covers = frozenset().union(*(time.covers for time in times))
-            return Time(covers, window_us, shift_us=None if any(time.shifted for time in times) else 0)
-        columns = sum(1 for child in children if child.find(exp.Column))
-        if len(times) != 1 or columns != 1:
-            return None
-        if isinstance(node, exp.Add | exp.Sub):
-            (other,) = (child for child in children if not child.find(exp.Column))
-            if other.find(exp.Interval):
-                length_us = interval_us(other)
-                return _shifted(
-                    times[0], -length_us if length_us and isinstance(node, exp.Sub) else length_us
-                )
-        return replace(times[0], window_us=None)
-
-    def _refuse(self, windows: str) -> None:
-        if windows not in self.refused:
-            self.refused.append(windows)
-
-
-def interval_us(node: exp.Expr) -> int | None:
-    """The length of an interval such as INTERVAL 1 HOUR; None if it is not written so plainly."""
-    node = node.unnest()
-    if isinstance(node, exp.Neg):
-        length_us = interval_us(node.this)
-        return None if length_us is None else -length_us
-    if isinstance(node, exp.Add):  # as INTERVAL 1 HOUR 30 MINUTES is
-        one_us, other_us = interval_us(node.this), interval_us(node.expression)
-        return None if one_us is None or other_us is None else one_us + other_us
-    unit = node.args.get("unit")
-    is_plain = isinstance(node, exp.Interval) and isinstance(node.this, exp.Literal)
-    if not is_plain or isinstance(unit, exp.IntervalSpan):
+def newest(times: Iterable[Time]) -> Time | None:
+    """The greatest of several times, each in its row's window; None where that says nothing."""
+    first, *others = times
+    covers = first.covers.union(*(other.covers for other in others))
+    if not all(time.is_own and time.is_like(first) for time in (first, *others)):
         return None
-    number = node.this.name.strip()
-    sign, number = (-1, number[1:]) if unit and number.startswith("-") else (1, number)
-    try:
-        return sign * parse_duration(f"{number} {unit.name if unit else ''}")
-    except InputError:
-        return None
+    if all(other.is_same(first) for other in others):
+        return replace(first, covers=covers)
+    return replace(in_common([first, *others]), covers=covers)
 
 
-def _windowed(time: Time, length_us: int | None) -> Time:
-    finer = time.window_us
-    # A window of windows is as long as the longer of the two.
-    return replace(time, window_us=None if finer is None or length_us is None else max(finer, length_us))
+def in_common(times: Iterable[Time]) -> Time:
+    """What is known of a value that is one of several, each in its row's window."""
+    first, *others = times
+    if all(other.is_same(first) for other in others):
+        return first
+    step_us = lcm(first.step_us, *(other.step_us for other in others))
+    return replace(first, step_us=step_us, low_us=0, high_us=step_us - 1)
 
 
-def _shifted(time: Time | None, by_us: int | None) -> Time | None:
-    if time is None:
-        return None
-    return replace(time, shift_us=None if time.shift_us is None or by_us is None else time.shift_us + by_us)
-
-
-def _field(time: Time | None, field: str) -> Time | None:
-    """A window's start or end; the end is the next window's first instant."""
-    if time is None or not time.is_window or field.lower() not in ("start", "end"):
-        return None
-    return replace(time, is_window=False, shift_us=None if field.lower() == "end" else time.shift_us)
-
-
-def _length_us(node: exp.Expr) -> int | None:
-    """The length of a window such as '10 minutes'; None if it is not written so plainly."""
-    try:
-        return parse_duration(node.name) or None if isinstance(node, exp.Literal) else None
-    except InputError:
-        return None
+def longest(reaches_us: Iterable[int | None]) -> int | None:
+    """The longest of several reaches; None where one of them is not known."""
+    known = [*reaches_us]
+    return None if None in known else max((each for each in known if each is not None), default=0)

@@ -98,6 +98,7 @@ class Table:
     select: str | None = None  # of a base table: SQL over its feed's columns
     timestamp: str | None = None  # the column; of a base table its feed's unless `select` renames it
     lookback_us: int = 0  # how far before F a derived table's SQL reads its sources
+    lookback_trusted: bool = False  # that this is enough is taken from the user, not from the SQL
     align_us: int | None = None  # a derived table is loaded up to the edges of windows of this length
     phase_us: int = 0  # of a table that is released periodically; elsewhere 0
     target_lag_us: int | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as f
@@ -234,8 +235,10 @@ def _schema(
             session.createDataFrame([], visible).createOrReplaceTempView(source)
         assert table.sql is not None
         return session.sql(table.sql).schema
-    except PySparkException as error:
-        sentence = str(error).splitlines()[0].rstrip(".")
+    except (PySparkException, Py4JJavaError) as error:
+        # Where Spark has a bug of its own, Py4J's opening stands first.
+        lines = [line for line in str(error).splitlines() if not line.startswith("An error occurred while")]
+        sentence = lines[0].removeprefix(": ").rstrip(".")
         raise InputError(
             f"Spark refuses table {table.name}: {sentence}", "Mend its SQL", table.place
         ) from error

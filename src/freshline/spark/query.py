@@ -9,20 +9,32 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from freshline.definitions.errors import InputError
+from freshline.definitions.sql import tables_named
 from freshline.definitions.warehouse import Warehouse
 from freshline.spark.frames import literal_paths
 from freshline.storage.delta import StoredTable
 from freshline.storage.layout import Layout
 
 
+def check_query(warehouse: Warehouse, storage: Path, sql: str) -> None:
+    """Raises `InputError` where the SQL is no query over tables that are there. It does without Spark."""
+    by_folded = {name.lower(): name for name in warehouse.tables}
+    for named in tables_named(sql):
+        name = by_folded.get(named.lower())
+        if name is None:
+            raise InputError(f"there is no table `{named}`", f"The tables are {', '.join(warehouse.tables)}")
+        if not _is_made(storage, name):
+            raise InputError(f"nothing has been loaded into table {name} yet", "`freshline run` loads it")
+
+
 def query(session: SparkSession, warehouse: Warehouse, storage: Path, sql: str) -> DataFrame:
     """The answer to a SQL query over the warehouse's tables, each at its newest commit."""
+    check_query(warehouse, storage, sql)
     layout = Layout(storage)
     for table in warehouse.tables.values():
-        path = layout.table(table.name)
-        if not (path / "_delta_log").is_dir():
-            continue  # it has not been made yet; asking for it gets Spark's own sentence
-        stored = StoredTable.open(path, table.timestamp or "")
+        if not _is_made(storage, table.name):
+            continue
+        stored = StoredTable.open(layout.table(table.name), table.timestamp or "")
         files = literal_paths([str(stored.path / file.path) for file in stored.files])
         schema = from_arrow_schema(stored.schema)
         frame = session.read.schema(schema).parquet(*files) if files else session.createDataFrame([], schema)
@@ -31,5 +43,13 @@ def query(session: SparkSession, warehouse: Warehouse, storage: Path, sql: str) 
         return session.sql(sql)
     except PySparkException as error:
         sentence = str(error).splitlines()[0].rstrip(".")
-        names = ", ".join(warehouse.tables)
-        raise InputError(f"Spark refuses the query: {sentence}", f"The tables are {names}") from error
+        raise InputError(f"Spark refuses the query: {sentence}", "Mend the query") from error
+
+
+def is_too_deep(error: Exception) -> bool:
+    """Whether Java had no room left for an expression."""
+    return any(words in str(error) for words in ("StackOverflowError", "FAILED_TO_PARSE_TOO_COMPLEX"))
+
+
+def _is_made(storage: Path, table: str) -> bool:
+    return (Layout(storage).table(table) / "_delta_log").is_dir()
