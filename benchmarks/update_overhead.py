@@ -66,7 +66,9 @@ def updates(session: SparkSession, spec: FeedSpec, folder: Path) -> Iterator[flo
         Discovery(warehouse.feeds["records"], root, lambda name: None).scan(time.time_ns() // 1_000).landed
     )
     files = {
-        file.name: FileToLoad(Consumed(file.name, file.size, file.mtime_ns, file.digest), file.oldest_us)
+        file.name: FileToLoad(
+            Consumed(file.name, file.size, file.mtime_ns, file.digest), file.records, file.oldest_us
+        )
         for file in landed
     }
     updater = Updater(

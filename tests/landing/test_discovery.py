@@ -14,8 +14,8 @@ from freshline.definitions.duration import MINUTE, SECOND
 from freshline.definitions.warehouse import Feed, Landing
 from freshline.landing.digest import content_digest
 from freshline.landing.discovery import Clash, Discovered, Discovery, Landed, Repeated, Unreadable
+from freshline.landing.parquet_records import parquet_records
 from freshline.landing.scanner import Found
-from freshline.landing.timestamps import record_span
 
 NOW = 1_714_996_800_000_000  # 2024-05-06 12:00 UTC, in µs
 LANDING = Landing(path="in", format="csv", schema="ts timestamp, n long", timestamp="ts")
@@ -80,6 +80,7 @@ def test_a_new_file_lands_with_all_that_is_to_be_known(tmp_path: Path) -> None:
                 mtime_ns=seen.mtime_ns,
                 digest=content_digest(path),
                 arrival_us=NOW + SECOND,
+                records=2,
                 oldest_us=NOW - 60 * SECOND,
                 newest_us=newest_us,
                 timestamp_us=newest_us,
@@ -303,7 +304,7 @@ def test_a_corrupt_file_that_cannot_be_opened_for_a_while_is_corrupt_all_the_sam
     project.put("a.parquet", text="PAR1, it says")
     project.scan()
     with no_file_can_be_opened(), pytest.raises(OSError, match="Too many open files"):
-        record_span(tmp_path / "a.parquet", "parquet", "ts", "ts timestamp")
+        parquet_records(tmp_path / "a.parquet", ["ts"], ["ts"], "ts")
     assert [len(project.scan().unreadable) for _ in range(3)] == [0, 1, 0]
 
 

@@ -11,18 +11,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from freshline.definitions.name_timestamp import epoch_us
-from freshline.definitions.warehouse import FileFormat
-from freshline.landing.timestamps import UnreadableFile, record_span
+from freshline.definitions.warehouse import FileFormat, Landing
+from freshline.landing import lines
+from freshline.landing.parquet_process import ParquetProcess
+from freshline.landing.parquet_records import parquet_records
+from freshline.landing.record_reader import RecordReader
+from freshline.landing.records import UnreadableFile
 
 SCHEMA = "src string, ts timestamp, n long"
+PROCESS = ParquetProcess()
 NOON = epoch_us(datetime(2024, 5, 6, 12, tzinfo=UTC))
 
 
 def newest(
     path: Path, format: FileFormat, header: bool = True, name_timestamp: str | None = None
 ) -> int | None:
-    span = record_span(path, format, "ts", SCHEMA, header, name_timestamp)
-    return None if span is None else span.newest_us
+    landing = Landing(
+        format=format, schema=SCHEMA, timestamp="ts", header=header, name_timestamp=name_timestamp
+    )
+    return RecordReader(landing, PROCESS).read(path).newest_us
 
 
 def reason(path: Path, format: FileFormat) -> str:
@@ -133,8 +140,20 @@ def test_a_csv_that_does_not_match_its_schema_is_unreadable(tmp_path: Path, cont
         ('{"src": "x"}\n', "a record has no timestamp"),
         ('{"ts": null}\n', "a record has no timestamp"),
         ('{"ts": "soon"}\n', "'soon' is not a timestamp"),
-        ('{"ts": 5}\n', "changed from string to number in row 0"),
-        ('{"ts": "2024', "Missing a closing quotation mark"),
+        ('\n{"ts": 5}\n', "line 2 has 5 for a timestamp, not a text"),
+        ('{"ts": "2024', "line 1 is not JSON: Unterminated string"),
+        (
+            '{"ts": "2024-05-06"}\n{"ts": "2024-05-06"}{"ts": "2024-05-07"}\n',
+            "line 2 goes on after its first",
+        ),
+        ('{"ts": "2024-05-06"}, {"ts": "2024-05-07"}\n', "line 1 goes on after its first"),
+        ('{"ts": "2024-05-06"} and so on\n', "line 1 goes on after its first JSON value: ' and so on'"),
+        ('\n\n{"ts":\n"2024-05-06"}\n', "line 3 is not JSON"),
+        ('{"ts": "2024-05-06"}{"ts": "2024-05-06", "n":\n{"ts": "2024-05-07"}}\n', "line 1 goes on after"),
+        ('{"ts": "2024-05-06"}\n[{"ts": "2024-05-06"}, {"ts": "2024-05-07"}]\n', "line 2 is not an object"),
+        ("null\n", "line 1 is not an object"),
+        ('{"ts": "2024-05-06", "ts": "2024-05-07"}\n', "was specified twice"),
+        ('{"ts": "2024-05-06"}\0\n', "line 1 goes on after"),
     ],
 )
 def test_json_that_does_not_match_its_schema_is_unreadable(tmp_path: Path, content: str, said: str) -> None:
@@ -169,7 +188,6 @@ def parquet_of(tmp_path: Path, values: list[int | None], kind: pa.DataType, **op
         (pa.timestamp("us", "UTC"), 1),
         (pa.timestamp("us", "Europe/Berlin"), 1),
         (pa.timestamp("ms"), 0.001),
-        (pa.timestamp("ns", "UTC"), 1_000),
     ],
 )
 def test_parquet_is_read_from_its_statistics_or_its_column(
@@ -183,7 +201,7 @@ def test_parquet_is_read_from_its_statistics_or_its_column(
 def test_statistics_are_used_where_there_are_some(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = parquet_of(tmp_path, [NOON, NOON - 1], pa.timestamp("us"))
     monkeypatch.setattr(pq.ParquetFile, "read_row_group", None)
-    assert newest(path, "parquet") == NOON
+    assert parquet_records(path, ["n"], [], "ts").newest_us == NOON
 
 
 @pytest.mark.parametrize("options", [{}, {"write_statistics": False}])
@@ -226,7 +244,7 @@ def test_a_parquet_file_without_rows_has_no_timestamp(tmp_path: Path) -> None:
 
 def test_the_name_says_it_where_it_has_a_pattern(tmp_path: Path) -> None:
     path = tmp_path / "flows-20240506T12.csv"
-    path.write_text("whatever")
+    path.write_text("src,ts,n\nx,whenever,1\n")
     assert newest(path, "csv", name_timestamp="flows-%Y%m%dT%H.csv") == NOON
     with pytest.raises(UnreadableFile) as raised:
         newest(path, "csv", name_timestamp="flows-%Y%m%d.csv")
@@ -249,3 +267,84 @@ def test_all_formats_find_the_same_newest_record(tmp_path_factory: pytest.TempPa
     assert newest(json_of(folder, *(f'"{text}"' for text in texts)), "json") == expected
     values: list[int | None] = [epoch_us(instant) for instant in instants]
     assert newest(parquet_of(folder, values, pa.timestamp("us")), "parquet") == expected
+
+
+@pytest.mark.parametrize("kind", [pa.timestamp("ns"), pa.timestamp("ns", "UTC")])
+def test_nanoseconds_are_refused_by_that_name_where_a_timestamp_is_declared(
+    tmp_path: Path, kind: pa.DataType
+) -> None:
+    path = parquet_of(tmp_path, [NOON * 1_000], kind)
+    assert "its column `TS` has timestamps in nanoseconds" in reason(path, "parquet")
+    table = pq.read_table(path)
+    # Spark reads them as a long, and what is not declared does not matter.
+    others = [table["TS"].cast(pa.timestamp("us")), table["TS"], table["TS"]]
+    pq.write_table(pa.table([*others, table["src"]], ["ts", "n", "more", "src"]), path)
+    assert newest(path, "parquet") == NOON
+
+
+def count(path: Path, format: FileFormat, header: bool = True, encoding: str = "utf-8") -> int:
+    landing = Landing(format=format, schema=SCHEMA, timestamp="ts", header=header, encoding=encoding)
+    return RecordReader(landing, PROCESS).read(path).count
+
+
+LINES = [f"x,{FORMS[0]},1", f'"x ""y"", z",{FORMS[0]},1', f",{FORMS[0]},"]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("blank", ["", "\n", "\n\n\n"])
+def test_records_are_counted_whatever_ends_their_lines(tmp_path: Path, end: str, blank: str) -> None:
+    (tmp_path / "a.csv").write_text(
+        "\n" + ("\n" + blank).join(["src,ts,n", *LINES]).replace("\n", end), encoding="utf-8-sig", newline=""
+    )
+    assert count(tmp_path / "a.csv", "csv") == 3
+    objects = ("\n" + blank).join([f'{{"ts": "{FORMS[0]}"}}', f' {{"ts": "{FORMS[0]}"}}\t'])
+    (tmp_path / "a.json").write_text(objects.replace("\n", end), encoding="utf-8-sig", newline="")
+    assert count(tmp_path / "a.json", "json") == 2
+    assert count(parquet_of(tmp_path, [NOON] * 5, pa.timestamp("us")), "parquet") == 5
+
+
+@pytest.mark.parametrize("length", range(-2, 3))
+def test_lines_may_end_where_a_block_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, length: int
+) -> None:
+    line = LINES[0] + "\r\n"
+    monkeypatch.setattr(lines, "_BLOCK_BYTES", len(line) + length)
+    (tmp_path / "a.csv").write_bytes((line * 50 + "\r" * 20 + line.rstrip()).encode())
+    assert count(tmp_path / "a.csv", "csv", header=False) == 51
+
+
+def test_a_line_that_never_ends_is_unreadable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lines, "LINE_BYTES_MAX", 5 << 20)
+    (tmp_path / "a.csv.gz").write_bytes(gzip.compress(b"src,ts,n\n" + b"x" * (12 << 20)))
+    assert reason(tmp_path / "a.csv.gz", "csv") == "line 2 is longer than 5 MiB"
+
+
+def test_a_csv_record_of_two_lines_is_unreadable(tmp_path: Path) -> None:
+    path = csv_of(tmp_path, FORMS[0])
+    path.write_text(path.read_text() + f'"x\ny",{FORMS[0]},1\n')
+    assert reason(path, "csv") == "line 3 has a quote that is not closed: a record is one line"
+
+
+@pytest.mark.parametrize(
+    ("encoding", "data", "said"),
+    [
+        ("utf-8", b"caf\xe9", "line 3 is not utf-8: byte 0xe9"),
+        ("utf-8", b"\xed\xa0\x80", "line 3 is not utf-8: byte 0xed"),
+        ("us-ascii", "café".encode(), "line 3 is not us-ascii: byte 0xc3"),
+        ("windows-1252", b"\x81", "line 3 is not windows-1252: byte 0x81"),
+        ("utf-8", "café €".encode(), None),
+        ("windows-1252", b"caf\xe9 \x80", None),
+        ("iso-8859-1", bytes(range(128, 256)), None),
+    ],
+)
+def test_bytes_that_are_not_the_feeds_encoding_are_unreadable(
+    tmp_path: Path, encoding: str, data: bytes, said: str | None
+) -> None:
+    path = csv_of(tmp_path, FORMS[0])
+    path.write_bytes(path.read_bytes() + data + f",{FORMS[0]},1\n".encode())
+    if said is None:
+        assert count(path, "csv", encoding=encoding) == 2
+    else:
+        with pytest.raises(UnreadableFile) as raised:
+            count(path, "csv", encoding=encoding)
+        assert raised.value.reason == said

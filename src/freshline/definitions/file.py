@@ -25,8 +25,16 @@ from freshline.definitions.document import shown
 from freshline.definitions.duration import DURATION_PATTERN, NUMBER_AND_UNIT, parse_duration
 from freshline.definitions.errors import InputError
 from freshline.definitions.name_timestamp import check_pattern
-from freshline.definitions.names import NAME_PATTERN, cut
-from freshline.definitions.warehouse import AfterLoad, Arrival, FileFormat, PolicyName, Provisioning, Recovery
+from freshline.definitions.names import NAME_PATTERN, cut, one_of
+from freshline.definitions.warehouse import (
+    ENCODINGS,
+    AfterLoad,
+    Arrival,
+    FileFormat,
+    PolicyName,
+    Provisioning,
+    Recovery,
+)
 
 TRACKS_MAX: Final = 1_000_000
 # More digits mean nothing here, and as an exact fraction they could fill the memory.
@@ -115,8 +123,20 @@ Tracks = Annotated[
     int, PlainValidator(_tracks), WithJsonSchema({"type": "integer", "minimum": 1, "maximum": TRACKS_MAX})
 ]
 
+
+def _encoding(value: object) -> str:
+    if isinstance(value, str) and value.lower() in ENCODINGS:
+        return value.lower()
+    raise InputError(f"{shown(value)} is not an encoding that can be read", f"Write {one_of(ENCODINGS)}")
+
+
 Flag = Annotated[bool, PlainValidator(_flag), WithJsonSchema({"type": "boolean"})]
 NamePattern = Annotated[Text, AfterValidator(check_pattern)]
+
+
+Encoding = Annotated[
+    str, PlainValidator(_encoding), WithJsonSchema({"type": "string", "enum": list(ENCODINGS)})
+]
 
 
 class _Entry(BaseModel):
@@ -184,6 +204,11 @@ class FeedEntry(_Entry):
     timestamp: Given[Text] = Field(None, description="The column that says when a record was made.")
     header: Given[Flag] = Field(
         None, description="Only for `format: csv`: whether the first line names the columns (default true)."
+    )
+    encoding: Given[Encoding] = Field(
+        None,
+        description="Only for `format: csv`: the encoding of the files (default utf-8). A file that has "
+        "other bytes goes to quarantine.",
     )
     name_timestamp: Given[NamePattern] = Field(
         None,

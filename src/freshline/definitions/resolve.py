@@ -111,15 +111,17 @@ class Resolver:
         )
 
     def _landing(self, path: _Path, entry: FeedEntry) -> Landing:
-        if entry.header is not None and entry.format != "csv" and entry.arrival == "files":
-            what = "it has an effect on csv files only"
-            self._report((*path, "header"), what, "Remove it, or set `format: csv`")
+        for key in ("header", "encoding"):
+            if getattr(entry, key) is not None and entry.format != "csv" and entry.arrival == "files":
+                what = "it has an effect on csv files only"
+                self._report((*path, key), what, "Remove it, or set `format: csv`")
         return Landing(
             path=entry.path,
             format=entry.format,
             schema=entry.columns,
             timestamp=entry.timestamp,
             header=entry.header is not False,
+            encoding=entry.encoding or "utf-8",
             name_timestamp=entry.name_timestamp,
             lateness_us=entry.lateness_us or 0,
             ahead_us=entry.ahead_us,
@@ -131,6 +133,7 @@ class Resolver:
             "jitter": entry.jitter_us,
             "timestamp_jitter": entry.timestamp_jitter_us,
             "header": entry.header,
+            "encoding": entry.encoding,
             "name_timestamp": entry.name_timestamp,
             "lateness": entry.lateness_us,
             "ahead": entry.ahead_us,

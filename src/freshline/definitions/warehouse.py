@@ -19,6 +19,15 @@ AfterLoad = Literal["keep", "archive", "delete"]
 PolicyName = Literal["fifo", "rm", "edf", "edf-strict", "clustered-edf", "prp", "aus", "aus-slack"]
 Provisioning = Literal["worst", "average"]
 Recovery = Literal["fastest", "together"]
+# All are ASCII below 128, so that Spark can tell lines apart before it decodes them.
+ENCODINGS: tuple[str, ...] = (
+    "utf-8",
+    "us-ascii",
+    "iso-8859-1",
+    "windows-1250",
+    "windows-1251",
+    "windows-1252",
+)
 ADAPTIVE: frozenset[PolicyName] = frozenset({"aus", "aus-slack"})
 
 NOWHERE = Place("<memory>", 0)
@@ -55,6 +64,7 @@ class Landing:
     schema: str | None = None  # in Spark's words: "ts timestamp, bytes long"
     timestamp: str | None = None  # the column
     header: bool = True  # csv only: the first line names the columns
+    encoding: str = "utf-8"  # csv only; one of ENCODINGS
     name_timestamp: str | None = None  # a strptime pattern: the timestamp is in the file's name
     lateness_us: int = 0  # records may come so much later than newer ones without being late
     ahead_us: int | None = None  # a timestamp further ahead of its arrival is cut; default one period

@@ -5,15 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from math import inf
 from pathlib import Path
 from typing import Final, Protocol
 
 from freshline.definitions.warehouse import Feed
 from freshline.landing.digest import content_digest
+from freshline.landing.parquet_process import ParquetProcess
+from freshline.landing.record_reader import RecordReader
+from freshline.landing.records import UnreadableFile, is_of_the_machine
 from freshline.landing.scanner import Found, Scanner
-from freshline.landing.timestamps import UnreadableFile, is_of_the_machine, record_span
 
 _OPENING_BYTES: Final = 256 << 10  # opening a file takes as long as reading so much
 
@@ -40,6 +41,7 @@ class Landed:
     mtime_ns: int
     digest: str
     arrival_us: int  # when it was found
+    records: int  # how many it has
     oldest_us: int | None  # its oldest record's timestamp, where it is known
     newest_us: int | None  # its newest record's timestamp; None for a file without records
     timestamp_us: int | None  # what counts: without the lateness, and cut where it lies too far ahead
@@ -92,6 +94,7 @@ class Discovered:
     unreadable: list[Unreadable] = field(default_factory=list)
     missing: bool = False  # the landing directory is not there
     troubles: Mapping[str, str] = field(default_factory=dict)  # what could not be looked at, and why
+    link: str | None = None  # the first symbolic link that was seen since the beginning: none is followed
     left: int = 0  # files of this round still to be examined; until none is left, nothing is told
 
 
@@ -113,21 +116,12 @@ class Discovery:
         known: Callable[[str], Known | None],
         attempts: int = 3,
         full_every: int = 60,
+        process: ParquetProcess | None = None,
     ) -> None:
         landing = feed.landing
         assert feed.period_us is not None
-        assert landing.format is not None
-        assert landing.schema is not None
-        assert landing.timestamp is not None
         self._feed = feed
-        self._span = partial(
-            record_span,
-            format=landing.format,
-            timestamp=landing.timestamp,
-            schema=landing.schema,
-            header=landing.header,
-            name_timestamp=landing.name_timestamp,
-        )
+        self._reader = RecordReader(landing, process)
         self._known = known
         self._attempts = attempts
         self._scanner = Scanner(root, full_every)
@@ -158,6 +152,7 @@ class Discovery:
         result, self._result = self._result, Discovered()
         result.missing = scanner.missing
         result.troubles = {name: reason for reason, name in self._troubles.items()} | scanner.troubles
+        result.link = scanner.link
         result.landed.sort(key=_order)
         return result
 
@@ -212,7 +207,7 @@ class Discovery:
                 return Clash(
                     feed, found.name, path, "a file of this name and of other content was loaded before"
                 )
-            span = self._span(path)
+            records = self._reader.read(path)
         except UnreadableFile as error:
             return Unreadable(feed, found.name, path, error.reason)
         except OSError as error:
@@ -220,7 +215,7 @@ class Discovery:
                 raise
             return Unreadable(feed, found.name, path, _reason(error))
         # One record from the future must not freeze everything behind it.
-        newest_us = None if span is None else span.newest_us
+        newest_us = records.newest_us
         cut = newest_us is not None and newest_us > now_us + self._ahead_us
         timestamp_us = None
         if newest_us is not None:
@@ -233,7 +228,8 @@ class Discovery:
             mtime_ns=found.mtime_ns,
             digest=digest,
             arrival_us=now_us,
-            oldest_us=None if span is None else span.oldest_us,
+            records=records.count,
+            oldest_us=records.oldest_us,
             newest_us=newest_us,
             timestamp_us=timestamp_us,
             cut=cut,
@@ -266,6 +262,8 @@ def _repeated(feed: str, found: Found, digest: str) -> Repeated:
 
 
 def _reason(error: OSError) -> str:
+    if isinstance(error, ChildProcessError):
+        return str(error.strerror)
     # Not `strerror`: Arrow's names the path too.
     return os.strerror(error.errno) if error.errno else str(error)
 

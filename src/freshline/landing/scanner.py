@@ -50,6 +50,7 @@ class Scanner:
         self.fresh: list[Found] = []  # new or changed since the scan before
         self.gone: list[str] = []  # the names of files that are no longer there
         self.troubles: dict[str, str] = {}  # what could not be looked at, and why
+        self.link: str | None = None  # the first symbolic link that was seen, of any scan
         self._full_every = full_every
         self._scans = 0
         self._folders: dict[str, _Folder] = {}
@@ -125,13 +126,16 @@ class Scanner:
 
     def _is_visible(self, entry: os.DirEntry[str], folder_name: str) -> bool:
         own = entry.name
-        # A link is not followed: what it leads to may lie outside, or be found under its own name.
-        if own[0] in "._" or own.endswith(".tmp") or entry.is_symlink():
+        if own[0] in "._" or own.endswith(".tmp"):
             return False
         try:
             own.encode()
         except UnicodeEncodeError:
             self.troubles[folder_name] = f"the name {own!r} is not UTF-8"
+            return False
+        # A link is not followed: what it leads to may lie outside, or be found under its own name.
+        if entry.is_symlink():
+            self.link = self.link or (f"{folder_name}/{own}" if folder_name else own)
             return False
         return True
 

@@ -12,7 +12,7 @@ from pyspark import errors
 from pyspark.sql import SparkSession
 
 from freshline.definitions.duration import SECOND
-from freshline.storage.delta import NullTimestamps
+from freshline.storage.delta import NullTimestamps, OtherRecords
 
 # A file that cannot be read after so many tries is put into quarantine.
 ATTEMPTS_MAX = 3
@@ -90,7 +90,7 @@ def spark_ended(session: SparkSession) -> SparkEnded | None:
 
 def is_about_data(error: BaseException) -> bool:
     """Whether a file is at fault, and not the machine: only then does putting it aside help."""
-    if isinstance(error, NullTimestamps) or _is_of_a_row(error):
+    if isinstance(error, NullTimestamps | OtherRecords) or _is_of_a_row(error):
         return True
     text = str(error)
     # A value may read like a machine's trouble, so what Spark says of rows comes first.

@@ -15,6 +15,7 @@ from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.events import DataFile
 from freshline.landing.discovery import Clash, Discovered, Discovery, Repeated, Unreadable
 from freshline.landing.discovery import Landed as LandedFile
+from freshline.landing.parquet_process import ParquetProcess
 from freshline.live.driver import Landed, clock
 from freshline.live.keeper import Keeper
 from freshline.live.worker import Books
@@ -51,8 +52,11 @@ class Watch:
         for table in warehouse.tables.values():
             if table.feed is not None:
                 self._readers.setdefault(table.feed, []).append(table.name)
+        # One for all feeds, and warm by the time that Spark is.
+        reads_parquet = any(warehouse.feeds[name].landing.format == "parquet" for name in self._readers)
+        self._process = ParquetProcess() if reads_parquet else None
         self._discoveries = {
-            name: Discovery(warehouse.feeds[name], root, self._known(name))
+            name: Discovery(warehouse.feeds[name], root, self._known(name), process=self._process)
             for name, root in landing.items()
             if name in self._readers
         }
@@ -62,6 +66,7 @@ class Watch:
         self._untold: list[tuple[str, Callable[[], None]]] = []  # by feed: what is still to be done
         self._troubles: dict[tuple[str, str | None], str] = {}  # by feed and folder: what was last reported
         self._backlogged: deque[str] = deque()  # feeds with files that no look has reached yet
+        self._linked: set[str] = set()  # feeds of whose links it was said that none is followed
         self._begun: set[str] = set()  # feeds whose files of before the run have been found
         self._stop = threading.Event()
         self._looks = 0  # how often all feeds were looked at
@@ -79,7 +84,10 @@ class Watch:
 
     def stop(self) -> None:
         self._stop.set()
-        self._thread.join(10)
+        if self._thread.is_alive():
+            self._thread.join(10)
+        if self._process is not None:
+            self._process.close()
 
     def is_quiet(self) -> bool:
         """Whether the last looks found nothing: a file that cannot be read yet is tried a few times."""
@@ -138,9 +146,17 @@ class Watch:
         """Says what cannot be looked at; that a directory is not there, once a file should be in it."""
         for folder, trouble in found.troubles.items():
             self._report(feed, f"{folder}: {trouble}" if folder else trouble, folder)
+        if found.link is not None:
+            self._say_link(feed, found.link)
         period_us = self._warehouse.feeds[feed].period_us or 0
         if found.missing and self._looks * self._every_s * SECOND > period_us:
             self._report(feed, "its landing directory is not there", "")
+
+    def _say_link(self, feed: str, link: str) -> None:
+        if feed not in self._linked:  # once a run
+            self._linked.add(feed)
+            note = f"{feed}: {link} is a symbolic link, and links are not followed: put the files there"
+            self._keeper.note(clock(), note)
 
     def _take(self, feed: str, found: Discovered) -> None:
         waited = feed not in self._begun
@@ -227,7 +243,7 @@ class Watch:
 
 
 def _to_load(landed: LandedFile) -> FileToLoad:
-    return FileToLoad(_consumed(landed), landed.oldest_us)
+    return FileToLoad(_consumed(landed), landed.records, landed.oldest_us)
 
 
 def _consumed(file: LandedFile | Repeated) -> Consumed:

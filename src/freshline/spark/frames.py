@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from pyspark.errors import PySparkException
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.types import (
     ArrayType,
@@ -61,7 +61,7 @@ def read_files(session: SparkSession, feed: Feed, paths: Sequence[str]) -> DataF
         # With a header its names must be the schema's.
         reader = reader.option("header", landing.header).option("enforceSchema", not landing.header)
         # A quote within quotes is doubled, as everybody but Spark has it.
-        reader = reader.option("escape", '"')
+        reader = reader.option("escape", '"').option("encoding", landing.encoding)
     if landing.format != "parquet":
         reader = reader.option("mode", "FAILFAST")
     return reader.format(landing.format).load(literal_paths(paths))
@@ -96,6 +96,36 @@ def base_rows(
         files.createOrReplaceTempView(feed.name)
     rows = session.sql(table.select) if plain is None else plain.of(files)
     return rows.selectExpr("*", *marked)
+
+
+def keeps_records(session: SparkSession, table: Table, feed: Feed) -> bool:
+    """Whether a base table has a row for each of its feed's records, whatever its `select` makes of it.
+
+    Spark's own plan says so: it has nothing between the records and the rows but columns.
+    """
+    assert feed.landing.schema is not None
+    if table.select is None:
+        return True
+    rows = base_rows(session, table, feed, session.createDataFrame([], feed.landing.schema))
+    plan = rows._jdf.queryExecution().analyzed()
+    while plan.children().size() == 1 and plan.nodeName() in ("Project", "SubqueryAlias", "View"):
+        plan = plan.children().head()
+    return bool(plan.children().isEmpty())
+
+
+class RecordCount:
+    """Counts the records that Spark reads, on their way to a `select`: no other job is needed."""
+
+    def __init__(self) -> None:
+        self._observation = Observation()
+
+    def of(self, files: DataFrame) -> DataFrame:
+        """The records, which are counted as they are read; once."""
+        return files.observe(self._observation, f.count(f.lit(1)).alias("records"))
+
+    def get(self) -> int:
+        """How many there were, once they have been read."""
+        return int(self._observation.get["records"])
 
 
 def late_expression(timestamp: str, freshness: int, oldest: int | None) -> str:

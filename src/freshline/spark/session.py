@@ -21,6 +21,8 @@ _REQUIRED = {
     # INT96, the default, has no statistics: nothing could be pruned by time.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.session.timeZone": "UTC",
+    # Without it Spark knows no encoding of Windows, in which most files that are not UTF-8 are.
+    "spark.sql.legacy.javaCharsets": "true",
     # Every job writes into a folder of its own that only its Delta commit makes visible.
     "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
     "spark.hadoop.mapreduce.fileoutputcommitter.algorithm.version": "2",

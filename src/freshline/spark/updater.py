@@ -18,24 +18,27 @@ from freshline.definitions.columns import LATE_COLUMN
 from freshline.definitions.warehouse import Table, Warehouse
 from freshline.kernel.job import Job
 from freshline.spark.frames import (
+    RecordCount,
     base_rows,
     between,
     derived_rows,
+    keeps_records,
     keeps_timestamp,
     late_expression,
     quoted,
     read_files,
     read_parquet,
 )
-from freshline.storage.delta import Consumed, LiveFile, NullTimestamps, StoredTable
+from freshline.storage.delta import Consumed, LiveFile, NullTimestamps, OtherRecords, StoredTable
 
 
 @dataclass(frozen=True, slots=True)
 class FileToLoad:
-    """A data file on its way: what its commit will note, and its oldest record, where that is known."""
+    """A data file on its way: what its commit will note, and what is known of its records."""
 
     consumed: Consumed
-    oldest: int | None
+    records: int  # how many it has
+    oldest: int | None  # the oldest one's timestamp, where it is known
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,22 +73,31 @@ class Updater:
             for table in warehouse.tables.values()
             if table.feed is not None
         }
+        self._keeps_records: dict[str, bool] = {}  # of base tables that have been updated
 
     def run(self, session: SparkSession, job: Job) -> Update:
         """Loads (F, NF] into the job's table. Nothing is visible before the commit, and all of it after."""
         table = self._warehouse.tables[job.task.name]
         stored = self._tables[table.name]
         after = None if job.task.empty else job.loaded_from
+        count = rows = None
+        consumed: tuple[Consumed, ...] = ()
         if table.feed is not None:
             files = self._known(table.feed, job)
-            frame = self._base(session, table, job, files)
             consumed = tuple(file.consumed for file in files)
+            if self._keeps(session, table):
+                rows = _records(files)  # the footers of what is written say whether it was as many
+            else:
+                count = RecordCount()
+            frame = self._base(session, table, job, files, count)
         else:
             frame = self._derived(session, table, after, job.loaded_to)
-            consumed = ()
         folder = f"data/{stored.sequence + 1:08d}-{uuid4().hex[:8]}"
         frame.write.parquet(str(stored.path / folder))
-        version = stored.commit(folder, job.loaded_to, consumed, {"table": table.name, "job": job.number})
+        if count is not None:
+            _compare(count, files)
+        details = {"table": table.name, "job": job.number}
+        version = stored.commit(folder, job.loaded_to, consumed, details, rows=rows)
         added = tuple(file for file in stored.files if file.path.startswith(f"{folder}/"))
         return Update(
             freshness=job.loaded_to,
@@ -100,8 +112,10 @@ class Updater:
         table = self._warehouse.tables[job.task.name]
         assert table.feed is not None
         assert table.timestamp is not None
-        frame = self._base(session, table, job, self._known(table.feed, job))
+        files, count = self._known(table.feed, job), RecordCount()
+        frame = self._base(session, table, job, files, count)
         frame.write.format("noop").mode("overwrite").save()
+        _compare(count, files)
         nulls = frame.where(frame[quoted(table.timestamp)].isNull()).count()
         if nulls:
             raise NullTimestamps(nulls)
@@ -109,7 +123,21 @@ class Updater:
     def _known(self, feed: str, job: Job) -> list[FileToLoad]:
         return [self._files(feed, str(file.name)) for file in job.files]
 
-    def _base(self, session: SparkSession, table: Table, job: Job, files: Sequence[FileToLoad]) -> DataFrame:
+    def _keeps(self, session: SparkSession, table: Table) -> bool:
+        assert table.feed is not None
+        if table.name not in self._keeps_records:
+            feed = self._warehouse.feeds[table.feed]
+            self._keeps_records[table.name] = keeps_records(session, table, feed)
+        return self._keeps_records[table.name]
+
+    def _base(
+        self,
+        session: SparkSession,
+        table: Table,
+        job: Job,
+        files: Sequence[FileToLoad],
+        count: RecordCount | None,
+    ) -> DataFrame:
         assert table.feed is not None
         assert table.timestamp is not None
         feed = self._warehouse.feeds[table.feed]
@@ -117,7 +145,8 @@ class Updater:
         known = [file.oldest for file in files if file.oldest is not None]
         oldest = min(known) if self._keeps_timestamp[table.name] and len(known) == len(files) else None
         late = late_expression(table.timestamp, job.loaded_from, oldest)
-        return base_rows(session, table, feed, read_files(session, feed, paths), late)
+        records = read_files(session, feed, paths)
+        return base_rows(session, table, feed, records if count is None else count.of(records), late)
 
     def _derived(self, session: SparkSession, table: Table, after: int | None, to: int) -> DataFrame:
         sources = {
@@ -146,3 +175,14 @@ class Updater:
                     column = pq.read_table(stored.path / file.path, columns=[LATE_COLUMN])[LATE_COLUMN]
                     late += pc.sum(column).as_py() or 0
         return late
+
+
+def _records(files: Sequence[FileToLoad]) -> int:
+    return sum(file.records for file in files)
+
+
+def _compare(count: RecordCount, files: Sequence[FileToLoad]) -> None:
+    """What is found of a file and what Spark reads of it are two programs' work: they must agree."""
+    read, found = count.get(), _records(files)
+    if read != found:
+        raise OtherRecords(read, found)

@@ -39,7 +39,15 @@ from freshline.storage.snapshot import Snapshot, read_snapshot
 from freshline.storage.statistics import Footer, UnreadableFile, read_footer
 from freshline.storage.vacuum import vacuum
 
-__all__ = ["Consumed", "LiveFile", "NullTimestamps", "StoredTable", "TableTaken", "UnreadableFile"]
+__all__ = [
+    "Consumed",
+    "LiveFile",
+    "NullTimestamps",
+    "OtherRecords",
+    "StoredTable",
+    "TableTaken",
+    "UnreadableFile",
+]
 
 # Each commit since the snapshot was loaded makes the next one about 0.3 ms slower, a checkpoint and loading
 # it take 20 ms: 25 is the best of 10, 25, 50, 100, 200 (7 ms a commit on average; 35 ms with 200).
@@ -74,6 +82,13 @@ class NullTimestamps(Exception):  # noqa: N818  (it is what was found)
     def __init__(self, count: int) -> None:
         self.count = count
         super().__init__(f"{count} rows have no timestamp")
+
+
+class OtherRecords(Exception):  # noqa: N818  (it is what was found)
+    """Of an update's files Spark read more or fewer records than they were found to have."""
+
+    def __init__(self, read: int, found: int) -> None:
+        super().__init__(f"Spark reads {read} records, and {found} were found when it came")
 
 
 class StoredTable:
@@ -155,10 +170,12 @@ class StoredTable:
         consumed: Sequence[Consumed],
         details: Mapping[str, Any],
         replacing: pa.Schema | None = None,
+        rows: int | None = None,
     ) -> int:
         """Adds the Parquet files of the folder as the next update; the new version.
 
-        `replacing` makes them the table's only files and this its schema, for a rebuild.
+        `replacing` makes them the table's only files and this its schema, for a rebuild; `rows` says how many
+        there must be.
         """
         if replacing is not None:
             self.check_can_have(replacing)
@@ -166,6 +183,9 @@ class StoredTable:
         nulls = sum(footer.null_timestamps for _, footer in added)
         if nulls:
             raise NullTimestamps(nulls)
+        written = sum(footer.rows for _, footer in added)
+        if rows is not None and written != rows:
+            raise OtherRecords(written, rows)
         with self._lock:
             before = self._snapshot
             if before.freshness is not None and freshness < before.freshness:

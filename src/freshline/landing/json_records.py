@@ -1,0 +1,87 @@
+"""The records of a file of JSON lines, one object a line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.json as pajson
+
+from freshline.landing.lines import Block, blocks
+from freshline.landing.records import Records, UnreadableFile
+from freshline.landing.timestamps import span_of_texts, union
+
+# Where no column is asked for: a name that no record has.
+_NOBODY: Final = "\x00"
+_SPACE: Final = b" \t"
+_DECODER: Final = json.JSONDecoder()
+
+
+def json_records(path: Path, timestamp: str | None) -> Records:
+    """The records of a file. Without a timestamp's name they are only counted."""
+    count, spans = 0, []
+    for block in blocks(path, "utf-8"):
+        data = _objects(block)
+        if data:
+            count += data.count(b"\n")
+            values = _values(block, data, timestamp)
+            if timestamp is not None:
+                spans.append(span_of_texts(values))
+    return Records(count, *(union(spans) or (None, None)))
+
+
+def _objects(block: Block) -> bytes:
+    """The lines that are not blank, each from a `{` to a `}`: none can go on in the next one then."""
+    data = block.data
+    ends = data.count(b"\n")
+    if data.count(b"}\n{") == ends - 1 and data.startswith(b"{") and data.endswith(b"}\n"):
+        return data
+    lines = [line.strip(_SPACE) for line in data.split(b"\n")]
+    for number, line in enumerate(lines, start=block.first):
+        if line and not (line.startswith(b"{") and line.endswith(b"}")):
+            raise UnreadableFile(f"line {number} {_fault(line, None) or 'is not an object'}")
+    return b"".join(line + b"\n" for line in lines if line)
+
+
+def _values(block: Block, data: bytes, timestamp: str | None) -> Any:
+    """The timestamps' texts. Spark reads one record a line, and says nothing of what stands behind it."""
+    fields = pa.schema([(timestamp or _NOBODY, pa.string())])
+    try:
+        table = pajson.read_json(
+            pa.BufferReader(data),
+            read_options=pajson.ReadOptions(use_threads=False, block_size=len(data) + 1),
+            parse_options=pajson.ParseOptions(explicit_schema=fields, unexpected_field_behavior="ignore"),
+        )
+        if table.num_rows == data.count(b"\n"):
+            return table.column(0)
+        found = f"its lines from {block.first} on have {table.num_rows} records, and not one each"
+    except pa.ArrowInvalid as error:
+        found = str(error)
+    for number, line in enumerate(block.data.split(b"\n"), start=block.first):
+        fault = _fault(line.strip(_SPACE), timestamp)
+        if fault is not None:
+            raise UnreadableFile(f"line {number} {fault}")
+    raise UnreadableFile(found)
+
+
+def _fault(line: bytes, timestamp: str | None) -> str | None:
+    """What is wrong with a line, in words for people; None where it is blank, or Python has no objection."""
+    if not line:
+        return None
+    text = line.decode()
+    try:
+        value, end = _DECODER.raw_decode(text)
+    except json.JSONDecodeError as error:
+        return f"is not JSON: {error.msg} at character {error.pos + 1}"
+    except (RecursionError, ValueError):  # nested too deeply, or a number of thousands of digits
+        return None
+    if end < len(text):
+        return f"goes on after its first JSON value: {text[end : end + 40]!r}"
+    if not isinstance(value, dict):
+        return "is not an object"
+    instant = value.get(timestamp) if timestamp is not None else None
+    if not isinstance(instant, str | None):
+        return f"has {json.dumps(instant)[:40]} for a timestamp, not a text"
+    return None

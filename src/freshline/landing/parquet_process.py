@@ -1,0 +1,164 @@
+"""Parquet files are read in a process of their own: a damaged one can end the process that reads it.
+
+Arrow trusts what a file says of itself, and makes an abort of a few damaged bytes in a footer. The process
+lives as long as it is asked, and is begun anew when it has died. It ends when its input does, so also when
+whoever asks is killed.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import astuple
+from pathlib import Path
+from typing import Any, Final, TextIO
+
+from freshline.landing.parquet_records import parquet_records
+from freshline.landing.records import Records, UnreadableFile, first_line, is_of_the_machine
+
+# What one file may take. Processor time, not time on the clock: a busy machine is no fault of the file.
+PROCESSOR_S: Final = 60.0
+# On the clock: whatever it waits for, the file is not to blame for it.
+_WAIT_FACTOR: Final = 10
+# Beyond what the process has when it begins.
+MEMORY_BYTES: Final = 2 << 30
+# The modules come from where ours do.
+_PROGRAM: Final = (
+    "import sys; sys.path[:] = sys.argv[2:]; "
+    "from freshline.landing.parquet_process import serve; serve(float(sys.argv[1]))"
+)
+_READY: Final = "ready\n"
+# What damage makes of a process. By any other signal somebody ended it, or a machine short of memory did.
+_CRASHES: Final = (signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL)
+
+
+class ParquetProcess:
+    """Reads one file at a time, whichever thread asks. It begins at once, to be warm when the first comes."""
+
+    def __init__(self, processor_s: float = PROCESSOR_S) -> None:
+        self._processor_s = processor_s
+        self._lock = threading.Lock()
+        self._closed = False
+        self._ready = False
+        self._process: subprocess.Popen[str] | None = None
+        with suppress(OSError):  # it is tried again when it is needed
+            self._process = self._begin()
+
+    @property
+    def pid(self) -> int | None:
+        return None if self._process is None else self._process.pid
+
+    def read(
+        self, path: Path, names: Sequence[str], instants: Sequence[str], timestamp: str | None
+    ) -> Records:
+        """As `parquet_records` does; an `OSError` says that the machine is in trouble, and not the file."""
+        with self._lock:
+            answer = self._ask(json.dumps([str(path), names, instants, timestamp]))
+        if "unreadable" in answer:
+            raise UnreadableFile(answer["unreadable"])
+        if "errno" in answer:
+            raise OSError(answer["errno"], os.strerror(answer["errno"]), str(path))
+        return Records(*answer["records"])
+
+    def close(self) -> None:
+        """Ends it, whatever it is doing."""
+        self._closed = True
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+
+    def _ask(self, question: str) -> dict[str, Any]:
+        if self._process is None or self._process.poll() is not None:
+            self._process = self._begin()
+        process = self._process
+        assert process.stdin is not None
+        assert process.stdout is not None
+        answer = ""
+        with suppress(BrokenPipeError):
+            self._ready = self._ready or process.stdout.readline() == _READY
+            if self._ready:
+                process.stdin.write(question + "\n")
+                process.stdin.flush()
+                answer = process.stdout.readline()
+        if not answer.endswith("\n"):
+            raise self._ended(process)
+        return json.loads(answer)  # type: ignore[no-any-return]
+
+    def _begin(self) -> subprocess.Popen[str]:
+        if self._closed:
+            raise _trouble("was closed")
+        self._ready = False
+        return subprocess.Popen(
+            [sys.executable, "-c", _PROGRAM, str(self._processor_s), *sys.path],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,  # what Arrow says when it aborts is for its developers
+            text=True,
+            encoding="utf-8",
+            start_new_session=True,  # a Ctrl-C is for us, not for it
+        )
+
+    def _ended(self, process: subprocess.Popen[str]) -> UnreadableFile | OSError:
+        """What it means that it ended instead of answering."""
+        self._process = None
+        with process:  # closes its pipes and waits for its end
+            pass
+        code = process.returncode
+        if self._ready and -code in _CRASHES:
+            return UnreadableFile(f"it is damaged: reading it ended with {signal.Signals(-code).name}")
+        if self._ready and -code == signal.SIGPROF:
+            return UnreadableFile(f"reading it took more than {self._processor_s:g} s of processor time")
+        return _trouble(f"ended with {signal.Signals(-code).name if code < 0 else f'exit code {code}'}")
+
+
+def _trouble(how: str) -> OSError:
+    return ChildProcessError(errno.ECHILD, f"the process that reads Parquet files {how}")
+
+
+def serve(processor_s: float) -> None:
+    """Answers questions from the standard input until it ends."""
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)  # nothing else is an answer
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    _limit_memory()
+    _say(answers, _READY)
+    for question in sys.stdin:
+        signal.setitimer(signal.ITIMER_PROF, processor_s)
+        signal.setitimer(signal.ITIMER_REAL, _WAIT_FACTOR * processor_s)
+        answer = _answer(*json.loads(question))
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        _say(answers, json.dumps(answer) + "\n")
+
+
+def _say(answers: TextIO, line: str) -> None:
+    answers.write(line)
+    answers.flush()
+
+
+def _limit_memory() -> None:
+    """A footer may ask for any amount."""
+    with suppress(OSError, ValueError):  # not every system tells, or has such a limit
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+        most = pages * resource.getpagesize() + MEMORY_BYTES
+        resource.setrlimit(resource.RLIMIT_AS, (most, resource.RLIM_INFINITY))
+
+
+def _answer(path: str, names: list[str], instants: list[str], timestamp: str | None) -> dict[str, Any]:
+    try:
+        records = parquet_records(Path(path), names, instants, timestamp)
+        return {"records": astuple(records)}
+    except UnreadableFile as error:
+        return {"unreadable": error.reason}
+    except OSError as error:
+        return {"errno": error.errno} if is_of_the_machine(error) else {"unreadable": first_line(error)}
+    except Exception as error:  # there is no telling what damage leads to
+        return {"unreadable": first_line(error)}

@@ -1,0 +1,92 @@
+"""The records of a Parquet file: what its footer says, and its timestamps where that does not say enough."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from freshline.landing.records import Records, UnreadableFile
+from freshline.landing.timestamps import Span, require_all, span_of, union
+
+
+def parquet_records(
+    path: Path, names: Sequence[str], instants: Sequence[str], timestamp: str | None
+) -> Records:
+    """The records of a file with these columns, of which `instants` are timestamps.
+
+    Without a timestamp's name they are only counted.
+    """
+    with pq.ParquetFile(path) as file:
+        _require_columns(file, names, instants)
+        metadata = file.metadata
+        count = sum(metadata.row_group(number).num_rows for number in range(metadata.num_row_groups))
+        if count != metadata.num_rows:
+            raise UnreadableFile(f"it says that it has {metadata.num_rows} rows, and {count} in its groups")
+        span = _span(file, timestamp) if count and timestamp is not None else None
+        return Records(count, *(span or (None, None)))
+
+
+def _require_columns(file: Any, names: Sequence[str], instants: Sequence[str]) -> None:
+    """Spark would fill a column that a Parquet file lacks with nulls; it ignores case, and other columns."""
+    found = {name.lower() for name in file.schema_arrow.names}
+    for name in names:
+        if name.lower() not in found:
+            raise UnreadableFile(f"it has no column `{name}`")
+    columns = file.metadata.schema
+    declared = {name.lower() for name in instants}
+    for column in (columns.column(number) for number in range(file.metadata.num_columns)):
+        if column.path.lower() in declared and _unit(column) == "nanoseconds":
+            raise UnreadableFile(
+                f"its column `{column.name}` has timestamps in nanoseconds, which Spark does not read: write "
+                "microseconds (pyarrow, pandas: coerce_timestamps='us', allow_truncated_timestamps=True)"
+            )
+
+
+def _unit(column: Any) -> str | None:
+    unit: str | None = json.loads(column.logical_type.to_json()).get("timeUnit")
+    return unit
+
+
+def _span(file: Any, timestamp: str) -> Span | None:
+    metadata = file.metadata
+    position = _position(metadata, timestamp)
+    column = metadata.schema.column(position)
+    unit = _unit(column)
+    if unit is None and column.physical_type != "INT96":
+        raise UnreadableFile(
+            f"its column `{timestamp}` is of the type {column.logical_type}, not a timestamp"
+        )
+    spans = []
+    for number in range(metadata.num_row_groups):
+        group = metadata.row_group(number)
+        statistics = group.column(position).statistics
+        if unit and statistics and statistics.has_min_max and statistics.has_null_count:
+            require_all(statistics.null_count)
+            oldest, newest = (_microseconds(raw, unit) for raw in (statistics.min_raw, statistics.max_raw))
+            spans.append(Span(oldest, newest))
+        elif group.num_rows:
+            spans.append(_span_in_group(file, number, column.name))
+    return union(spans)
+
+
+def _position(metadata: Any, timestamp: str) -> int:
+    """The timestamp's position among the columns; Spark ignores case."""
+    paths = [metadata.schema.column(number).path.lower() for number in range(metadata.num_columns)]
+    if paths.count(timestamp.lower()) != 1:
+        raise UnreadableFile(f"it has no column `{timestamp}`")
+    return paths.index(timestamp.lower())
+
+
+def _microseconds(raw: int, unit: str) -> int:
+    return raw * 1_000 if unit == "milliseconds" else raw
+
+
+def _span_in_group(file: Any, number: int, name: str) -> Span:
+    values = file.read_row_group(number, columns=[name]).column(0)
+    require_all(values.null_count)
+    return span_of(values.cast(pa.timestamp("us", values.type.tz), safe=False))

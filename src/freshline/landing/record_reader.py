@@ -1,0 +1,69 @@
+"""A feed's data files as Spark will read them, without Spark and with as little reading as will do."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+
+from freshline.definitions.columns import parse_columns
+from freshline.definitions.name_timestamp import instant_in_name
+from freshline.definitions.warehouse import Landing
+from freshline.landing.csv_records import csv_records
+from freshline.landing.json_records import json_records
+from freshline.landing.parquet_process import ParquetProcess
+from freshline.landing.records import Records, UnreadableFile, first_line, is_of_the_machine
+
+
+class RecordReader:
+    """Reads how many records a feed's files have, and how old and how new they are.
+
+    Where the name says it the records' timestamps are not looked at, but the records are counted: of a file
+    that is not what it should be Spark would read a part, and say nothing.
+    """
+
+    def __init__(self, landing: Landing, process: ParquetProcess | None = None) -> None:
+        assert landing.format is not None
+        assert landing.schema is not None
+        assert landing.timestamp is not None
+        self._landing = landing
+        columns = parse_columns(landing.schema)
+        self._names = [column.name for column in columns]
+        self._instants = [column.name for column in columns if column.is_timestamp]
+        spelled = next(name for name in self._names if name.lower() == landing.timestamp.lower())
+        self._timestamp = spelled if landing.name_timestamp is None else None
+        self._process = process
+        if process is None and landing.format == "parquet":
+            self._process = ParquetProcess()
+
+    def read(self, path: Path) -> Records:
+        """A file's records; an `OSError` says that it could not be looked at, which is not its fault."""
+        if path.stat().st_size == 0:
+            return Records(0, None, None)
+        pattern = self._landing.name_timestamp
+        named_us = None if pattern is None else _instant_us(path, pattern)
+        try:
+            records = self._read(path)
+        except (pa.ArrowException, OSError, csv.Error, UnicodeDecodeError) as error:
+            if isinstance(error, OSError) and is_of_the_machine(error):
+                raise
+            raise UnreadableFile(first_line(error)) from error
+        return replace(records, newest_us=named_us) if records.count and named_us is not None else records
+
+    def _read(self, path: Path) -> Records:
+        landing = self._landing
+        if landing.format == "csv":
+            return csv_records(path, self._names, self._timestamp, landing.header, landing.encoding)
+        if landing.format == "json":
+            return json_records(path, self._timestamp)
+        assert self._process is not None
+        return self._process.read(path, self._names, self._instants, self._timestamp)
+
+
+def _instant_us(path: Path, pattern: str) -> int:
+    instant_us = instant_in_name(pattern, path.as_posix())
+    if instant_us is None:
+        raise UnreadableFile(f"its name does not follow the pattern {pattern}")
+    return instant_us
