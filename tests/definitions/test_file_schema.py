@@ -141,7 +141,8 @@ def test_the_schemas_keys_are_those_that_are_read() -> None:
     storage: s
     pools: {p: {tracks: 1, policy: prp, cluster_factor: 2, provisioning: worst, recovery: fastest}}
     feeds: {f: {arrival: files, period: 1s, phase: 0, jitter: 0s, timestamp_jitter: 1s, path: p, format: csv,
-                schema: ts timestamp, timestamp: ts, header: no, name_timestamp: "%Y", lateness: 0, ahead: 0,
+                schema: ts timestamp, timestamp: ts, header: no, encoding: utf-8, name_timestamp: "%Y",
+                lateness: 0, ahead: 0,
                 after_load: keep}}
     tables: {t: {feed: f, select: s, sql: s, sources: [a], timestamp: ts, period: 1s, phase: 1s, lookback: 0,
                  align: 1s, pool: p, target_lag: 1s,

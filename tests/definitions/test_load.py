@@ -167,6 +167,7 @@ def test_every_key_of_a_live_warehouse_reaches_its_record() -> None:
     pools: {p: {tracks: 1}}
     feeds:
       f: {period: 10s, path: in, format: csv, schema: "at timestamp, n int", timestamp: at, header: no,
+          encoding: Windows-1252,
           name_timestamp: "%Y%m%d.csv", lateness: 2s, ahead: 0, after_load: archive}
     tables:
       a: {feed: f, select: "SELECT at AS ts, n FROM F", timestamp: ts}
@@ -180,6 +181,7 @@ def test_every_key_of_a_live_warehouse_reaches_its_record() -> None:
         schema="at timestamp, n int",
         timestamp="at",
         header=False,
+        encoding="windows-1252",
         name_timestamp="%Y%m%d.csv",
         lateness_us=2 * SECOND,
         ahead_us=0,

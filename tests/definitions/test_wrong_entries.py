@@ -117,6 +117,16 @@ def test_a_wrong_pool_is_refused(pool: str, message: str) -> None:
             ".path: the number 7 stands where text belongs. Put it in quotes if it is meant as text.",
         ),
         ("{period: 1s, path: ''}", ".path: it is empty. Give it a value, or remove the key."),
+        ("{arrival: continuous, format: csv, encoding: utf-8}", f".encoding: {USELESS_ON_STREAM}"),
+        (
+            "{period: 1s, format: json, encoding: utf-8}",
+            ".encoding: it has an effect on csv files only. Remove it, or set `format: csv`.",
+        ),
+        (
+            "{period: 1s, format: csv, encoding: utf-16}",
+            ".encoding: 'utf-16' is not an encoding that can be read. Write `utf-8`, `us-ascii`, "
+            "`iso-8859-1`, `windows-1250`, `windows-1251` or `windows-1252`.",
+        ),
         ("{arrival: continuous, format: csv, header: no}", f".header: {USELESS_ON_STREAM}"),
         ("{arrival: continuous, name_timestamp: '%Y'}", f".name_timestamp: {USELESS_ON_STREAM}"),
         ("{arrival: continuous, lateness: 0}", f".lateness: {USELESS_ON_STREAM}"),

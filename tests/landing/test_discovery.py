@@ -4,7 +4,7 @@ import os
 import resource
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from freshline.definitions.duration import MINUTE, SECOND
 from freshline.definitions.warehouse import Feed, Landing
 from freshline.landing.digest import content_digest
 from freshline.landing.discovery import Clash, Discovered, Discovery, Landed, Repeated, Unreadable
+from freshline.landing.parquet_process import ParquetProcess
 from freshline.landing.parquet_records import parquet_records
 from freshline.landing.scanner import Found
 
@@ -27,7 +28,10 @@ LOADED_BEFORE = "a file of this name and of other content was loaded before"
 class Project:
     """A landing directory, what was loaded from it, and a feed's discovery."""
 
-    def __init__(self, root: Path, feed: Feed = FEED, full_every: int = 1) -> None:
+    def __init__(
+        self, root: Path, feed: Feed = FEED, full_every: int = 1, process: ParquetProcess | None = None
+    ) -> None:
+        self.process = process
         self.root = root
         self.loaded: dict[str, Landed] = {}
         self.now = NOW
@@ -36,7 +40,9 @@ class Project:
         self.restart()
 
     def restart(self) -> None:
-        self.discovery = Discovery(self.feed, self.root, self.loaded.get, full_every=self.full_every)
+        self.discovery = Discovery(
+            self.feed, self.root, self.loaded.get, full_every=self.full_every, process=self.process
+        )
 
     def put(self, name: str, *timestamps: str, text: str | None = None) -> Path:
         """A file appears at once, under its name."""
@@ -248,8 +254,8 @@ def test_a_missing_directory_is_told(tmp_path: Path) -> None:
 def test_a_name_may_carry_the_timestamp(tmp_path: Path) -> None:
     landing = replace(LANDING, name_timestamp="a-%Y%m%dT%H%M.csv", lateness_us=SECOND)
     project = Project(tmp_path, replace(FEED, landing=landing))
-    project.put("a-20240506T1159.csv", text="not read at all")
-    path = project.put("b.csv", text="not read at all")
+    project.put("a-20240506T1159.csv", "not looked at")
+    path = project.put("b.csv", "not looked at")
     assert [landed.timestamp_us for landed in project.scan().landed] == [NOW - MINUTE - SECOND]
     project.scan()
     reason = "its name does not follow the pattern a-%Y%m%dT%H%M.csv"
@@ -300,12 +306,15 @@ def test_a_machine_in_trouble_costs_no_file(tmp_path: Path) -> None:
 
 
 def test_a_corrupt_file_that_cannot_be_opened_for_a_while_is_corrupt_all_the_same(tmp_path: Path) -> None:
-    project = Project(tmp_path, replace(FEED, landing=replace(LANDING, format="parquet")))
-    project.put("a.parquet", text="PAR1, it says")
-    project.scan()
-    with no_file_can_be_opened(), pytest.raises(OSError, match="Too many open files"):
-        parquet_records(tmp_path / "a.parquet", ["ts"], ["ts"], "ts")
-    assert [len(project.scan().unreadable) for _ in range(3)] == [0, 1, 0]
+    with closing(ParquetProcess()) as process:
+        project = Project(
+            tmp_path, replace(FEED, landing=replace(LANDING, format="parquet")), process=process
+        )
+        project.put("a.parquet", text="PAR1, it says")
+        project.scan()
+        with no_file_can_be_opened(), pytest.raises(OSError, match="Too many open files"):
+            parquet_records(tmp_path / "a.parquet", ["ts"], ["ts"], "ts")
+        assert [len(project.scan().unreadable) for _ in range(3)] == [0, 1, 0]
 
 
 def test_a_file_that_cannot_be_looked_at_keeps_no_other_from_landing(tmp_path: Path) -> None:
@@ -319,6 +328,7 @@ def test_a_file_that_cannot_be_looked_at_keeps_no_other_from_landing(tmp_path: P
     told = discovery.scan(NOW)
     assert [landed.name for landed in told.landed] == ["a.csv", "e.csv"]
     assert told.troubles == {"d/b.csv": "Too many levels of symbolic links"}
+    assert discovery.scan(NOW) == Discovered(link="d")
     assert discovery.scan(NOW) == NOTHING
     (tmp_path / "d").unlink()
     os.rename(tmp_path / ".d", tmp_path / "d")

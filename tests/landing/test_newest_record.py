@@ -1,6 +1,7 @@
 """How new a data file's newest record is."""
 
 import gzip
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -21,6 +22,12 @@ from freshline.landing.records import UnreadableFile
 SCHEMA = "src string, ts timestamp, n long"
 PROCESS = ParquetProcess()
 NOON = epoch_us(datetime(2024, 5, 6, 12, tzinfo=UTC))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _process() -> Iterator[None]:
+    yield
+    PROCESS.close()
 
 
 def newest(

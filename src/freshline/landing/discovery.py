@@ -94,7 +94,7 @@ class Discovered:
     unreadable: list[Unreadable] = field(default_factory=list)
     missing: bool = False  # the landing directory is not there
     troubles: Mapping[str, str] = field(default_factory=dict)  # what could not be looked at, and why
-    link: str | None = None  # the first symbolic link that was seen since the beginning: none is followed
+    link: str | None = None  # the first symbolic link that was ever seen: none is followed
     left: int = 0  # files of this round still to be examined; until none is left, nothing is told
 
 
@@ -129,6 +129,7 @@ class Discovery:
         self._round: list[str] = []  # the names still to be examined before anything is told
         self._result = Discovered()  # a scan that ends in an error leaves to the next what it has found
         self._troubles: dict[str, str] = {}  # by reason: the round's first file that could not be looked at
+        self._link_told = False
         self._digests: dict[str, str] = {}  # of files that have landed and are there
         self._ahead_us = feed.period_us if landing.ahead_us is None else landing.ahead_us
 
@@ -152,7 +153,7 @@ class Discovery:
         result, self._result = self._result, Discovered()
         result.missing = scanner.missing
         result.troubles = {name: reason for reason, name in self._troubles.items()} | scanner.troubles
-        result.link = scanner.link
+        result.link, self._link_told = (None if self._link_told else scanner.link), bool(scanner.link)
         result.landed.sort(key=_order)
         return result
 

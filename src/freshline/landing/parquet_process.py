@@ -71,9 +71,11 @@ class ParquetProcess:
     def close(self) -> None:
         """Ends it, whatever it is doing."""
         self._closed = True
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
+        process = self._process
+        if process is not None:
+            process.kill()
+            with self._lock, process:  # whoever was waiting for an answer knows by now; closes its pipes
+                self._process = None
 
     def _ask(self, question: str) -> dict[str, Any]:
         if self._process is None or self._process.poll() is not None:

@@ -34,9 +34,8 @@ class RecordReader:
         self._instants = [column.name for column in columns if column.is_timestamp]
         spelled = next(name for name in self._names if name.lower() == landing.timestamp.lower())
         self._timestamp = spelled if landing.name_timestamp is None else None
+        assert process is not None or landing.format != "parquet"
         self._process = process
-        if process is None and landing.format == "parquet":
-            self._process = ParquetProcess()
 
     def read(self, path: Path) -> Records:
         """A file's records; an `OSError` says that it could not be looked at, which is not its fault."""

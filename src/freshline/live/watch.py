@@ -66,7 +66,6 @@ class Watch:
         self._untold: list[tuple[str, Callable[[], None]]] = []  # by feed: what is still to be done
         self._troubles: dict[tuple[str, str | None], str] = {}  # by feed and folder: what was last reported
         self._backlogged: deque[str] = deque()  # feeds with files that no look has reached yet
-        self._linked: set[str] = set()  # feeds of whose links it was said that none is followed
         self._begun: set[str] = set()  # feeds whose files of before the run have been found
         self._stop = threading.Event()
         self._looks = 0  # how often all feeds were looked at
@@ -147,16 +146,11 @@ class Watch:
         for folder, trouble in found.troubles.items():
             self._report(feed, f"{folder}: {trouble}" if folder else trouble, folder)
         if found.link is not None:
-            self._say_link(feed, found.link)
+            note = f"{feed}: {found.link} is a symbolic link, and links are not followed: put files there"
+            self._keeper.note(clock(), note)
         period_us = self._warehouse.feeds[feed].period_us or 0
         if found.missing and self._looks * self._every_s * SECOND > period_us:
             self._report(feed, "its landing directory is not there", "")
-
-    def _say_link(self, feed: str, link: str) -> None:
-        if feed not in self._linked:  # once a run
-            self._linked.add(feed)
-            note = f"{feed}: {link} is a symbolic link, and links are not followed: put the files there"
-            self._keeper.note(clock(), note)
 
     def _take(self, feed: str, found: Discovered) -> None:
         waited = feed not in self._begun
