@@ -99,7 +99,7 @@ def test_a_csv_without_a_header_is_read_by_position(tmp_path: Path) -> None:
 
 
 def test_a_header_in_another_case_after_a_blank_line_and_a_byte_order_mark_is_fine(tmp_path: Path) -> None:
-    path = csv_of(tmp_path, FORMS[0], header="\ufeffSRC, Ts,n\n\n")
+    path = csv_of(tmp_path, FORMS[0], header='\ufeff\nSRC,"Ts",n\n\n')
     assert newest(path, "csv") == NOON
 
 

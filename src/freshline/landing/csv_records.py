@@ -56,7 +56,7 @@ def _bodies(path: Path, names: Sequence[str], encoding: str) -> Iterator[Block]:
 def _check_titles(line: str, names: Sequence[str]) -> None:
     """Spark reads csv by position: other titles mean other columns."""
     titles = next(csv.reader([line]))
-    if [title.strip().lower() for title in titles] != [name.lower() for name in names]:
+    if [title.lower() for title in titles] != [name.lower() for name in names]:
         raise UnreadableFile(f"its header is {','.join(titles)[:200]}, not {','.join(names)[:200]}")
 
 

@@ -21,19 +21,21 @@ from dataclasses import astuple
 from pathlib import Path
 from typing import Any, Final, TextIO
 
+import pyarrow as pa
+
 from freshline.landing.parquet_records import parquet_records
 from freshline.landing.records import Records, UnreadableFile, first_line, is_of_the_machine
 
 # What one file may take. Processor time, not time on the clock: a busy machine is no fault of the file.
 PROCESSOR_S: Final = 60.0
 # On the clock: whatever it waits for, the file is not to blame for it.
-_WAIT_FACTOR: Final = 10
+_WAIT_S: Final = 600.0
 # Beyond what the process has when it begins.
 MEMORY_BYTES: Final = 2 << 30
 # The modules come from where ours do.
 _PROGRAM: Final = (
-    "import sys; sys.path[:] = sys.argv[2:]; "
-    "from freshline.landing.parquet_process import serve; serve(float(sys.argv[1]))"
+    "import sys; sys.path[:] = sys.argv[3:]; "
+    "from freshline.landing.parquet_process import serve; serve(float(sys.argv[1]), int(sys.argv[2]))"
 )
 _READY: Final = "ready\n"
 # What damage makes of a process. By any other signal somebody ended it, or a machine short of memory did.
@@ -43,8 +45,9 @@ _CRASHES: Final = (signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE,
 class ParquetProcess:
     """Reads one file at a time, whichever thread asks. It begins at once, to be warm when the first comes."""
 
-    def __init__(self, processor_s: float = PROCESSOR_S) -> None:
+    def __init__(self, processor_s: float = PROCESSOR_S, memory_bytes: int = MEMORY_BYTES) -> None:
         self._processor_s = processor_s
+        self._memory_bytes = memory_bytes
         self._lock = threading.Lock()
         self._closed = False
         self._ready = False
@@ -78,9 +81,12 @@ class ParquetProcess:
                 self._process = None
 
     def _ask(self, question: str) -> dict[str, Any]:
-        if self._process is None or self._process.poll() is not None:
-            self._process = self._begin()
         process = self._process
+        if process is not None and process.poll() is not None:  # nobody was asking: it is begun anew
+            with process:
+                process = None
+        if process is None:
+            process = self._process = self._begin()
         assert process.stdin is not None
         assert process.stdout is not None
         answer = ""
@@ -99,7 +105,7 @@ class ParquetProcess:
             raise _trouble("was closed")
         self._ready = False
         return subprocess.Popen(
-            [sys.executable, "-c", _PROGRAM, str(self._processor_s), *sys.path],
+            [sys.executable, "-c", _PROGRAM, str(self._processor_s), str(self._memory_bytes), *sys.path],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,  # what Arrow says when it aborts is for its developers
@@ -125,16 +131,19 @@ def _trouble(how: str) -> OSError:
     return ChildProcessError(errno.ECHILD, f"the process that reads Parquet files {how}")
 
 
-def serve(processor_s: float) -> None:
+def serve(processor_s: float, memory_bytes: int) -> None:
     """Answers questions from the standard input until it ends."""
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # nothing else is an answer
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    _limit_memory()
+    # Each thread would claim its share of the memory, and so little work is done by one.
+    pa.set_cpu_count(1)
+    pa.set_io_thread_count(1)
+    _limit_memory(memory_bytes)
     _say(answers, _READY)
     for question in sys.stdin:
         signal.setitimer(signal.ITIMER_PROF, processor_s)
-        signal.setitimer(signal.ITIMER_REAL, _WAIT_FACTOR * processor_s)
+        signal.setitimer(signal.ITIMER_REAL, _WAIT_S)
         answer = _answer(*json.loads(question))
         signal.setitimer(signal.ITIMER_PROF, 0)
         signal.setitimer(signal.ITIMER_REAL, 0)
@@ -146,11 +155,11 @@ def _say(answers: TextIO, line: str) -> None:
     answers.flush()
 
 
-def _limit_memory() -> None:
+def _limit_memory(memory_bytes: int) -> None:
     """A footer may ask for any amount."""
     with suppress(OSError, ValueError):  # not every system tells, or has such a limit
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
-        most = pages * resource.getpagesize() + MEMORY_BYTES
+        most = pages * resource.getpagesize() + memory_bytes
         resource.setrlimit(resource.RLIMIT_AS, (most, resource.RLIM_INFINITY))
 
 

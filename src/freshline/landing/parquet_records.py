@@ -87,6 +87,6 @@ def _microseconds(raw: int, unit: str) -> int:
 
 
 def _span_in_group(file: Any, number: int, name: str) -> Span:
-    values = file.read_row_group(number, columns=[name]).column(0)
+    values = file.read_row_group(number, columns=[name], use_threads=False).column(0)
     require_all(values.null_count)
     return span_of(values.cast(pa.timestamp("us", values.type.tz), safe=False))

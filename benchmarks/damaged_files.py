@@ -1,0 +1,118 @@
+"""Thousands of damaged data files: each is refused, or Spark reads the records that were found in it.
+
+Files of text are found first, and those that are taken are read by Spark, a thousand in two jobs. Parquet files
+have damaged footers; those that are taken are read by Spark one by one, and one that fails must fail in a way
+that puts it into quarantine. The process that finds them must survive them all.
+
+    .venv/bin/python benchmarks/damaged_files.py
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from freshline.definitions.warehouse import Feed, FileFormat, Landing
+from freshline.landing.parquet_process import ParquetProcess
+from freshline.landing.record_reader import RecordReader
+from freshline.landing.records import Records, UnreadableFile
+from freshline.live.trouble import is_about_data
+from freshline.spark.frames import read_files
+from freshline.spark.session import open_session
+from freshline.testing.agreement import Read, disagreements, read_by_spark
+from freshline.testing.damage import SCHEMA, write_files
+
+BATCH = 1_000
+
+
+def find(reader: RecordReader, paths: list[Path], refused: Counter[str]) -> dict[Path, Records]:
+    found = {}
+    for path in paths:
+        try:
+            found[path] = reader.read(path)
+        except UnreadableFile as error:
+            refused["crashed the reader" if "ended with SIG" in error.reason else "refused when found"] += 1
+    return found
+
+
+def read_alone(
+    session: SparkSession, feed: Feed, paths: list[Path], refused: Counter[str]
+) -> tuple[dict[Path, Read], list[str]]:
+    """What Spark reads of each Parquet file, and those that would not get to quarantine."""
+    read, stuck = {}, []
+    for path in paths:
+        try:
+            rows = read_files(session, feed, [str(path)]).collect()
+        except Exception as error:
+            refused["refused when loaded"] += 1
+            if not is_about_data(error):
+                stuck.append(f"{path}: {str(error).splitlines()[0]}")
+            continue
+        # The session's time zone is UTC, and so are these.
+        newest = (
+            session.createDataFrame(rows, SCHEMA).selectExpr("unix_micros(max(ts)) AS t").head()
+            if rows
+            else None
+        )
+        read[path] = Read(len(rows), newest.t if newest else None)
+    return read, stuck
+
+
+def run(session: SparkSession, format: FileFormat, folder: Path, seeds: range, spark_files: int) -> int:
+    """How many files are loaded wrongly, or not put aside."""
+    landing = Landing(path="in", format=format, schema=SCHEMA, timestamp="ts")
+    feed = Feed("damaged", "files", 1_000_000, landing=landing)
+    process = ParquetProcess() if format == "parquet" else None
+    reader = RecordReader(landing, process)
+    outcomes: Counter[str] = Counter()
+    wrong: list[str] = []
+    for first in range(seeds.start, seeds.stop, BATCH):
+        paths = write_files(folder, format, range(first, min(first + BATCH, seeds.stop)))
+        found = find(reader, paths, outcomes)
+        if format == "parquet":
+            taken = list(found)[: max(0, spark_files - outcomes["read by Spark"])]
+            read, stuck = read_alone(session, feed, taken, outcomes)
+            wrong += stuck
+        else:
+            read = read_by_spark(session, feed, list(found))
+            outcomes["refused when loaded"] += len(found) - len(read)
+        outcomes["read by Spark"] += len(read)
+        wrong += disagreements(found, read)
+        for path in paths:
+            if not any(str(path) in line for line in wrong):
+                path.unlink()
+    if process is not None:
+        process.close()
+    print(f"{format}: {len(seeds):,} files, {dict(outcomes)}, {len(wrong)} wrong", flush=True)
+    for line in wrong[:20]:
+        print("  " + line)
+    return len(wrong)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--files", type=int, default=5_000, help="of each format")
+    parser.add_argument("--seed", type=int, default=1_000_000, help="the first")
+    parser.add_argument("--formats", nargs="+", default=["csv", "json", "parquet"])
+    parser.add_argument(
+        "--parquet-by-spark", type=int, default=100, help="Parquet files that Spark reads too"
+    )
+    arguments = parser.parse_args()
+    seeds = range(arguments.seed, arguments.seed + arguments.files)
+    session = open_session("damaged files", "local[2]")
+    with tempfile.TemporaryDirectory() as name:
+        wrong = sum(
+            run(session, format, Path(name) / format, seeds, arguments.parquet_by_spark)
+            for format in arguments.formats
+        )
+    session.stop()
+    sys.exit(1 if wrong else 0)
+
+
+if __name__ == "__main__":
+    main()
