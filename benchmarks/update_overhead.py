@@ -67,7 +67,10 @@ def updates(session: SparkSession, spec: FeedSpec, folder: Path) -> Iterator[flo
     )
     files = {
         file.name: FileToLoad(
-            Consumed(file.name, file.size, file.mtime_ns, file.digest), file.records, file.oldest_us
+            Consumed(file.name, file.size, file.mtime_ns, file.digest),
+            file.records,
+            file.oldest_us,
+            file.newest_us,
         )
         for file in landed
     }

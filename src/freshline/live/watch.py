@@ -237,7 +237,9 @@ class Watch:
 
 
 def _to_load(landed: LandedFile) -> FileToLoad:
-    return FileToLoad(_consumed(landed), landed.records, landed.oldest_us)
+    # A name's timestamp is not that of a record.
+    newest = None if landed.oldest_us is None else landed.newest_us
+    return FileToLoad(_consumed(landed), landed.records, landed.oldest_us, newest)
 
 
 def _consumed(file: LandedFile | Repeated) -> Consumed:

@@ -30,6 +30,7 @@ from freshline.definitions.errors import InputError
 from freshline.definitions.sql import parse_query
 from freshline.definitions.warehouse import Feed, Table, Warehouse
 from freshline.spark.projection import plain_projection
+from freshline.storage.delta import Extent
 
 NONE_LATE = "false"
 # Spark takes these in a path for a pattern, unless a backslash stands before them.
@@ -113,19 +114,20 @@ def keeps_records(session: SparkSession, table: Table, feed: Feed) -> bool:
     return bool(plan.children().isEmpty())
 
 
-class RecordCount:
-    """Counts the records that Spark reads, on their way to a `select`: no other job is needed."""
+class Watched:
+    """The records that Spark reads, observed on their way to a `select`: no other job is needed."""
 
-    def __init__(self) -> None:
+    def __init__(self, records: DataFrame, timestamp: str) -> None:
         self._observation = Observation()
+        newest = f.unix_micros(f.max(quoted(timestamp)))
+        self.records = records.observe(
+            self._observation, f.count(f.lit(1)).alias("records"), newest.alias("newest")
+        )
 
-    def of(self, files: DataFrame) -> DataFrame:
-        """The records, which are counted as they are read; once."""
-        return files.observe(self._observation, f.count(f.lit(1)).alias("records"))
-
-    def get(self) -> int:
-        """How many there were, once they have been read."""
-        return int(self._observation.get["records"])
+    def extent(self) -> Extent:
+        """Which they were, once they have been read."""
+        seen = self._observation.get
+        return Extent(seen["records"], seen["newest"])
 
 
 def late_expression(timestamp: str, freshness: int, oldest: int | None) -> str:

@@ -18,7 +18,7 @@ from freshline.definitions.columns import LATE_COLUMN
 from freshline.definitions.warehouse import Table, Warehouse
 from freshline.kernel.job import Job
 from freshline.spark.frames import (
-    RecordCount,
+    Watched,
     base_rows,
     between,
     derived_rows,
@@ -29,7 +29,14 @@ from freshline.spark.frames import (
     read_files,
     read_parquet,
 )
-from freshline.storage.delta import Consumed, LiveFile, NullTimestamps, OtherRecords, StoredTable
+from freshline.storage.delta import (
+    Consumed,
+    Extent,
+    LiveFile,
+    NullTimestamps,
+    StoredTable,
+    check_records,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +45,8 @@ class FileToLoad:
 
     consumed: Consumed
     records: int  # how many it has
-    oldest: int | None  # the oldest one's timestamp, where it is known
+    oldest: int | None  # their timestamps, where they are known
+    newest: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,24 +88,28 @@ class Updater:
         table = self._warehouse.tables[job.task.name]
         stored = self._tables[table.name]
         after = None if job.task.empty else job.loaded_from
-        count = rows = None
         consumed: tuple[Consumed, ...] = ()
+        found = watched = None
         if table.feed is not None:
             files = self._known(table.feed, job)
             consumed = tuple(file.consumed for file in files)
-            if self._keeps(session, table):
-                rows = _records(files)  # the footers of what is written say whether it was as many
-            else:
-                count = RecordCount()
-            frame = self._base(session, table, job, files, count)
+            records, found = self._records(session, table, job), _found(files)
+            if not self._keeps(session, table):
+                watched = self._watched(table, records)
+                records = watched.records
+            frame = self._base(session, table, job, files, records)
         else:
             frame = self._derived(session, table, after, job.loaded_to)
         folder = f"data/{stored.sequence + 1:08d}-{uuid4().hex[:8]}"
         frame.write.parquet(str(stored.path / folder))
-        if count is not None:
-            _compare(count, files)
+        if found is not None and watched is not None:
+            check_records(watched.extent(), found)
+            found = None
+        elif found is not None and not self._keeps_timestamp[table.name]:
+            found = found._replace(newest=None)
         details = {"table": table.name, "job": job.number}
-        version = stored.commit(folder, job.loaded_to, consumed, details, rows=rows)
+        # Where every record becomes a row, the footers of what was written tell whether it is what was found.
+        version = stored.commit(folder, job.loaded_to, consumed, details, expected=found)
         added = tuple(file for file in stored.files if file.path.startswith(f"{folder}/"))
         return Update(
             freshness=job.loaded_to,
@@ -112,10 +124,11 @@ class Updater:
         table = self._warehouse.tables[job.task.name]
         assert table.feed is not None
         assert table.timestamp is not None
-        files, count = self._known(table.feed, job), RecordCount()
-        frame = self._base(session, table, job, files, count)
+        files = self._known(table.feed, job)
+        watched = self._watched(table, self._records(session, table, job))
+        frame = self._base(session, table, job, files, watched.records)
         frame.write.format("noop").mode("overwrite").save()
-        _compare(count, files)
+        check_records(watched.extent(), _found(files))
         nulls = frame.where(frame[quoted(table.timestamp)].isNull()).count()
         if nulls:
             raise NullTimestamps(nulls)
@@ -130,23 +143,27 @@ class Updater:
             self._keeps_records[table.name] = keeps_records(session, table, feed)
         return self._keeps_records[table.name]
 
+    def _records(self, session: SparkSession, table: Table, job: Job) -> DataFrame:
+        assert table.feed is not None
+        paths = [str(self._landing[table.feed] / str(file.name)) for file in job.files]
+        return read_files(session, self._warehouse.feeds[table.feed], paths)
+
+    def _watched(self, table: Table, records: DataFrame) -> Watched:
+        assert table.feed is not None
+        timestamp = self._warehouse.feeds[table.feed].landing.timestamp
+        assert timestamp is not None
+        return Watched(records, timestamp)
+
     def _base(
-        self,
-        session: SparkSession,
-        table: Table,
-        job: Job,
-        files: Sequence[FileToLoad],
-        count: RecordCount | None,
+        self, session: SparkSession, table: Table, job: Job, files: Sequence[FileToLoad], records: DataFrame
     ) -> DataFrame:
         assert table.feed is not None
         assert table.timestamp is not None
         feed = self._warehouse.feeds[table.feed]
-        paths = [str(self._landing[feed.name] / str(file.name)) for file in job.files]
         known = [file.oldest for file in files if file.oldest is not None]
         oldest = min(known) if self._keeps_timestamp[table.name] and len(known) == len(files) else None
         late = late_expression(table.timestamp, job.loaded_from, oldest)
-        records = read_files(session, feed, paths)
-        return base_rows(session, table, feed, records if count is None else count.of(records), late)
+        return base_rows(session, table, feed, records, late)
 
     def _derived(self, session: SparkSession, table: Table, after: int | None, to: int) -> DataFrame:
         sources = {
@@ -177,12 +194,8 @@ class Updater:
         return late
 
 
-def _records(files: Sequence[FileToLoad]) -> int:
-    return sum(file.records for file in files)
-
-
-def _compare(count: RecordCount, files: Sequence[FileToLoad]) -> None:
-    """What is found of a file and what Spark reads of it are two programs' work: they must agree."""
-    read, found = count.get(), _records(files)
-    if read != found:
-        raise OtherRecords(read, found)
+def _found(files: Sequence[FileToLoad]) -> Extent:
+    """What was found in the files before."""
+    newest = [file.newest for file in files if file.newest is not None]
+    known = len(newest) == len(files)
+    return Extent(sum(file.records for file in files), max(newest) if known else None)

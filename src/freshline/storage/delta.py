@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 from deltalake import DeltaTable
@@ -36,17 +36,19 @@ from freshline.storage.files import Consumed, LiveFile
 from freshline.storage.layout import confined
 from freshline.storage.schema import differences
 from freshline.storage.snapshot import Snapshot, read_snapshot
-from freshline.storage.statistics import Footer, UnreadableFile, read_footer
+from freshline.storage.statistics import Footer, UnreadableFile, in_delta_words, read_footer
 from freshline.storage.vacuum import vacuum
 
 __all__ = [
     "Consumed",
+    "Extent",
     "LiveFile",
     "NullTimestamps",
     "OtherRecords",
     "StoredTable",
     "TableTaken",
     "UnreadableFile",
+    "check_records",
 ]
 
 # Each commit since the snapshot was loaded makes the next one about 0.3 ms slower, a checkpoint and loading
@@ -84,11 +86,22 @@ class NullTimestamps(Exception):  # noqa: N818  (it is what was found)
         super().__init__(f"{count} rows have no timestamp")
 
 
-class OtherRecords(Exception):  # noqa: N818  (it is what was found)
-    """Of an update's files Spark read more or fewer records than they were found to have."""
+class Extent(NamedTuple):
+    """How many records there are, and the newest one's timestamp, None where it is not known."""
 
-    def __init__(self, read: int, found: int) -> None:
-        super().__init__(f"Spark reads {read} records, and {found} were found when it came")
+    records: int
+    newest: int | None
+
+
+class OtherRecords(Exception):  # noqa: N818  (it is what was found)
+    """Of an update's files Spark read other records than had been found in them."""
+
+    def __init__(self, read: Extent, found: Extent) -> None:
+        if read.records != found.records:
+            what = f"Spark reads {read.records} records, and {found.records} were found"
+        else:
+            what = f"Spark reads records up to {_said(read.newest)}, and {_said(found.newest)} was found"
+        super().__init__(what)
 
 
 class StoredTable:
@@ -170,12 +183,12 @@ class StoredTable:
         consumed: Sequence[Consumed],
         details: Mapping[str, Any],
         replacing: pa.Schema | None = None,
-        rows: int | None = None,
+        expected: Extent | None = None,
     ) -> int:
         """Adds the Parquet files of the folder as the next update; the new version.
 
-        `replacing` makes them the table's only files and this its schema, for a rebuild; `rows` says how many
-        there must be.
+        `replacing` makes them the table's only files and this its schema, for a rebuild; `expected`
+        says which rows there must be.
         """
         if replacing is not None:
             self.check_can_have(replacing)
@@ -183,9 +196,11 @@ class StoredTable:
         nulls = sum(footer.null_timestamps for _, footer in added)
         if nulls:
             raise NullTimestamps(nulls)
-        written = sum(footer.rows for _, footer in added)
-        if rows is not None and written != rows:
-            raise OtherRecords(written, rows)
+        if expected is not None:
+            newest = [footer.newest for _, footer in added if footer.newest is not None]
+            check_records(
+                Extent(sum(footer.rows for _, footer in added), max(newest, default=None)), expected
+            )
         with self._lock:
             before = self._snapshot
             if before.freshness is not None and freshness < before.freshness:
@@ -402,6 +417,16 @@ class StoredTable:
                     self._cleaning.release()
         except (DeltaError, OSError) as error:
             _logger.warning("no checkpoint of %s: %s", self.path, error)
+
+
+def check_records(read: Extent, found: Extent) -> None:
+    """What is found in a file and what Spark reads of it are two programs' work: they must agree."""
+    if read.records != found.records or (found.newest is not None and read.newest != found.newest):
+        raise OtherRecords(read, found)
+
+
+def _said(instant_us: int | None) -> str:
+    return "nothing" if instant_us is None else in_delta_words(instant_us, with_zone=True) or str(instant_us)
 
 
 def _touch(replaced: Iterable[Path]) -> None:
