@@ -12,7 +12,8 @@ from pyspark import errors
 from pyspark.sql import SparkSession
 
 from freshline.definitions.duration import SECOND
-from freshline.storage.delta import NullTimestamps, OtherRecords
+from freshline.storage.delta import NullTimestamps
+from freshline.storage.extent import OtherRecords
 
 # A file that cannot be read after so many tries is put into quarantine.
 ATTEMPTS_MAX = 3

@@ -30,7 +30,7 @@ from freshline.definitions.errors import InputError
 from freshline.definitions.sql import parse_query
 from freshline.definitions.warehouse import Feed, Table, Warehouse
 from freshline.spark.projection import plain_projection
-from freshline.storage.delta import Extent
+from freshline.storage.extent import Extent
 
 NONE_LATE = "false"
 # Spark takes these in a path for a pattern, unless a backslash stands before them.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from uuid import uuid4
 
@@ -29,14 +29,8 @@ from freshline.spark.frames import (
     read_files,
     read_parquet,
 )
-from freshline.storage.delta import (
-    Consumed,
-    Extent,
-    LiveFile,
-    NullTimestamps,
-    StoredTable,
-    check_records,
-)
+from freshline.storage.delta import Consumed, LiveFile, NullTimestamps, StoredTable
+from freshline.storage.extent import Extent
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +97,10 @@ class Updater:
         folder = f"data/{stored.sequence + 1:08d}-{uuid4().hex[:8]}"
         frame.write.parquet(str(stored.path / folder))
         if found is not None and watched is not None:
-            check_records(watched.extent(), found)
+            found.check(watched.extent())
             found = None
         elif found is not None and not self._keeps_timestamp[table.name]:
-            found = found._replace(newest=None)
+            found = replace(found, newest=None)
         details = {"table": table.name, "job": job.number}
         # Where every record becomes a row, the footers of what was written tell whether it is what was found.
         version = stored.commit(folder, job.loaded_to, consumed, details, expected=found)
@@ -128,7 +122,7 @@ class Updater:
         watched = self._watched(table, self._records(session, table, job))
         frame = self._base(session, table, job, files, watched.records)
         frame.write.format("noop").mode("overwrite").save()
-        check_records(watched.extent(), _found(files))
+        _found(files).check(watched.extent())
         nulls = frame.where(frame[quoted(table.timestamp)].isNull()).count()
         if nulls:
             raise NullTimestamps(nulls)

@@ -121,7 +121,7 @@ def _object(random: Random) -> str:
     src, instant, number = _values(random)
     record: dict[str, Any] = {"src": src, "ts": instant, "n": int(number) if number else None}
     if random.random() < 0.3:
-        more = ([], {}, [{"ts": instant}], {"ts": 5, "a": [1, [2]]}, 1.5, True, "}\n{")
+        more: tuple[Any, ...] = ([], {}, [{"ts": instant}], {"ts": 5, "a": [1, [2]]}, 1.5, True, "}\n{")
         record["more"] = random.choice(more)
     keys = list(record)
     random.shuffle(keys)
