@@ -119,15 +119,17 @@ class Watched:
 
     def __init__(self, records: DataFrame, timestamp: str) -> None:
         self._observation = Observation()
-        newest = f.unix_micros(f.max(quoted(timestamp)))
         self.records = records.observe(
-            self._observation, f.count(f.lit(1)).alias("records"), newest.alias("newest")
+            self._observation,
+            f.count(f.lit(1)).alias("records"),
+            f.unix_micros(f.min(quoted(timestamp))).alias("oldest"),
+            f.unix_micros(f.max(quoted(timestamp))).alias("newest"),
         )
 
     def extent(self) -> Extent:
         """Which they were, once they have been read."""
         seen = self._observation.get
-        return Extent(seen["records"], seen["newest"])
+        return Extent(seen["records"], seen["oldest"], seen["newest"])
 
 
 def late_expression(timestamp: str, freshness: int, oldest: int | None) -> str:

@@ -100,7 +100,7 @@ class Updater:
             found.check(watched.extent())
             found = None
         elif found is not None and not self._keeps_timestamp[table.name]:
-            found = replace(found, newest=None)
+            found = replace(found, oldest=None, newest=None)
         details = {"table": table.name, "job": job.number}
         # Where every record becomes a row, the footers of what was written tell whether it is what was found.
         version = stored.commit(folder, job.loaded_to, consumed, details, expected=found)
@@ -190,6 +190,9 @@ class Updater:
 
 def _found(files: Sequence[FileToLoad]) -> Extent:
     """What was found in the files before."""
+    records = sum(file.records for file in files)
+    oldest = [file.oldest for file in files if file.oldest is not None]
     newest = [file.newest for file in files if file.newest is not None]
-    known = len(newest) == len(files)
-    return Extent(sum(file.records for file in files), max(newest) if known else None)
+    if len(oldest) < len(files) or len(newest) < len(files):
+        return Extent(records, None, None)
+    return Extent(records, min(oldest), max(newest))

@@ -32,7 +32,7 @@ from deltalake.transaction import (
 
 from freshline.definitions.errors import InputError
 from freshline.storage import compaction, log
-from freshline.storage.extent import Extent
+from freshline.storage.extent import Extent, extent_of
 from freshline.storage.files import Consumed, LiveFile
 from freshline.storage.layout import confined
 from freshline.storage.schema import differences
