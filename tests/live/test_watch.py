@@ -184,3 +184,17 @@ def test_a_feed_that_delivers_only_empty_files_is_not_silent_but_no_bound_of_it_
     # Neither comes: then it is silent, too.
     keeper.tick(overdue + 60 * SECOND, kernel)
     assert any("feed trickle has gone silent" in note for note in keeper.notes)
+
+
+def test_links_in_a_landing_directory_are_said_once(watched: Watched) -> None:
+    target = watched.put("trickle", 0)
+    for number in (1, 2, 3):
+        (watched.landing["trickle"] / f"{number}.csv").symlink_to(target)
+    watched.watch.start(watched.found.put)
+    assert watched.next() == ("trickle", "0.csv", {"b", "c"})
+    watched.until_quiet()
+    (watched.landing["trickle"] / "4.csv").symlink_to(target)
+    watched.until_quiet()
+    assert watched.found.empty()
+    notes = watched.keeper.notes
+    assert len([note for note in notes if "symbolic link, and links are not followed" in note]) == 1

@@ -16,6 +16,7 @@ from freshline.landing.timestamps import span_of_texts, union
 
 # A line that has nothing else is none to Spark.
 _BLANK: Final = bytes(range(33))
+_BEGINNING: Final = 1_000  # most blocks have something there
 
 
 def csv_records(
@@ -24,33 +25,25 @@ def csv_records(
     """The records of a file with these columns. Without a timestamp's name they are only counted."""
     count, spans = 0, []
     for block in _bodies(path, names, encoding) if header else blocks(path, encoding):
-        lines = _lines(block.data)
-        if lines:
-            values = _values(block, lines, names, timestamp or names[0])
-            count += lines
+        values = _values(block, names, timestamp or names[0])
+        if values:
+            count += len(values)
             if timestamp is not None:
                 spans.append(span_of_texts(values))
     return Records(count, *(union(spans) or (None, None)))
 
 
-def _lines(data: bytes) -> int:
-    if b"\n\n" not in data and not data.startswith(b"\n"):
-        return data.count(b"\n")  # or fewer: the others are blank, and Arrow takes them for records
-    return sum(1 for line in data.split(b"\n") if line.strip(_BLANK))
-
-
 def _bodies(path: Path, names: Sequence[str], encoding: str) -> Iterator[Block]:
     """The lines below the header, which is the first that is not blank."""
     titled = False
-    for block in blocks(path, encoding):
-        number, data = block
-        while data and not titled:
+    for first, lines, data in blocks(path, encoding):
+        while lines and not titled:
             line, _, data = data.partition(b"\n")
-            number += 1
+            first, lines = first + 1, lines - 1
             if line.strip(_BLANK):
                 _check_titles(line.decode(), names)
                 titled = True
-        yield Block(number, data)
+        yield Block(first, lines, data)
 
 
 def _check_titles(line: str, names: Sequence[str]) -> None:
@@ -60,8 +53,10 @@ def _check_titles(line: str, names: Sequence[str]) -> None:
         raise UnreadableFile(f"its header is {','.join(titles)[:200]}, not {','.join(names)[:200]}")
 
 
-def _values(block: Block, lines: int, names: Sequence[str], column: str) -> Any:
+def _values(block: Block, names: Sequence[str], column: str) -> Any:
     """A column's texts, of which there must be one a line: others than Spark know records of several."""
+    if not (block.data[:_BEGINNING].strip(_BLANK) or block.data.strip(_BLANK)):
+        return ()
     table = pacsv.read_csv(
         pa.BufferReader(block.data),
         read_options=pacsv.ReadOptions(
@@ -69,11 +64,13 @@ def _values(block: Block, lines: int, names: Sequence[str], column: str) -> Any:
         ),
         convert_options=pacsv.ConvertOptions(include_columns=[column], column_types={column: pa.string()}),
     )
-    if table.num_rows == lines:
+    if table.num_rows == block.lines:
         return table.column(0)
-    for number, line in enumerate(block.data.split(b"\n"), start=block.first):
+    lines = block.data.split(b"\n")
+    filled = sum(1 for line in lines if line.strip(_BLANK))
+    if table.num_rows == filled:
+        return table.column(0)
+    for number, line in enumerate(lines, start=block.first):
         if line.count(b'"') % 2:
             raise UnreadableFile(f"line {number} has a quote that is not closed: a record is one line")
-    raise UnreadableFile(
-        f"its lines from {block.first} on are {lines}, and the records in them {table.num_rows}"
-    )
+    raise UnreadableFile(f"of its {filled} lines from {block.first} on {table.num_rows} are records")

@@ -23,29 +23,29 @@ def json_records(path: Path, timestamp: str | None) -> Records:
     """The records of a file. Without a timestamp's name they are only counted."""
     count, spans = 0, []
     for block in blocks(path, "utf-8"):
-        data = _objects(block)
+        lines, data = _objects(block)
         if data:
-            count += data.count(b"\n")
-            values = _values(block, data, timestamp)
+            values = _values(block, lines, data, timestamp)
+            count += len(values)
             if timestamp is not None:
                 spans.append(span_of_texts(values))
     return Records(count, *(union(spans) or (None, None)))
 
 
-def _objects(block: Block) -> bytes:
+def _objects(block: Block) -> tuple[int, bytes]:
     """The lines that are not blank, each from a `{` to a `}`: none can go on in the next one then."""
     data = block.data
-    ends = data.count(b"\n")
-    if data.count(b"}\n{") == ends - 1 and data.startswith(b"{") and data.endswith(b"}\n"):
-        return data
+    if data.count(b"}\n{") == block.lines - 1 and data.startswith(b"{") and data.endswith(b"}\n"):
+        return block.lines, data
     lines = [line.strip(_SPACE) for line in data.split(b"\n")]
     for number, line in enumerate(lines, start=block.first):
         if line and not (line.startswith(b"{") and line.endswith(b"}")):
             raise UnreadableFile(f"line {number} {_fault(line, None) or 'is not an object'}")
-    return b"".join(line + b"\n" for line in lines if line)
+    filled = [line + b"\n" for line in lines if line]
+    return len(filled), b"".join(filled)
 
 
-def _values(block: Block, data: bytes, timestamp: str | None) -> Any:
+def _values(block: Block, lines: int, data: bytes, timestamp: str | None) -> Any:
     """The timestamps' texts. Spark reads one record a line, and says nothing of what stands behind it."""
     fields = pa.schema([(timestamp or _NOBODY, pa.string())])
     try:
@@ -54,7 +54,7 @@ def _values(block: Block, data: bytes, timestamp: str | None) -> Any:
             read_options=pajson.ReadOptions(use_threads=False, block_size=len(data) + 1),
             parse_options=pajson.ParseOptions(explicit_schema=fields, unexpected_field_behavior="ignore"),
         )
-        if table.num_rows == data.count(b"\n"):
+        if table.num_rows == lines:
             return table.column(0)
         found = f"its lines from {block.first} on have {table.num_rows} records, and not one each"
     except pa.ArrowInvalid as error:

