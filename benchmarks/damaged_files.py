@@ -2,8 +2,7 @@
 
 Files of text are found first, and those that are taken are read by Spark, a thousand in two jobs. Parquet
 files have damaged footers; of those that are taken some are read by Spark one by one, and one that fails must
-fail in a way that puts it into quarantine. Other records than were found are what an update refuses; of text
-there must be none.
+fail in a way that puts it into quarantine.
 
     .venv/bin/python benchmarks/damaged_files.py
 """
@@ -79,7 +78,12 @@ def run(session: SparkSession, format: FileFormat, folder: Path, seeds: range, s
             read = read_by_spark(session, feed, list(found))
             outcomes["refused when loaded"] += len(found) - len(read)
         outcomes["read by Spark"] += len(read)
-        wrong += disagreements(found, read)
+        differing = disagreements(found, read)
+        if format == "parquet":
+            # Statistics may lie, and only Spark sees it: the update's comparison refuses what it read.
+            outcomes["refused after loading"] += len(differing)
+        else:
+            wrong += differing
         for path in paths:
             if not any(str(path) in line for line in wrong):
                 path.unlink()

@@ -18,10 +18,10 @@ import pytest
 from freshline.landing.parquet_process import ParquetProcess
 from freshline.landing.records import Records, UnreadableFile
 from freshline.testing.damage import write_files
+from patience import PATIENCE_S
 
 NOON = 1_714_996_800_000_000
 NAMES = ["src", "ts", "n"]
-WAIT_S = 60
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def read(process: ParquetProcess, path: Path) -> Records:
 
 
 def until(happened: Callable[[], bool]) -> None:
-    give_up_at = time.monotonic() + WAIT_S
+    give_up_at = time.monotonic() + PATIENCE_S
     while not happened():
         assert time.monotonic() < give_up_at, "it never happened"
         time.sleep(0.02)
@@ -112,7 +112,7 @@ def ended_by(process: ParquetProcess, path: Path, number: int) -> list[Exception
     until(lambda: any(fcntl.ioctl(questions, termios.FIONREAD, b"\0" * 4)))
     os.kill(pid, number)
     os.kill(pid, signal.SIGCONT)
-    asking.join(WAIT_S)
+    asking.join(PATIENCE_S)
     return came
 
 

@@ -11,6 +11,7 @@ from deltalake import DeltaTable
 from freshline.definitions.load import loads
 from freshline.live.runner import Runner
 from freshline.storage.quarantine import Quarantine
+from patience import PATIENCE_US
 
 PROJECT = """\
 name: damaged
@@ -76,7 +77,7 @@ def test_what_is_damaged_is_put_aside_and_the_rest_is_loaded(tmp_path: Path, spa
     land_texts(tmp_path / "texts")
     land_flows(tmp_path / "flows")
     with Runner(loads(PROJECT), tmp_path, tmp_path / "warehouse", session=spark, drain=True) as runner:
-        runner.run(300_000_000)
+        runner.run(PATIENCE_US)
         notes = runner.status().broken_assumptions
     assert runner.stopped_because == "nothing is left to load"
     assert numbers(tmp_path, "lines") == [1, 3]
