@@ -1,6 +1,7 @@
 """Random SQL is refused, or its table equals it; and a table that does not is found out."""
 
 import random
+from itertools import count, islice
 
 import pytest
 
@@ -15,7 +16,7 @@ from freshline.testing.sql_equality import (
 )
 from freshline.testing.statements import Statements
 
-STATEMENTS = 25
+TAKEN = 12
 NEAR = "SELECT greatest(ts, at) AS ts, v, w FROM a JOIN b ON abs(timestampdiff(SECOND, ts, at)) <= 9"
 
 
@@ -28,10 +29,10 @@ def quick(spark):
 
 
 def test_random_statements_are_refused_or_equal_to_plain_spark(quick):
-    cases = [check_statement(quick, f"test:{number}") for number in range(STATEMENTS)]
-    assert [case for case in cases if case.outcome == "different"] == []
-    assert sum(case.outcome == "equal" for case in cases) >= 0.3 * STATEMENTS
-    assert sum(case.rows for case in cases) > 500
+    cases = (check_statement(quick, f"test:{number}") for number in count())
+    taken = [*islice((case for case in cases if case.outcome in ("equal", "different")), TAKEN)]
+    assert [case for case in taken if case.outcome == "different"] == []
+    assert sum(case.rows for case in taken) > 100
 
 
 def test_a_table_with_too_short_a_lookback_is_found_to_differ(quick):
