@@ -84,11 +84,11 @@ def test_what_was_found_is_loaded_and_anything_else_is_not(spark, tmp_path: Path
         with pytest.raises(OtherRecords):
             shop.updater.run(spark, shop.job())
         with pytest.raises(OtherRecords):
-            shop.updater.check(spark, shop.job())
+            shop.updater.check(spark, shop.job(), tmp_path / "orders")
         assert shop.stored.sequence == 0
     for named in (True, False):
         shop.found(1, 3, named=named)
-        shop.updater.check(spark, shop.job())
+        shop.updater.check(spark, shop.job(), tmp_path / "orders")
     rows = shop.updater.run(spark, shop.job()).rows
     assert shop.stored.sequence == 1
     assert rows == (2 if "WHERE" in select else 12 if "explode" in select else 6)
