@@ -10,10 +10,10 @@ from freshline.kernel.events import DataFile
 from freshline.kernel.intake import FileIntake
 from freshline.kernel.job import Job
 from freshline.kernel.task import Task
-from freshline.spark.frames import keeps_records, schemas
+from freshline.spark.frames import Watched, keeps_records, schemas
 from freshline.spark.updater import FileToLoad, Updater
 from freshline.storage.delta import Consumed, StoredTable
-from freshline.storage.extent import OtherRecords
+from freshline.storage.extent import Extent, OtherRecords
 
 PROJECT = """\
 name: shop
@@ -106,3 +106,13 @@ def test_an_encoding_is_read_as_what_it_is(spark, tmp_path: Path) -> None:
     shop.updater.run(spark, shop.job())
     items = spark.read.parquet(*(str(shop.stored.path / file.path) for file in shop.stored.files))
     assert {row.item for row in items.collect()} == {"café noir"}
+
+
+def test_what_spark_never_tells_is_not_waited_for(spark, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr("freshline.spark.frames._TOLD_S", 0.1)
+    watched = Watched(spark.range(3).selectExpr("timestamp_seconds(id) AS ts"), "ts")
+    with pytest.raises(TimeoutError):
+        watched.extent()  # nothing has read them
+    assert watched.records.count() == 3
+    monkeypatch.undo()
+    assert watched.extent() == Extent(3, 0, 2 * SECOND)
