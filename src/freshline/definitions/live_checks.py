@@ -9,9 +9,9 @@ from freshline.definitions.columns import LATE_COLUMN, parse_columns
 from freshline.definitions.duration import format_duration
 from freshline.definitions.errors import DefinitionErrors, InputError, Place
 from freshline.definitions.sentences import about
-from freshline.definitions.sql import parse_query
-from freshline.definitions.sql_checks import QueryCheck
-from freshline.definitions.sql_time import Relation, Time
+from freshline.definitions.sql.checks import QueryCheck
+from freshline.definitions.sql.query import parse_query
+from freshline.definitions.sql.time import Relation, Time
 from freshline.definitions.warehouse import Feed, Landing, Table, Warehouse
 
 _MISSING: Final = {

@@ -13,7 +13,7 @@ from freshline.definitions.file import CostEntry, FeedEntry, PoolEntry, TableEnt
 from freshline.definitions.graph import cycles, topological_order
 from freshline.definitions.names import Names, one_of
 from freshline.definitions.sentences import about
-from freshline.definitions.sql import tables_read
+from freshline.definitions.sql.query import tables_read
 from freshline.definitions.warehouse import (
     ADAPTIVE,
     Cost,
