@@ -21,7 +21,6 @@ from pyspark.sql import SparkSession
 
 from freshline import __version__, signals
 from freshline.costs.fit import RUNS_LEAST
-from freshline.costs.history import History
 from freshline.costs.learned import learned_costs
 from freshline.definitions.duration import SECOND
 from freshline.definitions.live_checks import check_runnable
@@ -52,6 +51,7 @@ from freshline.spark.java import end_java
 from freshline.spark.session import is_local, open_session
 from freshline.spark.updater import Updater
 from freshline.spark.warm_up import warm_up
+from freshline.storage.history import History
 from freshline.storage.layout import Layout
 from freshline.storage.lease import Identity, Lease
 from freshline.storage.ledger import Ledger
