@@ -13,9 +13,9 @@ from freshline.cli.shared import load_with_costs, storage_path
 from freshline.costs.bounds import worst_case_us
 from freshline.costs.fit import Fitted, Run
 from freshline.costs.learned import cost_of, learned_costs
+from freshline.definitions.cost import Cost
 from freshline.definitions.duration import SECOND
 from freshline.definitions.errors import InputError
-from freshline.definitions.warehouse import Cost
 from freshline.plan.make import make_plan
 from freshline.storage.history import History
 from freshline.storage.layout import Layout

@@ -10,8 +10,9 @@ from typing import Final, Protocol
 
 from freshline.costs.bounds import longest_update_us
 from freshline.costs.fit import Fitted, Run, fit
+from freshline.definitions.cost import Cost
 from freshline.definitions.duration import SECOND
-from freshline.definitions.warehouse import Cost, Warehouse
+from freshline.definitions.warehouse import Warehouse
 
 # Kernel and plan count with whole numbers: small denominators keep them small.
 _RATE_GRAIN: Final = 1_000_000

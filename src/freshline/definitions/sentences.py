@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Final
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, get_args
 
 from pydantic import BaseModel, ValidationError
 
 from freshline.definitions.document import Document, kind_of, shown
-from freshline.definitions.errors import InputError
-from freshline.definitions.file import SECTIONS, CostEntry, WarehouseFile
+from freshline.definitions.errors import InputError, about
+from freshline.definitions.file import WarehouseFile
 from freshline.definitions.names import close_match, one_of
-
-Path = tuple[str | int, ...]
+from freshline.definitions.section import Path
+from freshline.definitions.values import Entry
+from freshline.definitions.warehouse import SECTIONS
 
 _EXPECTED: Final = {
     "string_type": ("text", "Put it in quotes if it is meant as text"),
@@ -22,20 +23,13 @@ _EXPECTED: Final = {
 }
 _MISSING: Final = {
     "name": "Add one, such as `name: network`",
-    "pools": "Add a pool, such as `pools: {updates: {tracks: 2}}`",
-    "tables": "Add a table, such as `tables: {packets: {feed: packets}}`",
-    "tracks": "Add how many jobs may run at once, such as `tracks: 2`",
+    **{key: remedy for section in SECTIONS.values() for key, remedy in section.missing.items()},
 }
 
 
 def input_errors(error: ValidationError, document: Document) -> list[InputError]:
     """One error for each thing that is wrong, with its place."""
     return [_input_error(details, document) for details in error.errors(include_url=False)]
-
-
-def about(path: Sequence[str | int], what: str) -> str:
-    """A sentence about a key path: `tables.traffic.period: it is empty`. Positions in lists are left out."""
-    return f"{'.'.join(step for step in path if isinstance(step, str))}: {what}" if path else what
 
 
 def empty_error(path: Sequence[str | int], document: Document) -> InputError:
@@ -76,16 +70,28 @@ def _keys_remedy(key: str, parent: Path) -> str:
     match = close_match(key, keys)
     if match:
         return f"Perhaps `{match}` is meant"
-    owner = next((section for section, model in SECTIONS.items() if key in _keys(model)), None)
+    owner = next((name for name, section in SECTIONS.items() if key in _keys(section.entry)), None)
     belongs = f"It belongs under `{owner}`; the keys" if owner else "The keys"
     return f"{belongs} here are {one_of(keys)}"
 
 
 def _model(path: Path) -> type[BaseModel]:
-    """The model of the mapping at a path: the file itself, an entry of a section, or a cost."""
+    """The model of the mapping at a path: the file itself, an entry of a section, or one within an entry."""
     if not path:
         return WarehouseFile
-    return SECTIONS[str(path[0])] if len(path) == 2 else CostEntry
+    model: type[BaseModel] = SECTIONS[str(path[0])].entry
+    for key in path[2:]:
+        inner = next(field for name, field in model.model_fields.items() if key in (field.alias, name))
+        model = next(_entries_in(inner.annotation))
+    return model
+
+
+def _entries_in(annotation: Any) -> Iterator[type[Entry]]:
+    """The entries in a type such as `Given[CostEntry]`."""
+    if isinstance(annotation, type) and issubclass(annotation, Entry):
+        yield annotation
+    for inner in get_args(annotation):
+        yield from _entries_in(inner)
 
 
 def _keys(model: type[BaseModel]) -> list[str]:

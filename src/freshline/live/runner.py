@@ -22,10 +22,11 @@ from pyspark.sql import SparkSession
 from freshline import __version__, signals
 from freshline.costs.fit import RUNS_LEAST
 from freshline.costs.learned import learned_costs
+from freshline.definitions.cost import Cost
 from freshline.definitions.duration import SECOND
 from freshline.definitions.live_checks import check_runnable
 from freshline.definitions.serial import to_record
-from freshline.definitions.warehouse import Cost, Warehouse
+from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.assembly import assemble, learned
 from freshline.kernel.job import Job
 from freshline.kernel.journal import Journal

@@ -25,7 +25,7 @@ from freshline.definitions.load import loads
 from freshline.definitions.sql.checks import QueryCheck
 from freshline.definitions.sql.query import parse_query
 from freshline.definitions.sql.time import Relation, Time
-from freshline.definitions.warehouse import Table
+from freshline.definitions.tables import Table
 from freshline.spark.frames import between, derived_rows
 from freshline.testing.statements import Statements
 
