@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, get_args
 
 from pydantic import BaseModel, ValidationError
@@ -21,10 +21,7 @@ _EXPECTED: Final = {
     "dict_type": ("a mapping of names", "Write names below it, each with its keys"),
     "model_type": ("a mapping of keys", "Write keys and their values below it"),
 }
-_MISSING: Final = {
-    "name": "Add one, such as `name: network`",
-    **{key: remedy for section in SECTIONS.values() for key, remedy in section.missing.items()},
-}
+_MISSING: Final = {"name": "Add one, such as `name: network`"}
 
 
 def input_errors(error: ValidationError, document: Document) -> list[InputError]:
@@ -34,8 +31,16 @@ def input_errors(error: ValidationError, document: Document) -> list[InputError]
 
 def empty_error(path: Sequence[str | int], document: Document) -> InputError:
     """A key without a value, or a section without entries."""
-    remedy = _MISSING.get(str(path[-1]), "Give it a value, or remove the key")
+    remedy = _missing(path).get(str(path[-1]), "Give it a value, or remove the key")
     return InputError(about(path, "it is empty"), remedy, document.place(path))
+
+
+def _missing(path: Sequence[str | int]) -> Mapping[str, str]:
+    """What to do about the keys that must be there, where a path ends."""
+    if len(path) == 2:
+        return {}  # the name of an entry, whatever it is
+    section = SECTIONS.get(str(path[0]))
+    return _MISSING if section is None else section.missing
 
 
 def _input_error(details: Any, document: Document) -> InputError:
@@ -43,7 +48,7 @@ def _input_error(details: Any, document: Document) -> InputError:
     kind: str = details["type"]
     parent, key = path[:-1], str(path[-1])
     if kind == "missing":
-        return InputError(about(parent, f"`{key}` is missing"), _MISSING[key], document.place(parent))
+        return InputError(about(parent, f"`{key}` is missing"), _missing(path)[key], document.place(parent))
     if kind == "extra_forbidden":
         return InputError(
             about(parent, f"unknown key `{key}`"), _keys_remedy(key, parent), document.place(path)
