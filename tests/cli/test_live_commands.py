@@ -19,11 +19,12 @@ from typer.testing import CliRunner, Result
 
 from freshline.cli import demo, sql
 from freshline.cli.main import app
-from freshline.costs.history import History, history_path
 from freshline.definitions.errors import DefinitionErrors, InputError
 from freshline.definitions.load import loads
 from freshline.live.status import WarehouseStatus
 from freshline.plan.make import make_plan
+from freshline.storage.history import History
+from freshline.storage.layout import Layout
 from freshline.storage.quarantine import Quarantine
 from patience import PATIENCE, PATIENCE_S
 
@@ -251,7 +252,7 @@ def test_calibrate_measures_and_leaves_everything_else_alone(freshline, project)
     storage = project / "warehouse"
 
     def known() -> dict[str, int]:
-        with History(history_path(storage), read_only=True) as history:
+        with History(Layout(storage).history, read_only=True) as history:
             return {table: len(history.runs(table)) for table in ("packets", "traffic", "hosts")}
 
     before = known()

@@ -12,9 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from freshline.costs.draws import CostDraws
+from freshline.definitions.cost import Cost
 from freshline.definitions.duration import SECOND
+from freshline.definitions.policies import PolicyName
 from freshline.definitions.serial import to_record
-from freshline.definitions.warehouse import Cost, PolicyName, Warehouse
+from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.assembly import assemble, learned
 from freshline.kernel.events import Arrived, DataFile, Event, Failed, Finished, Learned, LearnedCost
 from freshline.kernel.job import Job

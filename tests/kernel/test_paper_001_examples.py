@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from freshline.definitions.duration import SECOND
-from freshline.definitions.warehouse import PolicyName
+from freshline.definitions.policies import PolicyName
 from freshline.kernel.assembly import assemble
 from freshline.kernel.events import Finished
 from freshline.kernel.intake import FileIntake

@@ -11,7 +11,6 @@ import duckdb
 import pytest
 from deltalake import DeltaTable
 
-from freshline.costs.history import History, history_path
 from freshline.definitions.duration import SECOND
 from freshline.definitions.load import load
 from freshline.definitions.serial import to_record
@@ -20,6 +19,8 @@ from freshline.kernel.journal import Journal, kernel_of, replay
 from freshline.kernel.recovery import AdaptiveRelease
 from freshline.live.calibrate import calibrate
 from freshline.live.runner import Runner
+from freshline.storage.history import History
+from freshline.storage.layout import Layout
 from freshline.storage.lease import StorageInUse
 from freshline.testing.builder import Builder
 from patience import PATIENCE_S, PATIENCE_US
@@ -344,7 +345,7 @@ def test_a_calibration_leaves_every_file_where_it_is_and_learns_from_the_good_on
         "orders/4.csv",
         "orders/7.csv",
     ]
-    with History(history_path(shop.storage), read_only=True) as history:
+    with History(Layout(shop.storage).history, read_only=True) as history:
         assert [run.rows for run in history.runs("orders")] == [1, 1, 1]
     assert not list((shop.storage / "_freshline" / "scratch").iterdir())
 

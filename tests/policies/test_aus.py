@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from freshline.costs.draws import CostDraws
 from freshline.definitions.duration import SECOND
-from freshline.definitions.warehouse import Recovery as RecoveryKind
+from freshline.definitions.pools import Recovery as RecoveryKind
 from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.assembly import assemble
 from freshline.kernel.events import Arrived, DataFile

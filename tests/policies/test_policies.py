@@ -3,7 +3,7 @@
 import pytest
 
 from freshline.definitions.duration import SECOND
-from freshline.definitions.warehouse import PolicyName
+from freshline.definitions.policies import PolicyName
 from freshline.kernel.assembly import assemble
 from freshline.plan.make import make_plan
 from freshline.policies.edf import Edf

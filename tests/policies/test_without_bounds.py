@@ -9,8 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from freshline.costs.draws import CostDraws
+from freshline.definitions.cost import Cost
 from freshline.definitions.duration import SECOND
-from freshline.definitions.warehouse import Cost, PolicyName, Warehouse
+from freshline.definitions.policies import PolicyName
+from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.assembly import assemble
 from freshline.kernel.journal import Journal
 from freshline.kernel.recovery import AdaptiveRelease

@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 from freshline import __version__
 from freshline.cli.main import app
 from freshline.definitions.duration import SECOND
+from freshline.definitions.policies import PolicyName
 from freshline.definitions.serial import from_record
-from freshline.definitions.warehouse import PolicyName
 from freshline.kernel import assembly
 from freshline.kernel.assembly import assemble
 from freshline.kernel.journal import replay

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from importlib import import_module
 
 from freshline.costs.bounds import worst_case_us
 from freshline.definitions.duration import SECOND
-from freshline.definitions.warehouse import ADAPTIVE, Table, Warehouse
+from freshline.definitions.policies import POLICIES, PolicyName
+from freshline.definitions.tables import Table
+from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.events import Learned, LearnedCost
 from freshline.kernel.intake import ContinuousIntake, DerivedIntake, FileIntake, Intake
 from freshline.kernel.kernel import Kernel
@@ -15,18 +19,10 @@ from freshline.kernel.recovery import AdaptiveRelease, Terms
 from freshline.kernel.release import PeriodicRelease, RememberingRelease, StaleRelease
 from freshline.kernel.task import Task
 from freshline.plan.plan import Plan, PoolPlan, TablePlan
-from freshline.policies.aus import Aus
-from freshline.policies.aus_slack import AusSlack
-from freshline.policies.edf import Edf, StrictEdf
-from freshline.policies.fifo import Fifo
-from freshline.policies.order import Order
-from freshline.policies.prp import Proportional
-from freshline.policies.rm import RateMonotonic
+from freshline.policies.order import Order, Setting
 
 # A file is found so long after it came at most, on a machine that has other things to do.
 _FINDING_US = SECOND
-
-_ORDERS: dict[str, type[Order]] = {"fifo": Fifo, "rm": RateMonotonic, "edf": Edf, "edf-strict": StrictEdf}
 
 
 def assemble(plan: Plan, now: int = 0, freshness: Mapping[str, int | None] | None = None) -> Kernel:
@@ -81,7 +77,7 @@ def _add_tasks(kernel: Kernel, plan: Plan, freshness: Mapping[str, int | None] |
         terms = _terms(plan, table, planned, index_of, live=freshness is not None)
         if terms is not None:
             task.rule = AdaptiveRelease(task, kernel.timers, terms)
-        elif warehouse.pools[table.pool].policy in ADAPTIVE:
+        elif POLICIES[warehouse.pools[table.pool].policy].adaptive:
             phase_us = 0 if table.feed is None else warehouse.feeds[table.feed].phase_us
             task.rule = RememberingRelease(task, kernel.timers, phase_us)
         else:
@@ -129,49 +125,24 @@ def _intake(warehouse: Warehouse, table: Table, tasks: dict[str, Task]) -> Intak
 
 
 def _add_pool(kernel: Kernel, plan: PoolPlan, tables: Sequence[TablePlan]) -> None:
-    if plan.policy == "clustered-edf" and plan.clusters is not None:
+    if POLICIES[plan.policy].clusters == "isolated" and plan.clusters is not None:
         # Clusters are pools of their own: nothing passes between them (paper 004, section 4.2).
         for number, cluster in enumerate(plan.clusters, start=1):
-            members = [plan.tables[member] for member in cluster.members]
-            _add_tracks(kernel, f"{plan.name}/{number}", cluster.tracks, Edf(), members)
-    else:
-        _add_tracks(kernel, plan.name, plan.tracks, _order(kernel, plan, tables), plan.tables)
-
-
-def _add_tracks(
-    kernel: Kernel, name: str, tracks: int, order: Order, members: list[int] | tuple[int, ...]
-) -> None:
-    pool = Pool(name, tracks, _tracks_so_far(kernel), order, kernel.touched)
+            members = tuple(plan.tables[member] for member in cluster.members)
+            name = f"{plan.name}/{number}"
+            own = replace(plan, name=name, tracks=cluster.tracks, tables=members, clusters=None)
+            _add_pool(kernel, own, tables)
+        return
+    tracks_from = sum(pool.tracks for pool in kernel.pools)
+    setting = Setting(plan, tables, kernel.tasks, kernel.timers, tracks_from)
+    order = _order_kind(plan.policy).made_for(setting)
+    pool = Pool(plan.name, plan.tracks, tracks_from, order, kernel.touched)
     kernel.pools.append(pool)
-    for member in members:
+    for member in plan.tables:
         kernel.tasks[member].pool = pool
 
 
-def _tracks_so_far(kernel: Kernel) -> int:
-    return sum(pool.tracks for pool in kernel.pools)
-
-
-def _order(kernel: Kernel, plan: PoolPlan, tables: Sequence[TablePlan]) -> Order:
-    if plan.policy in ADAPTIVE:
-        shares = {
-            index: (tables[index].provisioned_us or 1, tables[index].period_us) for index in plan.tables
-        }
-        if plan.policy == "aus":
-            return Aus(shares, plan.tracks)
-        return AusSlack(shares, plan.tracks, [kernel.tasks[index] for index in plan.tables], kernel.timers)
-    if plan.policy != "prp":
-        # A clustered pool that is overloaded has no clusters: it is run as one.
-        return _ORDERS["edf" if plan.policy == "clustered-edf" else plan.policy]()
-    assert plan.clusters is not None, "prp without clusters"
-    cluster_of_task = {
-        plan.tables[member]: number
-        for number, cluster in enumerate(plan.clusters)
-        for member in cluster.members
-    }
-    cluster_of_track = dict(
-        enumerate(
-            (number for number, cluster in enumerate(plan.clusters) for _ in range(cluster.tracks)),
-            start=_tracks_so_far(kernel),
-        )
-    )
-    return Proportional(cluster_of_task, cluster_of_track)
+def _order_kind(policy: PolicyName) -> type[Order]:
+    module, _, name = POLICIES[policy].order.partition(":")
+    kind: type[Order] = getattr(import_module(module), name)
+    return kind

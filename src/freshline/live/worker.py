@@ -14,7 +14,7 @@ from threading import Lock
 
 from pyspark.sql import SparkSession
 
-from freshline.costs.history import History, Run
+from freshline.costs.fit import Run
 from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.job import Job
 from freshline.landing.digest import content_digest
@@ -23,6 +23,7 @@ from freshline.live.trouble import ATTEMPTS_MAX, sentence
 from freshline.spark.updater import Update, Updater
 from freshline.storage.delta import TableTaken
 from freshline.storage.files import Consumed
+from freshline.storage.history import History
 from freshline.storage.ledger import Ledger
 
 _logger = logging.getLogger(__name__)

@@ -6,12 +6,21 @@ from bisect import insort
 from collections.abc import Mapping
 from fractions import Fraction
 from heapq import heapify, heappop
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from freshline.analysis.exact import SCALE, SCALE_BITS, exact_sum
 from freshline.kernel.recovery import AdaptiveRelease
 from freshline.kernel.task import READY, Task
 from freshline.policies.edf import Edf
+from freshline.policies.order import Setting
+
+
+def shares(setting: Setting) -> dict[int, tuple[int, int]]:
+    """By task, the cost and the period that its share of the tracks is made of."""
+    tables = setting.tables
+    return {
+        index: (tables[index].provisioned_us or 1, tables[index].period_us) for index in setting.pool.tables
+    }
 
 
 class Aus(Edf):
@@ -32,6 +41,10 @@ class Aus(Edf):
         self._capacity = Capacity(shares, tracks)
         self._excused: dict[int, Task] = {}
         self._late: list[tuple[Fraction, Fraction, int, Task]] = []  # those that wait, the first first
+
+    @classmethod
+    def made_for(cls, setting: Setting) -> Self:
+        return cls(shares(setting), setting.pool.tracks)
 
     def add(self, task: Task) -> None:
         super().add(task)

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final, Self
 
 from freshline.kernel.intake import DerivedIntake, FileIntake
 from freshline.kernel.recovery import AdaptiveRelease
 from freshline.kernel.task import BACKED_OFF, READY, RUNNING, WAITING, Task
-from freshline.policies.aus import Aus, adaptive
+from freshline.policies.aus import Aus, adaptive, shares
 from freshline.policies.certificate import Certificate, Forecast, can_be_foreseen, loaded_to
 
 if TYPE_CHECKING:
     from freshline.kernel.job import Job
     from freshline.kernel.timers import Timers
+    from freshline.policies.order import Setting
 
 # A longer job delays healthy tables for longer, and finds a certificate less often: 5 was the best of 1 to 8.
 _BATCH_MAX: Final = 5
@@ -48,6 +49,11 @@ class AusSlack(Aus):
         self.certificates = 0
         # When certificates were given up, and why; the latest of them.
         self.broken: deque[tuple[int, str]] = deque(maxlen=_BROKEN_MAX)
+
+    @classmethod
+    def made_for(cls, setting: Setting) -> Self:
+        tasks = [setting.tasks[index] for index in setting.pool.tables]
+        return cls(shares(setting), setting.pool.tracks, tasks, setting.timers)
 
     # -- decisions ---------------------------------------------------------------------------------
 

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
 
 from freshline.kernel.task import Task
 
 if TYPE_CHECKING:
     from freshline.kernel.job import Job
+    from freshline.kernel.timers import Timers
+    from freshline.plan.plan import PoolPlan, TablePlan
+
+
+class Setting(NamedTuple):
+    """The pool that an order is made for, and what it is part of."""
+
+    pool: PoolPlan
+    tables: Sequence[TablePlan]  # of all pools, by index
+    tasks: Sequence[Task]  # of all pools, by index
+    timers: Timers
+    tracks_from: int  # the number of the pool's first track
 
 
 class Order:
@@ -32,6 +44,11 @@ class Order:
 
     def __init__(self) -> None:
         self._ready: list[tuple[int, int, Task]] = []
+
+    @classmethod
+    def made_for(cls, setting: Setting) -> Self:
+        """The order for a pool; a policy that must know more than the jobs overrides it."""
+        return cls()
 
     def key(self, task: Task) -> int:
         """The task's job with the smallest key runs first."""

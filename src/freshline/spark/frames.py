@@ -29,8 +29,10 @@ from sqlglot import exp
 
 from freshline.definitions.columns import LATE_COLUMN
 from freshline.definitions.errors import InputError
-from freshline.definitions.sql import parse_query
-from freshline.definitions.warehouse import Feed, Table, Warehouse
+from freshline.definitions.feeds import Feed
+from freshline.definitions.sql.query import parse_query
+from freshline.definitions.tables import Table
+from freshline.definitions.warehouse import Warehouse
 from freshline.spark.projection import plain_projection
 from freshline.spark.texts import checked_columns
 from freshline.storage.extent import Extent

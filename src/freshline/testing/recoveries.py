@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from freshline.costs.draws import CostDraws
-from freshline.definitions.warehouse import PolicyName, Warehouse
+from freshline.definitions.policies import PolicyName
+from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.assembly import assemble
 from freshline.kernel.job import Job
 from freshline.kernel.recovery import AdaptiveRelease, Recovery
