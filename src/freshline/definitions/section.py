@@ -21,7 +21,7 @@ Path = tuple[str | int, ...]
 
 
 def _nothing(check: LiveCheck) -> None:
-    """A section without which a run could do as well as with it."""
+    """A run needs no more of the section than a plan."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +61,9 @@ class Resolution:
         records: Mapping[str, R] = self.fields[section.name]
         return records
 
-    def names(self, section: str) -> Names:
+    def names(self, section: Section[E, R]) -> Names:
         """The names that a section defines, whether or not their entries are right."""
-        return self._names[section]
+        return self._names[section.name]
 
     def place(self, path: Path) -> Place:
         return self._document.place(path)

@@ -16,6 +16,7 @@ from freshline.definitions.feeds import FEEDS
 from freshline.definitions.graph import cycles, topological_order
 from freshline.definitions.names import one_of
 from freshline.definitions.policies import adaptive_policies, as_written
+from freshline.definitions.pools import POOLS
 from freshline.definitions.section import Path, Resolution, Section
 from freshline.definitions.sql.query import tables_read
 from freshline.definitions.table_sql import check_tables
@@ -133,7 +134,8 @@ class _Rules:
         self._report = resolution.report
         self._entries = resolution.entries(TABLES)
         self._feed_entries = resolution.entries(FEEDS)
-        self._pools, self._feeds, self._tables = map(resolution.names, ("pools", "feeds", "tables"))
+        self._pools, self._feeds = resolution.names(POOLS), resolution.names(FEEDS)
+        self._tables = resolution.names(TABLES)
         self._unclear: set[str] = set()  # tables some of whose sources were not found
         self._by_files: dict[str, bool] = {}  # whether files upstream release a table, where that is clear
         self._timestamps: dict[str, str | None] = {}  # the tables' timestamp columns, where they are known
