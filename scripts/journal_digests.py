@@ -21,13 +21,14 @@ from freshline.definitions.duration import SECOND
 from freshline.definitions.serial import to_record
 from freshline.definitions.warehouse import Cost, PolicyName, Warehouse
 from freshline.kernel.assembly import learned
-from freshline.kernel.events import Event, Failed, Finished
+from freshline.kernel.events import Event, Failed
 from freshline.kernel.journal import Journal, kernel_of
 from freshline.kernel.validation import validate
 from freshline.plan.make import make_plan, what_if
 from freshline.simulation.driver import Driver
 from freshline.simulation.outages import checked_outages
 from freshline.simulation.simulate import files_of, simulate
+from freshline.tables.events import Finished
 from freshline.testing.warehouses import (
     ANY_SHAPE,
     crowded_warehouse,

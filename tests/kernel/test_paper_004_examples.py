@@ -2,11 +2,11 @@
 
 from freshline.definitions.duration import SECOND
 from freshline.kernel.assembly import assemble
-from freshline.kernel.events import Finished
 from freshline.kernel.task import RUNNING
 from freshline.kernel.validation import validate
 from freshline.plan.make import make_plan
 from freshline.simulation.driver import Driver
+from freshline.tables.events import Finished
 from freshline.testing.builder import Builder
 from freshline.testing.script import Done, FixedCosts, play
 

@@ -14,12 +14,13 @@ from hypothesis import strategies as st
 
 from freshline.definitions.duration import SECOND
 from freshline.kernel.assembly import assemble
-from freshline.kernel.events import Arrived, DataFile, Failed
+from freshline.kernel.events import Failed
 from freshline.kernel.kernel import Kernel
-from freshline.kernel.recovery import LEAVING, NORMAL, RECOVERING, AdaptiveRelease, Recovery
 from freshline.kernel.task import BACKED_OFF, READY, Task
 from freshline.kernel.validation import validate
 from freshline.plan.make import make_plan
+from freshline.recovery.modes import LEAVING, NORMAL, RECOVERING, AdaptiveRelease, Recovery
+from freshline.tables.events import Arrived, DataFile
 from freshline.testing.builder import Builder
 from freshline.testing.script import Schedule, play
 

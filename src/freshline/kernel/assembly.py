@@ -3,30 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from freshline.costs.bounds import worst_case_us
 from freshline.definitions.duration import SECOND
 from freshline.definitions.warehouse import ADAPTIVE, Table, Warehouse
-from freshline.kernel.events import Learned, LearnedCost
-from freshline.kernel.intake import ContinuousIntake, DerivedIntake, FileIntake, Intake
 from freshline.kernel.kernel import Kernel
+from freshline.kernel.order import Order
 from freshline.kernel.pool import Pool
-from freshline.kernel.recovery import AdaptiveRelease, Terms
-from freshline.kernel.release import PeriodicRelease, RememberingRelease, StaleRelease
-from freshline.kernel.task import Task
 from freshline.plan.plan import Plan, PoolPlan, TablePlan
-from freshline.policies.aus import Aus
-from freshline.policies.aus_slack import AusSlack
 from freshline.policies.edf import Edf, StrictEdf
 from freshline.policies.fifo import Fifo
-from freshline.policies.order import Order
 from freshline.policies.prp import Proportional
 from freshline.policies.rm import RateMonotonic
+from freshline.recovery.aus import Aus
+from freshline.recovery.aus_slack import AusSlack
+from freshline.recovery.events import Learned, LearnedCost
+from freshline.recovery.modes import AdaptiveRelease, Terms
+from freshline.tables.intake import ContinuousIntake, DerivedIntake, FileIntake, Intake
+from freshline.tables.release import PeriodicRelease, RememberingRelease, StaleRelease
+from freshline.tables.task import TableTask, tables_of
 
 # A file is found so long after it came at most, on a machine that has other things to do.
 _FINDING_US = SECOND
 
-_ORDERS: dict[str, type[Order]] = {"fifo": Fifo, "rm": RateMonotonic, "edf": Edf, "edf-strict": StrictEdf}
+_ORDERS: dict[str, type[Order[Any]]] = {
+    "fifo": Fifo,
+    "rm": RateMonotonic,
+    "edf": Edf,
+    "edf-strict": StrictEdf,
+}
 
 
 def assemble(plan: Plan, now: int = 0, freshness: Mapping[str, int | None] | None = None) -> Kernel:
@@ -49,7 +55,7 @@ def learned(kernel: Kernel, plan: Plan, live: bool = True) -> Learned:
     """
     index_of = {name: index for index, name in enumerate(plan.warehouse.tables)}
     tables: dict[str, LearnedCost] = {}
-    for task, planned in zip(kernel.tasks, plan.tables, strict=True):
+    for task, planned in zip(tables_of(kernel), plan.tables, strict=True):
         table = plan.warehouse.tables[task.name]
         terms = None
         if isinstance(task.rule, RememberingRelease) and not isinstance(task.rule, AdaptiveRelease):
@@ -63,17 +69,16 @@ def learned(kernel: Kernel, plan: Plan, live: bool = True) -> Learned:
 def _add_tasks(kernel: Kernel, plan: Plan, freshness: Mapping[str, int | None] | None) -> None:
     warehouse = plan.warehouse
     index_of = {name: index for index, name in enumerate(warehouse.tables)}
-    tasks: dict[str, Task] = {}
+    tasks: dict[str, TableTask] = {}
     for name in warehouse.topological_order:
         table = warehouse.tables[name]
         intake = _intake(warehouse, table, tasks)
         planned = plan.tables[index_of[name]]
-        task = Task(index_of[name], name, table.period_us, planned.cost_us, intake, _startup_us(table))
+        task = TableTask(index_of[name], name, table.period_us, planned.cost_us, intake, _startup_us(table))
         if freshness is not None:
             task.freshness = freshness[name] or 0
             task.empty = freshness[name] is None
-            if isinstance(intake, FileIntake):
-                intake.newest = task.freshness
+            intake.seen(task.freshness)
         tasks[name] = task
         if name not in warehouse.released_by_files:
             task.rule = PeriodicRelease(task, table.phase_us, kernel.timers)
@@ -120,7 +125,7 @@ def _terms(
     )
 
 
-def _intake(warehouse: Warehouse, table: Table, tasks: dict[str, Task]) -> Intake:
+def _intake(warehouse: Warehouse, table: Table, tasks: dict[str, TableTask]) -> Intake:
     if table.feed is None:
         return DerivedIntake([tasks[source] for source in table.sources], table.align_us)
     if warehouse.feeds[table.feed].arrival == "continuous":
@@ -139,7 +144,7 @@ def _add_pool(kernel: Kernel, plan: PoolPlan, tables: Sequence[TablePlan]) -> No
 
 
 def _add_tracks(
-    kernel: Kernel, name: str, tracks: int, order: Order, members: list[int] | tuple[int, ...]
+    kernel: Kernel, name: str, tracks: int, order: Order[Any], members: list[int] | tuple[int, ...]
 ) -> None:
     pool = Pool(name, tracks, _tracks_so_far(kernel), order, kernel.touched)
     kernel.pools.append(pool)
@@ -151,14 +156,15 @@ def _tracks_so_far(kernel: Kernel) -> int:
     return sum(pool.tracks for pool in kernel.pools)
 
 
-def _order(kernel: Kernel, plan: PoolPlan, tables: Sequence[TablePlan]) -> Order:
+def _order(kernel: Kernel, plan: PoolPlan, tables: Sequence[TablePlan]) -> Order[Any]:
     if plan.policy in ADAPTIVE:
         shares = {
             index: (tables[index].provisioned_us or 1, tables[index].period_us) for index in plan.tables
         }
         if plan.policy == "aus":
             return Aus(shares, plan.tracks)
-        return AusSlack(shares, plan.tracks, [kernel.tasks[index] for index in plan.tables], kernel.timers)
+        members = tables_of(kernel)
+        return AusSlack(shares, plan.tracks, [members[index] for index in plan.tables], kernel.timers)
     if plan.policy != "prp":
         # A clustered pool that is overloaded has no clusters: it is run as one.
         return _ORDERS["edf" if plan.policy == "clustered-edf" else plan.policy]()

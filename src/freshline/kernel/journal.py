@@ -9,25 +9,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TextIO
 
 from freshline.definitions.serial import from_record
 from freshline.kernel.assembly import assemble
-from freshline.kernel.events import (
-    Arrived,
-    DataFile,
-    Event,
-    Failed,
-    Finished,
-    Instruction,
-    Learned,
-    LearnedCost,
-)
+from freshline.kernel.events import Event, Failed, Instruction
 from freshline.kernel.kernel import Kernel
-from freshline.kernel.recovery import Terms
 from freshline.plan.make import make_plan, without_bounds
+from freshline.recovery.events import Learned, LearnedCost
+from freshline.recovery.modes import Terms
+from freshline.tables.events import Arrived, DataFile, Finished
+from freshline.tables.task import tables_of
 
 Record = dict[str, Any]
 
@@ -59,23 +53,7 @@ class Journal:
 
 
 def event_record(event: Event) -> Record:
-    if isinstance(event, Finished):
-        return {"finished": event.job.task.name, "job": event.job.number, "freshness": event.freshness}
-    if isinstance(event, Failed):
-        return {"failed": event.job.task.name, "job": event.job.number, "retry_at": event.retry_at}
-    if isinstance(event, Learned):
-        return {"learned": {table: _cost_record(cost) for table, cost in event.tables.items()}}
-    record: Record = {"arrived": event.feed, "timestamp": event.file.timestamp, "file": event.file.name}
-    if event.tables is not None:
-        record["tables"] = sorted(event.tables)
-    return record
-
-
-def _cost_record(cost: LearnedCost) -> Record:
-    record = cost._asdict()
-    if cost.terms is not None:
-        record["terms"] = {**asdict(cost.terms), "weight": str(cost.terms.weight)}
-    return record
+    return event.record()
 
 
 def _cost(record: Record) -> LearnedCost:
@@ -87,21 +65,7 @@ def _cost(record: Record) -> LearnedCost:
 
 
 def instruction_record(instruction: Instruction) -> Record:
-    job = instruction.job
-    record: Record = {
-        "start": job.task.name,
-        "job": job.number,
-        "track": job.track,
-        "release": job.release,
-        "deadline": job.deadline,
-        "from": job.loaded_from,
-        "to": job.loaded_to,
-    }
-    if job.jump_to > job.loaded_to:
-        record["jump_to"] = job.jump_to
-    if job.files:
-        record["files"] = [file.name for file in job.files]
-    return record
+    return instruction.record()
 
 
 def kernel_of(header: Record) -> Kernel:
@@ -136,7 +100,7 @@ def replay(kernel: Kernel, records: Iterable[Record]) -> tuple[int, Difference |
 
     A full disk can cost lines of a journal. A line that was cut short is to be given as an empty record.
     """
-    tasks = {task.name: task for task in kernel.tasks}
+    tasks = {task.name: task for task in tables_of(kernel)}
 
     def event(record: Record) -> Event:
         if "learned" in record:

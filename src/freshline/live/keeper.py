@@ -12,21 +12,23 @@ from threading import Lock
 
 from freshline.definitions.duration import format_duration
 from freshline.definitions.warehouse import Warehouse
-from freshline.kernel.events import Event, Failed, Finished
-from freshline.kernel.intake import FileIntake
+from freshline.kernel.events import Event, Failed
 from freshline.kernel.kernel import Kernel
-from freshline.kernel.recovery import RECOVERING, AdaptiveRelease
-from freshline.kernel.state import table_state
-from freshline.kernel.task import RUNNING, Task
+from freshline.kernel.task import RUNNING
 from freshline.live.driver import Ended, Landed, clock
 from freshline.live.feed_health import FeedHealth
 from freshline.live.recoveries import Due, Recoveries, dues
 from freshline.live.status import PoolStatus, TableStatus, TrackStatus, WarehouseStatus
 from freshline.live.trouble import SparkEnded, Trouble, sentence
 from freshline.plan.plan import Plan
-from freshline.policies.aus_slack import AusSlack
-from freshline.spark.updater import Update
+from freshline.recovery.aus_slack import AusSlack
+from freshline.recovery.modes import RECOVERING, AdaptiveRelease
+from freshline.spark.updater import Committed
 from freshline.storage.delta import TableTaken
+from freshline.tables.events import Finished
+from freshline.tables.intake import FileIntake
+from freshline.tables.state import table_state
+from freshline.tables.task import TableTask, tables_of
 
 _NOTES_MAX = 50
 
@@ -111,7 +113,7 @@ class Keeper:
             self.on_loaded(job.task.name, [str(file.name) for file in job.files])
         if outcome is None:  # its files were put aside; the table stays as fresh as it was
             return Finished(job, job.loaded_from)
-        assert isinstance(outcome, Update)
+        assert isinstance(outcome, Committed)
         books.rows += outcome.rows
         books.rows_late += outcome.rows_late
         books.jobs += 1
@@ -171,7 +173,7 @@ class Keeper:
 
     # -- observing -----------------------------------------------------------------------------------
 
-    def _observe(self, task: Task, now: int) -> None:
+    def _observe(self, task: TableTask, now: int) -> None:
         """Staleness and lag just before they change; nothing to say before the first load."""
         if task.empty:
             return
@@ -187,7 +189,7 @@ class Keeper:
 
     def tick(self, now: int, kernel: Kernel) -> None:
         self._note_silence(now)
-        for task in kernel.tasks:
+        for task in tables_of(kernel):
             self._observe(task, now)
             self._notice(task, now)
         self._note_given_up(kernel)
@@ -195,7 +197,7 @@ class Keeper:
         if self.on_tick is not None:
             self.on_tick(now, kernel)
 
-    def _notice(self, task: Task, now: int) -> None:
+    def _notice(self, task: TableTask, now: int) -> None:
         self._recoveries.notice(task, now, self._plans[task.name].expected)
 
     def _note_silence(self, now: int) -> None:
@@ -255,12 +257,12 @@ class Keeper:
     # -- status ----------------------------------------------------------------------------------------
 
     def status(self, now: int, kernel: Kernel) -> WarehouseStatus:
-        tasks = {task.name: task for task in kernel.tasks}
+        tasks = {task.name: task for task in tables_of(kernel)}
         due = dues(kernel, now)
         rows: dict[str, TableStatus] = {}
         for name in self.warehouse.topological_order:
             task = tasks[name]
-            rows[name] = self._table_status(task, now, rows, due.get(task.index))
+            rows[name] = self._table_status(task, now, rows, due.get(task.place))
         tracks = tuple(
             TrackStatus(track, pool.name, job.task.name if job else None, job.start if job else None)
             for pool in kernel.pools
@@ -283,7 +285,7 @@ class Keeper:
         )
 
     def _table_status(
-        self, task: Task, now: int, above: Mapping[str, TableStatus], due: Due | None
+        self, task: TableTask, now: int, above: Mapping[str, TableStatus], due: Due | None
     ) -> TableStatus:
         books, plan, feed = self.books[task.name], self._plans[task.name], self._feed(task.name)
         sources = [above[source] for source in self.warehouse.tables[task.name].sources]
@@ -332,7 +334,7 @@ class Keeper:
 
     def resume(self, kernel: Kernel) -> None:
         """What the run before left undone has a known reason: that it ended."""
-        for task in kernel.tasks:
+        for task in tables_of(kernel):
             behind_us = task.intake.trailing_edge(kernel.now) - task.freshness
             self.books[task.name].recovering = not task.empty and behind_us > task.period_us
 

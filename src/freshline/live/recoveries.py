@@ -11,10 +11,10 @@ from typing import Final
 from freshline.definitions.duration import format_duration
 from freshline.kernel.kernel import Kernel
 from freshline.kernel.pool import Pool
-from freshline.kernel.recovery import RECOVERING, AdaptiveRelease, Recovery
-from freshline.kernel.task import Task
 from freshline.plan.plan import TablePlan
-from freshline.policies.aus import Aus, adaptive
+from freshline.recovery.aus import Aus, adaptive
+from freshline.recovery.modes import RECOVERING, AdaptiveRelease, Recovery
+from freshline.tables.task import TableTask, tables_of
 
 _logger = logging.getLogger(__name__)
 _OVER_MAX: Final = 50
@@ -55,7 +55,7 @@ class Recoveries:
         self._last: dict[str, _Noticed] = {}  # by table
         self._kept: deque[tuple[str, Recovery]] = deque(maxlen=_OVER_MAX)
 
-    def notice(self, task: Task, now: int, expected: bool) -> None:
+    def notice(self, task: TableTask, now: int, expected: bool) -> None:
         """Looks whether the table has begun to recover, or has recovered, and logs it."""
         rule = task.rule
         if not isinstance(rule, AdaptiveRelease) or rule.recovery is None:
@@ -89,14 +89,14 @@ class Recoveries:
     ) -> list[str]:
         """A sentence for each: those that go on, those that wait, and those that are over, the last first."""
         lines = [
-            f"{task.name}: recovering{_by(due.get(task.index), now)}"
-            for task in kernel.tasks
+            f"{task.name}: recovering{_by(due.get(task.place), now)}"
+            for task in tables_of(kernel)
             if isinstance(task.rule, AdaptiveRelease) and task.rule.mode == RECOVERING
         ]
         for pool in kernel.pools:
             if isinstance(pool.order, Aus):
                 lines += [
-                    f"{task.name}: late, waits for others{_by(due.get(task.index), now)}"
+                    f"{task.name}: late, waits for others{_by(due.get(task.place), now)}"
                     for task in pool.order.waiting(now)
                 ]
         for table, recovery in reversed(self._kept):
@@ -131,21 +131,21 @@ def dues(kernel: Kernel, now: int) -> dict[int, Due]:
     return found
 
 
-def _dues_of_pool(kernel: Kernel, pool: Pool, waiting: list[Task], now: int) -> dict[int, Due]:
+def _dues_of_pool(kernel: Kernel, pool: Pool, waiting: list[TableTask], now: int) -> dict[int, Due]:
     found: dict[int, Due] = {}
     turn: int | None = now  # when the next one that waits could enter; None where nobody knows
-    for task in kernel.tasks:
+    for task in tables_of(kernel):
         rule = task.rule
         if task.pool is pool and isinstance(rule, AdaptiveRelease) and rule.mode == RECOVERING:
             due = None if rule.recovery is None else rule.recovery.due
             if due is not None:
-                found[task.index] = Due(due)
+                found[task.place] = Due(due)
             turn = None if due is None or turn is None else max(turn, due)
     for task in waiting:
         # Its backlog grows until it is its turn.
         taken_us = None if turn is None else adaptive(task).time_to_recover(now, turn)
         if turn is None or taken_us is None:
             break
-        found[task.index] = Due(turn + taken_us, estimated=True)
+        found[task.place] = Due(turn + taken_us, estimated=True)
         turn += taken_us + task.period_us  # its share is free once its last deadline has passed
     return found

@@ -8,9 +8,10 @@ from itertools import groupby
 from operator import itemgetter
 
 from freshline.kernel.assembly import assemble
-from freshline.kernel.intake import FileIntake
 from freshline.simulation.observation import History
 from freshline.simulation.simulate import SimulationResult, files_of
+from freshline.tables.intake import FileIntake
+from freshline.tables.task import tables_of
 
 # The instant, the table that ended a job (or a feed's file: -1), and the timestamp that it reached.
 _Change = tuple[int, int, int]
@@ -23,12 +24,12 @@ def lag_points(result: SimulationResult, index: int) -> Iterator[tuple[int, int]
     The run must have kept its history. What came when is worked out again: the seed says it.
     """
     assert result.history is not None, "nothing was kept to tell"
-    tasks = assemble(result.plan).tasks
+    tasks = tables_of(assemble(result.plan))
     task = tasks[index]
     intake = task.intake
     warehouse = result.plan.warehouse
     table = warehouse.tables[task.name]
-    watched = {index} | {source.index for source in tasks if source.name in table.sources}
+    watched = {index} | {source.place for source in tasks if source.name in table.sources}
     changes = merge(
         _completions(result.history, watched),
         _files(result, table.feed) if isinstance(intake, FileIntake) and table.feed is not None else (),

@@ -14,17 +14,17 @@ from freshline.definitions.warehouse import Feed, Warehouse
 from freshline.kernel.assembly import assemble
 from freshline.kernel.journal import Journal
 from freshline.kernel.kernel import Kernel
-from freshline.kernel.recovery import RECOVERING, AdaptiveRelease, Recovery
-from freshline.kernel.state import TableState, exceeds, table_state
-from freshline.kernel.task import Task
 from freshline.plan.plan import Plan, TablePlan
-from freshline.policies.aus_slack import AusSlack
+from freshline.recovery.aus_slack import AusSlack
+from freshline.recovery.modes import RECOVERING, AdaptiveRelease, Recovery
 from freshline.simulation.arrivals import Arrivals
 from freshline.simulation.driver import Costs, Driver, Files
 from freshline.simulation.gaps import Gap, Gaps, checked_gaps, gaps_of_sources
 from freshline.simulation.observation import History, Observation
 from freshline.simulation.outages import Interrupted, Outage, Outages, checked_outages, downstream
 from freshline.simulation.slow import Slowed, checked_factors
+from freshline.tables.state import TableState, exceeds, table_state
+from freshline.tables.task import TableTask, tables_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +183,7 @@ def _table_results(
     silent = {feed for feed, times in begun.items() if any(start <= end < over for start, over in times)}
     slowed = any(factor > 1 for factor in slow.values())
     results = []
-    for index, (table, task) in enumerate(zip(plan.tables, kernel.tasks, strict=True)):
+    for index, (table, task) in enumerate(zip(plan.tables, tables_of(kernel), strict=True)):
         lag_us = task.intake.trailing_edge(end) - task.freshness
         behind_at = observation.behind_at[index]
         is_silent = plan.warehouse.tables[table.name].feed in silent
@@ -203,7 +203,7 @@ def _table_results(
     return tuple(results)
 
 
-def _state(table: TablePlan, task: Task, lag_us: int, silent: bool, affected: bool) -> TableState:
+def _state(table: TablePlan, task: TableTask, lag_us: int, silent: bool, affected: bool) -> TableState:
     rule = task.rule if isinstance(task.rule, AdaptiveRelease) else None
     return table_state(
         loaded=task.freshness > 0,

@@ -7,15 +7,16 @@ from dataclasses import dataclass, field
 from freshline.costs.draws import CostDraws
 from freshline.definitions.warehouse import PolicyName, Warehouse
 from freshline.kernel.assembly import assemble
-from freshline.kernel.job import Job
-from freshline.kernel.recovery import AdaptiveRelease, Recovery
 from freshline.kernel.validation import validate
 from freshline.plan.make import make_plan, what_if
 from freshline.plan.plan import Plan
+from freshline.recovery.modes import AdaptiveRelease, Recovery
 from freshline.simulation.driver import Driver
 from freshline.simulation.gaps import Gaps, gaps_of_sources
 from freshline.simulation.outages import Outages, downstream
 from freshline.simulation.simulate import files_of
+from freshline.tables.task import tables_of
+from freshline.tables.update import Update
 
 
 @dataclass(slots=True)
@@ -41,7 +42,7 @@ class _Witness:
         self._kept = kept
         self.recoveries: dict[tuple[str, int], Recovery] = {}
 
-    def finished(self, now: int, job: Job, freshness: int) -> None:
+    def finished(self, now: int, job: Update, freshness: int) -> None:
         task, rule = job.task, job.task.rule
         self._kept.jobs += 1
         self._kept.jumps += freshness > job.loaded_to
@@ -49,7 +50,7 @@ class _Witness:
             self.note(task.name, rule)
             if rule.excused:
                 return
-        bound_us = self._plan.tables[task.index].staleness_bound_us
+        bound_us = self._plan.tables[task.place].staleness_bound_us
         if bound_us is not None:
             self.compare(task.name, now - job.loaded_from, bound_us, now)
 
@@ -93,11 +94,11 @@ def run_with_outages(
     observed = Driver(kernel, costs, files, witness, gaps=without_rows).run(end)
     validate(kernel)
     affected = downstream(warehouse, outages)
-    for task, table in zip(kernel.tasks, plan.tables, strict=True):
+    for task, table in zip(tables_of(kernel), plan.tables, strict=True):
         if isinstance(task.rule, AdaptiveRelease):
             witness.note(task.name, task.rule)
         if task.name not in affected and table.staleness_bound_us is not None:
-            witness.compare(task.name, observed.staleness_us_max[task.index], table.staleness_bound_us, end)
+            witness.compare(task.name, observed.staleness_us_max[task.place], table.staleness_bound_us, end)
     for (name, _), recovery in sorted(witness.recoveries.items()):
         kept.recoveries.append(recovery)
         ended = end if recovery.ended is None else recovery.ended

@@ -11,13 +11,14 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Final, Self
 
 from freshline.analysis.adaptive import recovery_time
-from freshline.kernel.intake import DerivedIntake, FileIntake
-from freshline.kernel.release import RememberingRelease
-from freshline.kernel.task import BACKED_OFF, IDLE, READY, RUNNING, WAITING, Task
+from freshline.kernel.task import BACKED_OFF, IDLE, READY, RUNNING, WAITING
+from freshline.tables.intake import DerivedIntake, FileIntake
+from freshline.tables.release import RememberingRelease
+from freshline.tables.task import TableTask
 
 if TYPE_CHECKING:
-    from freshline.kernel.job import Job
     from freshline.kernel.timers import Timers
+    from freshline.tables.update import Update
 
 NORMAL: Final = 0
 RECOVERING: Final = 1
@@ -75,7 +76,7 @@ class AdaptiveRelease(RememberingRelease):
         "terms",
     )
 
-    def __init__(self, task: Task, timers: Timers, terms: Terms) -> None:
+    def __init__(self, task: TableTask, timers: Timers, terms: Terms) -> None:
         super().__init__(task, timers, terms.phase_us)
         self.terms = terms
         self.mode = NORMAL
@@ -167,14 +168,14 @@ class AdaptiveRelease(RememberingRelease):
         """Whether a late table's deadlines may be passed over: it will get a larger share for it."""
         return self.excused and self.terms.period_us < self.task.period_us
 
-    def _was_starved(self, job: Job) -> bool:
+    def _was_starved(self, job: Update) -> bool:
         """Whether a derived table's sources were staler than their bounds when its job started."""
         if not self.terms.source_bounds_us:
             return False
         oldest_us = max(bound_us or 0 for bound_us in self.terms.source_bounds_us) + self.terms.align_us
         return job.start - self.task.freshness > oldest_us
 
-    def _jumped_in_window(self, job: Job) -> bool:
+    def _jumped_in_window(self, job: Update) -> bool:
         """Whether it has caught up sooner than a certificate knows, which has no place for its next job."""
         return self.task.freshness > job.loaded_to and self.task.pool.order.window_end >= 0
 
@@ -192,7 +193,7 @@ class AdaptiveRelease(RememberingRelease):
             if self.terms.period_us < task.period_us:  # otherwise there is nothing to gain
                 task.pool.late(task)
 
-    def job_finished(self, now: int, job: Job) -> None:
+    def job_finished(self, now: int, job: Update) -> None:
         entered_running, self._entered_running = self._entered_running, False
         caught_up = self.task.intake.caught_up(self.task.freshness, self.task.period_us, job)
         if caught_up:
@@ -208,6 +209,9 @@ class AdaptiveRelease(RememberingRelease):
         if self._lacks_promise:
             self._promise_anew(now)
         self._compare(now)
+
+    def may_jump(self, now: int) -> bool:
+        return self.task.pool.order.may_jump(self.task, now)
 
     def _release(self, now: int) -> None:
         self.next_from = self.next_from_earliest
@@ -293,7 +297,7 @@ class AdaptiveRelease(RememberingRelease):
         # (iii) where the deadline is near: the job keeps it, and the next one is released then.
         self._promise(now, self.next_from)
 
-    def _reweigh(self, now: int, job: Job) -> None:
+    def _reweigh(self, now: int, job: Update) -> None:
         """(vi) and (vii), when the job that ran at t_c has ended."""
         if now < job.deadline:
             period_us = self.terms.period_us
@@ -303,7 +307,7 @@ class AdaptiveRelease(RememberingRelease):
 
     # -- leaving: Rule RN --------------------------------------------------------------------------------
 
-    def _caught_up(self, now: int, job: Job) -> None:
+    def _caught_up(self, now: int, job: Update) -> None:
         assert self.recovery is not None
         self.recovery.ended = now
         self.task.period_now_us = self.task.period_us

@@ -6,15 +6,17 @@ from bisect import insort
 from collections.abc import Mapping
 from fractions import Fraction
 from heapq import heapify, heappop
-from typing import ClassVar
 
 from freshline.analysis.exact import SCALE, SCALE_BITS, exact_sum
-from freshline.kernel.recovery import AdaptiveRelease
-from freshline.kernel.task import READY, Task
+from freshline.kernel.order import Entry
+from freshline.kernel.task import READY
 from freshline.policies.edf import Edf
+from freshline.recovery.modes import AdaptiveRelease
+from freshline.tables.task import TableTask
+from freshline.tables.update import Update
 
 
-class Aus(Edf):
+class Aus(Edf[TableTask]):
     """NP-GEDF whose late tables are given a larger share of the tracks, as far as that is free.
 
     Rule NR with the capacity test (6): of the late tables the heaviest enters recovery mode first, among
@@ -25,24 +27,23 @@ class Aus(Edf):
     has no recovery mode, and would stay behind for ever.
     """
 
-    adapts: ClassVar[bool] = True
-
     def __init__(self, shares: Mapping[int, tuple[int, int]], tracks: int) -> None:
         super().__init__()
+        self.controller = self
         self._capacity = Capacity(shares, tracks)
-        self._excused: dict[int, Task] = {}
-        self._late: list[tuple[Fraction, Fraction, int, Task]] = []  # those that wait, the first first
+        self._excused: dict[int, TableTask] = {}
+        self._late: list[tuple[Fraction, Fraction, int, TableTask]] = []  # those that wait, the first first
 
-    def add(self, task: Task) -> None:
-        super().add(task)
+    def add(self, entry: TableTask) -> None:
+        super().add(entry)
         # Jobs that started otherwise than from here leave their entries behind.
         if len(self._ready) > 2 * len(self._capacity) + 16:
-            self._ready = [entry for entry in self._ready if _is_ready(entry[2], entry[0])]
+            self._ready = [ready for ready in self._ready if _is_ready(ready[2], ready[0])]
             heapify(self._ready)
 
-    def expect(self, task: Task) -> None:
-        if not isinstance(task.rule, AdaptiveRelease):
-            super().expect(task)
+    def expect(self, entry: TableTask) -> None:
+        if not isinstance(entry.rule, AdaptiveRelease):
+            super().expect(entry)
 
     def learned(self, costs_us: Mapping[int, int]) -> None:
         for index, cost_us in costs_us.items():
@@ -51,42 +52,48 @@ class Aus(Edf):
         self._early = [entry for entry in self._early if not isinstance(entry[2].rule, AdaptiveRelease)]
         heapify(self._early)
 
-    def excuse(self, task: Task, excused: bool) -> None:
+    def excuse(self, task: TableTask, excused: bool) -> None:
         if excused:
-            self._excused[task.index] = task
+            self._excused[task.place] = task
         else:
-            del self._excused[task.index]
+            del self._excused[task.place]
 
-    def late(self, task: Task) -> None:
+    def late(self, task: TableTask) -> None:
         rule = adaptive(task)
         rule.queued = True
         cost_us, period_us = rule.terms.cost_us, rule.terms.period_us
         extra = Fraction(cost_us, period_us) - Fraction(cost_us, task.period_us)
-        insort(self._late, (-rule.terms.weight, extra, task.index, task))
+        insort(self._late, (-rule.terms.weight, extra, task.place, task))
 
-    def recovered(self, task: Task) -> None:
-        self._capacity.set(task.index, adaptive(task).terms.cost_us, task.period_us)
+    def recovered(self, task: TableTask) -> None:
+        self._capacity.set(task.place, adaptive(task).terms.cost_us, task.period_us)
+
+    def ended(self, job: Update, now: int) -> None:
+        pass
+
+    def failed(self, job: Update, now: int) -> None:
+        pass
 
     def review(self, now: int) -> None:
         while self._late:
             task = self._late[0][3]
             rule = adaptive(task)
             if rule.is_late(now):
-                if not self._capacity.admits(task.index, rule.terms.cost_us, rule.terms.period_us):
+                if not self._capacity.admits(task.place, rule.terms.cost_us, rule.terms.period_us):
                     return
-                self._capacity.set(task.index, rule.terms.cost_us, rule.terms.period_us)
+                self._capacity.set(task.place, rule.terms.cost_us, rule.terms.period_us)
                 rule.enter(now)
             rule.queued = False
             del self._late[0]
 
-    def waiting(self, now: int) -> list[Task]:
+    def waiting(self, now: int) -> list[TableTask]:
         """The late tables that wait for a larger share, in the order in which they will get it.
 
         Those that have caught up meanwhile are still in the queue.
         """
         return [entry[3] for entry in self._late if adaptive(entry[3]).is_late(now)]
 
-    def take(self, now: int, idle: list[int]) -> Task | None:
+    def take(self, now: int, idle: list[int]) -> Entry | None:
         while self._ready:
             deadline, _, task = heappop(self._ready)
             # A job whose deadline was changed is there a second time.
@@ -94,16 +101,16 @@ class Aus(Edf):
                 return task
         return super().take(now, idle)
 
-    def ready(self) -> list[Task]:
-        valid = {task.index: task for deadline, _, task in self._ready if _is_ready(task, deadline)}
+    def ready(self) -> list[TableTask]:
+        valid = {task.place: task for deadline, _, task in self._ready if _is_ready(task, deadline)}
         return list(valid.values())
 
 
-def _is_ready(task: Task, deadline: int) -> bool:
+def _is_ready(task: TableTask, deadline: int) -> bool:
     return task.state == READY and task.deadline == deadline
 
 
-def adaptive(task: Task) -> AdaptiveRelease:
+def adaptive(task: TableTask) -> AdaptiveRelease:
     """The task's release rule, which has a recovery mode."""
     assert isinstance(task.rule, AdaptiveRelease), f"{task!r} has no recovery mode"
     return task.rule

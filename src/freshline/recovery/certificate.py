@@ -12,10 +12,11 @@ from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush, heapreplace
 from typing import Final
 
-from freshline.kernel.intake import DerivedIntake, FileIntake
-from freshline.kernel.recovery import AdaptiveRelease
-from freshline.kernel.release import PeriodicRelease
-from freshline.kernel.task import READY, RUNNING, WAITING, Task
+from freshline.kernel.task import READY, RUNNING, WAITING
+from freshline.recovery.modes import AdaptiveRelease
+from freshline.tables.intake import DerivedIntake, FileIntake
+from freshline.tables.release import PeriodicRelease
+from freshline.tables.task import TableTask
 
 # Near U = m there may be no instant without work in any time: after so many jobs a table it is given up.
 _JOBS_PER_TABLE: Final = 8
@@ -26,7 +27,7 @@ _NEVER: Final = 1 << 62
 class Certificate:
     """The order in which jobs start, each with the instant from which it can; and the end of it."""
 
-    order: tuple[tuple[Task, int], ...]
+    order: tuple[tuple[TableTask, int], ...]
     end: int
 
 
@@ -37,7 +38,7 @@ class Coming:
     It can start from `ready` on, when it is released and the table's job before it has ended.
     """
 
-    task: Task
+    task: TableTask
     earliest: int
     latest: int
     ready: int
@@ -48,7 +49,7 @@ class Coming:
     pending: int = 0  # files that are there beyond the one that this job loads
 
 
-def foresee(task: Task, now: int, free_at: int, extra: bool = False, batch: int = 0) -> Coming | None:
+def foresee(task: TableTask, now: int, free_at: int, extra: bool = False, batch: int = 0) -> Coming | None:
     """The next job of a table; a job of its own that runs ends by `free_at`. None where none is in sight.
 
     `extra`: it is a recovery job, after which the next need not keep a distance; `batch`: it starts just now
@@ -71,7 +72,7 @@ def foresee(task: Task, now: int, free_at: int, extra: bool = False, batch: int 
     return None
 
 
-def loaded_to(task: Task, batch: int) -> int:
+def loaded_to(task: TableTask, batch: int) -> int:
     """How far a derived table will be loaded: by the job that runs, or one of so many updates."""
     if task.job is not None:
         return task.job.loaded_to
@@ -98,7 +99,7 @@ def following(coming: Coming, now: int, end: int, more: bool) -> Coming | None:
     return _loading(now, task, file, coming.pending, earliest, latest, end)
 
 
-def _periodic(task: Task, rule: PeriodicRelease, now: int, free_at: int) -> Coming:
+def _periodic(task: TableTask, rule: PeriodicRelease, now: int, free_at: int) -> Coming:
     if task.state == READY:
         release = task.release
     elif task.state == RUNNING:
@@ -108,7 +109,7 @@ def _periodic(task: Task, rule: PeriodicRelease, now: int, free_at: int) -> Comi
     return Coming(task, release, release, max(release, free_at, now), release + task.period_us)
 
 
-def _released(task: Task, rule: AdaptiveRelease, now: int) -> Coming:
+def _released(task: TableTask, rule: AdaptiveRelease, now: int) -> Coming:
     release = task.release
     ready = max(now, release)
     # What a table missed while it was late is not made up for.
@@ -124,7 +125,7 @@ def _released(task: Task, rule: AdaptiveRelease, now: int) -> Coming:
 
 def _loading(
     now: int,
-    task: Task,
+    task: TableTask,
     file: tuple[int, int],
     pending: int,
     from_earliest: int,
@@ -148,7 +149,7 @@ def _loading(
     return Coming(task, earliest, latest, ready, due, file_after, file[1] + period_us)
 
 
-def _sooner(task: Task, ready: int, due: int, file_after: int) -> int:
+def _sooner(task: TableTask, ready: int, due: int, file_after: int) -> int:
     """By when a job must end: its deadline, or the next file, with which its lag would exceed a period.
 
     Where that cannot be helped the deadline alone counts.
@@ -156,7 +157,7 @@ def _sooner(task: Task, ready: int, due: int, file_after: int) -> int:
     return file_after if ready + task.worst_case_us <= file_after < due else due
 
 
-def _of_source(task: Task, earliest: int, latest: int) -> Coming:
+def _of_source(task: TableTask, earliest: int, latest: int) -> Coming:
     """A derived table's job, released when its sources have moved: by `latest`, but maybe at any moment."""
     latest = max(earliest, latest)
     return Coming(task, earliest, latest, latest, earliest + task.period_us)
@@ -168,7 +169,7 @@ class Forecast:
     def __init__(
         self,
         now: int,
-        tasks: Iterable[Task],
+        tasks: Iterable[TableTask],
         free_at: Iterable[int],
         ends: Mapping[int, int],
         extras_end: int,
@@ -186,8 +187,8 @@ class Forecast:
         heapify(self._free)
         self._releases: list[tuple[int, int, Coming]] = []  # by when they can start
         self._ready: list[tuple[int, int, int, Coming]] = []  # of equal deadlines the longest: they pack best
-        self._order: list[tuple[Task, int]] = []
-        self._members = {task.index: task for task in tasks}
+        self._order: list[tuple[TableTask, int]] = []
+        self._members = {task.place: task for task in tasks}
         self._in_sight: set[int] = set()
         self._ends = dict(ends)  # by task: when its last job ends that has started
         # By task: the earliest and the latest instant from which its next job may be released.
@@ -196,7 +197,7 @@ class Forecast:
         self._loaded_most: dict[int, int] = dict.fromkeys(starting, now)
         self._loaded_least: dict[int, int] = {}
         for task in self._members.values():
-            index = task.index
+            index = task.place
             coming = foresee(task, now, ends.get(index, now), index in extras, starting.get(index, 0))
             if coming is not None:
                 self._expect(coming)
@@ -248,13 +249,13 @@ class Forecast:
         self._moved(coming.task, coming.earliest, end)
         return True
 
-    def _leaves_more(self, task: Task, start: int) -> bool:
+    def _leaves_more(self, task: TableTask, start: int) -> bool:
         """Whether a derived table's job that starts then may leave something for the next one.
 
         Its sources may have moved by more than an update loads: each holds at most what there was when its
         last job started.
         """
-        intake, index = task.intake, task.index
+        intake, index = task.intake, task.place
         self._loaded_most[index] = start
         if not isinstance(task.rule, AdaptiveRelease) or not isinstance(intake, DerivedIntake):
             return False
@@ -266,26 +267,26 @@ class Forecast:
     def _may_load_beyond(self, intake: DerivedIntake, instant: int) -> bool:
         """Whether all sources may be loaded further than that."""
         return all(
-            self._loaded_most.get(source.index, _loaded_most(source)) > instant for source in intake.sources
+            self._loaded_most.get(source.place, _loaded_most(source)) > instant for source in intake.sources
         )
 
     def _expect(self, coming: Coming) -> None:
-        self._in_sight.add(coming.task.index)
-        heappush(self._releases, (coming.ready, coming.task.index, coming))
+        self._in_sight.add(coming.task.place)
+        heappush(self._releases, (coming.ready, coming.task.place, coming))
 
-    def _sources_end(self, task: Task) -> int:
+    def _sources_end(self, task: TableTask) -> int:
         """When the jobs of a derived table's sources end that have started."""
         if not isinstance(task.rule, AdaptiveRelease) or not isinstance(task.intake, DerivedIntake):
             return 0
-        return max(self._ends.get(source.index, 0) for source in task.intake.sources)
+        return max(self._ends.get(source.place, 0) for source in task.intake.sources)
 
-    def _moved(self, source: Task, not_before: int, at: int) -> None:
+    def _moved(self, source: TableTask, not_before: int, at: int) -> None:
         """A source is updated by then: what reads it has a job, unless one is in sight, which will see it.
 
         `not_before`: the source's own job cannot be released sooner.
         """
         for task in source.dependents:
-            index = task.index
+            index = task.place
             if index in self._members and index not in self._in_sight:
                 rule, intake = task.rule, task.intake
                 assert isinstance(rule, AdaptiveRelease)
@@ -299,17 +300,17 @@ class Forecast:
                 self._expect(_of_source(task, earliest, max(latest, at, end_before)))
 
 
-def _loaded(task: Task) -> int:
+def _loaded(task: TableTask) -> int:
     """How far a table is loaded at least, by the job that runs if there is one."""
     return task.freshness if task.job is None else task.job.loaded_to
 
 
-def _loaded_most(task: Task) -> int:
+def _loaded_most(task: TableTask) -> int:
     """How far a table may be loaded, as the job that runs may jump."""
     return task.freshness if task.job is None else task.job.jump_to
 
 
-def can_be_foreseen(tasks: Iterable[Task]) -> bool:
+def can_be_foreseen(tasks: Iterable[TableTask]) -> bool:
     """Whether all jobs of a pool can be: every table is bounded, and no table reads one of another pool."""
     members = list(tasks)
     return all(
