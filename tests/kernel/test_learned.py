@@ -25,7 +25,8 @@ from freshline.plan.make import make_plan, what_if, without_bounds
 from freshline.plan.plan import Plan
 from freshline.recovery.aus_slack import AusSlack
 from freshline.recovery.events import Learned, LearnedCost
-from freshline.recovery.modes import NORMAL, RECOVERING, AdaptiveRelease, Recovery
+from freshline.recovery.modes import AdaptiveRelease
+from freshline.recovery.terms import NORMAL, RECOVERING, Recovery
 from freshline.simulation.driver import Driver
 from freshline.simulation.outages import Outages, checked_outages
 from freshline.simulation.simulate import files_of

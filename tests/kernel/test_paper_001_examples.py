@@ -16,7 +16,8 @@ from freshline.kernel.kernel import Kernel
 from freshline.kernel.validation import validate
 from freshline.plan.make import make_plan
 from freshline.plan.plan import Plan
-from freshline.recovery.modes import LEAVING, NORMAL, RECOVERING, AdaptiveRelease, Recovery
+from freshline.recovery.modes import AdaptiveRelease
+from freshline.recovery.terms import LEAVING, NORMAL, RECOVERING, Recovery
 from freshline.simulation.arrivals import Arrivals
 from freshline.simulation.outages import Interrupted
 from freshline.simulation.simulate import SimulationResult, simulate

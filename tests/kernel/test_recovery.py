@@ -19,7 +19,8 @@ from freshline.kernel.kernel import Kernel
 from freshline.kernel.task import BACKED_OFF, READY, Task
 from freshline.kernel.validation import validate
 from freshline.plan.make import make_plan
-from freshline.recovery.modes import LEAVING, NORMAL, RECOVERING, AdaptiveRelease, Recovery
+from freshline.recovery.modes import AdaptiveRelease
+from freshline.recovery.terms import LEAVING, NORMAL, RECOVERING, Recovery
 from freshline.tables.events import Arrived, DataFile
 from freshline.testing.builder import Builder
 from freshline.testing.script import Schedule, play

@@ -17,8 +17,10 @@ from freshline.kernel.kernel import Kernel
 from freshline.kernel.validation import validate
 from freshline.plan.make import make_plan
 from freshline.plan.plan import Plan
-from freshline.recovery.aus import Aus, Capacity
-from freshline.recovery.modes import LEAVING, NORMAL, RECOVERING, AdaptiveRelease, Recovery
+from freshline.recovery.aus import Aus
+from freshline.recovery.capacity import Capacity
+from freshline.recovery.modes import AdaptiveRelease
+from freshline.recovery.terms import LEAVING, NORMAL, RECOVERING, Recovery
 from freshline.simulation.arrivals import Arrivals
 from freshline.simulation.driver import Driver
 from freshline.simulation.outages import Interrupted, checked_outages, downstream

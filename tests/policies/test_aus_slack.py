@@ -12,10 +12,10 @@ from freshline.definitions.duration import SECOND
 from freshline.kernel.assembly import assemble
 from freshline.kernel.kernel import Kernel
 from freshline.plan.make import make_plan, what_if
-from freshline.recovery.aus import adaptive
 from freshline.recovery.aus_slack import AusSlack
-from freshline.recovery.certificate import Certificate, Forecast, foresee
-from freshline.recovery.modes import AdaptiveRelease
+from freshline.recovery.certificate import Certificate, Forecast
+from freshline.recovery.coming import foresee
+from freshline.recovery.modes import AdaptiveRelease, adaptive
 from freshline.simulation.driver import Driver
 from freshline.simulation.gaps import checked_gaps
 from freshline.simulation.outages import checked_outages
@@ -352,7 +352,7 @@ def test_when_a_window_ends_no_job_of_a_healthy_table_waits(seed, shape, length_
 
     def closed(order: AusSlack, now: int, passed_over: Iterable[TableTask]) -> None:
         waited.extend(
-            task.name for task in order.ready() if task.place not in order._excused and task.release < now
+            task.name for task in order.ready() if task.name not in order._excused and task.release < now
         )
         close(order, now, passed_over)
 

@@ -39,7 +39,7 @@ from freshline.definitions.names import cut
 from freshline.definitions.warehouse import PolicyName, Warehouse
 from freshline.plan.advice import counted
 from freshline.plan.make import make_plan, what_if
-from freshline.recovery.modes import Recovery
+from freshline.recovery.terms import Recovery
 from freshline.simulation.gaps import checked_gaps
 from freshline.simulation.outages import checked_outages
 from freshline.simulation.simulate import PoolResult, SimulationResult, TableResult

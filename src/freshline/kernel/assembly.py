@@ -19,9 +19,11 @@ from freshline.policies.rm import RateMonotonic
 from freshline.recovery.aus import Aus
 from freshline.recovery.aus_slack import AusSlack
 from freshline.recovery.events import Learned, LearnedCost
-from freshline.recovery.modes import AdaptiveRelease, Terms
+from freshline.recovery.modes import AdaptiveRelease, lacks_terms
+from freshline.recovery.outages import RememberingRelease
+from freshline.recovery.terms import Terms
 from freshline.tables.intake import ContinuousIntake, DerivedIntake, FileIntake, Intake
-from freshline.tables.release import PeriodicRelease, RememberingRelease, StaleRelease
+from freshline.tables.release import PeriodicRelease, StaleRelease
 from freshline.tables.task import TableTask, tables_of
 
 # A file is found so long after it came at most, on a machine that has other things to do.
@@ -58,7 +60,7 @@ def learned(kernel: Kernel, plan: Plan, live: bool = True) -> Learned:
     for task, planned in zip(tables_of(kernel), plan.tables, strict=True):
         table = plan.warehouse.tables[task.name]
         terms = None
-        if isinstance(task.rule, RememberingRelease) and not isinstance(task.rule, AdaptiveRelease):
+        if lacks_terms(task):
             terms = _terms(plan, table, planned, index_of, live)
         startup_us = _startup_us(table)
         if terms is not None or (planned.cost_us, startup_us) != (task.worst_case_us, task.startup_us):
@@ -149,7 +151,7 @@ def _add_tracks(
     pool = Pool(name, tracks, _tracks_so_far(kernel), order, kernel.touched)
     kernel.pools.append(pool)
     for member in members:
-        kernel.tasks[member].pool = pool
+        pool.join(kernel.tasks[member])
 
 
 def _tracks_so_far(kernel: Kernel) -> int:
@@ -159,12 +161,12 @@ def _tracks_so_far(kernel: Kernel) -> int:
 def _order(kernel: Kernel, plan: PoolPlan, tables: Sequence[TablePlan]) -> Order[Any]:
     if plan.policy in ADAPTIVE:
         shares = {
-            index: (tables[index].provisioned_us or 1, tables[index].period_us) for index in plan.tables
+            tables[index].name: (tables[index].provisioned_us or 1, tables[index].period_us)
+            for index in plan.tables
         }
         if plan.policy == "aus":
             return Aus(shares, plan.tracks)
-        members = tables_of(kernel)
-        return AusSlack(shares, plan.tracks, [members[index] for index in plan.tables], kernel.timers)
+        return AusSlack(shares, plan.tracks, kernel.timers)
     if plan.policy != "prp":
         # A clustered pool that is overloaded has no clusters: it is run as one.
         return _ORDERS["edf" if plan.policy == "clustered-edf" else plan.policy]()

@@ -19,7 +19,7 @@ from freshline.kernel.events import Event, Failed, Instruction
 from freshline.kernel.kernel import Kernel
 from freshline.plan.make import make_plan, without_bounds
 from freshline.recovery.events import Learned, LearnedCost
-from freshline.recovery.modes import Terms
+from freshline.recovery.terms import Terms
 from freshline.tables.events import Arrived, DataFile, Finished
 from freshline.tables.task import tables_of
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from freshline.kernel.controller import Controller
     from freshline.kernel.job import Job
+    from freshline.kernel.task import Task
 
 
 class Entry(Protocol):
@@ -38,10 +38,6 @@ class Order(Generic[E]):
     definition order. Others override `add` and `take`.
     """
 
-    # The last instant at which a track was free and nothing waited, where the policy makes use of it.
-    open_at = -1
-    # Until when tables that recover may be passed over, where the policy does that.
-    window_end = -1
     # Whether a track may be left idle although a job is ready.
     idles: ClassVar[bool] = False
     # Who adapts the pool, where its policy does that; it may be the order itself.
@@ -54,31 +50,15 @@ class Order(Generic[E]):
         """The job with the smallest key runs first."""
         raise NotImplementedError
 
+    def joined(self, task: Task) -> None:
+        """The task belongs to the pool from now on."""
+
     def add(self, entry: E) -> None:
         """The job is ready."""
         heappush(self._ready, (self.key(entry), entry.place, entry))
 
     def expect(self, entry: E) -> None:
         """The job is not released yet, but all its work is there. Strict policies wait."""
-
-    def excuse(self, task: E, excused: bool) -> None:
-        """The bound of the task's table is not asserted, for its feed broke; or it is again."""
-
-    def behind(self, task: E, behind: bool) -> None:
-        """The task's table is behind by more than its period, or no longer is."""
-
-    def late(self, task: E) -> None:
-        """The task's table is behind by more than its threshold."""
-
-    def recovered(self, task: E) -> None:
-        """The task has left recovery mode."""
-
-    def learned(self, costs_us: Mapping[int, int]) -> None:
-        """By task, what the shares of some are made for has become known; and their bounds, maybe."""
-
-    def may_jump(self, task: E, now: int) -> bool:
-        """Whether the task's job that starts now may go on over time in which its sources have no rows."""
-        return True
 
     def take(self, now: int, idle: list[int]) -> Entry | None:
         """Removes and returns what runs next, given the idle tracks (a heap, not empty)."""

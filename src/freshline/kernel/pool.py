@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from heapq import heappush
 from typing import Any
 
@@ -31,6 +30,11 @@ class Pool:
         self.running: dict[int, Job] = {}  # by track
         self._touched = touched
 
+    def join(self, task: Task) -> None:
+        """The task's jobs run here from now on."""
+        task.pool = self
+        self.order.joined(task)
+
     def add(self, entry: Entry) -> None:
         """The job is ready."""
         self.order.add(entry)
@@ -39,21 +43,6 @@ class Pool:
     def expect(self, entry: Entry) -> None:
         """The job is not released yet, but all its work is there."""
         self.order.expect(entry)
-        self._touched.append(self)
-
-    def late(self, task: Task) -> None:
-        """The task's table is behind by more than its threshold."""
-        self.order.late(task)
-        self._touched.append(self)
-
-    def recovered(self, task: Task) -> None:
-        """The task has left recovery mode."""
-        self.order.recovered(task)
-        self._touched.append(self)
-
-    def learned(self, costs_us: Mapping[int, int]) -> None:
-        """By task, what the shares of some are made for has become known."""
-        self.order.learned(costs_us)
         self._touched.append(self)
 
     def touch(self) -> None:

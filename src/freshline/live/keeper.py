@@ -22,7 +22,8 @@ from freshline.live.status import PoolStatus, TableStatus, TrackStatus, Warehous
 from freshline.live.trouble import SparkEnded, Trouble, sentence
 from freshline.plan.plan import Plan
 from freshline.recovery.aus_slack import AusSlack
-from freshline.recovery.modes import RECOVERING, AdaptiveRelease
+from freshline.recovery.modes import AdaptiveRelease
+from freshline.recovery.terms import RECOVERING
 from freshline.spark.updater import Committed
 from freshline.storage.delta import TableTaken
 from freshline.tables.events import Finished

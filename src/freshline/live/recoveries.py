@@ -12,8 +12,9 @@ from freshline.definitions.duration import format_duration
 from freshline.kernel.kernel import Kernel
 from freshline.kernel.pool import Pool
 from freshline.plan.plan import TablePlan
-from freshline.recovery.aus import Aus, adaptive
-from freshline.recovery.modes import RECOVERING, AdaptiveRelease, Recovery
+from freshline.recovery.aus import Aus
+from freshline.recovery.modes import AdaptiveRelease, adaptive
+from freshline.recovery.terms import RECOVERING, Recovery
 from freshline.tables.task import TableTask, tables_of
 
 _logger = logging.getLogger(__name__)

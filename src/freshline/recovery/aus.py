@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from heapq import heapify, heappop
 
-from freshline.analysis.exact import SCALE, SCALE_BITS, exact_sum
 from freshline.kernel.order import Entry
-from freshline.kernel.task import READY
+from freshline.kernel.pool import Pool
+from freshline.kernel.task import READY, Task
 from freshline.policies.edf import Edf
-from freshline.recovery.modes import AdaptiveRelease
+from freshline.recovery.capacity import Capacity
+from freshline.recovery.modes import AdaptiveRelease, adaptive
+from freshline.recovery.outages import RememberingRelease
 from freshline.tables.task import TableTask
 from freshline.tables.update import Update
 
@@ -27,12 +29,25 @@ class Aus(Edf[TableTask]):
     has no recovery mode, and would stay behind for ever.
     """
 
-    def __init__(self, shares: Mapping[int, tuple[int, int]], tracks: int) -> None:
+    # The last instant at which a track was free and nothing waited, where that is made use of.
+    open_at = -1
+    # Until when tables that recover may be passed over, where they are.
+    window_end = -1
+    # How often a certificate was asked for; when certificates were given up, and why: where there are any.
+    certificates = 0
+    broken: Sequence[tuple[int, str]] = ()
+
+    def __init__(self, shares: Mapping[str, tuple[int, int]], tracks: int) -> None:
         super().__init__()
         self.controller = self
         self._capacity = Capacity(shares, tracks)
-        self._excused: dict[int, TableTask] = {}
+        self._excused: dict[str, TableTask] = {}
         self._late: list[tuple[Fraction, Fraction, int, TableTask]] = []  # those that wait, the first first
+
+    def joined(self, task: Task) -> None:
+        assert isinstance(task, TableTask), f"{task!r} is not a table"
+        if isinstance(task.rule, RememberingRelease):
+            task.rule.policy = self
 
     def add(self, entry: TableTask) -> None:
         super().add(entry)
@@ -45,28 +60,43 @@ class Aus(Edf[TableTask]):
         if not isinstance(entry.rule, AdaptiveRelease):
             super().expect(entry)
 
-    def learned(self, costs_us: Mapping[int, int]) -> None:
-        for index, cost_us in costs_us.items():
-            self._capacity.set(index, cost_us, self._capacity.period_us(index))
+    # -- what the tables' rules tell --------------------------------------------------------------
+
+    def learned(self, costs_us: Mapping[str, int]) -> None:
+        """By task, what the shares of some are made for has become known; and their bounds, maybe."""
+        for name, cost_us in costs_us.items():
+            self._capacity.set(name, cost_us, self._capacity.period_us(name))
         # Those that have a recovery mode now.
         self._early = [entry for entry in self._early if not isinstance(entry[2].rule, AdaptiveRelease)]
         heapify(self._early)
 
     def excuse(self, task: TableTask, excused: bool) -> None:
+        """The bound of the task's table is not asserted, for its feed broke; or it is again."""
         if excused:
-            self._excused[task.place] = task
+            self._excused[task.name] = task
         else:
-            del self._excused[task.place]
+            del self._excused[task.name]
+
+    def behind(self, task: TableTask, behind: bool) -> None:
+        """The task's table is behind by more than its period, or no longer is."""
 
     def late(self, task: TableTask) -> None:
+        """The task's table is behind by more than its threshold."""
         rule = adaptive(task)
         rule.queued = True
         cost_us, period_us = rule.terms.cost_us, rule.terms.period_us
         extra = Fraction(cost_us, period_us) - Fraction(cost_us, task.period_us)
         insort(self._late, (-rule.terms.weight, extra, task.place, task))
 
+    def may_jump(self, rule: AdaptiveRelease, now: int) -> bool:
+        """Whether the job that starts now may go on over time in which the table's sources have no rows."""
+        return True
+
     def recovered(self, task: TableTask) -> None:
-        self._capacity.set(task.place, adaptive(task).terms.cost_us, task.period_us)
+        """The task has left recovery mode."""
+        self._capacity.set(task.name, adaptive(task).terms.cost_us, task.period_us)
+
+    # -- decisions ---------------------------------------------------------------------------------
 
     def ended(self, job: Update, now: int) -> None:
         pass
@@ -79,9 +109,9 @@ class Aus(Edf[TableTask]):
             task = self._late[0][3]
             rule = adaptive(task)
             if rule.is_late(now):
-                if not self._capacity.admits(task.place, rule.terms.cost_us, rule.terms.period_us):
+                if not self._capacity.admits(task.name, rule.terms.cost_us, rule.terms.period_us):
                     return
-                self._capacity.set(task.place, rule.terms.cost_us, rule.terms.period_us)
+                self._capacity.set(task.name, rule.terms.cost_us, rule.terms.period_us)
                 rule.enter(now)
             rule.queued = False
             del self._late[0]
@@ -102,7 +132,7 @@ class Aus(Edf[TableTask]):
         return super().take(now, idle)
 
     def ready(self) -> list[TableTask]:
-        valid = {task.place: task for deadline, _, task in self._ready if _is_ready(task, deadline)}
+        valid = {task.name: task for deadline, _, task in self._ready if _is_ready(task, deadline)}
         return list(valid.values())
 
 
@@ -110,43 +140,6 @@ def _is_ready(task: TableTask, deadline: int) -> bool:
     return task.state == READY and task.deadline == deadline
 
 
-def adaptive(task: TableTask) -> AdaptiveRelease:
-    """The task's release rule, which has a recovery mode."""
-    assert isinstance(task.rule, AdaptiveRelease), f"{task!r} has no recovery mode"
-    return task.rule
-
-
-class Capacity:
-    """The tracks that are spoken for: Σ e/p(T, t), and whether one more change leaves it at most m (6)."""
-
-    def __init__(self, shares: Mapping[int, tuple[int, int]], tracks: int) -> None:
-        self._shares = dict(shares)  # by task: e and p(T, t)
-        self._limit = tracks * SCALE
-        self._tracks = tracks
-        self._low = sum(_scaled(cost, period) for cost, period in self._shares.values())
-
-    def __len__(self) -> int:
-        return len(self._shares)
-
-    def admits(self, task: int, cost: int, period: int) -> bool:
-        low = self._low - _scaled(*self._shares[task]) + _scaled(cost, period)
-        # Each share is too small by less than a unit.
-        if low + len(self._shares) <= self._limit:
-            return True
-        if low > self._limit:
-            return False
-        shares = {**self._shares, task: (cost, period)}.values()
-        numerator, denominator = exact_sum([cost for cost, _ in shares], [period for _, period in shares])
-        return numerator <= self._tracks * denominator
-
-    def period_us(self, task: int) -> int:
-        """p(T, t)."""
-        return self._shares[task][1]
-
-    def set(self, task: int, cost: int, period: int) -> None:
-        self._low += _scaled(cost, period) - _scaled(*self._shares[task])
-        self._shares[task] = (cost, period)
-
-
-def _scaled(cost: int, period: int) -> int:
-    return (cost << SCALE_BITS) // period
+def admission(pool: Pool) -> Aus | None:
+    """The policy of a pool, if it gives tables a recovery mode."""
+    return pool.order if isinstance(pool.order, Aus) else None

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from freshline.kernel.order import Entry
-from freshline.kernel.task import BACKED_OFF, READY, RUNNING, WAITING
-from freshline.recovery.aus import Aus, adaptive
-from freshline.recovery.certificate import Certificate, Forecast, can_be_foreseen, loaded_to
-from freshline.recovery.modes import AdaptiveRelease
+from freshline.kernel.task import BACKED_OFF, READY, RUNNING, WAITING, Task
+from freshline.recovery.aus import Aus
+from freshline.recovery.certificate import Certificate, Forecast, can_be_foreseen
+from freshline.recovery.coming import loaded_to
+from freshline.recovery.modes import AdaptiveRelease, adaptive
 from freshline.tables.intake import DerivedIntake, FileIntake
 from freshline.tables.task import Batch, TableTask
 
@@ -36,20 +37,22 @@ class AusSlack(Aus):
 
     idles: ClassVar[bool] = True  # for a certified job that is to come
 
-    def __init__(
-        self, shares: Mapping[int, tuple[int, int]], tracks: int, tasks: Sequence[TableTask], timers: Timers
-    ) -> None:
+    def __init__(self, shares: Mapping[str, tuple[int, int]], tracks: int, timers: Timers) -> None:
         super().__init__(shares, tracks)
-        self._tasks = tasks
+        self._tasks: list[TableTask] = []
         self._timers = timers
         self._able: bool | None = None
         self._certified: deque[tuple[TableTask, int]] = deque()
-        self._behind: dict[int, TableTask] = {}
-        self._extra: set[int] = set()  # the tasks whose recovery jobs run ahead of others
+        self._behind: dict[str, TableTask] = {}
+        self._extra: set[str] = set()  # the tasks whose recovery jobs run ahead of others
         self._look_at = -1
         self.certificates = 0
-        # When certificates were given up, and why; the latest of them.
-        self.broken: deque[tuple[int, str]] = deque(maxlen=_BROKEN_MAX)
+        self.broken: deque[tuple[int, str]] = deque(maxlen=_BROKEN_MAX)  # the latest of them
+
+    def joined(self, task: Task) -> None:
+        super().joined(task)
+        assert isinstance(task, TableTask)
+        self._tasks.append(task)
 
     # -- decisions ---------------------------------------------------------------------------------
 
@@ -142,7 +145,7 @@ class AusSlack(Aus):
         if not candidates:
             return None
         # Ahead of others only with what saves a start-up; a track that is free takes anything.
-        least = 2 if any(task.place not in self._excused for task in self.ready()) else 1
+        least = 2 if any(task.name not in self._excused for task in self.ready()) else 1
         least_refused_us = None
         tries = 0
         for task in candidates:
@@ -160,23 +163,20 @@ class AusSlack(Aus):
                     least_refused_us = cost_us
                 elif self._keeps_promises(now, certificate.end, task, batch):
                     self._adopt(certificate)
-                    self._extra.add(task.place)
+                    self._extra.add(task.name)
                     return task if batch == 1 else Batch(task, batch)
         return None
 
-    def may_jump(self, task: TableTask, now: int) -> bool:
+    def may_jump(self, rule: AdaptiveRelease, now: int) -> bool:
         # Certificates lay the coming jobs of tables that are not late out by how far these are loaded; and
         # behind by so little, a table need not jump.
-        rule = task.rule
-        if not isinstance(rule, AdaptiveRelease):
-            return True  # its releases do not depend on it
         return rule.excused and rule.is_late(now) and (rule.forgiven or not self._in_window)
 
     def behind(self, task: TableTask, behind: bool) -> None:
         if behind:
-            self._behind[task.place] = task
+            self._behind[task.name] = task
         else:
-            del self._behind[task.place]
+            del self._behind[task.name]
 
     def _candidates(self, now: int) -> list[TableTask]:
         """Tables that are behind and have something to load, the least fresh first."""
@@ -215,22 +215,22 @@ class AusSlack(Aus):
             self._able = can_be_foreseen(self._tasks)
         if not self._able:
             return None
-        ends: dict[int, int] = {}
+        ends: dict[str, int] = {}
         for task in self._tasks:
             if task.empty or task.state == BACKED_OFF:
                 return None  # nobody knows what it will take, or when
             if task.job is not None:
-                ends[task.place] = task.job.start + task.job.worst_case_us
-                if ends[task.place] < now or _may_surprise(task.job):
+                ends[task.name] = task.job.start + task.job.worst_case_us
+                if ends[task.name] < now or _may_surprise(task.job):
                     return None  # nobody knows when it ends, or how soon the next one comes
         free_at = [*ends.values(), *[now] * len(idle)]
-        extras_end = max((ends[index] for index in self._extra), default=now)
-        starting: dict[int, int] = {}
+        extras_end = max((ends[name] for name in self._extra), default=now)
+        starting: dict[str, int] = {}
         if extra is not None:
-            ends[extra.place] = free_at[-1] = now + extra.worst_case_of(batch)
-            extras_end = max(extras_end, ends[extra.place])
-            starting[extra.place] = batch
-        tasks = [task for task in self._tasks if not self._is_left_out(task, starting.get(task.place))]
+            ends[extra.name] = free_at[-1] = now + extra.worst_case_of(batch)
+            extras_end = max(extras_end, ends[extra.name])
+            starting[extra.name] = batch
+        tasks = [task for task in self._tasks if not self._is_left_out(task, starting.get(task.name))]
         self.certificates += 1
         return Forecast(
             now, tasks, free_at, ends, extras_end, self._extra | starting.keys(), starting
@@ -248,8 +248,8 @@ class AusSlack(Aus):
         return task.intake.trailing_edge(0) > loaded_to(task, batch or 0)
 
     def ended(self, job: Update, now: int) -> None:
-        if job.task.place in self._extra:
-            self._extra.remove(job.task.place)
+        if job.task.name in self._extra:
+            self._extra.remove(job.task.name)
             # It ran beside the shares of all others: the table's next job need not keep a distance from it.
             rule = adaptive(job.task)
             rule.next_from = now if rule.forgiven else min(rule.next_from, now)

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from freshline.kernel.events import Event
 from freshline.kernel.pool import Pool
-from freshline.recovery.modes import AdaptiveRelease, Terms
-from freshline.tables.release import RememberingRelease
+from freshline.recovery.aus import admission
+from freshline.recovery.modes import AdaptiveRelease
+from freshline.recovery.outages import RememberingRelease
+from freshline.recovery.terms import Terms
 from freshline.tables.task import tables_of
 
 if TYPE_CHECKING:
@@ -42,20 +44,23 @@ class Learned(Event):
 
     def take(self, kernel: Kernel, now: int) -> None:
         succeeding: list[AdaptiveRelease] = []
-        shares: dict[Pool, dict[int, int]] = {}
+        shares: dict[Pool, dict[str, int]] = {}
         for task in tables_of(kernel):
             known = self.tables.get(task.name)
             if known is None:
                 continue
             task.worst_case_us, task.startup_us = known.worst_case_us, known.startup_us
             if known.provisioned_us is not None:
-                shares.setdefault(task.pool, {})[task.place] = known.provisioned_us
+                shares.setdefault(task.pool, {})[task.name] = known.provisioned_us
             if known.terms is not None:
                 assert isinstance(task.rule, RememberingRelease), f"{task!r} has no recovery mode"
                 task.rule = rule = AdaptiveRelease.succeeding(task.rule, known.terms)
                 succeeding.append(rule)
         for pool, costs_us in shares.items():
-            pool.learned(costs_us)
+            policy = admission(pool)
+            assert policy is not None, f"pool {pool.name} gives no shares"
+            policy.learned(costs_us)
+            pool.touch()
         # When all rules are there: what is late makes a difference to what reads it.
         for rule in succeeding:
             rule.take_over(now)

@@ -16,7 +16,8 @@ from freshline.kernel.journal import Journal
 from freshline.kernel.kernel import Kernel
 from freshline.plan.plan import Plan, TablePlan
 from freshline.recovery.aus_slack import AusSlack
-from freshline.recovery.modes import RECOVERING, AdaptiveRelease, Recovery
+from freshline.recovery.modes import AdaptiveRelease
+from freshline.recovery.terms import RECOVERING, Recovery
 from freshline.simulation.arrivals import Arrivals
 from freshline.simulation.driver import Costs, Driver, Files
 from freshline.simulation.gaps import Gap, Gaps, checked_gaps, gaps_of_sources

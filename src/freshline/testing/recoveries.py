@@ -10,7 +10,8 @@ from freshline.kernel.assembly import assemble
 from freshline.kernel.validation import validate
 from freshline.plan.make import make_plan, what_if
 from freshline.plan.plan import Plan
-from freshline.recovery.modes import AdaptiveRelease, Recovery
+from freshline.recovery.modes import AdaptiveRelease
+from freshline.recovery.terms import Recovery
 from freshline.simulation.driver import Driver
 from freshline.simulation.gaps import Gaps, gaps_of_sources
 from freshline.simulation.outages import Outages, downstream
