@@ -16,13 +16,14 @@ from hashlib import sha256
 from random import Random
 from typing import get_args
 
+from freshline.assembly.replay import kernel_of
+from freshline.assembly.terms import learned
 from freshline.costs.draws import CostDraws
 from freshline.definitions.duration import SECOND
 from freshline.definitions.serial import to_record
 from freshline.definitions.warehouse import Cost, PolicyName, Warehouse
-from freshline.kernel.assembly import learned
 from freshline.kernel.events import Event, Failed
-from freshline.kernel.journal import Journal, kernel_of
+from freshline.kernel.journal import Journal
 from freshline.kernel.validation import validate
 from freshline.plan.make import make_plan, what_if
 from freshline.simulation.driver import Driver

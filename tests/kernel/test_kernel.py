@@ -5,8 +5,8 @@ from itertools import pairwise
 
 import pytest
 
+from freshline.assembly.assemble import assemble
 from freshline.definitions.duration import SECOND
-from freshline.kernel.assembly import assemble
 from freshline.kernel.events import Failed, Start
 from freshline.kernel.kernel import Kernel
 from freshline.kernel.timers import NEVER

@@ -11,13 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from freshline.assembly.assemble import assemble
+from freshline.assembly.replay import kernel_of, replay
+from freshline.assembly.terms import learned
 from freshline.costs.draws import CostDraws
 from freshline.definitions.duration import SECOND
 from freshline.definitions.serial import to_record
 from freshline.definitions.warehouse import Cost, PolicyName, Warehouse
-from freshline.kernel.assembly import assemble, learned
 from freshline.kernel.events import Event, Failed
-from freshline.kernel.journal import Journal, kernel_of, replay
+from freshline.kernel.journal import Journal
 from freshline.kernel.kernel import Kernel
 from freshline.kernel.task import BACKED_OFF, IDLE, WAITING, Task
 from freshline.kernel.validation import validate

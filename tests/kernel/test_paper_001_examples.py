@@ -9,9 +9,9 @@ from itertools import accumulate, pairwise
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from freshline.assembly.assemble import assemble
 from freshline.definitions.duration import SECOND
 from freshline.definitions.warehouse import PolicyName
-from freshline.kernel.assembly import assemble
 from freshline.kernel.kernel import Kernel
 from freshline.kernel.validation import validate
 from freshline.plan.make import make_plan

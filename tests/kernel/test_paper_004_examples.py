@@ -1,7 +1,7 @@
 """Paper 004's worked examples of freshness, with the paper's numbers. One unit is a second."""
 
+from freshline.assembly.assemble import assemble
 from freshline.definitions.duration import SECOND
-from freshline.kernel.assembly import assemble
 from freshline.kernel.task import RUNNING
 from freshline.kernel.validation import validate
 from freshline.plan.make import make_plan

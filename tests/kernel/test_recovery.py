@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from freshline.assembly.assemble import assemble
 from freshline.definitions.duration import SECOND
-from freshline.kernel.assembly import assemble
 from freshline.kernel.events import Failed
 from freshline.kernel.kernel import Kernel
 from freshline.kernel.task import BACKED_OFF, READY, Task

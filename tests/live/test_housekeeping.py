@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from freshline.assembly.assemble import assemble
 from freshline.definitions.duration import HOUR, MINUTE, SECOND
-from freshline.kernel.assembly import assemble
 from freshline.kernel.kernel import Kernel
 from freshline.live.housekeeping import Housekeeper
 from freshline.plan.make import make_plan

@@ -8,10 +8,12 @@ from collections.abc import Iterator
 
 import pytest
 
+from freshline.assembly.assemble import assemble
+from freshline.assembly.replay import replay
+from freshline.assembly.terms import learned
 from freshline.definitions.duration import SECOND
-from freshline.kernel.assembly import assemble, learned
 from freshline.kernel.events import Failed
-from freshline.kernel.journal import Journal, replay
+from freshline.kernel.journal import Journal
 from freshline.kernel.validation import validate
 from freshline.live.driver import Ended, Landed, LiveDriver, clock
 from freshline.live.tracks import Tracks

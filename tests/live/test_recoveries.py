@@ -5,9 +5,9 @@ from io import StringIO
 
 from rich.console import Console
 
+from freshline.assembly.assemble import assemble
 from freshline.cli.status import status_record
 from freshline.definitions.duration import SECOND, format_duration
-from freshline.kernel.assembly import assemble
 from freshline.kernel.events import Start
 from freshline.live.driver import Ended, Landed
 from freshline.live.keeper import Keeper

@@ -11,11 +11,12 @@ import duckdb
 import pytest
 from deltalake import DeltaTable
 
+from freshline.assembly.replay import kernel_of, replay
 from freshline.costs.history import History, history_path
 from freshline.definitions.duration import SECOND
 from freshline.definitions.load import load
 from freshline.definitions.serial import to_record
-from freshline.kernel.journal import Journal, kernel_of, replay
+from freshline.kernel.journal import Journal
 from freshline.live.calibrate import calibrate
 from freshline.live.runner import Runner
 from freshline.recovery.events import Learned, LearnedCost

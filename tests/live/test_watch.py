@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from freshline.assembly.assemble import assemble
 from freshline.costs.history import History
 from freshline.definitions.duration import SECOND
 from freshline.definitions.load import loads
-from freshline.kernel.assembly import assemble
 from freshline.live.driver import Landed, clock
 from freshline.live.keeper import Keeper
 from freshline.live.refusals import Refusals

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from freshline.assembly.assemble import assemble
 from freshline.costs.draws import CostDraws
 from freshline.definitions.duration import SECOND
 from freshline.definitions.warehouse import Recovery as RecoveryKind
 from freshline.definitions.warehouse import Warehouse
-from freshline.kernel.assembly import assemble
 from freshline.kernel.kernel import Kernel
 from freshline.kernel.validation import validate
 from freshline.plan.make import make_plan

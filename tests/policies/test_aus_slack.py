@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from freshline.assembly.assemble import assemble
 from freshline.definitions.duration import SECOND
-from freshline.kernel.assembly import assemble
 from freshline.kernel.kernel import Kernel
 from freshline.plan.make import make_plan, what_if
 from freshline.recovery.aus_slack import AusSlack

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from freshline.assembly.assemble import assemble
 from freshline.costs.draws import CostDraws
 from freshline.definitions.duration import SECOND
 from freshline.definitions.warehouse import Cost, PolicyName, Warehouse
-from freshline.kernel.assembly import assemble
 from freshline.kernel.journal import Journal
 from freshline.kernel.validation import validate
 from freshline.plan.make import make_plan, what_if, without_bounds

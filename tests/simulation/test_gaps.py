@@ -10,11 +10,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from test_bounds_hold_with_windows import live_warehouse
 
+from freshline.assembly.assemble import assemble
+from freshline.assembly.replay import kernel_of, replay
 from freshline.costs.draws import CostDraws
 from freshline.definitions.duration import SECOND as S
 from freshline.definitions.errors import InputError
-from freshline.kernel.assembly import assemble
-from freshline.kernel.journal import kernel_of, replay
 from freshline.kernel.validation import validate
 from freshline.plan.make import make_plan, what_if
 from freshline.simulation.driver import Driver

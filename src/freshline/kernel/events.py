@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from freshline.kernel.job import Job
 from freshline.kernel.task import Retry
 
 if TYPE_CHECKING:
     from freshline.kernel.kernel import Kernel
+
+Record = dict[str, Any]
 
 
 class Event:
@@ -27,8 +29,13 @@ class Event:
         """Does to the kernel's tasks what it means for them."""
         raise NotImplementedError
 
-    def record(self) -> dict[str, Any]:
-        """What a journal has of it."""
+    def record(self) -> Record:
+        """What a journal has of it; its first key is the event's name."""
+        raise NotImplementedError
+
+    @classmethod
+    def from_record(cls, record: Record, kernel: Kernel) -> Self:
+        """The event of a journal again, for that kernel."""
         raise NotImplementedError
 
 
@@ -46,8 +53,12 @@ class Failed(Event):
         task.failed(self.job, now)
         kernel.timers.set(self.retry_at, Retry(task))
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> Record:
         return {"failed": self.job.task.name, "job": self.job.number, "retry_at": self.retry_at}
+
+    @classmethod
+    def from_record(cls, record: Record, kernel: Kernel) -> Self:
+        return cls(kernel.running(record["failed"], record["job"]), record["retry_at"])
 
     def __repr__(self) -> str:
         return f"Failed({self.job!r}, retry_at={self.retry_at})"
@@ -61,7 +72,7 @@ class Start:
     def __init__(self, job: Job) -> None:
         self.job = job
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> Record:
         """What a journal has of it."""
         return self.job.record()
 

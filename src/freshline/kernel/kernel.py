@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from freshline.kernel.events import Event, Instruction
+from freshline.kernel.job import Job
 from freshline.kernel.pool import Pool
 from freshline.kernel.task import Reader, Task
 from freshline.kernel.timers import Timers
+
+
+class NotRunning(Exception):  # noqa: N818  (it is what was found)
+    """A journal ends a job that the kernel does not run: the line of its start is missing."""
 
 
 class Kernel:
@@ -20,7 +25,8 @@ class Kernel:
 
     def __init__(self) -> None:
         self.now = 0
-        self.tasks: list[Task] = []
+        self.tasks: list[Task] = []  # in the order of definition
+        self._by_name: dict[str, Task] = {}
         self.pools: list[Pool] = []
         self.timers = Timers()
         self.touched: list[Pool] = []  # pools with something new to dispatch
@@ -31,11 +37,24 @@ class Kernel:
         """When to call `handle` even if nothing happens before; at once, if jobs are ready from the start."""
         return self.now if self.touched else self.timers.earliest()
 
+    def add(self, task: Task) -> None:
+        """One more task, after those that are there."""
+        assert task.name not in self._by_name, f"a second {task!r}"
+        self.tasks.append(task)
+        self._by_name[task.name] = task
+
     def begin(self, now: int) -> None:
         """Sets the first timers. Called once, when all tasks and pools are there."""
         self.now = now
         for task in self.tasks:
             task.rule.begin(now)
+
+    def running(self, name: str, number: int) -> Job:
+        """The job of that task that runs, which has this number."""
+        job = self._by_name[name].job
+        if job is None or job.number != number:
+            raise NotRunning(f"it ends job {number} of {name}, which is not running")
+        return job
 
     def handle(self, now: int, events: Sequence[Event], closing: bool = False) -> list[Instruction]:
         """Takes all events of one instant and dispatches once.

@@ -20,6 +20,8 @@ from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
 from freshline import __version__, signals
+from freshline.assembly.assemble import assemble
+from freshline.assembly.terms import learned
 from freshline.costs.fit import RUNS_LEAST
 from freshline.costs.history import History
 from freshline.costs.learned import learned_costs
@@ -27,7 +29,6 @@ from freshline.definitions.duration import SECOND
 from freshline.definitions.live_checks import check_runnable
 from freshline.definitions.serial import to_record
 from freshline.definitions.warehouse import Cost, Warehouse
-from freshline.kernel.assembly import assemble, learned
 from freshline.kernel.journal import Journal
 from freshline.kernel.kernel import Kernel
 from freshline.landing.directories import check_directories, landing_directories, remember_directories

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from fractions import Fraction
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
 
-from freshline.kernel.events import Event
+from freshline.kernel.events import Event, Record
 from freshline.kernel.pool import Pool
 from freshline.recovery.aus import admission
 from freshline.recovery.modes import AdaptiveRelease
@@ -26,11 +27,22 @@ class LearnedCost(NamedTuple):
     provisioned_us: int | None  # the cost that its share is made for, where its policy gives it one
     terms: Terms | None  # on which it recovers; None where it does not, or did before
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> Record:
         record = self._asdict()
         if self.terms is not None:
             record["terms"] = {**asdict(self.terms), "weight": str(self.terms.weight)}
         return record
+
+    @classmethod
+    def from_record(cls, record: Record) -> Self:
+        terms = record["terms"]
+        if terms is not None:
+            exact = {
+                "weight": Fraction(terms["weight"]),
+                "source_bounds_us": tuple(terms["source_bounds_us"]),
+            }
+            terms = Terms(**{**terms, **exact})
+        return cls(**{**record, "terms": terms})
 
 
 class Learned(Event):
@@ -65,8 +77,12 @@ class Learned(Event):
         for rule in succeeding:
             rule.take_over(now)
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> Record:
         return {"learned": {table: cost.record() for table, cost in self.tables.items()}}
+
+    @classmethod
+    def from_record(cls, record: Record, kernel: Kernel) -> Self:
+        return cls({table: LearnedCost.from_record(cost) for table, cost in record["learned"].items()})
 
     def __repr__(self) -> str:
         return f"Learned({', '.join(self.tables)})"

@@ -7,7 +7,7 @@ from heapq import merge
 from itertools import groupby
 from operator import itemgetter
 
-from freshline.kernel.assembly import assemble
+from freshline.assembly.assemble import assemble
 from freshline.simulation.observation import History
 from freshline.simulation.simulate import SimulationResult, files_of
 from freshline.tables.intake import FileIntake

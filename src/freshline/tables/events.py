@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
 
-from freshline.kernel.events import Event
+from freshline.kernel.events import Event, Record
 from freshline.tables.update import Update
 
 if TYPE_CHECKING:
@@ -30,8 +30,14 @@ class Finished(Event):
     def take(self, kernel: Kernel, now: int) -> None:
         self.job.task.finished(self.job, self.freshness, now)
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> Record:
         return {"finished": self.job.task.name, "job": self.job.number, "freshness": self.freshness}
+
+    @classmethod
+    def from_record(cls, record: Record, kernel: Kernel) -> Self:
+        job = kernel.running(record["finished"], record["job"])
+        assert isinstance(job, Update), f"{job!r} is not of a table"
+        return cls(job, record["freshness"])
 
     def __repr__(self) -> str:
         return f"Finished({self.job!r}, freshness={self.freshness})"
@@ -61,11 +67,17 @@ class Arrived(Event):
             if self.tables is None or reader.name in self.tables:
                 reader.source_advanced(now)
 
-    def record(self) -> dict[str, Any]:
-        record = {"arrived": self.feed, "timestamp": self.file.timestamp, "file": self.file.name}
+    def record(self) -> Record:
+        record: Record = {"arrived": self.feed, "timestamp": self.file.timestamp, "file": self.file.name}
         if self.tables is not None:
             record["tables"] = sorted(self.tables)
         return record
+
+    @classmethod
+    def from_record(cls, record: Record, kernel: Kernel) -> Self:
+        tables = record.get("tables")
+        file = DataFile(record["timestamp"], record["file"])
+        return cls(record["arrived"], file, None if tables is None else frozenset(tables))
 
     def __repr__(self) -> str:
         return f"Arrived({self.feed}, {self.file!r})"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from freshline.assembly.assemble import assemble
 from freshline.costs.draws import CostDraws
 from freshline.definitions.warehouse import PolicyName, Warehouse
-from freshline.kernel.assembly import assemble
 from freshline.kernel.validation import validate
 from freshline.plan.make import make_plan, what_if
 from freshline.plan.plan import Plan

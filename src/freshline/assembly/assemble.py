@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from freshline.costs.bounds import worst_case_us
-from freshline.definitions.duration import SECOND
+from freshline.assembly.terms import startup_us, terms_of
 from freshline.definitions.warehouse import ADAPTIVE, Table, Warehouse
 from freshline.kernel.kernel import Kernel
 from freshline.kernel.order import Order
@@ -18,16 +17,11 @@ from freshline.policies.prp import Proportional
 from freshline.policies.rm import RateMonotonic
 from freshline.recovery.aus import Aus
 from freshline.recovery.aus_slack import AusSlack
-from freshline.recovery.events import Learned, LearnedCost
-from freshline.recovery.modes import AdaptiveRelease, lacks_terms
+from freshline.recovery.modes import AdaptiveRelease
 from freshline.recovery.outages import RememberingRelease
-from freshline.recovery.terms import Terms
 from freshline.tables.intake import ContinuousIntake, DerivedIntake, FileIntake, Intake
 from freshline.tables.release import PeriodicRelease, StaleRelease
-from freshline.tables.task import TableTask, tables_of
-
-# A file is found so long after it came at most, on a machine that has other things to do.
-_FINDING_US = SECOND
+from freshline.tables.task import TableTask
 
 _ORDERS: dict[str, type[Order[Any]]] = {
     "fifo": Fifo,
@@ -50,24 +44,6 @@ def assemble(plan: Plan, now: int = 0, freshness: Mapping[str, int | None] | Non
     return kernel
 
 
-def learned(kernel: Kernel, plan: Plan, live: bool = True) -> Learned:
-    """What a plan with more costs says beyond the one that the kernel was assembled from.
-
-    A bound that the kernel knows stays as it is: what tables recover by does not change under them.
-    """
-    index_of = {name: index for index, name in enumerate(plan.warehouse.tables)}
-    tables: dict[str, LearnedCost] = {}
-    for task, planned in zip(tables_of(kernel), plan.tables, strict=True):
-        table = plan.warehouse.tables[task.name]
-        terms = None
-        if lacks_terms(task):
-            terms = _terms(plan, table, planned, index_of, live)
-        startup_us = _startup_us(table)
-        if terms is not None or (planned.cost_us, startup_us) != (task.worst_case_us, task.startup_us):
-            tables[task.name] = LearnedCost(planned.cost_us, startup_us, planned.provisioned_us, terms)
-    return Learned(tables)
-
-
 def _add_tasks(kernel: Kernel, plan: Plan, freshness: Mapping[str, int | None] | None) -> None:
     warehouse = plan.warehouse
     index_of = {name: index for index, name in enumerate(warehouse.tables)}
@@ -76,7 +52,7 @@ def _add_tasks(kernel: Kernel, plan: Plan, freshness: Mapping[str, int | None] |
         table = warehouse.tables[name]
         intake = _intake(warehouse, table, tasks)
         planned = plan.tables[index_of[name]]
-        task = TableTask(index_of[name], name, table.period_us, planned.cost_us, intake, _startup_us(table))
+        task = TableTask(index_of[name], name, table.period_us, planned.cost_us, intake, startup_us(table))
         if freshness is not None:
             task.freshness = freshness[name] or 0
             task.empty = freshness[name] is None
@@ -85,7 +61,7 @@ def _add_tasks(kernel: Kernel, plan: Plan, freshness: Mapping[str, int | None] |
         if name not in warehouse.released_by_files:
             task.rule = PeriodicRelease(task, table.phase_us, kernel.timers)
             continue
-        terms = _terms(plan, table, planned, index_of, live=freshness is not None)
+        terms = terms_of(plan, table, planned, index_of, live=freshness is not None)
         if terms is not None:
             task.rule = AdaptiveRelease(task, kernel.timers, terms)
         elif warehouse.pools[table.pool].policy in ADAPTIVE:
@@ -97,34 +73,8 @@ def _add_tasks(kernel: Kernel, plan: Plan, freshness: Mapping[str, int | None] |
             tasks[source].dependents.append(task)
         if table.feed is not None:
             kernel.readers.setdefault(table.feed, []).append(task)
-    kernel.tasks = [tasks[name] for name in warehouse.tables]
-
-
-def _startup_us(table: Table) -> int:
-    return worst_case_us(table.cost, 0) if table.cost and table.cost.startup_us else 0
-
-
-def _terms(
-    plan: Plan, table: Table, planned: TablePlan, index_of: Mapping[str, int], live: bool
-) -> Terms | None:
-    """On which terms a table recovers; None where its policy has no recovery, or nothing is bounded."""
-    cost_us, period_us = planned.provisioned_us, planned.recovery_period_us
-    response_us, bound_us = planned.response_bound_us, planned.staleness_bound_us
-    if cost_us is None or period_us is None or response_us is None or bound_us is None:
-        return None
-    feed = None if table.feed is None else plan.warehouse.feeds[table.feed]
-    return Terms(
-        cost_us,
-        period_us,
-        table.late_after_us or bound_us,
-        response_us,
-        0 if feed is None else feed.jitter_us,
-        min(_FINDING_US, table.period_us // 4) if live else 0,
-        0 if feed is None else feed.phase_us,
-        table.weight,
-        tuple(plan.tables[index_of[source]].staleness_bound_us for source in table.sources),
-        table.align_us or 0,
-    )
+    for name in warehouse.tables:
+        kernel.add(tasks[name])
 
 
 def _intake(warehouse: Warehouse, table: Table, tasks: dict[str, TableTask]) -> Intake:
