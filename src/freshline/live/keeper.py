@@ -21,13 +21,11 @@ from freshline.live.recoveries import Due, Recoveries, dues
 from freshline.live.status import PoolStatus, TableStatus, TrackStatus, WarehouseStatus
 from freshline.live.trouble import SparkEnded, Trouble, sentence
 from freshline.plan.plan import Plan
-from freshline.recovery.aus_slack import AusSlack
-from freshline.recovery.modes import AdaptiveRelease
-from freshline.recovery.terms import RECOVERING
+from freshline.recovery.aus import given_up
+from freshline.recovery.modes import is_recovering, recovery_rule
 from freshline.spark.updater import Committed
 from freshline.storage.delta import TableTaken
 from freshline.tables.events import Finished
-from freshline.tables.intake import FileIntake
 from freshline.tables.state import table_state
 from freshline.tables.task import TableTask, tables_of
 
@@ -211,11 +209,10 @@ class Keeper:
 
     def _note_given_up(self, kernel: Kernel) -> None:
         for pool in kernel.pools:
-            if isinstance(pool.order, AusSlack):
-                for at, why in pool.order.broken:
-                    count, noted_at, _ = self._given_up.get(pool.name, (0, -1, ""))
-                    if at > noted_at:
-                        self._given_up[pool.name] = (count + 1, at, why)
+            for at, why in given_up(pool):
+                count, noted_at, _ = self._given_up.get(pool.name, (0, -1, ""))
+                if at > noted_at:
+                    self._given_up[pool.name] = (count + 1, at, why)
 
     def learn(self, plan: Plan) -> None:
         """Costs became known, and bounds with them."""
@@ -263,7 +260,7 @@ class Keeper:
         rows: dict[str, TableStatus] = {}
         for name in self.warehouse.topological_order:
             task = tasks[name]
-            rows[name] = self._table_status(task, now, rows, due.get(task.place))
+            rows[name] = self._table_status(task, now, rows, due.get(task.name))
         tracks = tuple(
             TrackStatus(track, pool.name, job.task.name if job else None, job.start if job else None)
             for pool in kernel.pools
@@ -296,10 +293,7 @@ class Keeper:
             books.recovering = True  # what its sources catch up with comes down to it
         elif lag_us is not None and lag_us <= task.period_us:
             books.recovering = False
-        backlog = 0
-        if isinstance(task.intake, FileIntake):
-            backlog = len(task.intake.pending) + (len(task.job.files) if task.job else 0)
-        rule = task.rule if isinstance(task.rule, AdaptiveRelease) else None
+        rule = recovery_rule(task)
         state = table_state(
             loaded=not task.empty,
             lag_us=lag_us,
@@ -310,7 +304,7 @@ class Keeper:
             upstream_failed=any(source.state in ("FAILED", "UPSTREAM_FAILED") for source in sources),
             # A policy with a recovery mode says itself which tables recover.
             recovering=books.recovering and rule is None,
-            in_recovery=rule is not None and rule.mode == RECOVERING,
+            in_recovery=is_recovering(task),
         )
         return TableStatus(
             name=task.name,
@@ -320,7 +314,7 @@ class Keeper:
             staleness_bound_us=plan.staleness_bound_us,
             target_lag_us=plan.target_lag_us,
             period_us=task.period_us,
-            backlog=backlog,
+            backlog=task.intake.files(task.job),
             loaded_rows=books.rows,
             late_rows=books.rows_late,
             jobs=books.jobs,

@@ -14,7 +14,6 @@ from freshline.live.driver import Ended, Judge, clock
 from freshline.live.tracks import Tracks
 from freshline.live.trouble import ATTEMPTS_MAX
 from freshline.tables.events import Finished
-from freshline.tables.intake import DerivedIntake
 from freshline.tables.task import TableTask, tables_of
 from freshline.tables.update import Update
 
@@ -66,7 +65,7 @@ def load_rest(
 
 
 def _is_behind(task: TableTask) -> bool:
-    return isinstance(task.intake, DerivedIntake) and task.intake.stale(task.freshness)
+    return bool(task.intake.sources) and task.intake.stale(task.freshness)
 
 
 def _job(task: TableTask, now: int) -> Update:

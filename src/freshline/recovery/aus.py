@@ -143,3 +143,15 @@ def _is_ready(task: TableTask, deadline: int) -> bool:
 def admission(pool: Pool) -> Aus | None:
     """The policy of a pool, if it gives tables a recovery mode."""
     return pool.order if isinstance(pool.order, Aus) else None
+
+
+def waiting(pool: Pool, now: int) -> list[TableTask]:
+    """The late tables of a pool that wait for a larger share, in the order in which they will get it."""
+    policy = admission(pool)
+    return [] if policy is None else policy.waiting(now)
+
+
+def given_up(pool: Pool) -> Sequence[tuple[int, str]]:
+    """When a pool's certificates were given up, and why; the latest of them."""
+    policy = admission(pool)
+    return () if policy is None else policy.broken

@@ -246,6 +246,11 @@ def recovery_rule(task: TableTask) -> AdaptiveRelease | None:
     return task.rule if isinstance(task.rule, AdaptiveRelease) else None
 
 
+def is_recovering(task: TableTask) -> bool:
+    """Whether the task is in recovery mode."""
+    return isinstance(task.rule, AdaptiveRelease) and task.rule.mode == RECOVERING
+
+
 def adaptive(task: TableTask) -> AdaptiveRelease:
     """The task's release rule, which has a recovery mode."""
     assert isinstance(task.rule, AdaptiveRelease), f"{task!r} has no recovery mode"

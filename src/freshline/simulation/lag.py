@@ -10,7 +10,6 @@ from operator import itemgetter
 from freshline.assembly.assemble import assemble
 from freshline.simulation.observation import History
 from freshline.simulation.simulate import SimulationResult, files_of
-from freshline.tables.intake import FileIntake
 from freshline.tables.task import tables_of
 
 # The instant, the table that ended a job (or a feed's file: -1), and the timestamp that it reached.
@@ -32,7 +31,7 @@ def lag_points(result: SimulationResult, index: int) -> Iterator[tuple[int, int]
     watched = {index} | {source.place for source in tasks if source.name in table.sources}
     changes = merge(
         _completions(result.history, watched),
-        _files(result, table.feed) if isinstance(intake, FileIntake) and table.feed is not None else (),
+        () if table.feed is None else _files(result, table.feed),
         key=itemgetter(0),
     )
     yield 0, 0
@@ -41,8 +40,8 @@ def lag_points(result: SimulationResult, index: int) -> Iterator[tuple[int, int]
         for _, where, reached in together:
             if where != _FILE:
                 tasks[where].freshness = reached
-            elif isinstance(intake, FileIntake):
-                intake.newest = max(intake.newest, reached)
+            else:
+                intake.seen(reached)
         yield at, intake.trailing_edge(at) - task.freshness
     yield result.end, intake.trailing_edge(result.end) - task.freshness
 
@@ -54,6 +53,8 @@ def _completions(history: History, watched: Container[int]) -> Iterator[_Change]
 
 
 def _files(result: SimulationResult, feed: str) -> Iterator[_Change]:
+    if result.plan.warehouse.feeds[feed].arrival != "files":
+        return
     files = files_of(result.plan.warehouse.feeds[feed], result.seed, result.outages.get(feed, ()))
     while (coming := files.next()) is not None and coming[0] <= result.end:
         yield coming[0], _FILE, coming[1].timestamp

@@ -31,7 +31,6 @@ from freshline.spark.frames import (
 from freshline.storage.delta import Consumed, LiveFile, StoredTable
 from freshline.storage.extent import Extent
 from freshline.storage.next_row import next_row
-from freshline.tables.intake import DerivedIntake
 from freshline.tables.update import Update
 
 
@@ -199,8 +198,7 @@ class Updater:
         What its sources had up to their freshness when the job started they have still: all that has come
         since is newer, or late. So it is the same rows that the table is made of, up to NF and up to there.
         """
-        intake = job.task.intake
-        if job.jump_to == job.loaded_to or not isinstance(intake, DerivedIntake):
+        if job.jump_to == job.loaded_to:
             return job.loaded_to
         near = job.loaded_to + job.task.period_us
         next_rows = []
@@ -212,7 +210,7 @@ class Updater:
                     next_rows.append(row)
         except (OSError, pa.ArrowException):
             return job.loaded_to
-        return intake.jumped(job, min(next_rows, default=None))
+        return job.task.intake.jumped(job, min(next_rows, default=None))
 
     def _count_late(self, stored: StoredTable, files: tuple[LiveFile, ...], after: int) -> int:
         """How many of the rows just loaded are late; files that reach back no further than F have none."""

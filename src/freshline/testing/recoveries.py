@@ -10,7 +10,8 @@ from freshline.definitions.warehouse import PolicyName, Warehouse
 from freshline.kernel.validation import validate
 from freshline.plan.make import make_plan, what_if
 from freshline.plan.plan import Plan
-from freshline.recovery.modes import AdaptiveRelease
+from freshline.recovery.aus import admission
+from freshline.recovery.modes import AdaptiveRelease, recovery_rule
 from freshline.recovery.terms import Recovery
 from freshline.simulation.driver import Driver
 from freshline.simulation.gaps import Gaps, gaps_of_sources
@@ -44,10 +45,10 @@ class _Witness:
         self.recoveries: dict[tuple[str, int], Recovery] = {}
 
     def finished(self, now: int, job: Update, freshness: int) -> None:
-        task, rule = job.task, job.task.rule
+        task, rule = job.task, recovery_rule(job.task)
         self._kept.jobs += 1
         self._kept.jumps += freshness > job.loaded_to
-        if isinstance(rule, AdaptiveRelease):
+        if rule is not None:
             self.note(task.name, rule)
             if rule.excused:
                 return
@@ -96,8 +97,9 @@ def run_with_outages(
     validate(kernel)
     affected = downstream(warehouse, outages)
     for task, table in zip(tables_of(kernel), plan.tables, strict=True):
-        if isinstance(task.rule, AdaptiveRelease):
-            witness.note(task.name, task.rule)
+        rule = recovery_rule(task)
+        if rule is not None:
+            witness.note(task.name, rule)
         if task.name not in affected and table.staleness_bound_us is not None:
             witness.compare(task.name, observed.staleness_us_max[task.place], table.staleness_bound_us, end)
     for (name, _), recovery in sorted(witness.recoveries.items()):
@@ -108,5 +110,5 @@ def run_with_outages(
             kept.tightest_promise = max(kept.tightest_promise, taken)
             if ended > recovery.due:
                 kept.outlasted.append(f"{name} of {recovery.entered}: {ended} > {recovery.due}")
-    kept.certificates = sum(getattr(pool.order, "certificates", 0) for pool in kernel.pools)
+    kept.certificates = sum(policy.certificates for policy in map(admission, kernel.pools) if policy)
     return kept
