@@ -23,15 +23,15 @@ from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from freshline.definitions.load import loads
-from freshline.kernel.events import DataFile
-from freshline.kernel.intake import FileIntake
-from freshline.kernel.job import Job
-from freshline.kernel.task import Task
 from freshline.landing.discovery import Discovery
 from freshline.spark.frames import schemas
 from freshline.spark.session import open_session
 from freshline.spark.updater import FileToLoad, Updater
 from freshline.storage.delta import Consumed, StoredTable
+from freshline.tables.events import DataFile
+from freshline.tables.intake import FileIntake
+from freshline.tables.task import TableTask
+from freshline.tables.update import Update
 from freshline.testing.network import FeedSpec, Generator
 
 HASHED = "sha2(sha2(sha2(text, 256), 256), 256) AS text"
@@ -77,11 +77,11 @@ def updates(session: SparkSession, spec: FeedSpec, folder: Path) -> Iterator[flo
     updater = Updater(
         warehouse, {"records": stored}, found, {"records": root}, lambda feed, name: files[name]
     )
-    task = Task(0, "records", 3_000_000, 1, FileIntake())
+    task = TableTask(0, "records", 3_000_000, 1, FileIntake())
     for number, file in enumerate(landed, start=1):
         assert file.timestamp_us is not None
         loaded = (DataFile(file.timestamp_us, file.name),)
-        job = Job(task, number, 0, 0, 0, 0, task.freshness, file.timestamp_us, loaded)
+        job = Update(task, number, 0, 0, 0, 0, task.freshness, file.timestamp_us, loaded)
         started = time.perf_counter()
         updater.run(session, job)
         yield time.perf_counter() - started

@@ -5,13 +5,14 @@ from itertools import pairwise
 
 import pytest
 
+from freshline.assembly.assemble import assemble
 from freshline.definitions.duration import SECOND
-from freshline.kernel.assembly import assemble
-from freshline.kernel.events import Arrived, DataFile, Failed, Finished, Start
+from freshline.kernel.events import Failed, Start
 from freshline.kernel.kernel import Kernel
 from freshline.kernel.timers import NEVER
 from freshline.kernel.validation import validate
 from freshline.plan.make import make_plan
+from freshline.tables.events import Arrived, DataFile, Finished
 from freshline.testing.builder import Builder
 
 

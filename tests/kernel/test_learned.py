@@ -11,26 +11,31 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from freshline.assembly.assemble import assemble
+from freshline.assembly.replay import kernel_of, replay
+from freshline.assembly.terms import learned
 from freshline.costs.draws import CostDraws
 from freshline.definitions.cost import Cost
 from freshline.definitions.duration import SECOND
 from freshline.definitions.policies import PolicyName
 from freshline.definitions.serial import to_record
 from freshline.definitions.warehouse import Warehouse
-from freshline.kernel.assembly import assemble, learned
-from freshline.kernel.events import Arrived, DataFile, Event, Failed, Finished, Learned, LearnedCost
-from freshline.kernel.job import Job
-from freshline.kernel.journal import Journal, kernel_of, replay
+from freshline.kernel.events import Event, Failed
+from freshline.kernel.journal import Journal
 from freshline.kernel.kernel import Kernel
-from freshline.kernel.recovery import NORMAL, RECOVERING, AdaptiveRelease, Recovery
 from freshline.kernel.task import BACKED_OFF, IDLE, WAITING, Task
 from freshline.kernel.validation import validate
 from freshline.plan.make import make_plan, what_if, without_bounds
 from freshline.plan.plan import Plan
-from freshline.policies.aus_slack import AusSlack
+from freshline.recovery.aus_slack import AusSlack
+from freshline.recovery.events import Learned, LearnedCost
+from freshline.recovery.modes import AdaptiveRelease
+from freshline.recovery.terms import NORMAL, RECOVERING, Recovery
 from freshline.simulation.driver import Driver
 from freshline.simulation.outages import Outages, checked_outages
 from freshline.simulation.simulate import files_of
+from freshline.tables.events import Arrived, DataFile, Finished
+from freshline.tables.update import Update
 from freshline.testing.builder import Builder
 from freshline.testing.warehouses import crowded_warehouse, random_outages, random_warehouse
 
@@ -67,7 +72,7 @@ class Wakes:
 class Learning(Driver):
     """A simulated run in which costs become known at an instant."""
 
-    def learn(self, at: int, event: Callable[[], Event], look: Callable[[int, Job], None]) -> None:
+    def learn(self, at: int, event: Callable[[], Event], look: Callable[[int, Update], None]) -> None:
         """`look` sees every job that ends, just before the kernel hears of it."""
         self._learning = (at, event)
         self._look = look
@@ -92,10 +97,10 @@ class Witness:
         self.asserted = 0
         self.recoveries: dict[tuple[str, int], Recovery] = {}
 
-    def finished(self, now: int, job: Job) -> None:
+    def finished(self, now: int, job: Update) -> None:
         task, rule = job.task, job.task.rule
         self.note(task)
-        bound_us = self._plan.tables[task.index].staleness_bound_us
+        bound_us = self._plan.tables[task.place].staleness_bound_us
         if now <= self._learned_at or bound_us is None:
             return
         if isinstance(rule, AdaptiveRelease) and rule.excused:

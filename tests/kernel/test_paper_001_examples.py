@@ -9,20 +9,21 @@ from itertools import accumulate, pairwise
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from freshline.assembly.assemble import assemble
 from freshline.definitions.duration import SECOND
 from freshline.definitions.policies import PolicyName
-from freshline.kernel.assembly import assemble
-from freshline.kernel.events import Finished
-from freshline.kernel.intake import FileIntake
 from freshline.kernel.kernel import Kernel
-from freshline.kernel.recovery import LEAVING, NORMAL, RECOVERING, AdaptiveRelease, Recovery
-from freshline.kernel.task import Task
 from freshline.kernel.validation import validate
 from freshline.plan.make import make_plan
 from freshline.plan.plan import Plan
+from freshline.recovery.modes import AdaptiveRelease
+from freshline.recovery.terms import LEAVING, NORMAL, RECOVERING, Recovery
 from freshline.simulation.arrivals import Arrivals
 from freshline.simulation.outages import Interrupted
 from freshline.simulation.simulate import SimulationResult, simulate
+from freshline.tables.events import Finished
+from freshline.tables.intake import FileIntake
+from freshline.tables.task import TableTask
 from freshline.testing.builder import Builder
 from freshline.testing.script import Schedule, play
 from freshline.testing.warehouses import Shape, random_outages, random_warehouse
@@ -59,7 +60,7 @@ def two_tables(policy: PolicyName, late_after: int | None = None) -> Plan:
 # -- Examples 1 and 2, figures 2 and 3: trailing edge, backlog, consistency -----------------------------
 
 
-def backlog(task: Task) -> list[float]:
+def backlog(task: TableTask) -> list[float]:
     """BL: the timestamps of the files that have arrived and are not loaded, those being loaded included."""
     assert isinstance(task.intake, FileIntake)
     loading = () if task.job is None else task.job.files

@@ -1,12 +1,12 @@
 """Paper 004's worked examples of freshness, with the paper's numbers. One unit is a second."""
 
+from freshline.assembly.assemble import assemble
 from freshline.definitions.duration import SECOND
-from freshline.kernel.assembly import assemble
-from freshline.kernel.events import Finished
 from freshline.kernel.task import RUNNING
 from freshline.kernel.validation import validate
 from freshline.plan.make import make_plan
 from freshline.simulation.driver import Driver
+from freshline.tables.events import Finished
 from freshline.testing.builder import Builder
 from freshline.testing.script import Done, FixedCosts, play
 

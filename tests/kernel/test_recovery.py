@@ -12,14 +12,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from freshline.assembly.assemble import assemble
 from freshline.definitions.duration import SECOND
-from freshline.kernel.assembly import assemble
-from freshline.kernel.events import Arrived, DataFile, Failed
+from freshline.kernel.events import Failed
 from freshline.kernel.kernel import Kernel
-from freshline.kernel.recovery import LEAVING, NORMAL, RECOVERING, AdaptiveRelease, Recovery
 from freshline.kernel.task import BACKED_OFF, READY, Task
 from freshline.kernel.validation import validate
 from freshline.plan.make import make_plan
+from freshline.recovery.modes import AdaptiveRelease
+from freshline.recovery.terms import LEAVING, NORMAL, RECOVERING, Recovery
+from freshline.tables.events import Arrived, DataFile
 from freshline.testing.builder import Builder
 from freshline.testing.script import Schedule, play
 

@@ -9,14 +9,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from freshline.assembly.assemble import assemble
 from freshline.definitions.duration import HOUR, MINUTE, SECOND
-from freshline.kernel.assembly import assemble
-from freshline.kernel.events import Arrived, DataFile, Finished
 from freshline.kernel.kernel import Kernel
 from freshline.live.housekeeping import Housekeeper
 from freshline.plan.make import make_plan
 from freshline.storage.delta import Consumed, StoredTable
 from freshline.storage.ledger import Ledger
+from freshline.tables.events import Arrived, DataFile, Finished
 from freshline.testing.builder import Builder
 
 NOW = 1_767_225_600_000_000

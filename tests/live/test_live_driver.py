@@ -8,16 +8,19 @@ from collections.abc import Iterator
 
 import pytest
 
+from freshline.assembly.assemble import assemble
+from freshline.assembly.replay import replay
+from freshline.assembly.terms import learned
 from freshline.definitions.duration import SECOND
-from freshline.kernel.assembly import assemble, learned
-from freshline.kernel.events import DataFile, Failed, Finished
-from freshline.kernel.job import Job
-from freshline.kernel.journal import Journal, replay
-from freshline.kernel.recovery import AdaptiveRelease
+from freshline.kernel.events import Failed
+from freshline.kernel.journal import Journal
 from freshline.kernel.validation import validate
 from freshline.live.driver import Ended, Landed, LiveDriver, clock
 from freshline.live.tracks import Tracks
 from freshline.plan.make import make_plan, without_bounds
+from freshline.recovery.modes import AdaptiveRelease
+from freshline.tables.events import DataFile, Finished
+from freshline.tables.update import Update
 from freshline.testing.builder import Builder
 from patience import PATIENCE_S, PATIENCE_US
 
@@ -209,7 +212,7 @@ def busy_tracks(count: int, worker: Endless) -> Tracks:
     (task,) = assemble(plan, 0, {"a": None}).tasks
     tracks = Tracks(count, lambda track: worker, lambda job, outcome: None)
     for track in range(count):
-        tracks.start(Job(task, track + 1, 0, 1, 0, track, 0, 1, ()))
+        tracks.start(Update(task, track + 1, 0, 1, 0, track, 0, 1, ()))
     return tracks
 
 

@@ -9,9 +9,9 @@ import duckdb
 import pytest
 from deltalake import DeltaTable
 
+from freshline.assembly.replay import kernel_of, replay
 from freshline.definitions.duration import SECOND
 from freshline.definitions.load import load
-from freshline.kernel.journal import kernel_of, replay
 from freshline.live.keeper import TableBooks
 from freshline.live.rebuild import rebuild
 from freshline.live.runner import Runner

@@ -5,19 +5,20 @@ from io import StringIO
 
 from rich.console import Console
 
+from freshline.assembly.assemble import assemble
 from freshline.cli.status import status_record
 from freshline.definitions.duration import SECOND, format_duration
-from freshline.kernel.assembly import assemble
-from freshline.kernel.events import Arrived, DataFile, Finished, Start
-from freshline.kernel.job import Job
-from freshline.kernel.recovery import AdaptiveRelease
+from freshline.kernel.events import Start
 from freshline.live.driver import Ended, Landed
 from freshline.live.keeper import Keeper
 from freshline.live.status import TableStatus, WarehouseStatus
 from freshline.live.summary import show_summary
 from freshline.live.view import render
 from freshline.plan.make import make_plan
-from freshline.spark.updater import Update
+from freshline.recovery.modes import AdaptiveRelease
+from freshline.spark.updater import Committed
+from freshline.tables.events import Arrived, DataFile, Finished
+from freshline.tables.update import Update
 from freshline.testing.builder import Builder
 
 
@@ -34,7 +35,7 @@ class Run:
         self.said: list[WarehouseStatus] = []
         self.keeper = Keeper(plan.warehouse, plan, "run-1", started, self.stopped, self.said.append)
         self.keeper.resume(self.kernel)
-        self.running: list[Job] = []
+        self.running: list[Update] = []
 
     def stopped(self, why: str) -> None:
         raise AssertionError(why)
@@ -75,8 +76,8 @@ class Run:
         return next(table for table in self.said[-1].tables if table.name == name)
 
 
-def update(job: Job) -> Update:
-    return Update(job.loaded_to, rows=1, rows_late=0, version=job.number, consumed=())
+def update(job: Update) -> Committed:
+    return Committed(job.loaded_to, rows=1, rows_late=0, version=job.number, consumed=())
 
 
 def two_tables() -> Builder:

@@ -11,17 +11,19 @@ import duckdb
 import pytest
 from deltalake import DeltaTable
 
+from freshline.assembly.replay import kernel_of, replay
 from freshline.definitions.duration import SECOND
 from freshline.definitions.load import load
 from freshline.definitions.serial import to_record
-from freshline.kernel.events import Arrived, DataFile, Finished, Learned, LearnedCost
-from freshline.kernel.journal import Journal, kernel_of, replay
-from freshline.kernel.recovery import AdaptiveRelease
+from freshline.kernel.journal import Journal
 from freshline.live.calibrate import calibrate
 from freshline.live.runner import Runner
+from freshline.recovery.events import Learned, LearnedCost
+from freshline.recovery.modes import AdaptiveRelease
 from freshline.storage.history import History
 from freshline.storage.layout import Layout
 from freshline.storage.lease import StorageInUse
+from freshline.tables.events import Arrived, DataFile, Finished
 from freshline.testing.builder import Builder
 from patience import PATIENCE_S, PATIENCE_US
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from freshline.definitions.errors import InputError
-from freshline.kernel.state import table_state
 from freshline.live.status import PoolStatus, TableStatus, TrackStatus, WarehouseStatus
+from freshline.tables.state import table_state
 
 S = 1_000_000
 PACKETS = TableStatus(

@@ -8,10 +8,10 @@ from typing import get_args
 
 from rich.console import Console, RenderableType
 
-from freshline.kernel.state import TableState
 from freshline.live.status import PoolStatus, TableStatus, TrackStatus, WarehouseStatus
 from freshline.live.summary import draw_summary, show_summary
 from freshline.live.view import STYLES, TABLES_MAX, count, render
+from freshline.tables.state import TableState
 
 S = 1_000_000
 NOW = 1_763_245_473 * S  # 2025-11-15 22:24:33

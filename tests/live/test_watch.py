@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from freshline.assembly.assemble import assemble
 from freshline.definitions.duration import SECOND
 from freshline.definitions.load import loads
-from freshline.kernel.assembly import assemble
 from freshline.live.driver import Landed, clock
 from freshline.live.keeper import Keeper
 from freshline.live.refusals import Refusals

@@ -8,29 +8,31 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from freshline.assembly.assemble import assemble
 from freshline.costs.draws import CostDraws
 from freshline.definitions.duration import SECOND
 from freshline.definitions.pools import Recovery as RecoveryKind
 from freshline.definitions.warehouse import Warehouse
-from freshline.kernel.assembly import assemble
-from freshline.kernel.events import Arrived, DataFile
-from freshline.kernel.job import Job
 from freshline.kernel.kernel import Kernel
-from freshline.kernel.recovery import LEAVING, NORMAL, RECOVERING, AdaptiveRelease, Recovery
-from freshline.kernel.task import Task
 from freshline.kernel.validation import validate
 from freshline.plan.make import make_plan
 from freshline.plan.plan import Plan
-from freshline.policies.aus import Aus, Capacity
+from freshline.recovery.aus import Aus
+from freshline.recovery.capacity import Capacity
+from freshline.recovery.modes import AdaptiveRelease
+from freshline.recovery.terms import LEAVING, NORMAL, RECOVERING, Recovery
 from freshline.simulation.arrivals import Arrivals
 from freshline.simulation.driver import Driver
 from freshline.simulation.outages import Interrupted, checked_outages, downstream
+from freshline.tables.events import Arrived, DataFile
+from freshline.tables.task import TableTask
+from freshline.tables.update import Update
 from freshline.testing.builder import Builder
 from freshline.testing.script import FixedCosts, play
 from freshline.testing.warehouses import Shape, random_outages, random_warehouse
 
 
-def rule_of(task: Task) -> AdaptiveRelease:
+def rule_of(task: TableTask) -> AdaptiveRelease:
     assert isinstance(task.rule, AdaptiveRelease)
     return task.rule
 
@@ -206,8 +208,8 @@ class Watch:
         self.plan = plan
         self.recoveries: dict[int, tuple[str, Recovery]] = {}
 
-    def finished(self, now: int, job: Job, freshness: int) -> None:
-        response_us = self.plan.tables[job.task.index].response_bound_us
+    def finished(self, now: int, job: Update, freshness: int) -> None:
+        response_us = self.plan.tables[job.task.place].response_bound_us
         assert response_us is not None
         assert now - job.release <= response_us, f"{job!r} was not done within its response bound"
         self._note_recoveries()
@@ -226,8 +228,8 @@ class Watch:
             if isinstance(task.rule, AdaptiveRelease) and task.rule.recovery is not None:
                 self.recoveries[id(task.rule.recovery)] = (task.name, task.rule.recovery)
 
-    def _share(self, task: Task) -> Fraction:
-        cost_us, period_us = self.plan.tables[task.index].provisioned_us, task.period_us
+    def _share(self, task: TableTask) -> Fraction:
+        cost_us, period_us = self.plan.tables[task.place].provisioned_us, task.period_us
         assert cost_us is not None
         if isinstance(task.rule, AdaptiveRelease) and task.rule.mode != NORMAL:
             period_us = task.rule.terms.period_us

@@ -8,20 +8,20 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from freshline.assembly.assemble import assemble
 from freshline.definitions.duration import SECOND
-from freshline.kernel.assembly import assemble
-from freshline.kernel.job import Job
 from freshline.kernel.kernel import Kernel
-from freshline.kernel.recovery import AdaptiveRelease
-from freshline.kernel.task import Task
 from freshline.plan.make import make_plan, what_if
-from freshline.policies.aus import adaptive
-from freshline.policies.aus_slack import AusSlack
-from freshline.policies.certificate import Certificate, Forecast, foresee
+from freshline.recovery.aus_slack import AusSlack
+from freshline.recovery.certificate import Certificate, Forecast
+from freshline.recovery.coming import foresee
+from freshline.recovery.modes import AdaptiveRelease, adaptive
 from freshline.simulation.driver import Driver
 from freshline.simulation.gaps import checked_gaps
 from freshline.simulation.outages import checked_outages
 from freshline.simulation.simulate import simulate
+from freshline.tables.task import TableTask
+from freshline.tables.update import Update
 from freshline.testing.builder import Builder
 from freshline.testing.recoveries import run_with_outages
 from freshline.testing.script import FixedCosts, FixedFiles, Schedule, play
@@ -251,7 +251,7 @@ class Jumps:
         self._order = order
         self.seen: list[tuple[int, int, int, bool]] = []
 
-    def finished(self, now: int, job: Job, freshness: int) -> None:
+    def finished(self, now: int, job: Update, freshness: int) -> None:
         if job.task.name == "d":
             in_window = self._order is not None and self._order.window_end >= 0
             self.seen.append((now, job.jump_to - job.loaded_to, freshness - job.loaded_to, in_window))
@@ -350,9 +350,9 @@ def test_when_a_window_ends_no_job_of_a_healthy_table_waits(seed, shape, length_
     waited: list[str] = []
     close = AusSlack._close
 
-    def closed(order: AusSlack, now: int, passed_over: Iterable[Task]) -> None:
+    def closed(order: AusSlack, now: int, passed_over: Iterable[TableTask]) -> None:
         waited.extend(
-            task.name for task in order.ready() if task.index not in order._excused and task.release < now
+            task.name for task in order.ready() if task.name not in order._excused and task.release < now
         )
         close(order, now, passed_over)
 

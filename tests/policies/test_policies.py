@@ -2,9 +2,9 @@
 
 import pytest
 
+from freshline.assembly.assemble import assemble
 from freshline.definitions.duration import SECOND
 from freshline.definitions.policies import PolicyName
-from freshline.kernel.assembly import assemble
 from freshline.plan.make import make_plan
 from freshline.policies.edf import Edf
 from freshline.testing.builder import Builder

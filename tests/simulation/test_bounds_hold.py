@@ -34,8 +34,8 @@ def test_the_bound_holds_for_many_tables_on_few_tracks(seed):
 @given(seeds)
 def test_jobs_answer_within_their_response_bound(seed):
     """Lemma 4 of paper 004: no job ends later than Θ after its release."""
+    from freshline.assembly.assemble import assemble
     from freshline.costs.draws import CostDraws
-    from freshline.kernel.assembly import assemble
     from freshline.simulation.arrivals import Arrivals
     from freshline.simulation.driver import Driver
     from freshline.testing.script import Schedule

@@ -10,14 +10,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from test_bounds_hold_with_windows import live_warehouse
 
+from freshline.assembly.assemble import assemble
+from freshline.assembly.replay import kernel_of, replay
 from freshline.costs.draws import CostDraws
 from freshline.definitions.duration import SECOND as S
 from freshline.definitions.errors import InputError
-from freshline.kernel.assembly import assemble
-from freshline.kernel.events import Finished
-from freshline.kernel.intake import DerivedIntake
-from freshline.kernel.job import Job
-from freshline.kernel.journal import kernel_of, replay
 from freshline.kernel.validation import validate
 from freshline.plan.make import make_plan, what_if
 from freshline.simulation.driver import Driver
@@ -25,6 +22,9 @@ from freshline.simulation.gaps import checked_gaps, gaps_of_sources, next_row
 from freshline.simulation.lag import lag_points
 from freshline.simulation.simulate import files_of, simulate
 from freshline.simulation.spans import common, merged
+from freshline.tables.events import Finished
+from freshline.tables.intake import DerivedIntake
+from freshline.tables.update import Update
 from freshline.testing.builder import Builder
 from freshline.testing.script import FixedCosts, FixedFiles
 from freshline.testing.warehouses import Shape, random_gaps, random_outages, random_warehouse
@@ -150,7 +150,7 @@ def test_a_log_of_before_jumps_is_replayed_as_it_was():
 def test_an_update_that_jumped_as_far_as_it_might_has_taken_all_there_was_at_its_start():
     source, table = assemble(make_plan(back_from_an_outage().build())).tasks
     source.freshness = 100 * S  # it was 90 when the job started
-    job = Job(table, 1, 0, 10 * S, 0, 0, 20 * S, 30 * S, ())
+    job = Update(table, 1, 0, 10 * S, 0, 0, 20 * S, 30 * S, ())
     assert not table.intake.caught_up(30 * S, 10 * S, job)
     job.jump_to = 90 * S
     assert table.intake.caught_up(90 * S, 10 * S, job)
@@ -202,7 +202,7 @@ class Jumps:
         self._gaps = gaps
         self.count = 0
 
-    def finished(self, now: int, job: Job, freshness: int) -> None:
+    def finished(self, now: int, job: Update, freshness: int) -> None:
         assert job.loaded_to <= freshness <= job.jump_to
         if freshness == job.loaded_to:
             return
@@ -210,7 +210,7 @@ class Jumps:
         intake = job.task.intake
         assert isinstance(intake, DerivedIntake)
         assert freshness <= min(source.freshness for source in intake.sources)
-        assert next_row(self._gaps[job.task.index], job.loaded_to) > freshness
+        assert next_row(self._gaps[job.task.place], job.loaded_to) > freshness
         assert intake.align_us is None or (freshness + 1) % intake.align_us == 0
 
 

@@ -7,13 +7,13 @@ import pytest
 from typer.testing import CliRunner
 
 from freshline import __version__
+from freshline.assembly import assemble as assembly
+from freshline.assembly.assemble import assemble
+from freshline.assembly.replay import replay
 from freshline.cli.main import app
 from freshline.definitions.duration import SECOND
 from freshline.definitions.policies import PolicyName
 from freshline.definitions.serial import from_record
-from freshline.kernel import assembly
-from freshline.kernel.assembly import assemble
-from freshline.kernel.journal import replay
 from freshline.kernel.kernel import Kernel
 from freshline.kernel.validation import validate
 from freshline.plan.make import make_plan, what_if

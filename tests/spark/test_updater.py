@@ -6,14 +6,14 @@ import pytest
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from freshline.definitions.load import loads
-from freshline.kernel.events import DataFile
-from freshline.kernel.intake import FileIntake
-from freshline.kernel.job import Job
-from freshline.kernel.task import Task
 from freshline.spark.frames import Watched, keeps_records, schemas
 from freshline.spark.updater import FileToLoad, Updater
 from freshline.storage.delta import Consumed, StoredTable
 from freshline.storage.extent import Extent, OtherRecords
+from freshline.tables.events import DataFile
+from freshline.tables.intake import FileIntake
+from freshline.tables.task import TableTask
+from freshline.tables.update import Update
 
 PROJECT = """\
 name: shop
@@ -54,7 +54,7 @@ class Shop:
         self.updater = Updater(
             warehouse, {"orders": self.stored}, found, landing, lambda feed, name: self.files[name]
         )
-        self.task = Task(0, "orders", 10 * SECOND, 1, FileIntake())
+        self.task = TableTask(0, "orders", 10 * SECOND, 1, FileIntake())
         (folder / "orders").mkdir()
         for number in (1, 2):
             lines = [f"2026-01-01T00:00:0{number}.{tenth}Z,café noir,{tenth}" for tenth in range(3)]
@@ -69,9 +69,9 @@ class Shop:
         times = (None, None) if named else (oldest, START + number * SECOND + 200_000)
         self.files[name] = FileToLoad(Consumed(name, 1, 1, "x"), records, *times)
 
-    def job(self) -> Job:
+    def job(self) -> Update:
         files = tuple(DataFile(START + number * SECOND, f"{number}.csv") for number in (1, 2))
-        return Job(self.task, 1, 0, 0, 0, 0, 0, START + 3 * SECOND, files)
+        return Update(self.task, 1, 0, 0, 0, 0, 0, START + 3 * SECOND, files)
 
 
 @pytest.mark.parametrize("select", [*KEEPING, *OTHER])

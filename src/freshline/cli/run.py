@@ -14,6 +14,8 @@ import typer
 from rich.console import Console
 from rich.live import Live
 
+from freshline.assembly.replay import kernel_of
+from freshline.assembly.replay import replay as replay_journal
 from freshline.cli.shared import (
     DEFAULT_PROJECT,
     JsonOption,
@@ -28,8 +30,6 @@ from freshline.cli.shared import (
 )
 from freshline.cli.status import status_record
 from freshline.definitions.errors import InputError
-from freshline.kernel.journal import kernel_of
-from freshline.kernel.journal import replay as replay_journal
 from freshline.live.status import WarehouseStatus
 from freshline.live.summary import show_summary, targets_exceeded
 from freshline.live.view import render

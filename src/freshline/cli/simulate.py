@@ -38,9 +38,9 @@ from freshline.definitions.names import cut
 from freshline.definitions.policies import POLICIES, PolicyName
 from freshline.definitions.values import TRACKS_MAX
 from freshline.definitions.warehouse import Warehouse
-from freshline.kernel.recovery import Recovery
 from freshline.plan.advice import counted
 from freshline.plan.make import make_plan, what_if
+from freshline.recovery.terms import Recovery
 from freshline.simulation.gaps import checked_gaps
 from freshline.simulation.outages import checked_outages
 from freshline.simulation.simulate import PoolResult, SimulationResult, TableResult

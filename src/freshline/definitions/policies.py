@@ -13,7 +13,7 @@ PolicyName = str  # one of POLICIES
 class Policy:
     """By what a pool's jobs are ordered, and what can be said of it."""
 
-    order: str  # `module:Class` of its order (`freshline.policies.order`)
+    order: str  # `module:Class` of its order (`freshline.kernel.order`)
     controller: str | None = None  # `module:Class` of what adapts the pool while it runs
     proven: bool = False  # a response bound is proven; otherwise it is run, not promised
     adaptive: bool = False  # late tables get shorter periods until they have caught up
@@ -35,9 +35,9 @@ POLICIES: dict[PolicyName, Policy] = {
     "prp": Policy(
         "freshline.policies.prp:Proportional", clusters="helping", options=frozenset({"cluster_factor"})
     ),
-    "aus": Policy("freshline.policies.aus:Aus", proven=True, adaptive=True, options=_RECOVERY),
+    "aus": Policy("freshline.recovery.aus:Aus", proven=True, adaptive=True, options=_RECOVERY),
     "aus-slack": Policy(
-        "freshline.policies.aus_slack:AusSlack", proven=True, adaptive=True, options=_RECOVERY
+        "freshline.recovery.aus_slack:AusSlack", proven=True, adaptive=True, options=_RECOVERY
     ),
 }
 

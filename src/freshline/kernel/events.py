@@ -2,88 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from freshline.kernel.job import Job
+from freshline.kernel.task import Retry
 
 if TYPE_CHECKING:
-    from freshline.kernel.recovery import Terms
+    from freshline.kernel.kernel import Kernel
+
+Record = dict[str, Any]
 
 
-class DataFile(NamedTuple):
-    """A file of a feed. Files sort by timestamp, then by name."""
+class Event:
+    """Something that happened. It knows how it is taken, and how a journal tells it."""
 
-    timestamp: int
-    name: str | int
+    __slots__ = ()
+    # Of several at one instant the lower is taken first: ends, then what comes, then what is learned.
+    priority: ClassVar[int] = 0
+    # Whether what it brings is there before any event of its instant is taken.
+    arrives: ClassVar[bool] = False
+
+    def arrive(self, kernel: Kernel) -> None:
+        """Brings what it brings; asked where `arrives`."""
+
+    def take(self, kernel: Kernel, now: int) -> None:
+        """Does to the kernel's tasks what it means for them."""
+        raise NotImplementedError
+
+    def record(self) -> Record:
+        """What a journal has of it; its first key is the event's name."""
+        raise NotImplementedError
+
+    @classmethod
+    def from_record(cls, record: Record, kernel: Kernel) -> Self:
+        """The event of a journal again, for that kernel."""
+        raise NotImplementedError
 
 
-class Finished:
-    """A job has ended and its table now is as fresh as `freshness` says."""
-
-    __slots__ = ("freshness", "job")
-    priority = 0
-
-    def __init__(self, job: Job, freshness: int) -> None:
-        self.job = job
-        self.freshness = freshness
-
-    def __repr__(self) -> str:
-        return f"Finished({self.job!r}, freshness={self.freshness})"
-
-
-class Failed:
-    """A job has ended without effect. Its files are to be loaded again, not before `retry_at`."""
+class Failed(Event):
+    """A job has ended without effect. What it was to do is to be done again, not before `retry_at`."""
 
     __slots__ = ("job", "retry_at")
-    priority = 0
 
     def __init__(self, job: Job, retry_at: int) -> None:
         self.job = job
         self.retry_at = retry_at
 
+    def take(self, kernel: Kernel, now: int) -> None:
+        task = self.job.task
+        task.failed(self.job, now)
+        kernel.timers.set(self.retry_at, Retry(task))
+
+    def record(self) -> Record:
+        return {"failed": self.job.task.name, "job": self.job.number, "retry_at": self.retry_at}
+
+    @classmethod
+    def from_record(cls, record: Record, kernel: Kernel) -> Self:
+        return cls(kernel.running(record["failed"], record["job"]), record["retry_at"])
+
     def __repr__(self) -> str:
         return f"Failed({self.job!r}, retry_at={self.retry_at})"
-
-
-class Arrived:
-    """A data file can be read: by all tables that load the feed, or by some (the others have it already)."""
-
-    __slots__ = ("feed", "file", "tables")
-    priority = 1
-
-    def __init__(self, feed: str, file: DataFile, tables: frozenset[str] | None = None) -> None:
-        self.feed = feed
-        self.file = file
-        self.tables = tables
-
-    def __repr__(self) -> str:
-        return f"Arrived({self.feed}, {self.file!r})"
-
-
-class LearnedCost(NamedTuple):
-    """What is known of a table from now on."""
-
-    worst_case_us: int  # what an update costs at most
-    startup_us: int  # the start-up of it
-    provisioned_us: int | None  # the cost that its share is made for, where its policy gives it one
-    terms: Terms | None  # on which it recovers; None where it does not, or did before
-
-
-class Learned:
-    """Costs have become known, and maybe bounds with them."""
-
-    __slots__ = ("tables",)
-    priority = 2
-
-    def __init__(self, tables: Mapping[str, LearnedCost]) -> None:
-        self.tables = tables
-
-    def __repr__(self) -> str:
-        return f"Learned({', '.join(self.tables)})"
-
-
-Event = Finished | Failed | Arrived | Learned
 
 
 class Start:
@@ -93,6 +71,10 @@ class Start:
 
     def __init__(self, job: Job) -> None:
         self.job = job
+
+    def record(self) -> Record:
+        """What a journal has of it."""
+        return self.job.record()
 
     def __repr__(self) -> str:
         return f"Start({self.job!r})"

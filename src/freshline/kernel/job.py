@@ -1,67 +1,37 @@
-"""One update of one table."""
+"""A piece of work that a track does."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from freshline.kernel.events import DataFile
     from freshline.kernel.task import Task
 
 
 class Job:
-    """A started update: it loads (`loaded_from`, `loaded_to`] into its table, on one track."""
+    """A job of a task, from its start on. What it does is its kind's to say."""
 
-    __slots__ = (
-        "deadline",
-        "files",
-        "jump_to",
-        "loaded_from",
-        "loaded_to",
-        "number",
-        "release",
-        "start",
-        "task",
-        "track",
-        "updates",
-    )
+    __slots__ = ("deadline", "number", "release", "start", "task", "track")
 
-    def __init__(
-        self,
-        task: Task,
-        number: int,
-        release: int,
-        deadline: int,
-        start: int,
-        track: int,
-        loaded_from: int,
-        loaded_to: int,
-        files: tuple[DataFile, ...],
-        updates: int = 1,
-    ) -> None:
+    task: Task
+
+    def __init__(self, task: Task, number: int, release: int, deadline: int, start: int, track: int) -> None:
         self.task = task
-        self.number = number  # 1 for the table's first
+        self.number = number  # 1 for the task's first
         self.release = release
         self.deadline = deadline
         self.start = start
         self.track = track
-        self.loaded_from = loaded_from  # the table's freshness F
-        self.loaded_to = loaded_to  # the new freshness NF
-        # How far beyond NF its freshness may go at most, where no source has a row; NF where it may not.
-        self.jump_to = loaded_to
-        self.files = files  # the data files it loads, oldest first; none for a derived or continuous table
-        self.updates = updates  # how many it does at once
 
-    @property
-    def length_us(self) -> int:
-        """The update length L (paper 004, Definition 4; paper 001, Definition 8)."""
-        return self.loaded_to - self.loaded_from
-
-    @property
-    def worst_case_us(self) -> int:
-        """What it costs at most; several updates share the start-up."""
-        return self.task.worst_case_of(self.updates)
+    def record(self) -> dict[str, Any]:
+        """Its start as a journal has it."""
+        return {
+            "start": self.task.name,
+            "job": self.number,
+            "track": self.track,
+            "release": self.release,
+            "deadline": self.deadline,
+        }
 
     def __repr__(self) -> str:
-        loaded = f"({self.loaded_from}, {self.loaded_to}]"
-        return f"Job({self.task.name} #{self.number}, {loaded}, track {self.track})"
+        return f"Job({self.task.name} #{self.number}, track {self.track})"

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from freshline.kernel.events import Arrived, Event, Failed, Finished, Instruction, Learned
-from freshline.kernel.intake import FileIntake
+from freshline.kernel.events import Event, Instruction
 from freshline.kernel.job import Job
 from freshline.kernel.pool import Pool
-from freshline.kernel.recovery import AdaptiveRelease
-from freshline.kernel.release import RememberingRelease, Retry
-from freshline.kernel.task import BACKED_OFF, IDLE, RUNNING, Task
+from freshline.kernel.task import Reader, Task
 from freshline.kernel.timers import Timers
+
+
+class NotRunning(Exception):  # noqa: N818  (it is what was found)
+    """A journal ends a job that the kernel does not run: the line of its start is missing."""
 
 
 class Kernel:
@@ -24,22 +25,36 @@ class Kernel:
 
     def __init__(self) -> None:
         self.now = 0
-        self.tasks: list[Task] = []
+        self.tasks: list[Task] = []  # in the order of definition
+        self._by_name: dict[str, Task] = {}
         self.pools: list[Pool] = []
         self.timers = Timers()
         self.touched: list[Pool] = []  # pools with something new to dispatch
-        self.readers: dict[str, list[Task]] = {}  # by feed: the tasks that load its files
+        self.readers: dict[str, list[Reader]] = {}  # by feed: the tasks that load its files
 
     @property
     def wake_at(self) -> int:
         """When to call `handle` even if nothing happens before; at once, if jobs are ready from the start."""
         return self.now if self.touched else self.timers.earliest()
 
+    def add(self, task: Task) -> None:
+        """One more task, after those that are there."""
+        assert task.name not in self._by_name, f"a second {task!r}"
+        self.tasks.append(task)
+        self._by_name[task.name] = task
+
     def begin(self, now: int) -> None:
         """Sets the first timers. Called once, when all tasks and pools are there."""
         self.now = now
         for task in self.tasks:
             task.rule.begin(now)
+
+    def running(self, name: str, number: int) -> Job:
+        """The job of that task that runs, which has this number."""
+        job = self._by_name[name].job
+        if job is None or job.number != number:
+            raise NotRunning(f"it ends job {number} of {name}, which is not running")
+        return job
 
     def handle(self, now: int, events: Sequence[Event], closing: bool = False) -> list[Instruction]:
         """Takes all events of one instant and dispatches once.
@@ -53,18 +68,10 @@ class Kernel:
         if len(events) > 1:
             events = sorted(events, key=_priority)
         for event in events:
-            # A file that comes at the instant at which a job ends is there then (paper 001, (2)).
-            if isinstance(event, Arrived):
-                self._land(event)
+            if event.arrives:
+                event.arrive(self)
         for event in events:
-            if isinstance(event, Finished):
-                self._finished(event, now)
-            elif isinstance(event, Failed):
-                self._failed(event)
-            elif isinstance(event, Arrived):
-                self._arrived(event, now)
-            else:
-                self._learned(event, now)
+            event.take(self, now)
         if closing:
             return []
         self.timers.go_off(now)
@@ -79,67 +86,6 @@ class Kernel:
                     pool.dispatch(now, instructions)
             touched.clear()
         return instructions
-
-    def _finished(self, event: Finished, now: int) -> None:
-        job, freshness = event.job, event.freshness
-        task = self._ended(job)
-        assert task.freshness <= freshness <= job.jump_to, f"{event!r} is not what it may load"
-        task.freshness = freshness
-        task.empty = task.empty and freshness == 0
-        task.state = IDLE
-        task.rule.job_finished(now, job)
-        for dependent in task.dependents:
-            if dependent.state != RUNNING:
-                dependent.rule.source_advanced(now)
-
-    def _failed(self, event: Failed) -> None:
-        task = self._ended(event.job)
-        task.intake.give_back(event.job.files)
-        task.state = BACKED_OFF
-        task.pool.order.failed(task, self.now)
-        self.timers.set(event.retry_at, Retry(task))
-
-    def _ended(self, job: Job) -> Task:
-        task = job.task
-        assert task.job is job, f"{job!r} is not running"
-        task.job = None
-        task.pool.release_track(job, self.now)
-        return task
-
-    def _land(self, event: Arrived) -> None:
-        if event.file.timestamp <= 0:
-            return  # it holds nothing newer than the empty table (paper 001, (1))
-        for task in self._loading(event):
-            assert isinstance(task.intake, FileIntake)
-            task.intake.add(event.file)
-
-    def _arrived(self, event: Arrived, now: int) -> None:
-        for task in self._loading(event):
-            task.rule.source_advanced(now)
-
-    def _learned(self, event: Learned, now: int) -> None:
-        succeeding: list[AdaptiveRelease] = []
-        shares: dict[Pool, dict[int, int]] = {}
-        for task in self.tasks:
-            known = event.tables.get(task.name)
-            if known is None:
-                continue
-            task.worst_case_us, task.startup_us = known.worst_case_us, known.startup_us
-            if known.provisioned_us is not None:
-                shares.setdefault(task.pool, {})[task.index] = known.provisioned_us
-            if known.terms is not None:
-                assert isinstance(task.rule, RememberingRelease), f"{task!r} has no recovery mode"
-                task.rule = AdaptiveRelease.succeeding(task.rule, known.terms)
-                succeeding.append(task.rule)
-        for pool, costs_us in shares.items():
-            pool.learned(costs_us)
-        # When all rules are there: what is late makes a difference to what reads it.
-        for rule in succeeding:
-            rule.take_over(now)
-
-    def _loading(self, event: Arrived) -> list[Task]:
-        readers = self.readers.get(event.feed, [])
-        return readers if event.tables is None else [task for task in readers if task.name in event.tables]
 
 
 def _priority(event: Event) -> int:

@@ -2,56 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from heapq import heappush
-from typing import TYPE_CHECKING
+from typing import Any
 
+from freshline.kernel.controller import Controller
 from freshline.kernel.events import Instruction, Start
 from freshline.kernel.job import Job
-from freshline.kernel.task import RUNNING, Task
-
-if TYPE_CHECKING:
-    from freshline.policies.order import Order
+from freshline.kernel.order import Entry, Order
+from freshline.kernel.task import Task
 
 
 class Pool:
     """Gives free tracks to jobs in the order that its policy says."""
 
-    __slots__ = ("_touched", "idle", "name", "order", "running", "tracks", "tracks_from")
+    __slots__ = ("_touched", "controller", "idle", "name", "order", "running", "tracks", "tracks_from")
 
-    def __init__(self, name: str, tracks: int, tracks_from: int, order: Order, touched: list[Pool]) -> None:
+    def __init__(
+        self, name: str, tracks: int, tracks_from: int, order: Order[Any], touched: list[Pool]
+    ) -> None:
         assert tracks >= 1, "a pool without tracks"
         self.name = name
         self.tracks = tracks
         self.tracks_from = tracks_from  # tracks are numbered through all pools
         self.order = order
+        self.controller: Controller[Any] | None = order.controller
         self.idle = list(range(tracks_from, tracks_from + tracks))  # a heap: the lowest number goes first
         self.running: dict[int, Job] = {}  # by track
         self._touched = touched
 
-    def add(self, task: Task) -> None:
-        """The task's job is ready."""
-        self.order.add(task)
+    def join(self, task: Task) -> None:
+        """The task's jobs run here from now on."""
+        task.pool = self
+        self.order.joined(task)
+
+    def add(self, entry: Entry) -> None:
+        """The job is ready."""
+        self.order.add(entry)
         self._touched.append(self)
 
-    def expect(self, task: Task) -> None:
-        """The task's job is not released yet, but all its work is there."""
-        self.order.expect(task)
-        self._touched.append(self)
-
-    def late(self, task: Task) -> None:
-        """The task's table is behind by more than its threshold."""
-        self.order.late(task)
-        self._touched.append(self)
-
-    def recovered(self, task: Task) -> None:
-        """The task has left recovery mode."""
-        self.order.recovered(task)
-        self._touched.append(self)
-
-    def learned(self, costs_us: Mapping[int, int]) -> None:
-        """By task, what the shares of some are made for has become known."""
-        self.order.learned(costs_us)
+    def expect(self, entry: Entry) -> None:
+        """The job is not released yet, but all its work is there."""
+        self.order.expect(entry)
         self._touched.append(self)
 
     def touch(self) -> None:
@@ -59,8 +50,8 @@ class Pool:
         self._touched.append(self)
 
     def release_track(self, job: Job, now: int) -> None:
-        if self.order.adapts:
-            self.order.ended(job, now)
+        if self.controller is not None:
+            self.controller.ended(job, now)
         del self.running[job.track]
         heappush(self.idle, job.track)
         self._touched.append(self)
@@ -69,36 +60,12 @@ class Pool:
         """Starts jobs while there are idle tracks and jobs to run on them."""
         order = self.order
         idle = self.idle
-        if order.adapts:
-            order.review(now)
+        if self.controller is not None:
+            self.controller.review(now)
         while idle:
-            task = order.take(now, idle)
-            if task is None:
+            entry = order.take(now, idle)
+            if entry is None:
                 return
-            track = order.track_for(task, idle)
-            batch = order.batch
-            loaded_to, jump_to, files = task.intake.claim(task, now, batch)
-            task.jobs_started += 1
-            job = Job(
-                task,
-                task.jobs_started,
-                task.release,
-                task.deadline,
-                now,
-                track,
-                task.freshness,
-                loaded_to,
-                files,
-            )
-            if jump_to > loaded_to and order.may_jump(task, now):
-                job.jump_to = jump_to
-            if batch != 1:
-                job.updates = batch or len(files) or max(1, -(-job.length_us // task.period_us))
-            if batch is None:
-                task.rule.absorb()
-            elif now < task.release:
-                task.rule.started_early(now)
-            task.job = job
-            task.state = RUNNING
-            self.running[track] = job
+            track = order.track_for(entry, idle)
+            job = self.running[track] = entry.begin(now, track)
             instructions.append(Start(job))

@@ -1,14 +1,13 @@
-"""A table as the kernel sees it."""
+"""Something that has work to do, again and again."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from freshline.kernel.job import Job
 
 if TYPE_CHECKING:
-    from freshline.kernel.intake import Intake
-    from freshline.kernel.job import Job
     from freshline.kernel.pool import Pool
-    from freshline.kernel.release import Release
 
 IDLE: Final = 0  # no job released
 WAITING: Final = 1  # the next job's release is known and lies ahead
@@ -17,65 +16,107 @@ RUNNING: Final = 3
 BACKED_OFF: Final = 4  # the job failed and is tried again later
 
 
-class Task:
-    """The updating of one table: its freshness and its one current or coming job.
+class Rule(Protocol):
+    """When a task's jobs are released: it moves the task between idle, waiting and ready."""
 
-    A table's jobs run one after the other, so one release and one deadline are all there is to know; what
-    has been released beyond them is the release rule's to count.
+    def begin(self, now: int) -> None:
+        """The kernel has started, or the task has come to it."""
+
+    def due(self, at: int) -> int | None:
+        """The timer set for `at` went off. Returns the instant of the next one, if there is one."""
+
+    def unfinished_deadlines(self) -> list[int]:
+        """The deadlines of the jobs that are released and not finished."""
+
+    def validate(self) -> None:
+        """Raises AssertionError where its state and the task's contradict each other."""
+
+
+class Reader(Protocol):
+    """A task that loads what comes in from outside."""
+
+    @property
+    def name(self) -> str: ...
+
+    def arrived(self, item: Any) -> None:
+        """Something has come in; what that means is heard next."""
+
+    def source_advanced(self, now: int) -> None:
+        """There may be more to do than before."""
+
+
+class Task:
+    """A name under which jobs are done one after the other: its one current or coming job.
+
+    So one release and one deadline are all there is to know; what has been released beyond them is the
+    release rule's to count. What a job is, and what its end means, is said by the kinds of task.
     """
 
-    __slots__ = (
-        "deadline",
-        "dependents",
-        "empty",
-        "freshness",
-        "index",
-        "intake",
-        "job",
-        "jobs_started",
-        "name",
-        "period_now_us",
-        "period_us",
-        "pool",
-        "release",
-        "rule",
-        "startup_us",
-        "state",
-        "worst_case_us",
-    )
+    __slots__ = ("deadline", "job", "jobs_started", "name", "place", "pool", "release", "rule", "state")
 
     pool: Pool
-    rule: Release
+    rule: Rule
+    job: Job | None
 
-    def __init__(
-        self,
-        index: int,
-        name: str,
-        period_us: int,
-        worst_case_us: int,
-        intake: Intake,
-        startup_us: int = 0,
-    ) -> None:
-        self.index = index  # its place in the definition: ties go by it
+    def __init__(self, place: int, name: str) -> None:
+        self.place = place  # in the order of definition: ties go by it
         self.name = name
-        self.period_us = period_us
-        self.period_now_us = period_us  # p(T, t) of paper 001: shorter while the table recovers
-        self.worst_case_us = worst_case_us
-        self.startup_us = startup_us  # the part of it that several updates in one job have in common
-        self.intake = intake
-        self.dependents: list[Task] = []  # those whose release follows this table's freshness
-        self.freshness = 0
-        # Nothing was ever loaded and time did not start at 0: the first update takes all there is.
-        self.empty = False
         self.state = IDLE
         self.release = 0
         self.deadline = 0
-        self.job: Job | None = None
+        self.job = None
         self.jobs_started = 0
 
-    def worst_case_of(self, updates: int) -> int:
-        """What a job costs at most that does so many updates at once."""
-        return updates * self.worst_case_us - (updates - 1) * self.startup_us
+    def begin(self, now: int, track: int) -> Job:
+        """Its job starts now, on that track. Asked by its pool."""
+        raise NotImplementedError
+
+    def failed(self, job: Job, now: int) -> None:
+        """Its job has ended without effect, and is tried again later."""
+        assert self.job is job, f"{job!r} is not running"
+        self.job = None
+        pool = self.pool
+        pool.release_track(job, now)
+        self.give_back(job)
+        self.state = BACKED_OFF
+        if pool.controller is not None:
+            pool.controller.failed(job, now)
+
+    def give_back(self, job: Job) -> None:
+        """What a failed job was to do is to be done again."""
+
+    def retry(self) -> None:
+        """The back-off of a failed job is over: it is ready again, with the release and deadline it had."""
+        if self.state == BACKED_OFF:
+            self.state = READY
+            self.pool.add(self)
+
+    def validate(self, now: int) -> None:
+        """Raises AssertionError where its state contradicts itself."""
+        assert (self.state == RUNNING) == (self.job is not None)
+        if self.state == WAITING:
+            assert self.release > now
+        if self.state == READY:
+            assert self.release <= now
+        job = self.job
+        if job is not None:
+            assert job.number == self.jobs_started
+            assert job.start <= now
+            assert self.pool.running[job.track] is job
+        self.rule.validate()
 
     def __repr__(self) -> str:
         return f"Task({self.name})"
+
+
+class Retry:
+    """The end of a failed job's back-off."""
+
+    __slots__ = ("task",)
+
+    def __init__(self, task: Task) -> None:
+        self.task = task
+
+    def due(self, at: int) -> int | None:
+        self.task.retry()
+        return None

@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from freshline.definitions.duration import SECOND
-from freshline.kernel.events import Arrived, DataFile, Event
-from freshline.kernel.job import Job
+from freshline.kernel.events import Event
 from freshline.kernel.journal import Journal
 from freshline.kernel.kernel import Kernel
 from freshline.live.tracks import Tracks
+from freshline.tables.events import Arrived, DataFile
+from freshline.tables.update import Update
 
 _TICK_US = SECOND // 2
 # Far more than ever wait: a full queue only slows discovery down.
@@ -41,7 +42,7 @@ class Landed:
 class Ended:
     """A job ended, with what it did or with an exception."""
 
-    job: Job
+    job: Update
     outcome: object
     at: int
 
@@ -63,7 +64,7 @@ class LiveDriver:
         self,
         kernel: Kernel,
         judge: Judge,
-        tracks: Callable[[Callable[[Job, object], None]], Tracks],
+        tracks: Callable[[Callable[[Update, object], None]], Tracks],
         journal: Journal,
         now: Callable[[], int] = clock,
     ) -> None:
@@ -121,7 +122,9 @@ class LiveDriver:
         with suppress(OSError):  # a full disk costs lines of the log, which a replay finds missing
             self._journal.write(now, events, instructions, closing)
         for instruction in instructions:
-            self._tracks.start(instruction.job)
+            job = instruction.job
+            assert isinstance(job, Update)  # the one kind of job that there is a worker for
+            self._tracks.start(job)
 
     def _event(self, message: Landed | Ended, now: int) -> Event:
         if isinstance(message, Landed):
@@ -142,7 +145,7 @@ class LiveDriver:
         except queue.Empty:
             return messages
 
-    def _job_ended(self, job: Job, outcome: object) -> None:
+    def _job_ended(self, job: Update, outcome: object) -> None:
         self._messages.put(Ended(job, outcome, self._clock()))
 
     def _close(self, grace_s: float) -> bool:

@@ -12,21 +12,22 @@ from threading import Lock
 
 from freshline.definitions.duration import format_duration
 from freshline.definitions.warehouse import Warehouse
-from freshline.kernel.events import Event, Failed, Finished
-from freshline.kernel.intake import FileIntake
+from freshline.kernel.events import Event, Failed
 from freshline.kernel.kernel import Kernel
-from freshline.kernel.recovery import RECOVERING, AdaptiveRelease
-from freshline.kernel.state import table_state
-from freshline.kernel.task import RUNNING, Task
+from freshline.kernel.task import RUNNING
 from freshline.live.driver import Ended, Landed, clock
 from freshline.live.feed_health import FeedHealth
 from freshline.live.recoveries import Due, Recoveries, dues
 from freshline.live.status import PoolStatus, TableStatus, TrackStatus, WarehouseStatus
 from freshline.live.trouble import SparkEnded, Trouble, sentence
 from freshline.plan.plan import Plan
-from freshline.policies.aus_slack import AusSlack
-from freshline.spark.updater import Update
+from freshline.recovery.aus import given_up
+from freshline.recovery.modes import is_recovering, recovery_rule
+from freshline.spark.updater import Committed
 from freshline.storage.delta import TableTaken
+from freshline.tables.events import Finished
+from freshline.tables.state import table_state
+from freshline.tables.task import TableTask, tables_of
 
 _NOTES_MAX = 50
 
@@ -111,7 +112,7 @@ class Keeper:
             self.on_loaded(job.task.name, [str(file.name) for file in job.files])
         if outcome is None:  # its files were put aside; the table stays as fresh as it was
             return Finished(job, job.loaded_from)
-        assert isinstance(outcome, Update)
+        assert isinstance(outcome, Committed)
         books.rows += outcome.rows
         books.rows_late += outcome.rows_late
         books.jobs += 1
@@ -171,7 +172,7 @@ class Keeper:
 
     # -- observing -----------------------------------------------------------------------------------
 
-    def _observe(self, task: Task, now: int) -> None:
+    def _observe(self, task: TableTask, now: int) -> None:
         """Staleness and lag just before they change; nothing to say before the first load."""
         if task.empty:
             return
@@ -187,7 +188,7 @@ class Keeper:
 
     def tick(self, now: int, kernel: Kernel) -> None:
         self._note_silence(now)
-        for task in kernel.tasks:
+        for task in tables_of(kernel):
             self._observe(task, now)
             self._notice(task, now)
         self._note_given_up(kernel)
@@ -195,7 +196,7 @@ class Keeper:
         if self.on_tick is not None:
             self.on_tick(now, kernel)
 
-    def _notice(self, task: Task, now: int) -> None:
+    def _notice(self, task: TableTask, now: int) -> None:
         self._recoveries.notice(task, now, self._plans[task.name].expected)
 
     def _note_silence(self, now: int) -> None:
@@ -208,11 +209,10 @@ class Keeper:
 
     def _note_given_up(self, kernel: Kernel) -> None:
         for pool in kernel.pools:
-            if isinstance(pool.order, AusSlack):
-                for at, why in pool.order.broken:
-                    count, noted_at, _ = self._given_up.get(pool.name, (0, -1, ""))
-                    if at > noted_at:
-                        self._given_up[pool.name] = (count + 1, at, why)
+            for at, why in given_up(pool):
+                count, noted_at, _ = self._given_up.get(pool.name, (0, -1, ""))
+                if at > noted_at:
+                    self._given_up[pool.name] = (count + 1, at, why)
 
     def learn(self, plan: Plan) -> None:
         """Costs became known, and bounds with them."""
@@ -255,12 +255,12 @@ class Keeper:
     # -- status ----------------------------------------------------------------------------------------
 
     def status(self, now: int, kernel: Kernel) -> WarehouseStatus:
-        tasks = {task.name: task for task in kernel.tasks}
+        tasks = {task.name: task for task in tables_of(kernel)}
         due = dues(kernel, now)
         rows: dict[str, TableStatus] = {}
         for name in self.warehouse.topological_order:
             task = tasks[name]
-            rows[name] = self._table_status(task, now, rows, due.get(task.index))
+            rows[name] = self._table_status(task, now, rows, due.get(task.name))
         tracks = tuple(
             TrackStatus(track, pool.name, job.task.name if job else None, job.start if job else None)
             for pool in kernel.pools
@@ -283,7 +283,7 @@ class Keeper:
         )
 
     def _table_status(
-        self, task: Task, now: int, above: Mapping[str, TableStatus], due: Due | None
+        self, task: TableTask, now: int, above: Mapping[str, TableStatus], due: Due | None
     ) -> TableStatus:
         books, plan, feed = self.books[task.name], self._plans[task.name], self._feed(task.name)
         sources = [above[source] for source in self.warehouse.tables[task.name].sources]
@@ -293,10 +293,7 @@ class Keeper:
             books.recovering = True  # what its sources catch up with comes down to it
         elif lag_us is not None and lag_us <= task.period_us:
             books.recovering = False
-        backlog = 0
-        if isinstance(task.intake, FileIntake):
-            backlog = len(task.intake.pending) + (len(task.job.files) if task.job else 0)
-        rule = task.rule if isinstance(task.rule, AdaptiveRelease) else None
+        rule = recovery_rule(task)
         state = table_state(
             loaded=not task.empty,
             lag_us=lag_us,
@@ -307,7 +304,7 @@ class Keeper:
             upstream_failed=any(source.state in ("FAILED", "UPSTREAM_FAILED") for source in sources),
             # A policy with a recovery mode says itself which tables recover.
             recovering=books.recovering and rule is None,
-            in_recovery=rule is not None and rule.mode == RECOVERING,
+            in_recovery=is_recovering(task),
         )
         return TableStatus(
             name=task.name,
@@ -317,7 +314,7 @@ class Keeper:
             staleness_bound_us=plan.staleness_bound_us,
             target_lag_us=plan.target_lag_us,
             period_us=task.period_us,
-            backlog=backlog,
+            backlog=task.intake.files(task.job),
             loaded_rows=books.rows,
             late_rows=books.rows_late,
             jobs=books.jobs,
@@ -332,7 +329,7 @@ class Keeper:
 
     def resume(self, kernel: Kernel) -> None:
         """What the run before left undone has a known reason: that it ended."""
-        for task in kernel.tasks:
+        for task in tables_of(kernel):
             behind_us = task.intake.trailing_edge(kernel.now) - task.freshness
             self.books[task.name].recovering = not task.empty and behind_us > task.period_us
 

@@ -11,10 +11,11 @@ from typing import Final
 from freshline.definitions.duration import format_duration
 from freshline.kernel.kernel import Kernel
 from freshline.kernel.pool import Pool
-from freshline.kernel.recovery import RECOVERING, AdaptiveRelease, Recovery
-from freshline.kernel.task import Task
 from freshline.plan.plan import TablePlan
-from freshline.policies.aus import Aus, adaptive
+from freshline.recovery.aus import admission, waiting
+from freshline.recovery.modes import adaptive, is_recovering, recovery_rule
+from freshline.recovery.terms import Recovery
+from freshline.tables.task import TableTask, tables_of
 
 _logger = logging.getLogger(__name__)
 _OVER_MAX: Final = 50
@@ -55,10 +56,10 @@ class Recoveries:
         self._last: dict[str, _Noticed] = {}  # by table
         self._kept: deque[tuple[str, Recovery]] = deque(maxlen=_OVER_MAX)
 
-    def notice(self, task: Task, now: int, expected: bool) -> None:
+    def notice(self, task: TableTask, now: int, expected: bool) -> None:
         """Looks whether the table has begun to recover, or has recovered, and logs it."""
-        rule = task.rule
-        if not isinstance(rule, AdaptiveRelease) or rule.recovery is None:
+        rule = recovery_rule(task)
+        if rule is None or rule.recovery is None:
             return
         last = self._last.get(task.name)
         if last is None or last.recovery is not rule.recovery:
@@ -85,20 +86,19 @@ class Recoveries:
         _logger.warning("%s: %s", table, said)
 
     def lines(
-        self, kernel: Kernel, now: int, due: Mapping[int, Due], plans: Mapping[str, TablePlan]
+        self, kernel: Kernel, now: int, due: Mapping[str, Due], plans: Mapping[str, TablePlan]
     ) -> list[str]:
         """A sentence for each: those that go on, those that wait, and those that are over, the last first."""
         lines = [
-            f"{task.name}: recovering{_by(due.get(task.index), now)}"
-            for task in kernel.tasks
-            if isinstance(task.rule, AdaptiveRelease) and task.rule.mode == RECOVERING
+            f"{task.name}: recovering{_by(due.get(task.name), now)}"
+            for task in tables_of(kernel)
+            if is_recovering(task)
         ]
         for pool in kernel.pools:
-            if isinstance(pool.order, Aus):
-                lines += [
-                    f"{task.name}: late, waits for others{_by(due.get(task.index), now)}"
-                    for task in pool.order.waiting(now)
-                ]
+            lines += [
+                f"{task.name}: late, waits for others{_by(due.get(task.name), now)}"
+                for task in waiting(pool, now)
+            ]
         for table, recovery in reversed(self._kept):
             if recovery.ended is not None:
                 lines.append(f"{table}: {self._compared(recovery, plans[table].expected)}")
@@ -122,30 +122,30 @@ def _by(due: Due | None, now: int) -> str:
     return f", over in {'about' if due.estimated else 'at most'} {format_duration(due.at - now, up=True)}"
 
 
-def dues(kernel: Kernel, now: int) -> dict[int, Due]:
+def dues(kernel: Kernel, now: int) -> dict[str, Due]:
     """By task, when those that recover, and those that wait to, are to have caught up."""
-    found: dict[int, Due] = {}
+    found: dict[str, Due] = {}
     for pool in kernel.pools:
-        if isinstance(pool.order, Aus):
-            found |= _dues_of_pool(kernel, pool, pool.order.waiting(now), now)
+        if admission(pool) is not None:
+            found |= _dues_of_pool(kernel, pool, now)
     return found
 
 
-def _dues_of_pool(kernel: Kernel, pool: Pool, waiting: list[Task], now: int) -> dict[int, Due]:
-    found: dict[int, Due] = {}
+def _dues_of_pool(kernel: Kernel, pool: Pool, now: int) -> dict[str, Due]:
+    found: dict[str, Due] = {}
     turn: int | None = now  # when the next one that waits could enter; None where nobody knows
-    for task in kernel.tasks:
-        rule = task.rule
-        if task.pool is pool and isinstance(rule, AdaptiveRelease) and rule.mode == RECOVERING:
-            due = None if rule.recovery is None else rule.recovery.due
+    for task in tables_of(kernel):
+        if task.pool is pool and is_recovering(task):
+            recovery = adaptive(task).recovery
+            due = None if recovery is None else recovery.due
             if due is not None:
-                found[task.index] = Due(due)
+                found[task.name] = Due(due)
             turn = None if due is None or turn is None else max(turn, due)
-    for task in waiting:
+    for task in waiting(pool, now):
         # Its backlog grows until it is its turn.
         taken_us = None if turn is None else adaptive(task).time_to_recover(now, turn)
         if turn is None or taken_us is None:
             break
-        found[task.index] = Due(turn + taken_us, estimated=True)
+        found[task.name] = Due(turn + taken_us, estimated=True)
         turn += taken_us + task.period_us  # its share is free once its last deadline has passed
     return found

@@ -7,14 +7,15 @@ import time
 from collections.abc import Callable, Iterable
 
 from freshline.definitions.duration import SECOND
-from freshline.kernel.events import Failed, Finished
-from freshline.kernel.intake import DerivedIntake
-from freshline.kernel.job import Job
+from freshline.kernel.events import Failed
 from freshline.kernel.kernel import Kernel
-from freshline.kernel.task import IDLE, WAITING, Task
+from freshline.kernel.task import IDLE, WAITING
 from freshline.live.driver import Ended, Judge, clock
 from freshline.live.tracks import Tracks
 from freshline.live.trouble import ATTEMPTS_MAX
+from freshline.tables.events import Finished
+from freshline.tables.task import TableTask, tables_of
+from freshline.tables.update import Update
 
 _LOOK_EVERY_S = 0.1
 
@@ -24,14 +25,14 @@ def only_rest_is_left(kernel: Kernel) -> bool:
     return all(
         task.state == IDLE
         or (task.state == WAITING and not task.intake.backlogged(task.freshness, task.period_us))
-        for task in kernel.tasks
+        for task in tables_of(kernel)
     )
 
 
 def load_rest(
     kernel: Kernel,
     order: Iterable[str],
-    tracks: Callable[[Callable[[Job, object], None]], Tracks],
+    tracks: Callable[[Callable[[Update, object], None]], Tracks],
     judge: Judge,
     is_over: Callable[[], bool],
 ) -> bool:
@@ -42,7 +43,7 @@ def load_rest(
     """
     ends: queue.SimpleQueue[object] = queue.SimpleQueue()
     running = tracks(lambda job, outcome: ends.put(outcome))
-    tasks = {task.name: task for task in kernel.tasks}
+    tasks = {task.name: task for task in tables_of(kernel)}
     for name in order:
         task = tasks[name]
         attempts = 0
@@ -63,17 +64,19 @@ def load_rest(
     return running.close(_LOOK_EVERY_S)
 
 
-def _is_behind(task: Task) -> bool:
-    return isinstance(task.intake, DerivedIntake) and task.intake.stale(task.freshness)
+def _is_behind(task: TableTask) -> bool:
+    return bool(task.intake.sources) and task.intake.stale(task.freshness)
 
 
-def _job(task: Task, now: int) -> Job:
+def _job(task: TableTask, now: int) -> Update:
     """All there is, at once."""
     loaded_to, _, files = task.intake.claim(task, now, None)
     updates = 1 if task.empty else max(1, -(-(loaded_to - task.freshness) // task.period_us))
     task.jobs_started += 1
     deadline, track = now + task.period_us, task.pool.tracks_from
-    return Job(task, task.jobs_started, now, deadline, now, track, task.freshness, loaded_to, files, updates)
+    return Update(
+        task, task.jobs_started, now, deadline, now, track, task.freshness, loaded_to, files, updates
+    )
 
 
 def _wait(ends: queue.SimpleQueue[object], is_over: Callable[[], bool]) -> object | None:

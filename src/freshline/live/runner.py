@@ -20,6 +20,8 @@ from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
 from freshline import __version__, signals
+from freshline.assembly.assemble import assemble
+from freshline.assembly.terms import learned
 from freshline.costs.fit import RUNS_LEAST
 from freshline.costs.learned import learned_costs
 from freshline.definitions.cost import Cost
@@ -27,8 +29,6 @@ from freshline.definitions.duration import SECOND
 from freshline.definitions.live_checks import check_runnable
 from freshline.definitions.serial import to_record
 from freshline.definitions.warehouse import Warehouse
-from freshline.kernel.assembly import assemble, learned
-from freshline.kernel.job import Job
 from freshline.kernel.journal import Journal
 from freshline.kernel.kernel import Kernel
 from freshline.landing.directories import check_directories, landing_directories, remember_directories
@@ -59,6 +59,7 @@ from freshline.storage.ledger import Ledger
 from freshline.storage.modes import modes_of
 from freshline.storage.quarantine import Quarantine
 from freshline.storage.scratch import scratch_folder
+from freshline.tables.update import Update
 
 _logger = logging.getLogger(__name__)
 _LEARN_EVERY_US = 10 * SECOND
@@ -222,8 +223,8 @@ class Runner:
         trial = Trial(self._declared, updater, self._landing, self._scratch, self._other_files)
         pool_of_track = [pool.name for pool in self.plan.pools for _ in range(pool.tracks)]
 
-        def tracks(report: Callable[[Job, object], None]) -> Tracks:
-            def tell(job: Job, outcome: object) -> None:
+        def tracks(report: Callable[[Update, object], None]) -> Tracks:
+            def tell(job: Update, outcome: object) -> None:
                 failed = isinstance(outcome, Exception)
                 report(job, (spark_ended(self._session) if failed else None) or outcome)
 

@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from freshline.definitions.errors import InputError
 from freshline.definitions.policies import PolicyName
-from freshline.kernel.state import TableState, exceeds
+from freshline.tables.state import TableState, exceeds
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

@@ -9,9 +9,9 @@ from rich.console import Console
 from rich.text import Text
 
 from freshline.definitions.duration import format_duration
-from freshline.kernel.state import exceeds
 from freshline.live.status import TableStatus, WarehouseStatus
 from freshline.live.view import columns, count
+from freshline.tables.state import exceeds
 
 _REASONS_MAX = 10
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Protocol, TypeVar
 
-from freshline.kernel.job import Job
+from freshline.tables.update import Update
 
 Outcome = TypeVar("Outcome", covariant=True)
 # How soon it is seen that running jobs are to be abandoned.
@@ -18,7 +18,7 @@ _LOOK_EVERY_S = 0.1
 class Worker(Protocol[Outcome]):
     """Runs jobs on one track, in the track's own thread."""
 
-    def run(self, job: Job) -> Outcome: ...
+    def run(self, job: Update) -> Outcome: ...
 
 
 class Tracks:
@@ -28,9 +28,9 @@ class Tracks:
         self,
         count: int,
         worker: Callable[[int], Worker[object]],
-        report: Callable[[Job, object], None],
+        report: Callable[[Update, object], None],
     ) -> None:
-        self._inboxes: list[queue.SimpleQueue[Job | None]] = [queue.SimpleQueue() for _ in range(count)]
+        self._inboxes: list[queue.SimpleQueue[Update | None]] = [queue.SimpleQueue() for _ in range(count)]
         self._abandoned = False
         self._threads = [
             threading.Thread(
@@ -41,7 +41,7 @@ class Tracks:
         for thread in self._threads:
             thread.start()
 
-    def start(self, job: Job) -> None:
+    def start(self, job: Update) -> None:
         self._inboxes[job.track].put(job)
 
     def abandon(self) -> None:
@@ -66,7 +66,7 @@ class Tracks:
         return not any(thread.is_alive() for thread in self._threads)
 
     def _serve(
-        self, track: int, worker: Callable[[int], Worker[object]], report: Callable[[Job, object], None]
+        self, track: int, worker: Callable[[int], Worker[object]], report: Callable[[Update, object], None]
     ) -> None:
         mine: Worker[object] | None = None
         while (job := self._inboxes[track].get()) is not None:

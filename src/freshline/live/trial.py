@@ -16,12 +16,12 @@ from typing import Final
 from pyspark.sql import SparkSession
 
 from freshline.definitions.warehouse import Warehouse
-from freshline.kernel.events import DataFile
-from freshline.kernel.job import Job
 from freshline.live.trouble import SENTENCE_MAX, sentence
 from freshline.spark.malformed import malformed_record
 from freshline.spark.updater import Updater
 from freshline.spark.warm_up import write_made_up
+from freshline.tables.events import DataFile
+from freshline.tables.update import Update
 
 # Where made-up rows fail, so many other files are tried before the definition is held to be at fault.
 _OTHERS_MAX: Final = 5
@@ -68,7 +68,7 @@ class Trial:
         self._folder = folder
         self._others = others  # by table: files of its feed, the likeliest to be good first
 
-    def judge(self, session: SparkSession, job: Job, error: Exception) -> Verdict:
+    def judge(self, session: SparkSession, job: Update, error: Exception) -> Verdict:
         """What is wrong with the files of a job that failed with this error.
 
         It raises where they are not at fault; an empty verdict says that they fail only together.
@@ -81,7 +81,7 @@ class _Case:
     """One job's trial."""
 
     def __init__(
-        self, trial: Trial, session: SparkSession, job: Job, error: Exception, scratch: Path
+        self, trial: Trial, session: SparkSession, job: Update, error: Exception, scratch: Path
     ) -> None:
         table = trial._warehouse.tables[job.task.name]
         assert table.feed is not None
@@ -193,7 +193,7 @@ class _Case:
         return seen.st_ino, seen.st_size, seen.st_mtime_ns
 
 
-def part(job: Job, files: Sequence[DataFile]) -> Job:
+def part(job: Update, files: Sequence[DataFile]) -> Update:
     """The job with only these of its files."""
     smaller = copy(job)
     smaller.files = tuple(files)

@@ -9,8 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from freshline.definitions.duration import DAY, format_duration
-from freshline.kernel.state import TableState, exceeds
 from freshline.live.status import TableStatus, TrackStatus, WarehouseStatus, utc
+from freshline.tables.state import TableState, exceeds
 
 TABLES_MAX = 25
 _TRACKS_MAX = 12

@@ -12,7 +12,6 @@ from pathlib import Path
 
 from freshline.definitions.duration import SECOND
 from freshline.definitions.warehouse import Warehouse
-from freshline.kernel.events import DataFile
 from freshline.landing.discovery import Clash, Discovered, Discovery, Repeated, Unreadable
 from freshline.landing.discovery import Landed as LandedFile
 from freshline.landing.parquet_process import ParquetProcess
@@ -24,6 +23,7 @@ from freshline.live.worker import Books
 from freshline.spark.updater import FileToLoad
 from freshline.storage.delta import Consumed
 from freshline.storage.ledger import Ledger
+from freshline.tables.events import DataFile
 
 _EVERY_S_MAX = 0.5
 # What is read of one feed in one look: a backlog must not keep the files of other feeds from being found.

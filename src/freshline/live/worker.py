@@ -16,15 +16,15 @@ from pyspark.sql import SparkSession
 
 from freshline.costs.fit import Run
 from freshline.definitions.warehouse import Warehouse
-from freshline.kernel.job import Job
 from freshline.landing.digest import content_digest
 from freshline.live.trial import Trial, part
 from freshline.live.trouble import ATTEMPTS_MAX, sentence
-from freshline.spark.updater import Update, Updater
+from freshline.spark.updater import Committed, Updater
 from freshline.storage.delta import TableTaken
 from freshline.storage.files import Consumed
 from freshline.storage.history import History
 from freshline.storage.ledger import Ledger
+from freshline.tables.update import Update
 
 _logger = logging.getLogger(__name__)
 
@@ -50,7 +50,7 @@ class Books:
             if table.feed is not None:
                 self._readers.setdefault(table.feed, []).append(table.name)
 
-    def enter(self, job: Job, update: Update, duration_us: int) -> None:
+    def enter(self, job: Update, update: Committed, duration_us: int) -> None:
         """A job's commit stands: remember its files and its cost. A crash before this loses nothing.
 
         Nor does trouble with it: a job that failed after its commit would load its files again.
@@ -119,7 +119,7 @@ class SparkWorker:
         context.setLocalProperty("spark.scheduler.pool", pool)
         context.setJobGroup(f"track-{track}", f"Freshline, track {track}", interruptOnCancel=True)
 
-    def run(self, job: Job) -> Update | None:
+    def run(self, job: Update) -> Committed | None:
         """The update; None where none of the job's files could be loaded, and that is the files' doing.
 
         Files at fault are put aside before the rest is committed: whatever fails in between, the job has done
@@ -143,9 +143,9 @@ class SparkWorker:
             self._leave(job.task.name, str(file.name))
         return update
 
-    def _one_by_one(self, job: Job) -> Update:
+    def _one_by_one(self, job: Update) -> Committed:
         """Loads files that fail only together. If one fails after all, it and the rest are left for later."""
-        updates: list[Update] = []
+        updates: list[Committed] = []
         for number, file in enumerate(job.files):
             alone = part(job, [file])
             if updates:
@@ -164,7 +164,7 @@ class SparkWorker:
                 break
         return _together(updates)
 
-    def _update(self, job: Job) -> Update:
+    def _update(self, job: Update) -> Committed:
         started = time.perf_counter_ns()
         with self._locks[job.task.name]:
             update = self._updater.run(self._session, job)
@@ -183,7 +183,7 @@ def _is_there(path: Path, file: Consumed) -> bool:
         return False
 
 
-def _together(updates: Sequence[Update]) -> Update:
+def _together(updates: Sequence[Committed]) -> Committed:
     return replace(
         updates[-1],
         rows=sum(update.rows for update in updates),

@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 from heapq import heapify, heappop, heappush
+from typing import TypeVar
 
+from freshline.kernel.order import E, Entry, Order
 from freshline.kernel.task import WAITING, Task
-from freshline.policies.order import Order
+
+T = TypeVar("T", bound=Task)
 
 
-class StrictEdf(Order):
+class StrictEdf(Order[E]):
     """NP-GEDF: the job with the earlier deadline goes first (paper 004, section 4.1).
 
     A job never starts before its release, so a table that once fell behind by a file stays behind.
     """
 
-    def key(self, task: Task) -> int:
-        return task.deadline
+    def key(self, entry: E) -> int:
+        return entry.deadline
 
-    def add(self, task: Task) -> None:
-        heappush(self._ready, (task.deadline, task.index, task))
+    def add(self, entry: E) -> None:
+        heappush(self._ready, (entry.deadline, entry.place, entry))
 
 
-class Edf(StrictEdf):
+class Edf(StrictEdf[T]):
     """NP-GEDF that wastes no track: where no job is released, a backlogged table's next one starts early.
 
     It takes nothing from the others but the blocking that a non-preemptive job may always cause; the next
@@ -30,20 +33,20 @@ class Edf(StrictEdf):
 
     def __init__(self) -> None:
         super().__init__()
-        self._early: list[tuple[int, int, Task]] = []
-        self._expected: dict[int, int] = {}  # by task: the deadline it was last put there with
+        self._early: list[tuple[int, int, T]] = []
+        self._expected: dict[str, int] = {}  # by task: the deadline it was last put there with
 
-    def expect(self, task: Task) -> None:
-        if self._expected.get(task.index) == task.deadline:
+    def expect(self, entry: T) -> None:
+        if self._expected.get(entry.name) == entry.deadline:
             return
-        self._expected[task.index] = task.deadline
-        heappush(self._early, (task.deadline, task.index, task))
+        self._expected[entry.name] = entry.deadline
+        heappush(self._early, (entry.deadline, entry.place, entry))
         # Where tracks are never idle nobody takes them out: those that have started since are dropped.
         if len(self._early) > 2 * len(self._expected) + 16:
-            self._early = [entry for entry in self._early if _is_waiting(entry[2], entry[0])]
+            self._early = [early for early in self._early if _is_waiting(early[2], early[0])]
             heapify(self._early)
 
-    def take(self, now: int, idle: list[int]) -> Task | None:
+    def take(self, now: int, idle: list[int]) -> Entry | None:
         if self._ready:
             return heappop(self._ready)[2]
         while self._early:

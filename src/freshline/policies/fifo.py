@@ -1,11 +1,10 @@
 """First in, first out."""
 
-from freshline.kernel.task import Task
-from freshline.policies.order import Order
+from freshline.kernel.order import Entry, Order
 
 
-class Fifo(Order):
+class Fifo(Order[Entry]):
     """The job released first goes first. What most tools do; no staleness bound is known for it."""
 
-    def key(self, task: Task) -> int:
-        return task.release
+    def key(self, entry: Entry) -> int:
+        return entry.release

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping
 from heapq import heapify, heappop
 from typing import Self
 
-from freshline.kernel.task import Task
-from freshline.policies.order import Order, Setting
+from freshline.kernel.order import Entry, Order, Setting
+from freshline.tables.task import Batch, TableTask
 
 
-class Proportional(Order):
+class Proportional(Order[TableTask]):
     """Shorter periods first, within clusters of similar periods (paper 004, section 5).
 
     A free track serves its own cluster, then any (promotion): the shortest period first, among equal ones
@@ -18,14 +18,12 @@ class Proportional(Order):
     pending releases. The papers leave open how clusters are formed: `plan.tracks` says how we do.
     """
 
-    batch = None
-
     def __init__(self, cluster_of_task: Mapping[int, int], cluster_of_track: Mapping[int, int]) -> None:
         super().__init__()
         self._cluster_of_task = cluster_of_task
         self._cluster_of_track = cluster_of_track
-        clusters = set(cluster_of_task.values()) | set(cluster_of_track.values())
-        self._by_cluster: dict[int, dict[int, list[Task]]] = {cluster: {} for cluster in sorted(clusters)}
+        clusters = sorted(set(cluster_of_task.values()) | set(cluster_of_track.values()))
+        self._by_cluster: dict[int, dict[int, list[TableTask]]] = {cluster: {} for cluster in clusters}
 
     @classmethod
     def made_for(cls, setting: Setting) -> Self:
@@ -39,21 +37,21 @@ class Proportional(Order):
         of_tracks = (number for number, cluster in enumerate(pool.clusters) for _ in range(cluster.tracks))
         return cls(cluster_of_task, dict(enumerate(of_tracks, start=setting.tracks_from)))
 
-    def add(self, task: Task) -> None:
-        by_period = self._by_cluster[self._cluster_of_task[task.index]]
-        by_period.setdefault(task.period_us, []).append(task)
+    def add(self, entry: TableTask) -> None:
+        by_period = self._by_cluster[self._cluster_of_task[entry.place]]
+        by_period.setdefault(entry.period_us, []).append(entry)
 
-    def take(self, now: int, idle: list[int]) -> Task | None:
+    def take(self, now: int, idle: list[int]) -> Entry | None:
         own = {self._cluster_of_track[track] for track in idle}
         group = self._first_group(own) or self._first_group(self._by_cluster.keys())
         if group is None:
             return None
-        best = max(group, key=lambda task: (_gain_per_cost(task, now), -task.index))
+        best = max(group, key=lambda task: (_gain_per_cost(task, now), -task.place))
         group.remove(best)
-        return best
+        return Batch(best, None)
 
-    def track_for(self, task: Task, idle: list[int]) -> int:
-        cluster = self._cluster_of_task[task.index]
+    def track_for(self, entry: Entry, idle: list[int]) -> int:
+        cluster = self._cluster_of_task[entry.place]
         own = [track for track in idle if self._cluster_of_track[track] == cluster]
         if not own:
             return heappop(idle)
@@ -62,10 +60,10 @@ class Proportional(Order):
         heapify(idle)
         return track
 
-    def ready(self) -> list[Task]:
+    def ready(self) -> list[TableTask]:
         return [task for periods in self._by_cluster.values() for group in periods.values() for task in group]
 
-    def _first_group(self, clusters: Iterable[int]) -> list[Task] | None:
+    def _first_group(self, clusters: Iterable[int]) -> list[TableTask] | None:
         """The ready tasks of the shortest period in these clusters."""
         groups = (
             (period, cluster)
@@ -77,5 +75,5 @@ class Proportional(Order):
         return None if first is None else self._by_cluster[first[1]][first[0]]
 
 
-def _gain_per_cost(task: Task, now: int) -> float:
+def _gain_per_cost(task: TableTask, now: int) -> float:
     return (task.intake.trailing_edge(now) - task.freshness) / task.worst_case_us

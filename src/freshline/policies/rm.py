@@ -1,14 +1,22 @@
 """Rate monotonic, global and non-preemptive."""
 
-from freshline.kernel.task import Task
-from freshline.policies.order import Order
+from typing import Protocol
+
+from freshline.kernel.order import Entry, Order
 
 
-class RateMonotonic(Order):
-    """The table with the shorter period goes first (paper 004, section 5).
+class Periodic(Entry, Protocol):
+    """Something that is done once in every period."""
+
+    @property
+    def period_us(self) -> int: ...
+
+
+class RateMonotonic(Order[Periodic]):
+    """The one with the shorter period goes first (paper 004, section 5).
 
     Long periods can starve: there is no staleness bound for it.
     """
 
-    def key(self, task: Task) -> int:
-        return task.period_us
+    def key(self, entry: Periodic) -> int:
+        return entry.period_us

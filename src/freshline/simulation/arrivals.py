@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from freshline.definitions.feeds import Feed
-from freshline.kernel.events import DataFile
+from freshline.tables.events import DataFile
 
 
 class Arrivals:

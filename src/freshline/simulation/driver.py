@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from heapq import heappop, heappush
-from typing import Protocol
+from typing import Any, Protocol
 
-from freshline.kernel.events import Arrived, DataFile, Event, Finished
-from freshline.kernel.intake import DerivedIntake
-from freshline.kernel.job import Job
+from freshline.kernel.events import Event
 from freshline.kernel.journal import Journal
 from freshline.kernel.kernel import Kernel
 from freshline.simulation.gaps import next_row
 from freshline.simulation.observation import Observation
 from freshline.simulation.spans import Spans
+from freshline.tables.events import Arrived, DataFile, Finished
+from freshline.tables.update import Update
 
 # How many instants pass between two reports of progress.
 _INSTANTS_PER_REPORT = 20_000
@@ -34,7 +34,7 @@ class Files(Protocol):
 class Witness(Protocol):
     """Someone who is told of every job that ends."""
 
-    def finished(self, now: int, job: Job, freshness: int) -> None: ...
+    def finished(self, now: int, job: Update, freshness: int) -> None: ...
 
 
 class Driver:
@@ -58,7 +58,7 @@ class Driver:
         self._witness = witness
         self._journal = journal
         self._gaps = gaps
-        self._completions: list[tuple[int, int, Job]] = []
+        self._completions: list[tuple[int, int, Update]] = []
         self._files = files
         self._coming: list[tuple[int, str, DataFile]] = []
         for feed in files:
@@ -83,9 +83,9 @@ class Driver:
             events = self._events(now)
             instructions = kernel.handle(now, events)
             for instruction in instructions:
-                job = instruction.job
-                index = job.task.index
-                heappush(completions, (now + draw[index](job.loaded_to - job.loaded_from), index, job))
+                job: Any = instruction.job  # an update: no other job is given a cost
+                place = job.task.place
+                heappush(completions, (now + draw[place](job.loaded_to - job.loaded_from), place, job))
             if journal is not None:
                 journal.write(now, events, instructions)
             if progress is not None:
@@ -118,12 +118,12 @@ class Driver:
             self._expect_file(feed)
         return events
 
-    def _reached(self, job: Job) -> int:
+    def _reached(self, job: Update) -> int:
         """How fresh a job makes its table, which jumps over time in which its sources have no rows."""
         task = job.task
-        if self._gaps is None or job.jump_to == job.loaded_to or not isinstance(task.intake, DerivedIntake):
+        if self._gaps is None or job.jump_to == job.loaded_to:
             return job.loaded_to
-        return task.intake.jumped(job, next_row(self._gaps[task.index], job.loaded_to))
+        return task.intake.jumped(job, next_row(self._gaps[task.place], job.loaded_to))
 
     def _expect_file(self, feed: str) -> None:
         coming = self._files[feed].next()

@@ -7,10 +7,10 @@ from heapq import merge
 from itertools import groupby
 from operator import itemgetter
 
-from freshline.kernel.assembly import assemble
-from freshline.kernel.intake import FileIntake
+from freshline.assembly.assemble import assemble
 from freshline.simulation.observation import History
 from freshline.simulation.simulate import SimulationResult, files_of
+from freshline.tables.task import tables_of
 
 # The instant, the table that ended a job (or a feed's file: -1), and the timestamp that it reached.
 _Change = tuple[int, int, int]
@@ -23,15 +23,15 @@ def lag_points(result: SimulationResult, index: int) -> Iterator[tuple[int, int]
     The run must have kept its history. What came when is worked out again: the seed says it.
     """
     assert result.history is not None, "nothing was kept to tell"
-    tasks = assemble(result.plan).tasks
+    tasks = tables_of(assemble(result.plan))
     task = tasks[index]
     intake = task.intake
     warehouse = result.plan.warehouse
     table = warehouse.tables[task.name]
-    watched = {index} | {source.index for source in tasks if source.name in table.sources}
+    watched = {index} | {source.place for source in tasks if source.name in table.sources}
     changes = merge(
         _completions(result.history, watched),
-        _files(result, table.feed) if isinstance(intake, FileIntake) and table.feed is not None else (),
+        () if table.feed is None else _files(result, table.feed),
         key=itemgetter(0),
     )
     yield 0, 0
@@ -40,8 +40,8 @@ def lag_points(result: SimulationResult, index: int) -> Iterator[tuple[int, int]
         for _, where, reached in together:
             if where != _FILE:
                 tasks[where].freshness = reached
-            elif isinstance(intake, FileIntake):
-                intake.newest = max(intake.newest, reached)
+            else:
+                intake.seen(reached)
         yield at, intake.trailing_edge(at) - task.freshness
     yield result.end, intake.trailing_edge(result.end) - task.freshness
 
@@ -53,6 +53,8 @@ def _completions(history: History, watched: Container[int]) -> Iterator[_Change]
 
 
 def _files(result: SimulationResult, feed: str) -> Iterator[_Change]:
+    if result.plan.warehouse.feeds[feed].arrival != "files":
+        return
     files = files_of(result.plan.warehouse.feeds[feed], result.seed, result.outages.get(feed, ()))
     while (coming := files.next()) is not None and coming[0] <= result.end:
         yield coming[0], _FILE, coming[1].timestamp

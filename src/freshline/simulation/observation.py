@@ -5,8 +5,9 @@ from __future__ import annotations
 from array import array
 from collections.abc import Sequence
 
-from freshline.kernel.job import Job
 from freshline.kernel.kernel import Kernel
+from freshline.tables.task import tables_of
+from freshline.tables.update import Update
 
 
 class Observation:
@@ -27,11 +28,11 @@ class Observation:
         self.behind_at = [-1] * tables
         self.busy_us: dict[int, int] = {}  # by track
 
-    def finished(self, now: int, jobs: Sequence[Job]) -> None:
+    def finished(self, now: int, jobs: Sequence[Update]) -> None:
         """These jobs end now."""
         for job in jobs:
             task = job.task
-            index = task.index
+            index = task.place
             freshness = job.loaded_from
             if now - freshness > self.staleness_us_max[index]:
                 self.staleness_us_max[index] = now - freshness
@@ -47,8 +48,8 @@ class Observation:
 
     def ended(self, end: int, kernel: Kernel) -> None:
         """The run is over."""
-        for task in kernel.tasks:
-            index = task.index
+        for task in tables_of(kernel):
+            index = task.place
             self.staleness_us_max[index] = max(self.staleness_us_max[index], end - task.freshness)
             lag_us = task.intake.trailing_edge(end) - task.freshness
             self.lag_us_max[index] = max(self.lag_us_max[index], lag_us)
@@ -69,8 +70,8 @@ class History:
         self.freshness = array("q")  # reached
         self.running: list[tuple[int, int, int]] = []  # at the end of the run: table, track, start
 
-    def finished(self, now: int, job: Job, freshness: int) -> None:
-        self.tables.append(job.task.index)
+    def finished(self, now: int, job: Update, freshness: int) -> None:
+        self.tables.append(job.task.place)
         self.tracks.append(job.track)
         self.starts.append(job.start)
         self.ends.append(now)
@@ -78,5 +79,5 @@ class History:
 
     def ended(self, kernel: Kernel) -> None:
         """The run is over."""
-        jobs = [task.job for task in kernel.tasks if task.job is not None]
-        self.running = [(job.task.index, job.track, job.start) for job in jobs]
+        jobs = [task.job for task in tables_of(kernel) if task.job is not None]
+        self.running = [(job.task.place, job.track, job.start) for job in jobs]

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from freshline.definitions.errors import InputError
 from freshline.definitions.names import Names
 from freshline.definitions.warehouse import Warehouse
-from freshline.kernel.events import DataFile
 from freshline.simulation.driver import Files
 from freshline.simulation.spans import Span, Spans, merged
+from freshline.tables.events import DataFile
 
 # From when to when; at its end the feed delivers again.
 Outage = Span

@@ -8,24 +8,25 @@ from fractions import Fraction
 from typing import Any, TextIO
 
 from freshline import __version__
+from freshline.assembly.assemble import assemble
 from freshline.costs.draws import CostDraws
 from freshline.definitions.feeds import Feed
 from freshline.definitions.serial import to_record
 from freshline.definitions.warehouse import Warehouse
-from freshline.kernel.assembly import assemble
 from freshline.kernel.journal import Journal
 from freshline.kernel.kernel import Kernel
-from freshline.kernel.recovery import RECOVERING, AdaptiveRelease, Recovery
-from freshline.kernel.state import TableState, exceeds, table_state
-from freshline.kernel.task import Task
 from freshline.plan.plan import Plan, TablePlan
-from freshline.policies.aus_slack import AusSlack
+from freshline.recovery.aus import given_up
+from freshline.recovery.modes import is_recovering, recovery_rule
+from freshline.recovery.terms import Recovery
 from freshline.simulation.arrivals import Arrivals
 from freshline.simulation.driver import Costs, Driver, Files
 from freshline.simulation.gaps import Gap, Gaps, checked_gaps, gaps_of_sources
 from freshline.simulation.observation import History, Observation
 from freshline.simulation.outages import Interrupted, Outage, Outages, checked_outages, downstream
 from freshline.simulation.slow import Slowed, checked_factors
+from freshline.tables.state import TableState, exceeds, table_state
+from freshline.tables.task import TableTask, tables_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,15 +158,15 @@ def _header(
 
 
 def _pool_results(plan: Plan, kernel: Kernel, observation: Observation, end: int) -> tuple[PoolResult, ...]:
-    orders = {pool.name: pool.order for pool in kernel.pools}
+    assembled = {pool.name: pool for pool in kernel.pools}
     pools = []
     first_track = 0
     for pool in plan.pools:
         tracks = range(first_track, first_track + pool.tracks)
         busy_us = sum(observation.busy_us.get(track, 0) for track in tracks)
-        order = orders.get(pool.name)
-        given_up = tuple(order.broken) if isinstance(order, AusSlack) else ()
-        pools.append(PoolResult(pool.name, pool.tracks, busy_us / end if end else 0.0, given_up))
+        # A pool that is run in clusters is there by other names.
+        broken = tuple(given_up(assembled[pool.name])) if pool.name in assembled else ()
+        pools.append(PoolResult(pool.name, pool.tracks, busy_us / end if end else 0.0, broken))
         first_track += pool.tracks
     return tuple(pools)
 
@@ -184,7 +185,7 @@ def _table_results(
     silent = {feed for feed, times in begun.items() if any(start <= end < over for start, over in times)}
     slowed = any(factor > 1 for factor in slow.values())
     results = []
-    for index, (table, task) in enumerate(zip(plan.tables, kernel.tasks, strict=True)):
+    for index, (table, task) in enumerate(zip(plan.tables, tables_of(kernel), strict=True)):
         lag_us = task.intake.trailing_edge(end) - task.freshness
         behind_at = observation.behind_at[index]
         is_silent = plan.warehouse.tables[table.name].feed in silent
@@ -198,14 +199,19 @@ def _table_results(
                 state=_state(table, task, lag_us, is_silent, table.name in affected),
                 recovered_at_us=behind_at if behind_at >= first and lag_us <= task.period_us else None,
                 as_assumed=table.name not in affected and not slowed and not table.expected,
-                recovery=task.rule.recovery if isinstance(task.rule, AdaptiveRelease) else None,
+                recovery=_recovery(task),
             )
         )
     return tuple(results)
 
 
-def _state(table: TablePlan, task: Task, lag_us: int, silent: bool, affected: bool) -> TableState:
-    rule = task.rule if isinstance(task.rule, AdaptiveRelease) else None
+def _recovery(task: TableTask) -> Recovery | None:
+    rule = recovery_rule(task)
+    return None if rule is None else rule.recovery
+
+
+def _state(table: TablePlan, task: TableTask, lag_us: int, silent: bool, affected: bool) -> TableState:
+    rule = recovery_rule(task)
     return table_state(
         loaded=task.freshness > 0,
         lag_us=lag_us,
@@ -214,5 +220,5 @@ def _state(table: TablePlan, task: Task, lag_us: int, silent: bool, affected: bo
         silent=silent,
         # A policy with a recovery mode says itself which tables recover.
         recovering=affected and rule is None,
-        in_recovery=rule is not None and rule.mode == RECOVERING,
+        in_recovery=is_recovering(task),
     )

@@ -18,8 +18,6 @@ from pyspark.sql.types import StructType
 from freshline.definitions.columns import LATE_COLUMN
 from freshline.definitions.tables import Table
 from freshline.definitions.warehouse import Warehouse
-from freshline.kernel.intake import DerivedIntake
-from freshline.kernel.job import Job
 from freshline.spark.frames import (
     Watched,
     base_rows,
@@ -34,6 +32,7 @@ from freshline.spark.frames import (
 from freshline.storage.delta import Consumed, LiveFile, StoredTable
 from freshline.storage.extent import Extent
 from freshline.storage.next_row import next_row
+from freshline.tables.update import Update
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +46,7 @@ class FileToLoad:
 
 
 @dataclass(frozen=True, slots=True)
-class Update:
+class Committed:
     """What an update did."""
 
     freshness: int
@@ -80,7 +79,7 @@ class Updater:
         }
         self._keeps_records: dict[str, bool] = {}  # of base tables that have been updated
 
-    def run(self, session: SparkSession, job: Job) -> Update:
+    def run(self, session: SparkSession, job: Update) -> Committed:
         """Loads (F, NF] into the job's table. Nothing is visible before the commit, and all of it after."""
         table = self._warehouse.tables[job.task.name]
         stored = self._tables[table.name]
@@ -101,7 +100,7 @@ class Updater:
         expected = self._expected(table, files, watched) if files else None
         version = stored.commit(folder, freshness, consumed, details, expected=expected)
         added = tuple(file for file in stored.files if file.path.startswith(f"{folder}/"))
-        return Update(
+        return Committed(
             freshness=freshness,
             rows=sum(file.rows for file in added),
             rows_late=self._count_late(stored, added, job.loaded_from) if table.feed is not None else 0,
@@ -109,7 +108,7 @@ class Updater:
             consumed=consumed,
         )
 
-    def check(self, session: SparkSession, job: Job, landing: Path) -> None:
+    def check(self, session: SparkSession, job: Update, landing: Path) -> None:
         """Does with a job's files, as they lie in that folder, what an update does, short of the commit.
 
         It raises what would be wrong with them, and leaves nothing.
@@ -139,11 +138,11 @@ class Updater:
         finally:
             shutil.rmtree(stored.path / folder, ignore_errors=True)
 
-    def _known(self, feed: str, job: Job) -> list[FileToLoad]:
+    def _known(self, feed: str, job: Update) -> list[FileToLoad]:
         return [self._files(feed, str(file.name)) for file in job.files]
 
     def _base(
-        self, session: SparkSession, table: Table, job: Job, files: Sequence[FileToLoad], landing: Path
+        self, session: SparkSession, table: Table, job: Update, files: Sequence[FileToLoad], landing: Path
     ) -> tuple[DataFrame, Watched | None]:
         """The rows of a job's files, as they lie in that folder, and who watches what is read for them."""
         assert table.feed is not None
@@ -194,14 +193,13 @@ class Updater:
         frame = between(read_parquet(session, paths, schema), table.timestamp, after, to)
         return frame.where(f"NOT {LATE_COLUMN}").drop(LATE_COLUMN) if LATE_COLUMN in schema.names else frame
 
-    def _jumped(self, table: Table, job: Job) -> int:
+    def _jumped(self, table: Table, job: Update) -> int:
         """The freshness to commit: NF, or further where no source has a row after it.
 
         What its sources had up to their freshness when the job started they have still: all that has come
         since is newer, or late. So it is the same rows that the table is made of, up to NF and up to there.
         """
-        intake = job.task.intake
-        if job.jump_to == job.loaded_to or not isinstance(intake, DerivedIntake):
+        if job.jump_to == job.loaded_to:
             return job.loaded_to
         near = job.loaded_to + job.task.period_us
         next_rows = []
@@ -213,7 +211,7 @@ class Updater:
                     next_rows.append(row)
         except (OSError, pa.ArrowException):
             return job.loaded_to
-        return intake.jumped(job, min(next_rows, default=None))
+        return job.task.intake.jumped(job, min(next_rows, default=None))
 
     def _count_late(self, stored: StoredTable, files: tuple[LiveFile, ...], after: int) -> int:
         """How many of the rows just loaded are late; files that reach back no further than F have none."""

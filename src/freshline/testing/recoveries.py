@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from freshline.assembly.assemble import assemble
 from freshline.costs.draws import CostDraws
 from freshline.definitions.policies import PolicyName
 from freshline.definitions.warehouse import Warehouse
-from freshline.kernel.assembly import assemble
-from freshline.kernel.job import Job
-from freshline.kernel.recovery import AdaptiveRelease, Recovery
 from freshline.kernel.validation import validate
 from freshline.plan.make import make_plan, what_if
 from freshline.plan.plan import Plan
+from freshline.recovery.aus import admission
+from freshline.recovery.modes import AdaptiveRelease, recovery_rule
+from freshline.recovery.terms import Recovery
 from freshline.simulation.driver import Driver
 from freshline.simulation.gaps import Gaps, gaps_of_sources
 from freshline.simulation.outages import Outages, downstream
 from freshline.simulation.simulate import files_of
+from freshline.tables.task import tables_of
+from freshline.tables.update import Update
 
 
 @dataclass(slots=True)
@@ -42,15 +45,15 @@ class _Witness:
         self._kept = kept
         self.recoveries: dict[tuple[str, int], Recovery] = {}
 
-    def finished(self, now: int, job: Job, freshness: int) -> None:
-        task, rule = job.task, job.task.rule
+    def finished(self, now: int, job: Update, freshness: int) -> None:
+        task, rule = job.task, recovery_rule(job.task)
         self._kept.jobs += 1
         self._kept.jumps += freshness > job.loaded_to
-        if isinstance(rule, AdaptiveRelease):
+        if rule is not None:
             self.note(task.name, rule)
             if rule.excused:
                 return
-        bound_us = self._plan.tables[task.index].staleness_bound_us
+        bound_us = self._plan.tables[task.place].staleness_bound_us
         if bound_us is not None:
             self.compare(task.name, now - job.loaded_from, bound_us, now)
 
@@ -94,11 +97,12 @@ def run_with_outages(
     observed = Driver(kernel, costs, files, witness, gaps=without_rows).run(end)
     validate(kernel)
     affected = downstream(warehouse, outages)
-    for task, table in zip(kernel.tasks, plan.tables, strict=True):
-        if isinstance(task.rule, AdaptiveRelease):
-            witness.note(task.name, task.rule)
+    for task, table in zip(tables_of(kernel), plan.tables, strict=True):
+        rule = recovery_rule(task)
+        if rule is not None:
+            witness.note(task.name, rule)
         if task.name not in affected and table.staleness_bound_us is not None:
-            witness.compare(task.name, observed.staleness_us_max[task.index], table.staleness_bound_us, end)
+            witness.compare(task.name, observed.staleness_us_max[task.place], table.staleness_bound_us, end)
     for (name, _), recovery in sorted(witness.recoveries.items()):
         kept.recoveries.append(recovery)
         ended = end if recovery.ended is None else recovery.ended
@@ -107,5 +111,5 @@ def run_with_outages(
             kept.tightest_promise = max(kept.tightest_promise, taken)
             if ended > recovery.due:
                 kept.outlasted.append(f"{name} of {recovery.entered}: {ended} > {recovery.due}")
-    kept.certificates = sum(getattr(pool.order, "certificates", 0) for pool in kernel.pools)
+    kept.certificates = sum(policy.certificates for policy in map(admission, kernel.pools) if policy)
     return kept

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from freshline.kernel.events import DataFile
-from freshline.kernel.job import Job
 from freshline.kernel.kernel import Kernel
 from freshline.kernel.validation import validate
 from freshline.simulation.driver import Driver
+from freshline.tables.events import DataFile
+from freshline.tables.update import Update
 
 
 class FixedCosts:
@@ -57,7 +57,7 @@ class Schedule:
     def __init__(self) -> None:
         self.jobs: list[Done] = []
 
-    def finished(self, now: int, job: Job, freshness: int) -> None:
+    def finished(self, now: int, job: Update, freshness: int) -> None:
         self.jobs.append(
             Done(
                 job.task.name,

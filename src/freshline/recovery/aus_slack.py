@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, ClassVar, Final, Self
 
-from freshline.kernel.intake import DerivedIntake, FileIntake
-from freshline.kernel.recovery import AdaptiveRelease
+from freshline.kernel.order import Entry
 from freshline.kernel.task import BACKED_OFF, READY, RUNNING, WAITING, Task
-from freshline.policies.aus import Aus, adaptive, shares
-from freshline.policies.certificate import Certificate, Forecast, can_be_foreseen, loaded_to
+from freshline.recovery.aus import Aus, shares
+from freshline.recovery.certificate import Certificate, Forecast, can_be_foreseen
+from freshline.recovery.coming import loaded_to
+from freshline.recovery.modes import AdaptiveRelease, adaptive
+from freshline.tables.intake import DerivedIntake, FileIntake
+from freshline.tables.task import Batch, TableTask
 
 if TYPE_CHECKING:
-    from freshline.kernel.job import Job
+    from freshline.kernel.order import Setting
     from freshline.kernel.timers import Timers
-    from freshline.policies.order import Setting
+    from freshline.tables.update import Update
 
 # A longer job delays healthy tables for longer, and finds a certificate less often: 5 was the best of 1 to 8.
 _BATCH_MAX: Final = 5
@@ -35,30 +38,30 @@ class AusSlack(Aus):
 
     idles: ClassVar[bool] = True  # for a certified job that is to come
 
-    def __init__(
-        self, shares: Mapping[int, tuple[int, int]], tracks: int, tasks: Sequence[Task], timers: Timers
-    ) -> None:
+    def __init__(self, shares: Mapping[str, tuple[int, int]], tracks: int, timers: Timers) -> None:
         super().__init__(shares, tracks)
-        self._tasks = tasks
+        self._tasks: list[TableTask] = []
         self._timers = timers
         self._able: bool | None = None
-        self._certified: deque[tuple[Task, int]] = deque()
-        self._behind: dict[int, Task] = {}
-        self._extra: set[int] = set()  # the tasks whose recovery jobs run ahead of others
+        self._certified: deque[tuple[TableTask, int]] = deque()
+        self._behind: dict[str, TableTask] = {}
+        self._extra: set[str] = set()  # the tasks whose recovery jobs run ahead of others
         self._look_at = -1
         self.certificates = 0
-        # When certificates were given up, and why; the latest of them.
-        self.broken: deque[tuple[int, str]] = deque(maxlen=_BROKEN_MAX)
+        self.broken: deque[tuple[int, str]] = deque(maxlen=_BROKEN_MAX)  # the latest of them
+
+    def joined(self, task: Task) -> None:
+        super().joined(task)
+        assert isinstance(task, TableTask)
+        self._tasks.append(task)
 
     @classmethod
     def made_for(cls, setting: Setting) -> Self:
-        tasks = [setting.tasks[index] for index in setting.pool.tables]
-        return cls(shares(setting), setting.pool.tracks, tasks, setting.timers)
+        return cls(shares(setting), setting.pool.tracks, setting.timers)
 
     # -- decisions ---------------------------------------------------------------------------------
 
-    def take(self, now: int, idle: list[int]) -> Task | None:
-        self.batch = 1
+    def take(self, now: int, idle: list[int]) -> Entry | None:
         if self._in_window:
             return self._take_certified(now, idle)
         task = self._take_extra(now, idle) or super().take(now, idle)
@@ -76,7 +79,7 @@ class AusSlack(Aus):
         if not self._in_window:
             super().review(now)
 
-    def _take_certified(self, now: int, idle: list[int]) -> Task | None:
+    def _take_certified(self, now: int, idle: list[int]) -> Entry | None:
         if self._strike_out(now) and (self._certified or self._extra):
             self._renew(now, idle)  # its next job may come sooner than a period after that one
             self._strike_out(now)  # a file that is overdue has its place at once, and is not there
@@ -99,7 +102,7 @@ class AusSlack(Aus):
             derived = derived or isinstance(task.intake, DerivedIntake)
         return derived
 
-    def _take_next(self, now: int, idle: list[int]) -> Task | None:
+    def _take_next(self, now: int, idle: list[int]) -> Entry | None:
         """The next job of the certified order; or of a new one, if that one is yet to come."""
         if self._certified and self._can_start(self._certified[0][0]):
             return self._certified.popleft()[0]
@@ -135,19 +138,19 @@ class AusSlack(Aus):
             self._look_at = look_at
             self._timers.set(look_at, _Look(self._tasks[0]))
 
-    def _overrun(self, now: int) -> Task | None:
+    def _overrun(self, now: int) -> TableTask | None:
         for task in self._tasks:
             if task.job is not None and now > task.job.start + task.job.worst_case_us:
                 return task
         return None
 
-    def _take_extra(self, now: int, idle: list[int]) -> Task | None:
+    def _take_extra(self, now: int, idle: list[int]) -> Entry | None:
         """A late table's job that may start now, ahead of all others."""
         candidates = self._candidates(now)
         if not candidates:
             return None
         # Ahead of others only with what saves a start-up; a track that is free takes anything.
-        least = 2 if any(task.index not in self._excused for task in self.ready()) else 1
+        least = 2 if any(task.name not in self._excused for task in self.ready()) else 1
         least_refused_us = None
         tries = 0
         for task in candidates:
@@ -165,34 +168,30 @@ class AusSlack(Aus):
                     least_refused_us = cost_us
                 elif self._keeps_promises(now, certificate.end, task, batch):
                     self._adopt(certificate)
-                    self._extra.add(task.index)
-                    self.batch = batch
-                    return task
+                    self._extra.add(task.name)
+                    return task if batch == 1 else Batch(task, batch)
         return None
 
-    def may_jump(self, task: Task, now: int) -> bool:
+    def may_jump(self, rule: AdaptiveRelease, now: int) -> bool:
         # Certificates lay the coming jobs of tables that are not late out by how far these are loaded; and
         # behind by so little, a table need not jump.
-        rule = task.rule
-        if not isinstance(rule, AdaptiveRelease):
-            return True  # its releases do not depend on it
         return rule.excused and rule.is_late(now) and (rule.forgiven or not self._in_window)
 
-    def behind(self, task: Task, behind: bool) -> None:
+    def behind(self, task: TableTask, behind: bool) -> None:
         if behind:
-            self._behind[task.index] = task
+            self._behind[task.name] = task
         else:
-            del self._behind[task.index]
+            del self._behind[task.name]
 
-    def _candidates(self, now: int) -> list[Task]:
+    def _candidates(self, now: int) -> list[TableTask]:
         """Tables that are behind and have something to load, the least fresh first."""
 
-        def lag(task: Task) -> tuple[float, int]:
-            return (task.freshness - task.intake.trailing_edge(now)) / task.period_us, task.index
+        def lag(task: TableTask) -> tuple[float, int]:
+            return (task.freshness - task.intake.trailing_edge(now)) / task.period_us, task.place
 
         return sorted(filter(_has_work, self._behind.values()), key=lag) if self._behind else []
 
-    def _keeps_promises(self, now: int, end: int, extra: Task | None, batch: int) -> bool:
+    def _keeps_promises(self, now: int, end: int, extra: TableTask | None, batch: int) -> bool:
         """Whether AUS, taking over when the certificate ends, would still have all recoveries end in time.
 
         One that should be over already can no longer be kept, and holds nobody up.
@@ -206,7 +205,7 @@ class AusSlack(Aus):
                 return False
         return True
 
-    def _can_start(self, task: Task) -> bool:
+    def _can_start(self, task: TableTask) -> bool:
         """Whether a certified job is released, and sources that were to be updated before it are."""
         if task.state != READY:
             return False
@@ -216,33 +215,33 @@ class AusSlack(Aus):
 
     # -- certificates ------------------------------------------------------------------------------------
 
-    def _certify(self, now: int, idle: list[int], extra: Task | None, batch: int) -> Certificate | None:
+    def _certify(self, now: int, idle: list[int], extra: TableTask | None, batch: int) -> Certificate | None:
         if self._able is None:
             self._able = can_be_foreseen(self._tasks)
         if not self._able:
             return None
-        ends: dict[int, int] = {}
+        ends: dict[str, int] = {}
         for task in self._tasks:
             if task.empty or task.state == BACKED_OFF:
                 return None  # nobody knows what it will take, or when
             if task.job is not None:
-                ends[task.index] = task.job.start + task.job.worst_case_us
-                if ends[task.index] < now or _may_surprise(task.job):
+                ends[task.name] = task.job.start + task.job.worst_case_us
+                if ends[task.name] < now or _may_surprise(task.job):
                     return None  # nobody knows when it ends, or how soon the next one comes
         free_at = [*ends.values(), *[now] * len(idle)]
-        extras_end = max((ends[index] for index in self._extra), default=now)
-        starting: dict[int, int] = {}
+        extras_end = max((ends[name] for name in self._extra), default=now)
+        starting: dict[str, int] = {}
         if extra is not None:
-            ends[extra.index] = free_at[-1] = now + extra.worst_case_of(batch)
-            extras_end = max(extras_end, ends[extra.index])
-            starting[extra.index] = batch
-        tasks = [task for task in self._tasks if not self._is_left_out(task, starting.get(task.index))]
+            ends[extra.name] = free_at[-1] = now + extra.worst_case_of(batch)
+            extras_end = max(extras_end, ends[extra.name])
+            starting[extra.name] = batch
+        tasks = [task for task in self._tasks if not self._is_left_out(task, starting.get(task.name))]
         self.certificates += 1
         return Forecast(
             now, tasks, free_at, ends, extras_end, self._extra | starting.keys(), starting
         ).certify()
 
-    def _is_left_out(self, task: Task, batch: int | None) -> bool:
+    def _is_left_out(self, task: TableTask, batch: int | None) -> bool:
         """Whether a certificate need not care for a table: it is late, and its recovery job leaves it so."""
         rule = task.rule
         if not isinstance(rule, AdaptiveRelease) or not rule.forgiven:
@@ -253,24 +252,24 @@ class AusSlack(Aus):
             return len(task.intake.pending) > (batch or 0)
         return task.intake.trailing_edge(0) > loaded_to(task, batch or 0)
 
-    def ended(self, job: Job, now: int) -> None:
-        if job.task.index in self._extra:
-            self._extra.remove(job.task.index)
+    def ended(self, job: Update, now: int) -> None:
+        if job.task.name in self._extra:
+            self._extra.remove(job.task.name)
             # It ran beside the shares of all others: the table's next job need not keep a distance from it.
             rule = adaptive(job.task)
             rule.next_from = now if rule.forgiven else min(rule.next_from, now)
         if self._in_window and now > job.start + job.worst_case_us:
             self._give_up(now, f"an update of {job.task.name} cost more than was assumed")
 
-    def failed(self, task: Task, now: int) -> None:
+    def failed(self, job: Update, now: int) -> None:
         if self._in_window:
-            self._give_up(now, f"an update of {task.name} failed")
+            self._give_up(now, f"an update of {job.task.name} failed")
 
     def _give_up(self, now: int, why: str) -> None:
         self.broken.append((now, why))
         self._close(now, self._excused.values())
 
-    def _close(self, now: int, passed_over: Iterable[Task]) -> None:
+    def _close(self, now: int, passed_over: Iterable[TableTask]) -> None:
         """The window is over. What tables missed that were passed over is not made up for."""
         self._certified.clear()
         self._extra.clear()
@@ -285,7 +284,7 @@ class _Look:
 
     __slots__ = ("_task",)
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: TableTask) -> None:
         self._task = task
 
     def due(self, at: int) -> int | None:
@@ -293,17 +292,17 @@ class _Look:
         return None
 
 
-def _may_surprise(job: Job) -> bool:
+def _may_surprise(job: Update) -> bool:
     """Whether a certificate has to know how far a job goes that may jump."""
     rule = job.task.rule
     return job.jump_to > job.loaded_to and isinstance(rule, AdaptiveRelease) and not rule.forgiven
 
 
-def _has_work(task: Task) -> bool:
+def _has_work(task: TableTask) -> bool:
     return task.state in (READY, WAITING) and task.intake.backlogged(task.freshness, task.period_us)
 
 
-def _batches(task: Task, now: int, least: int) -> Iterable[int]:
+def _batches(task: TableTask, now: int, least: int) -> Iterable[int]:
     """How many updates a recovery job may do at once, the most first: no longer together than a period.
 
     None where one alone may be: with average provisioning, or costs as they were learned.

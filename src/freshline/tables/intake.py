@@ -4,41 +4,69 @@ from __future__ import annotations
 
 from bisect import insort
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
+
+from freshline.kernel.task import IDLE
 
 if TYPE_CHECKING:
-    from freshline.kernel.events import DataFile
-    from freshline.kernel.job import Job
-    from freshline.kernel.task import Task
+    from freshline.tables.events import DataFile
+    from freshline.tables.task import TableTask
+    from freshline.tables.update import Update
 
 
-class Intake(Protocol):
+class Intake:
     """Where a table's new data comes from."""
+
+    __slots__ = ()
+    sources: tuple[TableTask, ...] = ()  # the tables that it is computed from; none of a base table
 
     def trailing_edge(self, now: int) -> int:
         """TE: up to which timestamp could be loaded now."""
+        raise NotImplementedError
 
     def stale(self, freshness: int) -> bool:
         """Whether there is anything to load (not FRESH, paper 001 (2))."""
+        raise NotImplementedError
 
     def backlogged(self, freshness: int, period_us: int) -> bool:
         """Whether a whole update is waiting, so that an idle track may start it before its release."""
+        raise NotImplementedError
 
-    def claim(self, task: Task, now: int, batch: int | None) -> tuple[int, int, tuple[DataFile, ...]]:
+    def claim(self, task: TableTask, now: int, batch: int | None) -> tuple[int, int, tuple[DataFile, ...]]:
         """What a job starting now loads: the new freshness, how far that may jump over time without rows, and
         the files.
 
         `batch` is how many updates it does at once; None: all there is.
         """
+        raise NotImplementedError
+
+    def caught_up(self, freshness: int, period_us: int, job: Update) -> bool:
+        """Whether the table, whose job has just ended, has nothing left to catch up with."""
+        raise NotImplementedError
+
+    def jumped(self, job: Update, next_row: int | None) -> int:
+        """The freshness that a job reaches whose sources have their next row after NF then; None: no more."""
+        return job.loaded_to
+
+    def add(self, file: DataFile) -> None:
+        """A file has arrived."""
+        raise AssertionError(f"{file!r} came to a table that loads no files")
+
+    def seen(self, timestamp: int) -> None:
+        """Data up to there has come, before anything is told of it."""
 
     def give_back(self, files: tuple[DataFile, ...]) -> None:
         """A job failed: what it claimed is there again."""
 
-    def caught_up(self, freshness: int, period_us: int, job: Job) -> bool:
-        """Whether the table, whose job has just ended, has nothing left to catch up with."""
+    def files(self, job: Update | None) -> int:
+        """The backlog |BL|: the files that have arrived and are not loaded, those being loaded included."""
+        return 0
+
+    def validate(self, task: TableTask) -> None:
+        """Raises AssertionError where its state and the task's contradict each other."""
 
 
-class ContinuousIntake:
+class ContinuousIntake(Intake):
     """Every record up to now can be loaded at any time (paper 004, Definition 3)."""
 
     __slots__ = ()
@@ -52,21 +80,18 @@ class ContinuousIntake:
     def backlogged(self, freshness: int, period_us: int) -> bool:
         return False
 
-    def claim(self, task: Task, now: int, batch: int | None) -> tuple[int, int, tuple[DataFile, ...]]:
+    def claim(self, task: TableTask, now: int, batch: int | None) -> tuple[int, int, tuple[DataFile, ...]]:
         if batch is not None:
             reach = task.freshness + batch * task.period_us
             if reach < now:
                 return reach, reach, ()
         return now, now, ()
 
-    def give_back(self, files: tuple[DataFile, ...]) -> None:
-        pass
-
-    def caught_up(self, freshness: int, period_us: int, job: Job) -> bool:
+    def caught_up(self, freshness: int, period_us: int, job: Update) -> bool:
         return job.length_us < period_us
 
 
-class FileIntake:
+class FileIntake(Intake):
     """Data files that arrived and are not loaded (paper 001, Definitions 3 and 6)."""
 
     __slots__ = ("landed", "newest", "pending")
@@ -77,10 +102,12 @@ class FileIntake:
         self.landed = 0  # how many have arrived in all
 
     def add(self, file: DataFile) -> None:
-        """A file has arrived. Files come almost sorted, so inserting is cheap."""
-        insort(self.pending, file)
+        insort(self.pending, file)  # they come almost sorted, so that is cheap
         self.newest = max(self.newest, file.timestamp)
         self.landed += 1
+
+    def seen(self, timestamp: int) -> None:
+        self.newest = max(self.newest, timestamp)
 
     def trailing_edge(self, now: int) -> int:
         return self.newest
@@ -91,7 +118,7 @@ class FileIntake:
     def backlogged(self, freshness: int, period_us: int) -> bool:
         return bool(self.pending)
 
-    def claim(self, task: Task, now: int, batch: int | None) -> tuple[int, int, tuple[DataFile, ...]]:
+    def claim(self, task: TableTask, now: int, batch: int | None) -> tuple[int, int, tuple[DataFile, ...]]:
         files = tuple(self.pending[:batch])
         del self.pending[:batch]
         loaded_to = max(task.freshness, files[-1].timestamp)
@@ -100,15 +127,19 @@ class FileIntake:
     def give_back(self, files: tuple[DataFile, ...]) -> None:
         self.pending = sorted([*files, *self.pending])
 
-    def caught_up(self, freshness: int, period_us: int, job: Job) -> bool:
+    def caught_up(self, freshness: int, period_us: int, job: Update) -> bool:
         return not self.pending
 
-    def files(self, job: Job | None) -> int:
-        """The backlog |BL|: the files that have arrived and are not loaded, those being loaded included."""
+    def files(self, job: Update | None) -> int:
         return len(self.pending) + (0 if job is None else len(job.files))
 
+    def validate(self, task: TableTask) -> None:
+        assert self.pending == sorted(self.pending)
+        if task.state == IDLE:
+            assert not self.pending, f"{task!r} has files and no job"
 
-class DerivedIntake:
+
+class DerivedIntake(Intake):
     """Other tables, as far as all of them reach (trailing-edge consistency: paper 004, Definition 3).
 
     With `align_us` only whole windows [k·align, (k+1)·align) are loaded, so freshness stands at a window's
@@ -117,7 +148,7 @@ class DerivedIntake:
 
     __slots__ = ("align_us", "sources")
 
-    def __init__(self, sources: Sequence[Task], align_us: int | None = None) -> None:
+    def __init__(self, sources: Sequence[TableTask], align_us: int | None = None) -> None:
         assert sources, "a derived table without sources"
         self.sources = tuple(sources)
         self.align_us = align_us
@@ -137,7 +168,7 @@ class DerivedIntake:
         # cost on every advance of a source, and make the declared period meaningless.
         return self.trailing_edge(0) >= self.reach(freshness, period_us)
 
-    def claim(self, task: Task, now: int, batch: int | None) -> tuple[int, int, tuple[DataFile, ...]]:
+    def claim(self, task: TableTask, now: int, batch: int | None) -> tuple[int, int, tuple[DataFile, ...]]:
         freshness, edge = task.freshness, self.trailing_edge(now)
         if edge < freshness:
             edge = freshness  # the windows were changed between two runs, and their last edge lies below
@@ -147,11 +178,10 @@ class DerivedIntake:
                 return reach, edge, ()
         return edge, edge, ()
 
-    def jumped(self, job: Job, next_row: int | None) -> int:
-        """The freshness that a job reaches whose sources have their next row after NF then (None: no more).
+    def jumped(self, job: Update, next_row: int | None) -> int:
+        """Just before that row, on a window's edge; but NF where the next update would load the row anyway.
 
-        Just before that row, on a window's edge. It is NF where the next update would load that row anyway,
-        so it need not be the very next one if it lies that near.
+        So it need not be the very next one if it lies that near.
         """
         if next_row is None or next_row > job.jump_to:
             return job.jump_to
@@ -160,10 +190,7 @@ class DerivedIntake:
         before = next_row - 1
         return max(job.loaded_to, before if self.align_us is None else self._aligned(before))
 
-    def give_back(self, files: tuple[DataFile, ...]) -> None:
-        pass
-
-    def caught_up(self, freshness: int, period_us: int, job: Job) -> bool:
+    def caught_up(self, freshness: int, period_us: int, job: Update) -> bool:
         # An update shorter than it may be has taken all there was at its start, and so has one that jumped
         # as far as it might. Waiting for an update during which no source moves, as paper 001's Rule RN does,
         # might take for ever.

@@ -4,23 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from freshline.kernel.task import BACKED_OFF, IDLE, READY, WAITING, Task
+from freshline.kernel.task import BACKED_OFF, IDLE, READY, RUNNING, WAITING, Rule
 
 if TYPE_CHECKING:
-    from freshline.kernel.job import Job
     from freshline.kernel.timers import Timers
+    from freshline.tables.task import TableTask
+    from freshline.tables.update import Update
 
 
-class Release(Protocol):
-    """A release rule. It moves its task between idle, waiting and ready, and tells the task's pool."""
+class Release(Rule, Protocol):
+    """A table's release rule."""
 
-    def begin(self, now: int) -> None:
-        """The kernel has started."""
-
-    def due(self, at: int) -> int | None:
-        """The timer set for `at` went off. Returns the instant of the next one, if there is one."""
-
-    def job_finished(self, now: int, job: Job) -> None:
+    def job_finished(self, now: int, job: Update) -> None:
         """The task's job has ended and its freshness is up to date."""
 
     def source_advanced(self, now: int) -> None:
@@ -32,8 +27,8 @@ class Release(Protocol):
     def started_early(self, now: int) -> None:
         """The task's job starts now, ahead of its release."""
 
-    def unfinished_deadlines(self) -> list[int]:
-        """The deadlines of the jobs that are released and not finished."""
+    def may_jump(self, now: int) -> bool:
+        """Whether the job that starts now may go on over time in which the table's sources have no rows."""
 
 
 class PeriodicRelease:
@@ -41,7 +36,7 @@ class PeriodicRelease:
 
     __slots__ = ("pending", "phase_us", "task", "timers")
 
-    def __init__(self, task: Task, phase_us: int, timers: Timers) -> None:
+    def __init__(self, task: TableTask, phase_us: int, timers: Timers) -> None:
         self.task = task
         self.phase_us = phase_us
         self.timers = timers
@@ -68,7 +63,7 @@ class PeriodicRelease:
             self.pending += 1
         return at + task.period_us
 
-    def job_finished(self, now: int, job: Job) -> None:
+    def job_finished(self, now: int, job: Update) -> None:
         if self.pending:
             self.pending -= 1
             task = self.task
@@ -83,6 +78,9 @@ class PeriodicRelease:
     def started_early(self, now: int) -> None:
         raise AssertionError("a periodic job is never expected before its release")
 
+    def may_jump(self, now: int) -> bool:
+        return True
+
     def absorb(self) -> None:
         task = self.task
         task.release += self.pending * task.period_us
@@ -96,6 +94,10 @@ class PeriodicRelease:
         current = task.deadline if task.job is None else task.job.deadline
         return [current, *(task.deadline + (k + 1) * task.period_us for k in range(self.pending))]
 
+    def validate(self) -> None:
+        assert self.task.state != WAITING
+        assert self.pending == 0 or self.task.state in (READY, RUNNING, BACKED_OFF)
+
 
 class StaleRelease:
     """A job is released when there is something to load and the last job's period is over.
@@ -106,7 +108,7 @@ class StaleRelease:
 
     __slots__ = ("finish_before", "next_from", "task", "timers")
 
-    def __init__(self, task: Task, timers: Timers) -> None:
+    def __init__(self, task: TableTask, timers: Timers) -> None:
         self.task = task
         self.timers = timers
         self.finish_before = 0
@@ -123,7 +125,7 @@ class StaleRelease:
             task.pool.add(task)
         return None
 
-    def job_finished(self, now: int, job: Job) -> None:
+    def job_finished(self, now: int, job: Update) -> None:
         self.finish_before = now
         if self.task.intake.stale(self.task.freshness):
             self._release(now)
@@ -144,9 +146,15 @@ class StaleRelease:
         # that caught up in idle time would stand far ahead of time for ever and live on idle time alone.
         self.next_from = now + self.task.period_now_us
 
+    def may_jump(self, now: int) -> bool:
+        return True
+
     def unfinished_deadlines(self) -> list[int]:
         task = self.task
         return [task.deadline] if task.state > WAITING else []
+
+    def validate(self) -> None:
+        pass
 
     def _release(self, now: int) -> None:
         task = self.task
@@ -161,42 +169,3 @@ class StaleRelease:
         self.timers.set(release, self)
         if task.intake.backlogged(task.freshness, task.period_us):
             task.pool.expect(task)
-
-
-class RememberingRelease(StaleRelease):
-    """Rule (4) of a table whose bound may become known yet: it remembers how its feed has delivered."""
-
-    __slots__ = ("_last_arrival", "_phase_us", "_silent_us")
-
-    def __init__(self, task: Task, timers: Timers, phase_us: int) -> None:
-        super().__init__(task, timers)
-        self._phase_us = phase_us  # φ of its feed
-        self._last_arrival = 0
-        self._silent_us = task.period_us  # how long there had been no file when the last one came
-
-    def begin(self, now: int) -> None:
-        self._last_arrival = now
-        super().begin(now)
-        # As if a file had come a period before the first one that is due.
-        self._last_arrival = max(now, self._phase_us) - self.task.period_us
-        self._silent_us = self.task.period_us
-
-    def source_advanced(self, now: int) -> None:
-        super().source_advanced(now)
-        self._silent_us = now - self._last_arrival
-        self._last_arrival = now
-
-
-class Retry:
-    """The end of a failed job's back-off: it is ready again, with the release and deadline it had."""
-
-    __slots__ = ("task",)
-
-    def __init__(self, task: Task) -> None:
-        self.task = task
-
-    def due(self, at: int) -> int | None:
-        if self.task.state == BACKED_OFF:
-            self.task.state = READY
-            self.task.pool.add(self.task)
-        return None

@@ -1,0 +1,90 @@
+"""What a policy decides."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar
+
+if TYPE_CHECKING:
+    from freshline.kernel.controller import Controller
+    from freshline.kernel.job import Job
+    from freshline.kernel.task import Task
+    from freshline.kernel.timers import Timers
+    from freshline.plan.plan import PoolPlan, TablePlan
+
+
+class Entry(Protocol):
+    """What an order holds and a pool starts: a job that is to begin. A task is one, for its one job."""
+
+    @property
+    def release(self) -> int: ...
+
+    @property
+    def deadline(self) -> int: ...
+
+    @property
+    def place(self) -> int:
+        """Ties go by it."""
+
+    def begin(self, now: int, track: int) -> Job:
+        """It starts now, on that track."""
+
+
+class Setting(NamedTuple):
+    """The pool that an order is made for, and what it is part of."""
+
+    pool: PoolPlan
+    tables: Sequence[TablePlan]  # of all pools, by place
+    timers: Timers
+    tracks_from: int  # the number of the pool's first track
+
+
+E = TypeVar("E", bound=Entry)
+
+
+class Order(Generic[E]):
+    """The ready jobs of one pool, first things first.
+
+    A policy that orders jobs by a key that is known when they become ready overrides `key`; ties go by
+    definition order. Others override `add` and `take`.
+    """
+
+    # Whether a track may be left idle although a job is ready.
+    idles: ClassVar[bool] = False
+    # Who adapts the pool, where its policy does that; it may be the order itself.
+    controller: Controller[Any] | None = None
+
+    def __init__(self) -> None:
+        self._ready: list[tuple[int, int, E]] = []
+
+    @classmethod
+    def made_for(cls, setting: Setting) -> Self:
+        """The order for a pool; a policy that must know more than the jobs overrides it."""
+        return cls()
+
+    def key(self, entry: E) -> int:
+        """The job with the smallest key runs first."""
+        raise NotImplementedError
+
+    def joined(self, task: Task) -> None:
+        """The task belongs to the pool from now on."""
+
+    def add(self, entry: E) -> None:
+        """The job is ready."""
+        heappush(self._ready, (self.key(entry), entry.place, entry))
+
+    def expect(self, entry: E) -> None:
+        """The job is not released yet, but all its work is there. Strict policies wait."""
+
+    def take(self, now: int, idle: list[int]) -> Entry | None:
+        """Removes and returns what runs next, given the idle tracks (a heap, not empty)."""
+        return heappop(self._ready)[2] if self._ready else None
+
+    def track_for(self, entry: Entry, idle: list[int]) -> int:
+        """Removes and returns the track that runs it."""
+        return heappop(idle)
+
+    def ready(self) -> list[E]:
+        """Those that are ready, in no particular order."""
+        return [entry for _, _, entry in self._ready]

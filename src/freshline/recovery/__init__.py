@@ -1,0 +1,1 @@
+"""Recovery of late tables: modes, promises, admission, certificates (paper 001)."""

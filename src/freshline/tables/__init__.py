@@ -1,0 +1,1 @@
+"""Tables: what they load, when their updates are released, how they are (paper 004)."""

@@ -1,0 +1,83 @@
+"""What happens to tables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
+
+from freshline.kernel.events import Event, Record
+from freshline.tables.update import Update
+
+if TYPE_CHECKING:
+    from freshline.kernel.kernel import Kernel
+
+
+class DataFile(NamedTuple):
+    """A file of a feed. Files sort by timestamp, then by name."""
+
+    timestamp: int
+    name: str | int
+
+
+class Finished(Event):
+    """An update has ended and its table now is as fresh as `freshness` says."""
+
+    __slots__ = ("freshness", "job")
+
+    def __init__(self, job: Update, freshness: int) -> None:
+        self.job = job
+        self.freshness = freshness
+
+    def take(self, kernel: Kernel, now: int) -> None:
+        self.job.task.finished(self.job, self.freshness, now)
+
+    def record(self) -> Record:
+        return {"finished": self.job.task.name, "job": self.job.number, "freshness": self.freshness}
+
+    @classmethod
+    def from_record(cls, record: Record, kernel: Kernel) -> Self:
+        job = kernel.running(record["finished"], record["job"])
+        assert isinstance(job, Update), f"{job!r} is not of a table"
+        return cls(job, record["freshness"])
+
+    def __repr__(self) -> str:
+        return f"Finished({self.job!r}, freshness={self.freshness})"
+
+
+class Arrived(Event):
+    """A data file can be read: by all tables that load the feed, or by some (the others have it already)."""
+
+    __slots__ = ("feed", "file", "tables")
+    priority: ClassVar[int] = 1
+    # A file that comes at the instant at which a job ends is there then (paper 001, (2)).
+    arrives: ClassVar[bool] = True
+
+    def __init__(self, feed: str, file: DataFile, tables: frozenset[str] | None = None) -> None:
+        self.feed = feed
+        self.file = file
+        self.tables = tables
+
+    def arrive(self, kernel: Kernel) -> None:
+        if self.file.timestamp > 0:  # or it holds nothing newer than the empty table (paper 001, (1))
+            for reader in kernel.readers.get(self.feed, ()):
+                if self.tables is None or reader.name in self.tables:
+                    reader.arrived(self.file)
+
+    def take(self, kernel: Kernel, now: int) -> None:
+        for reader in kernel.readers.get(self.feed, ()):
+            if self.tables is None or reader.name in self.tables:
+                reader.source_advanced(now)
+
+    def record(self) -> Record:
+        record: Record = {"arrived": self.feed, "timestamp": self.file.timestamp, "file": self.file.name}
+        if self.tables is not None:
+            record["tables"] = sorted(self.tables)
+        return record
+
+    @classmethod
+    def from_record(cls, record: Record, kernel: Kernel) -> Self:
+        tables = record.get("tables")
+        file = DataFile(record["timestamp"], record["file"])
+        return cls(record["arrived"], file, None if tables is None else frozenset(tables))
+
+    def __repr__(self) -> str:
+        return f"Arrived({self.feed}, {self.file!r})"

@@ -1,0 +1,154 @@
+"""A table as the kernel sees it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from freshline.kernel.job import Job
+from freshline.kernel.task import IDLE, RUNNING, WAITING, Task
+from freshline.tables.update import Update
+
+if TYPE_CHECKING:
+    from freshline.kernel.kernel import Kernel
+    from freshline.tables.events import DataFile
+    from freshline.tables.intake import Intake
+    from freshline.tables.release import Release
+
+
+class TableTask(Task):
+    """The updating of one table: its freshness, what it loads, and who reads it."""
+
+    __slots__ = (
+        "dependents",
+        "empty",
+        "freshness",
+        "intake",
+        "period_now_us",
+        "period_us",
+        "startup_us",
+        "worst_case_us",
+    )
+
+    rule: Release
+    job: Update | None
+
+    def __init__(
+        self,
+        place: int,
+        name: str,
+        period_us: int,
+        worst_case_us: int,
+        intake: Intake,
+        startup_us: int = 0,
+    ) -> None:
+        super().__init__(place, name)
+        self.period_us = period_us
+        self.period_now_us = period_us  # p(T, t) of paper 001: shorter while the table recovers
+        self.worst_case_us = worst_case_us
+        self.startup_us = startup_us  # the part of it that several updates in one job have in common
+        self.intake = intake
+        self.dependents: list[TableTask] = []  # those whose release follows this table's freshness
+        self.freshness = 0
+        # Nothing was ever loaded and time did not start at 0: the first update takes all there is.
+        self.empty = False
+
+    def worst_case_of(self, updates: int) -> int:
+        """What a job costs at most that does so many updates at once."""
+        return updates * self.worst_case_us - (updates - 1) * self.startup_us
+
+    def begin(self, now: int, track: int, updates: int | None = 1) -> Update:
+        """Its job starts now and does so many updates at once; None: all that is there."""
+        loaded_to, jump_to, files = self.intake.claim(self, now, updates)
+        self.jobs_started += 1
+        job = Update(
+            self,
+            self.jobs_started,
+            self.release,
+            self.deadline,
+            now,
+            track,
+            self.freshness,
+            loaded_to,
+            files,
+        )
+        if jump_to > loaded_to and self.rule.may_jump(now):
+            job.jump_to = jump_to
+        if updates != 1:
+            job.updates = updates or len(files) or max(1, -(-job.length_us // self.period_us))
+        if updates is None:
+            self.rule.absorb()
+        elif now < self.release:
+            self.rule.started_early(now)
+        self.job = job
+        self.state = RUNNING
+        return job
+
+    def arrived(self, item: DataFile) -> None:
+        self.intake.add(item)
+
+    def source_advanced(self, now: int) -> None:
+        self.rule.source_advanced(now)
+
+    def finished(self, job: Job, freshness: int, now: int) -> None:
+        """Its job has ended and the table now is as fresh as that."""
+        update = self.job
+        assert update is job, f"{job!r} is not running"
+        self.job = None
+        self.pool.release_track(update, now)
+        assert self.freshness <= freshness <= update.jump_to, f"{job!r}: {freshness} is not what it may load"
+        self.freshness = freshness
+        self.empty = self.empty and freshness == 0
+        self.state = IDLE
+        self.rule.job_finished(now, update)
+        for dependent in self.dependents:
+            if dependent.state != RUNNING:
+                dependent.rule.source_advanced(now)
+
+    def give_back(self, job: Job) -> None:
+        assert isinstance(job, Update)
+        self.intake.give_back(job.files)
+
+    def validate(self, now: int) -> None:
+        super().validate(now)
+        edge = self.intake.trailing_edge(now)
+        assert 0 <= self.freshness <= edge, f"{self!r} is fresher than its sources"
+        assert edge <= now, f"{self!r} could load the future"
+        assert not (self.empty and self.freshness), f"{self!r} is empty and has data"
+        if self.state != IDLE:
+            assert self.release < self.deadline <= self.release + self.period_us
+        if self.state == WAITING:
+            assert self.intake.stale(self.freshness)
+        job = self.job
+        if job is not None:
+            assert job.loaded_from == self.freshness <= job.loaded_to <= job.jump_to <= edge
+        self.intake.validate(self)
+
+
+class Batch:
+    """A table's job of several updates at once, as an order gives it to its pool; None: all there is."""
+
+    __slots__ = ("_task", "_updates")
+
+    def __init__(self, task: TableTask, updates: int | None) -> None:
+        self._task = task
+        self._updates = updates
+
+    @property
+    def release(self) -> int:
+        return self._task.release
+
+    @property
+    def deadline(self) -> int:
+        return self._task.deadline
+
+    @property
+    def place(self) -> int:
+        return self._task.place
+
+    def begin(self, now: int, track: int) -> Update:
+        return self._task.begin(now, track, self._updates)
+
+
+def tables_of(kernel: Kernel) -> list[TableTask]:
+    """The tables among a kernel's tasks, in the order of definition."""
+    return [task for task in kernel.tasks if isinstance(task, TableTask)]
