@@ -18,7 +18,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from freshline.definitions.warehouse import Feed, FileFormat, Landing
+from freshline.definitions.feeds import Feed, FileFormat, Landing
 from freshline.landing.parquet_process import ParquetProcess
 from freshline.landing.record_reader import RecordReader
 from freshline.landing.records import Records, UnreadableFile

@@ -13,7 +13,7 @@ import sys
 from concurrent.futures import ProcessPoolExecutor
 
 from freshline.definitions.duration import SECOND
-from freshline.definitions.warehouse import PolicyName
+from freshline.definitions.policies import PolicyName
 from freshline.simulation.gaps import checked_gaps
 from freshline.simulation.outages import checked_outages
 from freshline.testing.recoveries import Kept, run_with_outages

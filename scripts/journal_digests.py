@@ -14,14 +14,15 @@ from dataclasses import replace
 from fractions import Fraction
 from hashlib import sha256
 from random import Random
-from typing import get_args
 
 from freshline.assembly.replay import kernel_of
 from freshline.assembly.terms import learned
 from freshline.costs.draws import CostDraws
+from freshline.definitions.cost import Cost
 from freshline.definitions.duration import SECOND
+from freshline.definitions.policies import POLICIES, PolicyName
 from freshline.definitions.serial import to_record
-from freshline.definitions.warehouse import Cost, PolicyName, Warehouse
+from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.events import Event, Failed
 from freshline.kernel.journal import Journal
 from freshline.kernel.validation import validate
@@ -114,10 +115,10 @@ def main() -> None:
     parser.add_argument("--warehouses", type=int, default=50)
     parser.add_argument("--seconds", type=int, default=300)
     arguments = parser.parse_args()
-    for policy in get_args(PolicyName):
+    for policy in POLICIES:
         for seed in range(arguments.warehouses):
             print(policy, seed, plain(seed, policy, arguments.seconds), flush=True)
-    for policy in get_args(PolicyName):
+    for policy in POLICIES:
         for seed in range(arguments.warehouses if policy.startswith("aus") else arguments.warehouses // 5):
             print(policy, seed, "troubled", troubled(seed, policy, arguments.seconds), flush=True)
 

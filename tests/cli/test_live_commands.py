@@ -19,11 +19,12 @@ from typer.testing import CliRunner, Result
 
 from freshline.cli import demo, sql
 from freshline.cli.main import app
-from freshline.costs.history import History, history_path
 from freshline.definitions.errors import DefinitionErrors, InputError
 from freshline.definitions.load import loads
 from freshline.live.status import WarehouseStatus
 from freshline.plan.make import make_plan
+from freshline.storage.history import History
+from freshline.storage.layout import Layout
 from freshline.storage.quarantine import Quarantine
 from patience import PATIENCE, PATIENCE_S
 
@@ -251,7 +252,7 @@ def test_calibrate_measures_and_leaves_everything_else_alone(freshline, project)
     storage = project / "warehouse"
 
     def known() -> dict[str, int]:
-        with History(history_path(storage), read_only=True) as history:
+        with History(Layout(storage).history, read_only=True) as history:
             return {table: len(history.runs(table)) for table in ("packets", "traffic", "hosts")}
 
     before = known()
@@ -291,7 +292,7 @@ def test_quarantine_lists_what_spark_said_of_a_file(freshline):
     assert (entry["feed"], entry["name"], entry["attempts"]) == ("packets", "4.csv", 3)
     lines = freshline("quarantine", "list").stdout.splitlines()
     assert lines[0].rstrip() == "1 in quarantine"
-    assert entry["reason"].startswith("[")
+    assert '"many" in column bytes of the record 2026-01-01T00:00:01' in entry["reason"]
     assert lines[2].split()[0] == "packets/4.csv"
     assert lines[2].rstrip().endswith(entry["reason"])
 

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from freshline.costs.fit import Fitted, fit, upper
-from freshline.costs.history import Run
+from freshline.costs.fit import Fitted, Run, fit, upper
 from freshline.definitions.duration import SECOND
 
 ROWS_PER_SECOND = 2_000

@@ -11,13 +11,14 @@ from typer.testing import CliRunner
 from freshline.cli.main import app
 from freshline.cli.shared import load_with_costs, storage_path
 from freshline.costs.bounds import worst_case_us
-from freshline.costs.fit import Fitted
-from freshline.costs.history import History, Run, history_path
+from freshline.costs.fit import Fitted, Run
 from freshline.costs.learned import cost_of, learned_costs
+from freshline.definitions.cost import Cost
 from freshline.definitions.duration import SECOND
 from freshline.definitions.errors import InputError
-from freshline.definitions.warehouse import Cost
 from freshline.plan.make import make_plan
+from freshline.storage.history import History
+from freshline.storage.layout import Layout
 from freshline.testing.builder import Builder
 
 PROJECT = """\
@@ -99,7 +100,7 @@ def test_plan_says_what_is_missing_and_does_not_create_a_history(project):
 
 
 def test_plan_marks_a_learned_cost(project):
-    with History(history_path(project.parent / "data/tables")) as history:
+    with History(Layout(project.parent / "data/tables").history) as history:
         record(history, "packets", 40)
     shown = CliRunner().invoke(app, ["plan", "-p", str(project.parent)])
     assert shown.exit_code == 0
@@ -114,7 +115,7 @@ def test_plan_marks_a_learned_cost(project):
 
 
 def test_simulate_runs_on_learned_costs(project):
-    with History(history_path(project.parent / "data/tables")) as history:
+    with History(Layout(project.parent / "data/tables").history) as history:
         record(history, "packets", 40)
     result = CliRunner().invoke(app, ["simulate", "-p", str(project), "--for", "10m", "--json"])
     assert result.exit_code == 0

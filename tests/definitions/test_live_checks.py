@@ -10,7 +10,7 @@ from freshline.definitions.duration import DAY, HOUR, MINUTE, SECOND, format_dur
 from freshline.definitions.errors import DefinitionErrors, InputError
 from freshline.definitions.live_checks import check_runnable
 from freshline.definitions.load import load, loads
-from freshline.definitions.sql import parse_query
+from freshline.definitions.sql.query import parse_query
 from freshline.plan.make import make_plan
 
 HEAD = """\

@@ -6,10 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from freshline.definitions.cost import Cost
 from freshline.definitions.duration import HOUR, MINUTE, SECOND
 from freshline.definitions.errors import InputError, Place
+from freshline.definitions.feeds import Feed, Landing
 from freshline.definitions.load import load, loads
-from freshline.definitions.warehouse import Cost, Feed, Landing, Pool, Table, Warehouse
+from freshline.definitions.pools import Pool
+from freshline.definitions.tables import Table
+from freshline.definitions.warehouse import Warehouse
 
 EXAMPLE = """\
 name: network

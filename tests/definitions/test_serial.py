@@ -4,9 +4,10 @@ import json
 from dataclasses import replace
 
 from freshline.definitions.duration import HOUR
+from freshline.definitions.errors import NOWHERE
 from freshline.definitions.load import loads
 from freshline.definitions.serial import from_record, to_record
-from freshline.definitions.warehouse import NOWHERE, Warehouse
+from freshline.definitions.warehouse import Warehouse
 
 TEXT = """\
 name: network

@@ -5,7 +5,7 @@ import logging
 import pytest
 
 from freshline.definitions.errors import InputError
-from freshline.definitions.sql import tables_read
+from freshline.definitions.sql.query import tables_read
 
 
 @pytest.mark.parametrize(

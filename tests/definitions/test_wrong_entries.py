@@ -1,7 +1,7 @@
 """What a user reads when a pool, a feed or a table is wrong by itself."""
 
 import pytest
-from complaints import with_feed, with_pool, with_tables
+from complaints import HEAD, complaints, with_feed, with_pool, with_tables
 
 NUMBER_AND_UNIT = "Write a number and a unit, such as '5 minutes' or '300s'."
 TRACKS = "is not a whole number from 1 to 1000000. Write how many jobs may run at once."
@@ -309,3 +309,10 @@ def test_a_wrong_feed_is_refused(feed: str, message: str) -> None:
 )
 def test_a_wrong_table_is_refused(table: str, message: str) -> None:
     assert with_tables(f"extra: {table}") == [f"freshline.yml:11: tables.extra{message}"]
+
+
+def test_an_empty_entry_is_not_taken_for_the_key_of_its_name():
+    remedy = "it is empty. Give it a value, or remove the key."
+    assert with_tables("tracks:") == [f"freshline.yml:11: tables.tracks: {remedy}"]
+    pool = complaints(HEAD.replace("  updates: {tracks: 2}\n", "  updates: {tracks: 2}\n  tracks:\n"))
+    assert f"freshline.yml:4: pools.tracks: {remedy}" in pool

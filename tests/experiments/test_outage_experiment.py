@@ -13,11 +13,11 @@ from freshline.definitions.load import load
 from freshline.experiments import live_outage, outage_feeds, outage_recovery
 from freshline.experiments.outage_page import outcome, requirements
 from freshline.experiments.outage_recovery import (
+    COMPARED,
     HEALTHY,
     LATE,
     PERIODS,
     PHASES,
-    POLICIES,
     Run,
     one_after_the_other_s,
     phases_s,
@@ -48,7 +48,7 @@ def test_results_page_and_figure_are_written(record, folder):
     assert json.loads((folder / "results.json").read_text(encoding="utf-8")) == record
     assert (folder / "figure.png").read_bytes().startswith(b"\x89PNG")
     assert record["seeds"] == 2
-    assert len(record["outcomes"]) == len(POLICIES) * len(PHASES)
+    assert len(record["outcomes"]) == len(COMPARED) * len(PHASES)
     page = (folder / "page.md").read_text(encoding="utf-8")
     mean = outcome(record, "AUS, average", "uniform")["ended_s"]["mean"]
     assert f"| AUS, average | {mean:,.0f} |" in page
@@ -123,7 +123,7 @@ def test_phases_are_whole_seconds_below_the_period_and_follow_from_the_seed():
 
 
 def test_a_late_table_is_behind_from_the_end_of_the_outage_on():
-    result = run_with_outage(POLICIES[0], "zero", 0)
+    result = run_with_outage(COMPARED[0], "zero", 0)
     behind = [at for at, lag_us in lag_points(result, 0) if lag_us > 300 * S]
     assert behind[0] == 10_000 * S
     assert behind[-1] == result.tables[0].recovered_at_us
@@ -144,7 +144,7 @@ def test_a_summary_counts_seeds_and_takes_the_worst():
         made_up([11_000, None, 12_000, 13_000], 2, 70),
         made_up([11_000, 12_000, 13_000, 15_000], 1, 0),
     ]
-    found = summary(POLICIES[0], "zero", runs)
+    found = summary(COMPARED[0], "zero", runs)
     assert found["ended_s"] == {"mean": 14_500, "min": 14_000, "max": 15_000}
     assert (found["seeds_not_ended"], found["seeds_above_one"], found["seeds_above_two"]) == (1, 2, 1)
     assert found["healthy"]["V9"] == {
@@ -161,7 +161,7 @@ def test_a_summary_counts_seeds_and_takes_the_worst():
 # -- live: all but Spark -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("policy", live_outage.POLICIES)
+@pytest.mark.parametrize("policy", live_outage.COMPARED)
 def test_the_live_project_is_the_papers_at_a_hundredth(policy, tmp_path):
     file = tmp_path / "freshline.yml"
     feeds = outage_feeds.specs(live_outage.ROWS)

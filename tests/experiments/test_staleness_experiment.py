@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from freshline.experiments.staleness_bounds import FILLS, PHASES, POLICIES, TRACKS, cases, run, run_case
+from freshline.experiments.staleness_bounds import COMPARED, FILLS, PHASES, TRACKS, cases, run, run_case
 
 EVENTS = 1_000
 
@@ -13,7 +13,7 @@ def test_results_page_and_figure_are_written_and_every_bound_holds(tmp_path: Pat
     assert json.loads((tmp_path / "new" / "results.json").read_text(encoding="utf-8")) == record
     assert (tmp_path / "new" / "figure.png").read_bytes().startswith(b"\x89PNG")
     outcomes = record["outcomes"]
-    assert len(outcomes) == len(FILLS) * len(PHASES) * len(TRACKS) * (len(POLICIES) + 1)
+    assert len(outcomes) == len(FILLS) * len(PHASES) * len(TRACKS) * (len(COMPARED) + 1)
     events = [outcome["events"] for outcome in outcomes]
     assert min(events) >= EVENTS
     page = (tmp_path / "new" / "page.md").read_text(encoding="utf-8")

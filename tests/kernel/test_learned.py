@@ -15,9 +15,11 @@ from freshline.assembly.assemble import assemble
 from freshline.assembly.replay import kernel_of, replay
 from freshline.assembly.terms import learned
 from freshline.costs.draws import CostDraws
+from freshline.definitions.cost import Cost
 from freshline.definitions.duration import SECOND
+from freshline.definitions.policies import PolicyName
 from freshline.definitions.serial import to_record
-from freshline.definitions.warehouse import Cost, PolicyName, Warehouse
+from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.events import Event, Failed
 from freshline.kernel.journal import Journal
 from freshline.kernel.kernel import Kernel

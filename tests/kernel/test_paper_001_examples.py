@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from freshline.assembly.assemble import assemble
 from freshline.definitions.duration import SECOND
-from freshline.definitions.warehouse import PolicyName
+from freshline.definitions.policies import PolicyName
 from freshline.kernel.kernel import Kernel
 from freshline.kernel.validation import validate
 from freshline.plan.make import make_plan

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from freshline.definitions.warehouse import Feed, FileFormat, Landing
+from freshline.definitions.feeds import Feed, FileFormat, Landing
 from freshline.landing.record_reader import RecordReader
 from freshline.landing.records import Records, UnreadableFile
 from freshline.testing.agreement import Read, disagreements, read_by_spark

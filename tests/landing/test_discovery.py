@@ -12,7 +12,7 @@ import pytest
 
 from freshline.definitions.columns import parse_columns
 from freshline.definitions.duration import MINUTE, SECOND
-from freshline.definitions.warehouse import Feed, Landing
+from freshline.definitions.feeds import Feed, Landing
 from freshline.landing.digest import content_digest
 from freshline.landing.discovery import Clash, Discovered, Discovery, Landed, Repeated, Unreadable
 from freshline.landing.parquet_process import ParquetProcess

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from freshline.definitions.columns import parse_columns
+from freshline.definitions.feeds import FileFormat, Landing
 from freshline.definitions.name_timestamp import epoch_us
-from freshline.definitions.warehouse import FileFormat, Landing
 from freshline.landing import lines
 from freshline.landing.parquet_process import ParquetProcess
 from freshline.landing.parquet_records import parquet_records

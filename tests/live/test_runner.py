@@ -12,7 +12,6 @@ import pytest
 from deltalake import DeltaTable
 
 from freshline.assembly.replay import kernel_of, replay
-from freshline.costs.history import History, history_path
 from freshline.definitions.duration import SECOND
 from freshline.definitions.load import load
 from freshline.definitions.serial import to_record
@@ -21,6 +20,8 @@ from freshline.live.calibrate import calibrate
 from freshline.live.runner import Runner
 from freshline.recovery.events import Learned, LearnedCost
 from freshline.recovery.modes import AdaptiveRelease
+from freshline.storage.history import History
+from freshline.storage.layout import Layout
 from freshline.storage.lease import StorageInUse
 from freshline.tables.events import Arrived, DataFile, Finished
 from freshline.testing.builder import Builder
@@ -346,7 +347,7 @@ def test_a_calibration_leaves_every_file_where_it_is_and_learns_from_the_good_on
         "orders/4.csv",
         "orders/7.csv",
     ]
-    with History(history_path(shop.storage), read_only=True) as history:
+    with History(Layout(shop.storage).history, read_only=True) as history:
         assert [run.rows for run in history.runs("orders")] == [1, 1, 1]
     assert not list((shop.storage / "_freshline" / "scratch").iterdir())
 

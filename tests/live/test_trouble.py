@@ -8,7 +8,6 @@ import pytest
 from deltalake import DeltaTable
 from place import PROJECT, Place
 
-from freshline.costs.history import History
 from freshline.definitions.load import loads
 from freshline.landing.digest import content_digest
 from freshline.live.housekeeping import Housekeeper
@@ -18,6 +17,7 @@ from freshline.live.trouble import is_of_a_row, sentence, spark_ended
 from freshline.live.worker import Books
 from freshline.storage.delta import StoredTable
 from freshline.storage.files import Consumed
+from freshline.storage.history import History
 from freshline.storage.ledger import Ledger
 from freshline.storage.quarantine import Quarantine
 from patience import PATIENCE_US

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from freshline.assembly.assemble import assemble
-from freshline.costs.history import History
 from freshline.definitions.duration import SECOND
 from freshline.definitions.load import loads
 from freshline.live.driver import Landed, clock
@@ -19,6 +18,7 @@ from freshline.live.refusals import Refusals
 from freshline.live.watch import Watch
 from freshline.live.worker import Books
 from freshline.plan.make import make_plan
+from freshline.storage.history import History
 from freshline.storage.ledger import Ledger
 from freshline.storage.quarantine import Quarantine
 from patience import PATIENCE_S

@@ -7,7 +7,8 @@ from fractions import Fraction
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from freshline.definitions.warehouse import Pool, Warehouse
+from freshline.definitions.pools import Pool
+from freshline.definitions.warehouse import Warehouse
 from freshline.plan.make import make_plan, what_if
 from freshline.plan.plan import Plan
 from freshline.testing.builder import Builder

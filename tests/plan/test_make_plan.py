@@ -6,11 +6,11 @@ import pytest
 
 from freshline.definitions.duration import SECOND
 from freshline.definitions.errors import InputError
-from freshline.experiments.staleness_bounds import CONTENTION_FREE, POLICIES, Case, tasks_per_class, warehouse
+from freshline.experiments.staleness_bounds import COMPARED, CONTENTION_FREE, Case, tasks_per_class, warehouse
 from freshline.plan.make import make_plan, what_if
 from freshline.testing.builder import Builder
 
-RM, PRP, _, NP_GEDF, C_NP_GEDF = POLICIES
+RM, PRP, _, NP_GEDF, C_NP_GEDF = COMPARED
 
 
 def responses(builder: Builder) -> list[float | None]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from freshline.definitions.duration import SECOND
-from freshline.definitions.warehouse import Provisioning, Recovery
+from freshline.definitions.pools import Provisioning, Recovery
 from freshline.plan.make import make_plan, what_if
 from freshline.plan.plan import Plan, TablePlan
 from freshline.testing.builder import Builder

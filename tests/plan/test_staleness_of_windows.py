@@ -4,7 +4,8 @@ from dataclasses import replace
 
 from freshline.costs.bounds import longest_update_us
 from freshline.definitions.duration import SECOND
-from freshline.definitions.warehouse import Landing, Warehouse
+from freshline.definitions.feeds import Landing
+from freshline.definitions.warehouse import Warehouse
 from freshline.plan.make import make_plan
 from freshline.testing.builder import Builder
 

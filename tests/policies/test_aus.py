@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from freshline.assembly.assemble import assemble
 from freshline.costs.draws import CostDraws
 from freshline.definitions.duration import SECOND
-from freshline.definitions.warehouse import Recovery as RecoveryKind
+from freshline.definitions.pools import Recovery as RecoveryKind
 from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.kernel import Kernel
 from freshline.kernel.validation import validate

@@ -4,7 +4,7 @@ import pytest
 
 from freshline.assembly.assemble import assemble
 from freshline.definitions.duration import SECOND
-from freshline.definitions.warehouse import PolicyName
+from freshline.definitions.policies import PolicyName
 from freshline.plan.make import make_plan
 from freshline.policies.edf import Edf
 from freshline.testing.builder import Builder

@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 
 from freshline.assembly.assemble import assemble
 from freshline.costs.draws import CostDraws
+from freshline.definitions.cost import Cost
 from freshline.definitions.duration import SECOND
-from freshline.definitions.warehouse import Cost, PolicyName, Warehouse
+from freshline.definitions.policies import PolicyName
+from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.journal import Journal
 from freshline.kernel.validation import validate
 from freshline.plan.make import make_plan, what_if, without_bounds

@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from freshline.definitions.warehouse import Feed
+from freshline.definitions.feeds import Feed
 from freshline.simulation.arrivals import Arrivals
 
 

@@ -7,7 +7,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from freshline.definitions.duration import SECOND
-from freshline.definitions.warehouse import Feed, Landing, Table, Warehouse
+from freshline.definitions.feeds import Feed, Landing
+from freshline.definitions.tables import Table
+from freshline.definitions.warehouse import Warehouse
 from freshline.plan.make import make_plan
 from freshline.simulation.simulate import simulate
 from freshline.testing.warehouses import random_warehouse

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from freshline.definitions.duration import SECOND
 from freshline.definitions.errors import InputError
-from freshline.definitions.warehouse import Feed, PolicyName
+from freshline.definitions.feeds import Feed
+from freshline.definitions.policies import PolicyName
 from freshline.plan.make import make_plan, what_if
 from freshline.simulation.lag import lag_points
 from freshline.simulation.outages import Interrupted, checked_outages, downstream

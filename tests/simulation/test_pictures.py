@@ -6,7 +6,7 @@ from dataclasses import replace
 from matplotlib.figure import Figure
 
 from freshline.definitions.duration import DAY, HOUR, MINUTE, SECOND
-from freshline.definitions.warehouse import PolicyName
+from freshline.definitions.policies import PolicyName
 from freshline.plan.make import make_plan
 from freshline.simulation import plots
 from freshline.simulation.observation import History

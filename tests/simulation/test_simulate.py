@@ -12,8 +12,8 @@ from freshline.assembly.assemble import assemble
 from freshline.assembly.replay import replay
 from freshline.cli.main import app
 from freshline.definitions.duration import SECOND
+from freshline.definitions.policies import PolicyName
 from freshline.definitions.serial import from_record
-from freshline.definitions.warehouse import PolicyName
 from freshline.kernel.kernel import Kernel
 from freshline.kernel.validation import validate
 from freshline.plan.make import make_plan, what_if

@@ -6,10 +6,10 @@ import pytest
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from freshline.definitions.load import loads
-from freshline.spark.frames import keeps_records, schemas
+from freshline.spark.frames import Watched, keeps_records, schemas
 from freshline.spark.updater import FileToLoad, Updater
 from freshline.storage.delta import Consumed, StoredTable
-from freshline.storage.extent import OtherRecords
+from freshline.storage.extent import Extent, OtherRecords
 from freshline.tables.events import DataFile
 from freshline.tables.intake import FileIntake
 from freshline.tables.task import TableTask
@@ -84,11 +84,11 @@ def test_what_was_found_is_loaded_and_anything_else_is_not(spark, tmp_path: Path
         with pytest.raises(OtherRecords):
             shop.updater.run(spark, shop.job())
         with pytest.raises(OtherRecords):
-            shop.updater.check(spark, shop.job())
+            shop.updater.check(spark, shop.job(), tmp_path / "orders")
         assert shop.stored.sequence == 0
     for named in (True, False):
         shop.found(1, 3, named=named)
-        shop.updater.check(spark, shop.job())
+        shop.updater.check(spark, shop.job(), tmp_path / "orders")
     rows = shop.updater.run(spark, shop.job()).rows
     assert shop.stored.sequence == 1
     assert rows == (2 if "WHERE" in select else 12 if "explode" in select else 6)
@@ -106,3 +106,13 @@ def test_an_encoding_is_read_as_what_it_is(spark, tmp_path: Path) -> None:
     shop.updater.run(spark, shop.job())
     items = spark.read.parquet(*(str(shop.stored.path / file.path) for file in shop.stored.files))
     assert {row.item for row in items.collect()} == {"café noir"}
+
+
+def test_what_spark_never_tells_is_not_waited_for(spark, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr("freshline.spark.frames._TOLD_S", 0.1)
+    watched = Watched(spark.range(3).selectExpr("timestamp_seconds(id) AS ts"), "ts")
+    with pytest.raises(TimeoutError):
+        watched.extent()  # nothing has read them
+    assert watched.records.count() == 3
+    monkeypatch.undo()
+    assert watched.extent() == Extent(3, 0, 2 * SECOND)

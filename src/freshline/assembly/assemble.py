@@ -3,32 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from importlib import import_module
 from typing import Any
 
 from freshline.assembly.terms import startup_us, terms_of
-from freshline.definitions.warehouse import ADAPTIVE, Table, Warehouse
+from freshline.definitions.policies import POLICIES, PolicyName
+from freshline.definitions.tables import Table
+from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.kernel import Kernel
-from freshline.kernel.order import Order
+from freshline.kernel.order import Order, Setting
 from freshline.kernel.pool import Pool
 from freshline.plan.plan import Plan, PoolPlan, TablePlan
-from freshline.policies.edf import Edf, StrictEdf
-from freshline.policies.fifo import Fifo
-from freshline.policies.prp import Proportional
-from freshline.policies.rm import RateMonotonic
-from freshline.recovery.aus import Aus
-from freshline.recovery.aus_slack import AusSlack
 from freshline.recovery.modes import AdaptiveRelease
 from freshline.recovery.outages import RememberingRelease
 from freshline.tables.intake import ContinuousIntake, DerivedIntake, FileIntake, Intake
 from freshline.tables.release import PeriodicRelease, StaleRelease
 from freshline.tables.task import TableTask
-
-_ORDERS: dict[str, type[Order[Any]]] = {
-    "fifo": Fifo,
-    "rm": RateMonotonic,
-    "edf": Edf,
-    "edf-strict": StrictEdf,
-}
 
 
 def assemble(plan: Plan, now: int = 0, freshness: Mapping[str, int | None] | None = None) -> Kernel:
@@ -64,7 +55,7 @@ def _add_tasks(kernel: Kernel, plan: Plan, freshness: Mapping[str, int | None] |
         terms = terms_of(plan, table, planned, index_of, live=freshness is not None)
         if terms is not None:
             task.rule = AdaptiveRelease(task, kernel.timers, terms)
-        elif warehouse.pools[table.pool].policy in ADAPTIVE:
+        elif POLICIES[warehouse.pools[table.pool].policy].adaptive:
             phase_us = 0 if table.feed is None else warehouse.feeds[table.feed].phase_us
             task.rule = RememberingRelease(task, kernel.timers, phase_us)
         else:
@@ -86,50 +77,24 @@ def _intake(warehouse: Warehouse, table: Table, tasks: dict[str, TableTask]) -> 
 
 
 def _add_pool(kernel: Kernel, plan: PoolPlan, tables: Sequence[TablePlan]) -> None:
-    if plan.policy == "clustered-edf" and plan.clusters is not None:
+    if POLICIES[plan.policy].clusters == "isolated" and plan.clusters is not None:
         # Clusters are pools of their own: nothing passes between them (paper 004, section 4.2).
         for number, cluster in enumerate(plan.clusters, start=1):
-            members = [plan.tables[member] for member in cluster.members]
-            _add_tracks(kernel, f"{plan.name}/{number}", cluster.tracks, Edf(), members)
-    else:
-        _add_tracks(kernel, plan.name, plan.tracks, _order(kernel, plan, tables), plan.tables)
-
-
-def _add_tracks(
-    kernel: Kernel, name: str, tracks: int, order: Order[Any], members: list[int] | tuple[int, ...]
-) -> None:
-    pool = Pool(name, tracks, _tracks_so_far(kernel), order, kernel.touched)
+            members = tuple(plan.tables[member] for member in cluster.members)
+            name = f"{plan.name}/{number}"
+            own = replace(plan, name=name, tracks=cluster.tracks, tables=members, clusters=None)
+            _add_pool(kernel, own, tables)
+        return
+    tracks_from = sum(pool.tracks for pool in kernel.pools)
+    setting = Setting(plan, tables, kernel.timers, tracks_from)
+    order = _order_kind(plan.policy).made_for(setting)
+    pool = Pool(plan.name, plan.tracks, tracks_from, order, kernel.touched)
     kernel.pools.append(pool)
-    for member in members:
+    for member in plan.tables:
         pool.join(kernel.tasks[member])
 
 
-def _tracks_so_far(kernel: Kernel) -> int:
-    return sum(pool.tracks for pool in kernel.pools)
-
-
-def _order(kernel: Kernel, plan: PoolPlan, tables: Sequence[TablePlan]) -> Order[Any]:
-    if plan.policy in ADAPTIVE:
-        shares = {
-            tables[index].name: (tables[index].provisioned_us or 1, tables[index].period_us)
-            for index in plan.tables
-        }
-        if plan.policy == "aus":
-            return Aus(shares, plan.tracks)
-        return AusSlack(shares, plan.tracks, kernel.timers)
-    if plan.policy != "prp":
-        # A clustered pool that is overloaded has no clusters: it is run as one.
-        return _ORDERS["edf" if plan.policy == "clustered-edf" else plan.policy]()
-    assert plan.clusters is not None, "prp without clusters"
-    cluster_of_task = {
-        plan.tables[member]: number
-        for number, cluster in enumerate(plan.clusters)
-        for member in cluster.members
-    }
-    cluster_of_track = dict(
-        enumerate(
-            (number for number, cluster in enumerate(plan.clusters) for _ in range(cluster.tracks)),
-            start=_tracks_so_far(kernel),
-        )
-    )
-    return Proportional(cluster_of_task, cluster_of_track)
+def _order_kind(policy: PolicyName) -> type[Order[Any]]:
+    module, _, name = POLICIES[policy].order.partition(":")
+    kind: type[Order[Any]] = getattr(import_module(module), name)
+    return kind

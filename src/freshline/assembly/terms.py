@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from freshline.costs.bounds import worst_case_us
 from freshline.definitions.duration import SECOND
-from freshline.definitions.warehouse import Table
+from freshline.definitions.tables import Table
 from freshline.kernel.kernel import Kernel
 from freshline.plan.plan import Plan, TablePlan
 from freshline.recovery.events import Learned, LearnedCost

@@ -26,12 +26,11 @@ from freshline.cli.shared import (
     working,
 )
 from freshline.definitions.duration import format_duration
-from freshline.definitions.warehouse import ADAPTIVE
+from freshline.definitions.policies import POLICIES
 from freshline.landing.directories import landing_directories
 from freshline.plan.advice import counted
 from freshline.plan.make import make_plan
 from freshline.plan.plan import Plan, PoolPlan, TablePlan
-from freshline.plan.tracks import PROVEN
 
 
 def plan(
@@ -88,7 +87,7 @@ def _show_pools(screen: Console, plan: Plan) -> None:
 
 
 def _show_tables(screen: Console, plan: Plan, all_rows: bool) -> None:
-    adaptive = any(pool.policy in ADAPTIVE for pool in plan.pools)
+    adaptive = any(POLICIES[pool.policy].adaptive for pool in plan.pools)
     tables = grid(
         "Tables",
         {
@@ -194,7 +193,7 @@ def _show_unbounded(screen: Console, plan: Plan, pool: PoolPlan) -> None:
     said = None
     if behaves_as != pool.policy:
         said = f"no bound: behaves as {behaves_as}"
-    elif pool.policy in ADAPTIVE:
+    elif POLICIES[pool.policy].adaptive:
         names = [plan.tables[index].name for index in pool.tables if _lacks_recovery(plan, index)]
         if names:
             said = f"no bound for {_listed(names)}: served as with edf"
@@ -229,7 +228,7 @@ def _table_verdict(table: TablePlan) -> str:
 def _verdict(pool: PoolPlan, tables: Sequence[TablePlan]) -> str:
     if not pool.fits:
         return "[red]overloaded[/]"
-    if pool.policy not in PROVEN:
+    if not POLICIES[pool.policy].proven:
         return "[yellow]no bound known[/]"
     bounded = sum(tables[index].response_bound_us is not None for index in pool.tables)
     if bounded == len(pool.tables):

@@ -16,13 +16,14 @@ from rich.style import StyleType
 from rich.table import Table
 from rich.text import Text
 
-from freshline.costs.history import History, history_path
 from freshline.costs.learned import learned_costs
 from freshline.definitions.duration import SECOND, parse_duration
 from freshline.definitions.errors import InputError
 from freshline.definitions.load import load
 from freshline.definitions.warehouse import Warehouse
 from freshline.plan.plan import Plan, PoolPlan, TablePlan
+from freshline.storage.history import History
+from freshline.storage.layout import Layout
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -54,7 +55,7 @@ def load_with_costs(project: Path) -> tuple[Warehouse, Mapping[str, int]]:
         warehouse = load_project(project)
     if all(table.cost is not None for table in warehouse.tables.values()):
         return warehouse, {}
-    with History(history_path(storage_path(project, warehouse)), read_only=True) as history:
+    with History(Layout(storage_path(project, warehouse)).history, read_only=True) as history:
         learned = learned_costs(warehouse, history)
     return learned.warehouse, learned.runs
 

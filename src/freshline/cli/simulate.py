@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, Any, Protocol, get_args
+from typing import Annotated, Any, Protocol
 
 import typer
 from rich.console import Console
@@ -34,9 +34,10 @@ from freshline.cli.shared import (
 )
 from freshline.definitions.duration import format_duration, parse_duration
 from freshline.definitions.errors import InputError
-from freshline.definitions.file import TRACKS_MAX
 from freshline.definitions.names import cut
-from freshline.definitions.warehouse import PolicyName, Warehouse
+from freshline.definitions.policies import POLICIES, PolicyName
+from freshline.definitions.values import TRACKS_MAX
+from freshline.definitions.warehouse import Warehouse
 from freshline.plan.advice import counted
 from freshline.plan.make import make_plan, what_if
 from freshline.recovery.terms import Recovery
@@ -54,7 +55,7 @@ _FACTOR = re.compile(r"[0-9]{1,6}(\.[0-9]{1,6})?")
 def simulate(
     project: ProjectOption = DEFAULT_PROJECT,
     policy: Annotated[
-        str | None, typer.Option(help=f"Another policy in all pools: {', '.join(get_args(PolicyName))}.")
+        str | None, typer.Option(help=f"Another policy in all pools: {', '.join(POLICIES)}.")
     ] = None,
     tracks: Annotated[
         list[str] | None,
@@ -139,12 +140,9 @@ def simulate(
 
 
 def _policy(name: str | None) -> PolicyName | None:
-    for known in get_args(PolicyName):
-        if name == known:
-            return known  # type: ignore[no-any-return]
-    if name is None:
-        return None
-    raise InputError(f"--policy {name} is not known", f"Choose one of {', '.join(get_args(PolicyName))}")
+    if name is None or name in POLICIES:
+        return name
+    raise InputError(f"--policy {name} is not known", f"Choose one of {', '.join(POLICIES)}")
 
 
 def _tracks(warehouse: Warehouse, options: list[str]) -> dict[str, int]:

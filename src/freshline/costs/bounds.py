@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from freshline.definitions.warehouse import Cost, Feed, Table
+from freshline.definitions.cost import Cost
+from freshline.definitions.feeds import Feed
+from freshline.definitions.tables import Table
 
 
 def longest_update_us(table: Table, feed: Feed | None) -> int:

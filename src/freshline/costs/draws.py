@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from freshline.definitions.warehouse import Cost
+from freshline.definitions.cost import Cost
 
 
 class CostDraws:

@@ -10,15 +10,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, inf, sqrt
 from statistics import median
-from typing import Final
+from typing import Final, NamedTuple
 
-from freshline.costs.history import Run
 from freshline.definitions.duration import SECOND
 
 RUNS_LEAST: Final = 3
 _QUANTILE: Final = 0.95
 _CONFIDENCE_Z: Final = 1.645  # one-sided 95 % of the normal distribution
 _ALIKE: Final = 1.1  # rows that differ by no more than this factor say nothing about the cost per row
+
+
+class Run(NamedTuple):
+    """A finished job, as far as its cost is concerned."""
+
+    started: int  # µs since the Unix epoch
+    duration_us: int
+    rows: int
+    length_us: int  # the update length L
+    files: int
 
 
 @dataclass(frozen=True, slots=True)

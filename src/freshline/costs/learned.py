@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil
-from typing import Final
+from typing import Final, Protocol
 
 from freshline.costs.bounds import longest_update_us
-from freshline.costs.fit import Fitted, fit
-from freshline.costs.history import History
+from freshline.costs.fit import Fitted, Run, fit
+from freshline.definitions.cost import Cost
 from freshline.definitions.duration import SECOND
-from freshline.definitions.warehouse import Cost, Warehouse
+from freshline.definitions.warehouse import Warehouse
 
 # Kernel and plan count with whole numbers: small denominators keep them small.
 _RATE_GRAIN: Final = 1_000_000
 _VARIABILITY_GRAIN: Final = 1_000
+
+
+class Runs(Protocol):
+    """Where the runs of tables are remembered."""
+
+    def runs(self, table: str) -> Sequence[Run]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +33,7 @@ class Learned:
     runs: Mapping[str, int]
 
 
-def learned_costs(warehouse: Warehouse, history: History) -> Learned:
+def learned_costs(warehouse: Warehouse, history: Runs) -> Learned:
     """Fills in the cost of every table that declares none and has run often enough."""
     tables = dict(warehouse.tables)
     runs: dict[str, int] = {}

@@ -14,8 +14,8 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from freshline.definitions.duration import format_duration
 from freshline.definitions.errors import InputError
-from freshline.definitions.sql import parse_query
-from freshline.definitions.warehouse import Table
+from freshline.definitions.sql.query import parse_query
+from freshline.definitions.tables import Table
 
 _SPARK: Final = Dialect.get_or_raise("spark")
 # A hint tells Spark how to compute rows, not which.

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,6 +16,9 @@ class Place:
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}" if self.line else self.file
+
+
+NOWHERE: Final = Place("<memory>", 0)
 
 
 class InputError(ValueError):
@@ -41,3 +46,8 @@ class DefinitionErrors(InputError):  # noqa: N818  (it is several)
 
     def __str__(self) -> str:
         return "\n".join(str(error) for error in self.errors)
+
+
+def about(path: Sequence[str | int], what: str) -> str:
+    """A sentence about a key path: `tables.traffic.period: it is empty`. Positions in lists are left out."""
+    return f"{'.'.join(step for step in path if isinstance(step, str))}: {what}" if path else what

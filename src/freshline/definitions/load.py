@@ -11,12 +11,12 @@ from typing import Any
 from pydantic import ValidationError
 
 from freshline.definitions.document import Document, parse, read
-from freshline.definitions.errors import DefinitionErrors, InputError
-from freshline.definitions.file import SECTIONS, WarehouseFile
+from freshline.definitions.errors import DefinitionErrors, InputError, about
+from freshline.definitions.file import WarehouseFile, Whole
 from freshline.definitions.names import cut, is_name
-from freshline.definitions.resolve import Resolver
-from freshline.definitions.sentences import about, empty_error, input_errors
-from freshline.definitions.warehouse import Warehouse
+from freshline.definitions.section import Resolution
+from freshline.definitions.sentences import empty_error, input_errors
+from freshline.definitions.warehouse import SECTIONS, Warehouse
 
 
 def load(path: Path | str) -> Warehouse:
@@ -35,11 +35,12 @@ def _warehouse(document: Document) -> Warehouse:
     errors = [*document.errors, *_name_errors(document)]
     file = _validated(document, errors)
     if file is not None:
-        resolver = Resolver(file, document)
-        warehouse = resolver.warehouse()
-        errors += resolver.errors
+        resolution = Resolution({section: getattr(file, section) for section in SECTIONS}, document)
+        for section in SECTIONS.values():
+            resolution.fields |= section.resolve(resolution)
+        errors += resolution.errors
         if not errors:
-            return warehouse
+            return Warehouse(name=file.name, storage=file.storage, **resolution.fields)
     # One edit mends a line: the errors stand in the order of the file.
     errors.sort(key=lambda error: error.place.line if error.place else 0)
     raise errors[0] if len(errors) == 1 else DefinitionErrors(errors)
@@ -61,14 +62,14 @@ def _rare_collection() -> Iterator[None]:
 
 
 def _name_errors(document: Document) -> list[InputError]:
-    """What is wrong with the names of pools, feeds and tables, whether or not the rest of each is right."""
+    """What is wrong with the names in every section, whether or not the rest of each entry is right."""
     errors: list[InputError] = []
-    for section in SECTIONS:
+    for section, kind in SECTIONS.items():
         entries = document.tree.get(section)
         if not isinstance(entries, dict):
             continue
         # A section may look empty because the only key in it could not be read.
-        if not entries and section != "feeds" and not document.errors:
+        if not entries and kind.is_needed and not document.errors:
             errors.append(empty_error((section,), document))
         first_by_folded: dict[str, str] = {}
         for name in entries:
@@ -87,7 +88,7 @@ def _name_errors(document: Document) -> list[InputError]:
     return errors
 
 
-def _validated(document: Document, errors: list[InputError]) -> WarehouseFile | None:
+def _validated(document: Document, errors: list[InputError]) -> Whole | None:
     """The file, without the entries that are wrong by themselves; None if a whole section is."""
     try:
         return WarehouseFile.model_validate(document.tree)

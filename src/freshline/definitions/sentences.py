@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, get_args
 
 from pydantic import BaseModel, ValidationError
 
 from freshline.definitions.document import Document, kind_of, shown
-from freshline.definitions.errors import InputError
-from freshline.definitions.file import SECTIONS, CostEntry, WarehouseFile
+from freshline.definitions.errors import InputError, about
+from freshline.definitions.file import WarehouseFile
 from freshline.definitions.names import close_match, one_of
-
-Path = tuple[str | int, ...]
+from freshline.definitions.section import Path
+from freshline.definitions.values import Entry
+from freshline.definitions.warehouse import SECTIONS
 
 _EXPECTED: Final = {
     "string_type": ("text", "Put it in quotes if it is meant as text"),
@@ -20,12 +21,7 @@ _EXPECTED: Final = {
     "dict_type": ("a mapping of names", "Write names below it, each with its keys"),
     "model_type": ("a mapping of keys", "Write keys and their values below it"),
 }
-_MISSING: Final = {
-    "name": "Add one, such as `name: network`",
-    "pools": "Add a pool, such as `pools: {updates: {tracks: 2}}`",
-    "tables": "Add a table, such as `tables: {packets: {feed: packets}}`",
-    "tracks": "Add how many jobs may run at once, such as `tracks: 2`",
-}
+_MISSING: Final = {"name": "Add one, such as `name: network`"}
 
 
 def input_errors(error: ValidationError, document: Document) -> list[InputError]:
@@ -33,15 +29,18 @@ def input_errors(error: ValidationError, document: Document) -> list[InputError]
     return [_input_error(details, document) for details in error.errors(include_url=False)]
 
 
-def about(path: Sequence[str | int], what: str) -> str:
-    """A sentence about a key path: `tables.traffic.period: it is empty`. Positions in lists are left out."""
-    return f"{'.'.join(step for step in path if isinstance(step, str))}: {what}" if path else what
-
-
 def empty_error(path: Sequence[str | int], document: Document) -> InputError:
     """A key without a value, or a section without entries."""
-    remedy = _MISSING.get(str(path[-1]), "Give it a value, or remove the key")
+    remedy = _missing(path).get(str(path[-1]), "Give it a value, or remove the key")
     return InputError(about(path, "it is empty"), remedy, document.place(path))
+
+
+def _missing(path: Sequence[str | int]) -> Mapping[str, str]:
+    """What to do about the keys that must be there, where a path ends."""
+    if len(path) == 2:
+        return {}  # the name of an entry, whatever it is
+    section = SECTIONS.get(str(path[0]))
+    return _MISSING if section is None else section.missing
 
 
 def _input_error(details: Any, document: Document) -> InputError:
@@ -49,7 +48,7 @@ def _input_error(details: Any, document: Document) -> InputError:
     kind: str = details["type"]
     parent, key = path[:-1], str(path[-1])
     if kind == "missing":
-        return InputError(about(parent, f"`{key}` is missing"), _MISSING[key], document.place(parent))
+        return InputError(about(parent, f"`{key}` is missing"), _missing(path)[key], document.place(parent))
     if kind == "extra_forbidden":
         return InputError(
             about(parent, f"unknown key `{key}`"), _keys_remedy(key, parent), document.place(path)
@@ -76,16 +75,28 @@ def _keys_remedy(key: str, parent: Path) -> str:
     match = close_match(key, keys)
     if match:
         return f"Perhaps `{match}` is meant"
-    owner = next((section for section, model in SECTIONS.items() if key in _keys(model)), None)
+    owner = next((name for name, section in SECTIONS.items() if key in _keys(section.entry)), None)
     belongs = f"It belongs under `{owner}`; the keys" if owner else "The keys"
     return f"{belongs} here are {one_of(keys)}"
 
 
 def _model(path: Path) -> type[BaseModel]:
-    """The model of the mapping at a path: the file itself, an entry of a section, or a cost."""
+    """The model of the mapping at a path: the file itself, an entry of a section, or one within an entry."""
     if not path:
         return WarehouseFile
-    return SECTIONS[str(path[0])] if len(path) == 2 else CostEntry
+    model: type[BaseModel] = SECTIONS[str(path[0])].entry
+    for key in path[2:]:
+        inner = next(field for name, field in model.model_fields.items() if key in (field.alias, name))
+        model = next(_entries_in(inner.annotation))
+    return model
+
+
+def _entries_in(annotation: Any) -> Iterator[type[Entry]]:
+    """The entries in a type such as `Given[CostEntry]`."""
+    if isinstance(annotation, type) and issubclass(annotation, Entry):
+        yield annotation
+    for inner in get_args(annotation):
+        yield from _entries_in(inner)
 
 
 def _keys(model: type[BaseModel]) -> list[str]:

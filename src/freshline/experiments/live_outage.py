@@ -26,7 +26,7 @@ ROWS: Final = (8_000, 100_000)
 COSTS_MS: Final = (380, 900)
 # A file is found a little after it was due.
 JITTER_MS: Final = 500
-POLICIES: Final = ("aus", "aus-slack", "edf", "prp")
+COMPARED: Final = ("aus", "aus-slack", "edf", "prp")
 TRACKS: Final = 2
 NOTES_MAX: Final = 10
 
@@ -149,7 +149,7 @@ def run_all(seconds: int, *, quiet: bool = False) -> dict[str, Any]:
     """The policies one after the other, each in a process and a JVM of its own."""
     spawn = multiprocessing.get_context("spawn")
     outcomes = []
-    for policy in POLICIES:
+    for policy in COMPARED:
         with ProcessPoolExecutor(1, mp_context=spawn) as executor:
             outcomes.append(executor.submit(_apart, policy, seconds, quiet).result())
     return {"seconds": seconds, "outcomes": outcomes}

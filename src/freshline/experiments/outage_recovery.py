@@ -14,8 +14,13 @@ from typing import Any, Literal
 from rich.console import Console
 from rich.progress import track
 
+from freshline.definitions.cost import Cost
 from freshline.definitions.duration import SECOND
-from freshline.definitions.warehouse import Cost, Feed, PolicyName, Pool, Provisioning, Table, Warehouse
+from freshline.definitions.feeds import Feed
+from freshline.definitions.policies import PolicyName
+from freshline.definitions.pools import Pool, Provisioning
+from freshline.definitions.tables import Table
+from freshline.definitions.warehouse import Warehouse
 from freshline.experiments.outage_page import write_page
 from freshline.plan.make import make_plan
 from freshline.plan.plan import Plan
@@ -34,7 +39,7 @@ PHASES: tuple[Phases, ...] = ("uniform", "zero")
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class Compared:
     """A row of the tables."""
 
     label: str
@@ -43,15 +48,15 @@ class Policy:
     cluster_factor: int = 10
 
 
-POLICIES = (
-    Policy("AUS, average", "aus", "average"),
-    Policy("AUS, worst", "aus", "worst"),
-    Policy("PRP, factor 10", "prp", cluster_factor=10),
-    Policy("PRP, factor 1", "prp", cluster_factor=1),
-    Policy("EDF", "edf"),
-    Policy("EDF strict", "edf-strict"),
-    Policy("AUS-slack, worst", "aus-slack", "worst"),
-    Policy("AUS-slack, average", "aus-slack", "average"),
+COMPARED = (
+    Compared("AUS, average", "aus", "average"),
+    Compared("AUS, worst", "aus", "worst"),
+    Compared("PRP, factor 10", "prp", cluster_factor=10),
+    Compared("PRP, factor 1", "prp", cluster_factor=1),
+    Compared("EDF", "edf"),
+    Compared("EDF strict", "edf-strict"),
+    Compared("AUS-slack, worst", "aus-slack", "worst"),
+    Compared("AUS-slack, average", "aus-slack", "average"),
 )
 DRAWN = ("PRP, factor 10", "AUS, average", "AUS-slack, worst", "EDF")
 
@@ -72,7 +77,7 @@ def phases_s(seed: int) -> dict[str, int]:
     return {name: rng.randrange(period) for name, period in PERIODS.items()}
 
 
-def warehouse(policy: Policy, phases: Phases, seed: int) -> Warehouse:
+def warehouse(policy: Compared, phases: Phases, seed: int) -> Warehouse:
     """Section VII's tables: a feed of files for each, S = 0.01·p, R = 0.1, b = 0.2, no jitter."""
     phase_s = phases_s(seed) if phases == "uniform" else dict.fromkeys(PERIODS, 0)
     feeds: dict[str, Feed] = {}
@@ -88,7 +93,7 @@ def warehouse(policy: Policy, phases: Phases, seed: int) -> Warehouse:
     return Warehouse("paper 001", ".", {"updates": pool}, feeds, tables, names, frozenset(names))
 
 
-def run_with_outage(policy: Policy, phases: Phases, seed: int) -> SimulationResult:
+def run_with_outage(policy: Compared, phases: Phases, seed: int) -> SimulationResult:
     outage = (OUTAGE_S[0] * SECOND, OUTAGE_S[1] * SECOND)
     return simulate(
         make_plan(warehouse(policy, phases, seed)),
@@ -99,7 +104,7 @@ def run_with_outage(policy: Policy, phases: Phases, seed: int) -> SimulationResu
     )
 
 
-def run_case(policy: Policy, phases: Phases, seed: int) -> Run:
+def run_case(policy: Compared, phases: Phases, seed: int) -> Run:
     result = run_with_outage(policy, phases, seed)
     tables = {table.plan.name: table for table in result.tables}
     recovered_us = {name: tables[name].recovered_at_us for name in LATE}
@@ -137,7 +142,7 @@ def longest_above_us(result: SimulationResult, name: str) -> int:
     return longest
 
 
-def summary(policy: Policy, phases: Phases, runs: Sequence[Run]) -> dict[str, Any]:
+def summary(policy: Compared, phases: Phases, runs: Sequence[Run]) -> dict[str, Any]:
     """The runs of all seeds taken together."""
     ends = [_end_of_recovery(run) for run in runs]
     known = [end for end in ends if end is not None]
@@ -200,7 +205,7 @@ def promises(plan: Plan, label: str) -> dict[str, Any]:
 def run(out: Path, *, seeds: int, quiet: bool = False) -> dict[str, Any]:
     """Runs everything on all cores and writes results.json, figure.png and page.md into a folder."""
     screen = Console(stderr=True, quiet=quiet)
-    cases = [(policy, phases) for policy in POLICIES for phases in PHASES]
+    cases = [(policy, phases) for policy in COMPARED for phases in PHASES]
     screen.print(f"{len(cases) * seeds} simulations of {END_S:,} s", highlight=False)
     with ProcessPoolExecutor(os.cpu_count()) as executor:
         futures = [[executor.submit(run_case, *case, seed) for seed in range(seeds)] for case in cases]
@@ -210,12 +215,12 @@ def run(out: Path, *, seeds: int, quiet: bool = False) -> dict[str, Any]:
         "seeds": seeds,
         "promises": [
             promises(make_plan(warehouse(policy, "uniform", 0)), policy.label)
-            for policy in POLICIES
+            for policy in COMPARED
             if policy.name == "aus"
         ],
         "outcomes": [summary(*case, of_case) for case, of_case in zip(cases, runs, strict=True)],
     }
-    by_label = {policy.label: policy for policy in POLICIES}
+    by_label = {policy.label: policy for policy in COMPARED}
     drawn = {label: run_with_outage(by_label[label], "uniform", 0) for label in DRAWN}
     page = write_page(record, drawn, out)
     if not quiet:

@@ -17,12 +17,16 @@ from rich.progress import track
 from freshline.analysis.clusters import Cluster
 from freshline.analysis.np_edf import schedulable
 from freshline.analysis.np_gedf import NpGedf
+from freshline.definitions.cost import Cost
 from freshline.definitions.duration import SECOND
-from freshline.definitions.warehouse import Cost, Feed, PolicyName, Pool, Table, Warehouse
+from freshline.definitions.feeds import Feed
+from freshline.definitions.policies import POLICIES, PolicyName
+from freshline.definitions.pools import Pool
+from freshline.definitions.tables import Table
+from freshline.definitions.warehouse import Warehouse
 from freshline.experiments.staleness_page import write_page
 from freshline.plan.make import make_plan
 from freshline.plan.plan import Plan
-from freshline.plan.tracks import PROVEN
 from freshline.simulation.simulate import SimulationResult, simulate
 
 TRACKS = (4, 8, 16, 24, 32)
@@ -44,7 +48,7 @@ PHASES: tuple[Phases, ...] = ("zero", "uniform")
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class Compared:
     """A line of the figure."""
 
     label: str
@@ -52,14 +56,14 @@ class Policy:
     cluster_factor: int = 10
 
 
-POLICIES = (
-    Policy("RM", "rm"),
-    Policy("PRP, factor 10", "prp", 10),
-    Policy("PRP, factor 1", "prp", 1),
-    Policy("NP-GEDF", "edf"),
-    Policy("C-NP-GEDF", "clustered-edf"),
+COMPARED = (
+    Compared("RM", "rm"),
+    Compared("PRP, factor 10", "prp", 10),
+    Compared("PRP, factor 1", "prp", 1),
+    Compared("NP-GEDF", "edf"),
+    Compared("C-NP-GEDF", "clustered-edf"),
 )
-CONTENTION_FREE = Policy("a track for each table", "edf")
+CONTENTION_FREE = Compared("a track for each table", "edf")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +73,7 @@ class Case:
     fill: Fraction
     phases: Phases
     tracks: int
-    policy: Policy
+    policy: Compared
     events: int
     seed: int
 
@@ -172,7 +176,7 @@ def _bound_mws(plan: Plan) -> float | None:
 def _paper_bound_mws(plan: Plan) -> float | None:
     """The same with section 4's tardiness: Theorem 2, and on one track 0 or e + max e − min e."""
     pool = plan.pools[0]
-    if pool.policy not in PROVEN:
+    if not POLICIES[pool.policy].proven:
         return None
     weighted = 0.0
     for cluster in pool.clusters or (Cluster(tuple(range(len(pool.tables))), pool.tracks),):
@@ -193,7 +197,7 @@ def cases(events: int, seed: int) -> Iterator[Case]:
     for fill in FILLS:
         for phases in PHASES:
             for tracks in TRACKS:
-                for policy in (*POLICIES, CONTENTION_FREE):
+                for policy in (*COMPARED, CONTENTION_FREE):
                     yield Case(fill, phases, tracks, policy, events, seed)
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar
 
 if TYPE_CHECKING:
     from freshline.kernel.controller import Controller
     from freshline.kernel.job import Job
     from freshline.kernel.task import Task
+    from freshline.kernel.timers import Timers
+    from freshline.plan.plan import PoolPlan, TablePlan
 
 
 class Entry(Protocol):
@@ -31,6 +34,15 @@ class Entry(Protocol):
 E = TypeVar("E", bound=Entry)
 
 
+class Setting(NamedTuple):
+    """The pool that an order is made for, and what it is part of."""
+
+    pool: PoolPlan
+    tables: Sequence[TablePlan]  # of all pools, by index
+    timers: Timers
+    tracks_from: int  # the number of the pool's first track
+
+
 class Order(Generic[E]):
     """The ready jobs of one pool, first things first.
 
@@ -45,6 +57,11 @@ class Order(Generic[E]):
 
     def __init__(self) -> None:
         self._ready: list[tuple[int, int, E]] = []
+
+    @classmethod
+    def made_for(cls, setting: Setting) -> Self:
+        """The order for a pool; a policy that must know more than the jobs overrides it."""
+        return cls()
 
     def key(self, entry: E) -> int:
         """The job with the smallest key runs first."""

@@ -10,8 +10,7 @@ from itertools import islice
 from pathlib import Path, PurePath
 from typing import Final
 
-from freshline.definitions.errors import DefinitionErrors, InputError
-from freshline.definitions.sentences import about
+from freshline.definitions.errors import DefinitionErrors, InputError, about
 from freshline.definitions.warehouse import Warehouse
 
 # A system's own folders, with all that is below; and those that hold other people's, and many a landing.

@@ -9,7 +9,7 @@ from math import inf
 from pathlib import Path
 from typing import Final, Protocol
 
-from freshline.definitions.warehouse import Feed
+from freshline.definitions.feeds import Feed
 from freshline.landing.digest import content_digest
 from freshline.landing.parquet_process import ParquetProcess
 from freshline.landing.record_reader import RecordReader

@@ -9,8 +9,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from freshline.definitions.columns import parse_columns
+from freshline.definitions.feeds import Landing
 from freshline.definitions.name_timestamp import instant_in_name
-from freshline.definitions.warehouse import Landing
 from freshline.landing.csv_records import csv_records
 from freshline.landing.json_records import json_records
 from freshline.landing.parquet_process import ParquetProcess

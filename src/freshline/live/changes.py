@@ -11,7 +11,8 @@ from pyspark.sql.types import StructType
 
 from freshline.definitions.computation import Computation, changes
 from freshline.definitions.errors import DefinitionErrors, InputError
-from freshline.definitions.warehouse import Table, Warehouse
+from freshline.definitions.tables import Table
+from freshline.definitions.warehouse import Warehouse
 from freshline.live.status import utc
 from freshline.storage.computations import How
 from freshline.storage.delta import StoredTable, TableTaken

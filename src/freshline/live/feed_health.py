@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from freshline.definitions.duration import SECOND, format_duration
-from freshline.definitions.warehouse import Feed
+from freshline.definitions.feeds import Feed
 
 # A file is found a little after it came.
 FINDING_US: Final = SECOND

@@ -12,7 +12,8 @@ from pyspark.sql.types import StructType
 from freshline.definitions.computation import Computation, changes, only_adds
 from freshline.definitions.errors import InputError
 from freshline.definitions.live_checks import check_runnable
-from freshline.definitions.warehouse import Table, Warehouse
+from freshline.definitions.tables import Table
+from freshline.definitions.warehouse import Warehouse
 from freshline.live.changes import column_differences, columns_remedy, stored_table
 from freshline.live.heartbeat import sole_writer
 from freshline.spark.frames import schemas

@@ -13,7 +13,8 @@ from freshline.definitions.columns import LATE_COLUMN
 from freshline.definitions.computation import Computation
 from freshline.definitions.errors import InputError
 from freshline.definitions.live_checks import check_runnable
-from freshline.definitions.warehouse import Table, Warehouse
+from freshline.definitions.tables import Table
+from freshline.definitions.warehouse import Warehouse
 from freshline.live.changes import column_differences, columns_remedy, last_edge, stored_table
 from freshline.live.heartbeat import sole_writer
 from freshline.spark.frames import between, derived_rows, read_parquet, schemas

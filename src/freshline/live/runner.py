@@ -23,12 +23,12 @@ from freshline import __version__, signals
 from freshline.assembly.assemble import assemble
 from freshline.assembly.terms import learned
 from freshline.costs.fit import RUNS_LEAST
-from freshline.costs.history import History
 from freshline.costs.learned import learned_costs
+from freshline.definitions.cost import Cost
 from freshline.definitions.duration import SECOND
 from freshline.definitions.live_checks import check_runnable
 from freshline.definitions.serial import to_record
-from freshline.definitions.warehouse import Cost, Warehouse
+from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.journal import Journal
 from freshline.kernel.kernel import Kernel
 from freshline.landing.directories import check_directories, landing_directories, remember_directories
@@ -52,6 +52,7 @@ from freshline.spark.java import end_java
 from freshline.spark.session import is_local, open_session
 from freshline.spark.updater import Updater
 from freshline.spark.warm_up import warm_up
+from freshline.storage.history import History
 from freshline.storage.layout import Layout
 from freshline.storage.lease import Identity, Lease
 from freshline.storage.ledger import Ledger

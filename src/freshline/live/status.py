@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from freshline.definitions.errors import InputError
-from freshline.definitions.warehouse import PolicyName
+from freshline.definitions.policies import PolicyName
 from freshline.tables.state import TableState, exceeds
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

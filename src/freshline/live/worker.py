@@ -14,7 +14,7 @@ from threading import Lock
 
 from pyspark.sql import SparkSession
 
-from freshline.costs.history import History, Run
+from freshline.costs.fit import Run
 from freshline.definitions.warehouse import Warehouse
 from freshline.landing.digest import content_digest
 from freshline.live.trial import Trial, part
@@ -22,6 +22,7 @@ from freshline.live.trouble import ATTEMPTS_MAX, sentence
 from freshline.spark.updater import Committed, Updater
 from freshline.storage.delta import TableTaken
 from freshline.storage.files import Consumed
+from freshline.storage.history import History
 from freshline.storage.ledger import Ledger
 from freshline.tables.update import Update
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from freshline.analysis.utilization import readable
 from freshline.definitions.duration import format_duration
+from freshline.definitions.policies import POLICIES
 from freshline.plan.least_tracks import Least
 from freshline.plan.plan import PoolPlan, TablePlan
 from freshline.plan.staleness import StalenessModel
-from freshline.plan.tracks import PROVEN
 
 # So many tables are named one by one; the rest is counted.
 _NAMED_MAX = 8
@@ -53,7 +53,7 @@ def _pool_troubles(pool: PoolPlan, tables: Sequence[TablePlan]) -> list[str]:
         troubles.append(
             f"Pool {pool.name} is overloaded: its tables need {needed} of {counted(pool.tracks, 'track')}."
         )
-    elif pool.policy not in PROVEN:
+    elif not POLICIES[pool.policy].proven:
         troubles.append(f"Pool {pool.name}: no staleness bound is known for policy {pool.policy}.")
     elif too_costly and sum(table.response_bound_us is None for table in own) > len(too_costly):
         troubles.append(f"Pool {pool.name}: until then other tables on the same tracks have no bound either.")

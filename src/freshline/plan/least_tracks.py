@@ -11,11 +11,12 @@ from freshline.analysis.exact import ceiling_of
 from freshline.analysis.np_gedf_per_task import NpGedfPerTask
 from freshline.analysis.response import tardiness_bounds
 from freshline.analysis.utilization import tracks_at_least
-from freshline.definitions.warehouse import PolicyName, Recovery
+from freshline.definitions.policies import POLICIES, PolicyName
+from freshline.definitions.pools import Recovery
 from freshline.plan.plan import PoolPlan, TablePlan
 from freshline.plan.reach import Reach
 from freshline.plan.staleness import StalenessModel
-from freshline.plan.tracks import PROVEN, divide, pool_tardiness, recovery_periods
+from freshline.plan.tracks import divide, pool_tardiness, recovery_periods
 
 # Clusters, and recovery periods, change with every number of tracks, so each one is tried out; this many are.
 TRIES_MAX = 64
@@ -49,15 +50,16 @@ def least_tracks(
     reach = Reach(pool.tables, tables, model)
     if not reach.attainable:
         return Least(pool.policy, None, frozenset())
+    known = POLICIES[pool.policy]
     in_vain = None
-    if pool.policy == "clustered-edf" or recovery is not None:
+    if (known.proven and known.clusters) or recovery is not None:
         fewest = tracks_at_least(costs, periods)
         most = min(len(costs), fewest + TRIES_MAX - 1)
         for tracks in range(fewest, most + 1):
             if _holds(pool.policy, recovery, costs, periods, tracks, reach):
                 return Least(pool.policy, tracks, reach.attainable)
         in_vain = (fewest, most)
-    policy = pool.policy if pool.policy in PROVEN and in_vain is None else "edf"
+    policy = pool.policy if known.proven and in_vain is None else "edf"
     return Least(policy, _least(costs, periods, reach), reach.attainable, in_vain)
 
 

@@ -8,7 +8,10 @@ from dataclasses import dataclass, replace
 from freshline.analysis.utilization import fits, utilization
 from freshline.costs.bounds import average_us, longest_update_us, worst_case_us
 from freshline.definitions.errors import InputError
-from freshline.definitions.warehouse import ADAPTIVE, PolicyName, Pool, Recovery, Table, Warehouse
+from freshline.definitions.policies import POLICIES, PolicyName
+from freshline.definitions.pools import Pool, Recovery
+from freshline.definitions.tables import Table
+from freshline.definitions.warehouse import Warehouse
 from freshline.plan.advice import advise
 from freshline.plan.least_tracks import Least, least_tracks
 from freshline.plan.plan import Plan, PoolPlan, TablePlan
@@ -96,7 +99,7 @@ class _Schedule:
 
 def _schedule(pool: Pool, tables: list[Table], own: list[int], all_costs: list[int]) -> _Schedule:
     costs, periods = [all_costs[i] for i in own], [tables[i].period_us for i in own]
-    adaptive = pool.policy in ADAPTIVE
+    adaptive = POLICIES[pool.policy].adaptive
     provisioned = costs
     if adaptive and pool.provisioning == "average":
         provisioned = [_average_us(tables[i]) for i in own]

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 from freshline.analysis.adaptive import recovery_time
 from freshline.analysis.clusters import Cluster
-from freshline.definitions.warehouse import ADAPTIVE, PolicyName, Provisioning, Warehouse
+from freshline.definitions.policies import POLICIES, PolicyName
+from freshline.definitions.pools import Provisioning
+from freshline.definitions.warehouse import Warehouse
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +36,8 @@ class PoolPlan:
         `edf`.
         """
         bounded = any(tables[index].staleness_bound_us is not None for index in self.tables)
-        if self.policy in ADAPTIVE and self.tables and not bounded:
-            return "edf"
-        if self.policy == "clustered-edf" and self.tables and self.clusters is None:
+        known = POLICIES[self.policy]
+        if self.tables and ((known.adaptive and not bounded) or (known.clusters and self.clusters is None)):
             return "edf"
         return self.policy
 

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from freshline.costs.bounds import longest_update_us
-from freshline.definitions.warehouse import Table, Warehouse
+from freshline.definitions.tables import Table
+from freshline.definitions.warehouse import Warehouse
 
 
 @dataclass(frozen=True, slots=True)

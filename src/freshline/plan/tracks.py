@@ -13,19 +13,18 @@ from freshline.analysis.adaptive import (
 from freshline.analysis.clusters import Cluster, construct_clusters, hand_out
 from freshline.analysis.exact import bracketed_sum
 from freshline.analysis.response import tardiness_bounds
-from freshline.definitions.warehouse import PolicyName, Recovery
-
-# Policies for which a response bound is proven. The others are run, not promised.
-PROVEN: frozenset[PolicyName] = frozenset({"edf", "edf-strict", "clustered-edf", "aus", "aus-slack"})
+from freshline.definitions.policies import POLICIES, PolicyName
+from freshline.definitions.pools import Recovery
 
 
 def divide(
     policy: PolicyName, costs: Sequence[int], periods: Sequence[int], tracks: int, cluster_factor: Fraction
 ) -> tuple[Cluster, ...] | None:
     """How a policy divides a pool's tracks among its tables; None where all tracks serve all tables."""
-    if policy == "prp":
+    kind = POLICIES[policy].clusters
+    if kind == "helping":
         return period_clusters(costs, periods, tracks, cluster_factor) if costs else ()
-    if policy == "clustered-edf" and costs:
+    if kind == "isolated" and costs:
         clusters = construct_clusters(costs, periods, tracks)
         return None if clusters is None else tuple(clusters)
     return None
@@ -53,7 +52,7 @@ def pool_tardiness(
     `recovery` are the periods that the tables have while they recover, where the policy changes periods.
     """
     tardiness: list[int | None] = [None] * len(costs)
-    if policy not in PROVEN or not costs:
+    if not POLICIES[policy].proven or not costs:
         return tardiness
     if recovery is not None:
         adaptive = adaptive_tardiness(costs, periods, recovery, tracks)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from heapq import heapify, heappop
+from typing import Self
 
-from freshline.kernel.order import Entry, Order
+from freshline.kernel.order import Entry, Order, Setting
 from freshline.tables.task import Batch, TableTask
 
 
@@ -23,6 +24,18 @@ class Proportional(Order[TableTask]):
         self._cluster_of_track = cluster_of_track
         clusters = sorted(set(cluster_of_task.values()) | set(cluster_of_track.values()))
         self._by_cluster: dict[int, dict[int, list[TableTask]]] = {cluster: {} for cluster in clusters}
+
+    @classmethod
+    def made_for(cls, setting: Setting) -> Self:
+        pool = setting.pool
+        assert pool.clusters is not None, "prp without clusters"
+        cluster_of_task = {
+            pool.tables[member]: number
+            for number, cluster in enumerate(pool.clusters)
+            for member in cluster.members
+        }
+        of_tracks = (number for number, cluster in enumerate(pool.clusters) for _ in range(cluster.tracks))
+        return cls(cluster_of_task, dict(enumerate(of_tracks, start=setting.tracks_from)))
 
     def add(self, entry: TableTask) -> None:
         by_period = self._by_cluster[self._cluster_of_task[entry.place]]

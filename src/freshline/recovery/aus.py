@@ -6,8 +6,9 @@ from bisect import insort
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from heapq import heapify, heappop
+from typing import Self
 
-from freshline.kernel.order import Entry
+from freshline.kernel.order import Entry, Setting
 from freshline.kernel.pool import Pool
 from freshline.kernel.task import READY, Task
 from freshline.policies.edf import Edf
@@ -16,6 +17,12 @@ from freshline.recovery.modes import AdaptiveRelease, adaptive
 from freshline.recovery.outages import RememberingRelease
 from freshline.tables.task import TableTask
 from freshline.tables.update import Update
+
+
+def shares(setting: Setting) -> dict[str, tuple[int, int]]:
+    """By task, the cost and the period that its share of the tracks is made of."""
+    tables = [setting.tables[index] for index in setting.pool.tables]
+    return {table.name: (table.provisioned_us or 1, table.period_us) for table in tables}
 
 
 class Aus(Edf[TableTask]):
@@ -43,6 +50,10 @@ class Aus(Edf[TableTask]):
         self._capacity = Capacity(shares, tracks)
         self._excused: dict[str, TableTask] = {}
         self._late: list[tuple[Fraction, Fraction, int, TableTask]] = []  # those that wait, the first first
+
+    @classmethod
+    def made_for(cls, setting: Setting) -> Self:
+        return cls(shares(setting), setting.pool.tracks)
 
     def joined(self, task: Task) -> None:
         assert isinstance(task, TableTask), f"{task!r} is not a table"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final, Self
 
-from freshline.kernel.order import Entry
+from freshline.kernel.order import Entry, Setting
 from freshline.kernel.task import BACKED_OFF, READY, RUNNING, WAITING, Task
-from freshline.recovery.aus import Aus
+from freshline.recovery.aus import Aus, shares
 from freshline.recovery.certificate import Certificate, Forecast, can_be_foreseen
 from freshline.recovery.coming import loaded_to
 from freshline.recovery.modes import AdaptiveRelease, adaptive
@@ -53,6 +53,10 @@ class AusSlack(Aus):
         super().joined(task)
         assert isinstance(task, TableTask)
         self._tasks.append(task)
+
+    @classmethod
+    def made_for(cls, setting: Setting) -> Self:
+        return cls(shares(setting), setting.pool.tracks, setting.timers)
 
     # -- decisions ---------------------------------------------------------------------------------
 

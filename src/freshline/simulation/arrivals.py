@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from freshline.definitions.warehouse import Feed
+from freshline.definitions.feeds import Feed
 from freshline.tables.events import DataFile
 
 

@@ -10,8 +10,9 @@ from typing import Any, TextIO
 from freshline import __version__
 from freshline.assembly.assemble import assemble
 from freshline.costs.draws import CostDraws
+from freshline.definitions.feeds import Feed
 from freshline.definitions.serial import to_record
-from freshline.definitions.warehouse import Feed, Warehouse
+from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.journal import Journal
 from freshline.kernel.kernel import Kernel
 from freshline.plan.plan import Plan, TablePlan

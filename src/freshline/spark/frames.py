@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterable, Mapping, Sequence
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
@@ -28,13 +29,18 @@ from sqlglot import exp
 
 from freshline.definitions.columns import LATE_COLUMN
 from freshline.definitions.errors import InputError
-from freshline.definitions.sql import parse_query
-from freshline.definitions.warehouse import Feed, Table, Warehouse
+from freshline.definitions.feeds import Feed
+from freshline.definitions.sql.query import parse_query
+from freshline.definitions.tables import Table
+from freshline.definitions.warehouse import Warehouse
 from freshline.spark.projection import plain_projection
 from freshline.spark.texts import checked_columns
 from freshline.storage.extent import Extent
 
 NONE_LATE = "false"
+# What Spark tells of a job that has ended is there at once, or never.
+_TOLD_S = 60.0
+_LOOK_EVERY_S = 0.005
 # Spark takes these in a path for a pattern, unless a backslash stands before them.
 _PATTERN = re.compile(r"[\\{}\[\]*?]")
 # What a Delta table holds; not so intervals, times of day, places on a map, and the type of NULL alone.
@@ -140,7 +146,15 @@ class Watched:
         )
 
     def extent(self) -> Extent:
-        """Which they were, once they have been read."""
+        """Which they were, once they have been read.
+
+        Spark tells it by a message to itself, which it drops when it is swamped: then nobody would ever hear.
+        """
+        told, give_up_at = self._observation._jo, time.monotonic() + _TOLD_S
+        while told is not None and not told.future().isCompleted():
+            if time.monotonic() > give_up_at:
+                raise TimeoutError("Spark has not told how many records it read")
+            time.sleep(_LOOK_EVERY_S)
         seen = self._observation.get
         return Extent(seen["records"], seen["oldest"], seen["newest"])
 

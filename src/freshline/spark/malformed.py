@@ -10,7 +10,7 @@ from typing import Final
 from pyspark.sql import SparkSession
 
 from freshline.definitions.columns import parse_columns
-from freshline.definitions.warehouse import Feed
+from freshline.definitions.feeds import Feed
 from freshline.spark.frames import quoted, read_files
 from freshline.spark.texts import text_conditions
 

@@ -12,7 +12,7 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.tokenizer_core import Token, TokenType
 
 from freshline.definitions.errors import InputError
-from freshline.definitions.sql import parse_query
+from freshline.definitions.sql.query import parse_query
 
 _SPARK: Final = Dialect.get_or_raise("spark")
 _CLAUSES: Final = {"expressions", "from_", "where"}

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from freshline.definitions.errors import InputError
-from freshline.definitions.sql import tables_named
+from freshline.definitions.sql.query import tables_named
 from freshline.definitions.warehouse import Warehouse
 from freshline.spark.frames import literal_paths
 from freshline.storage.delta import StoredTable

@@ -16,7 +16,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from freshline.definitions.columns import LATE_COLUMN
-from freshline.definitions.warehouse import Table, Warehouse
+from freshline.definitions.tables import Table
+from freshline.definitions.warehouse import Warehouse
 from freshline.spark.frames import (
     Watched,
     base_rows,

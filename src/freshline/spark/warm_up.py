@@ -26,7 +26,9 @@ from pyspark.sql.types import (
 
 from freshline.definitions.columns import LATE_COLUMN
 from freshline.definitions.duration import SECOND
-from freshline.definitions.warehouse import Feed, Table, Warehouse
+from freshline.definitions.feeds import Feed
+from freshline.definitions.tables import Table
+from freshline.definitions.warehouse import Warehouse
 from freshline.spark.frames import (
     Watched,
     base_rows,

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as f
 
 from freshline.definitions.columns import parse_columns
-from freshline.definitions.warehouse import Feed
+from freshline.definitions.feeds import Feed
 from freshline.landing.records import Records
 from freshline.spark.frames import literal_paths, quoted, read_files
 

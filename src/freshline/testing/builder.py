@@ -7,17 +7,13 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Self
 
+from freshline.definitions.cost import Cost
 from freshline.definitions.duration import SECOND
-from freshline.definitions.warehouse import (
-    Cost,
-    Feed,
-    PolicyName,
-    Pool,
-    Provisioning,
-    Recovery,
-    Table,
-    Warehouse,
-)
+from freshline.definitions.feeds import Feed
+from freshline.definitions.policies import PolicyName
+from freshline.definitions.pools import Pool, Provisioning, Recovery
+from freshline.definitions.tables import Table
+from freshline.definitions.warehouse import Warehouse
 
 Seconds = int | float | Fraction
 

@@ -24,7 +24,7 @@ import pyarrow.parquet
 
 from freshline.definitions.duration import SECOND, parse_duration
 from freshline.definitions.errors import InputError
-from freshline.definitions.warehouse import FileFormat
+from freshline.definitions.feeds import FileFormat
 from freshline.live.status import utc
 
 _GARBAGE: Final = b"\x00\xff\x00 this is no data file \x00\xff\x00\n" * 8

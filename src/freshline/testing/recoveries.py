@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 
 from freshline.assembly.assemble import assemble
 from freshline.costs.draws import CostDraws
-from freshline.definitions.warehouse import PolicyName, Warehouse
+from freshline.definitions.policies import PolicyName
+from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.validation import validate
 from freshline.plan.make import make_plan, what_if
 from freshline.plan.plan import Plan

@@ -22,10 +22,10 @@ from freshline.definitions.duration import MILLISECOND, SECOND
 from freshline.definitions.errors import InputError
 from freshline.definitions.live_checks import check_runnable
 from freshline.definitions.load import loads
-from freshline.definitions.sql import parse_query
-from freshline.definitions.sql_checks import QueryCheck
-from freshline.definitions.sql_time import Relation, Time
-from freshline.definitions.warehouse import Table
+from freshline.definitions.sql.checks import QueryCheck
+from freshline.definitions.sql.query import parse_query
+from freshline.definitions.sql.time import Relation, Time
+from freshline.definitions.tables import Table
 from freshline.spark.frames import between, derived_rows
 from freshline.testing.statements import Statements
 

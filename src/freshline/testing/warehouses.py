@@ -7,8 +7,13 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from freshline.costs.bounds import longest_update_us
+from freshline.definitions.cost import Cost
 from freshline.definitions.duration import SECOND
-from freshline.definitions.warehouse import Cost, Feed, PolicyName, Pool, Table, Warehouse
+from freshline.definitions.feeds import Feed
+from freshline.definitions.policies import PolicyName
+from freshline.definitions.pools import Pool
+from freshline.definitions.tables import Table
+from freshline.definitions.warehouse import Warehouse
 
 _POLICIES: tuple[PolicyName, ...] = ("edf", "edf-strict", "clustered-edf")
 

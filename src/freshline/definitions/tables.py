@@ -1,150 +1,157 @@
-"""The rules between keys and between entries: what they mean together becomes a warehouse."""
+"""The section `tables`: base tables, which load a feed, and derived tables, which are queries over others."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final
+from typing import Annotated, Any, Final
 
-from freshline.definitions.document import Document
+from pydantic import ConfigDict, Field
+
+from freshline.definitions.cost import Cost, CostEntry
 from freshline.definitions.duration import format_duration
-from freshline.definitions.errors import InputError
-from freshline.definitions.file import CostEntry, FeedEntry, PoolEntry, TableEntry, WarehouseFile
+from freshline.definitions.errors import NOWHERE, InputError, Place
+from freshline.definitions.feeds import FEEDS
 from freshline.definitions.graph import cycles, topological_order
-from freshline.definitions.names import Names, one_of
-from freshline.definitions.sentences import about
-from freshline.definitions.sql import tables_read
-from freshline.definitions.warehouse import (
-    ADAPTIVE,
-    Cost,
-    Feed,
-    Landing,
-    PolicyName,
-    Pool,
-    Table,
-    Warehouse,
-)
-
-_Path = tuple[str | int, ...]
+from freshline.definitions.names import one_of
+from freshline.definitions.policies import adaptive_policies, as_written
+from freshline.definitions.section import Path, Resolution, Section
+from freshline.definitions.sql.query import tables_read
+from freshline.definitions.table_sql import check_tables
+from freshline.definitions.values import Duration, Entry, Flag, Given, PositiveDuration, Rate, Text
 
 _USELESS_ON_BASE: Final = "it has no effect on a table that loads a feed"
 
 
-class Resolver:
-    """Fills in defaults, finds what is referred to, and collects what is wrong.
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A base table (it has a feed) or a derived table (it has sources)."""
 
-    The file holds the entries that are right by themselves. The document has the others too, and to refer to
-    one of those is not another error.
-    """
+    name: str
+    pool: str
+    period_us: int
+    feed: str | None = None
+    sources: tuple[str, ...] = ()
+    sql: str | None = None  # of a derived table
+    select: str | None = None  # of a base table: SQL over its feed's columns
+    timestamp: str | None = None  # the column; of a base table its feed's unless `select` renames it
+    lookback_us: int = 0  # how far before F a derived table's SQL reads its sources
+    lookback_trusted: bool = False  # that this is enough is taken from the user, not from the SQL
+    align_us: int | None = None  # a derived table is loaded up to the edges of windows of this length
+    phase_us: int = 0  # of a table that is released periodically; elsewhere 0
+    target_lag_us: int | None = None
+    cost: Cost | None = None
+    late_after_us: int | None = None  # ΔF: a table that is behind by more is late; default its bound
+    weight: Fraction = Fraction(1)  # of several late tables that could recover, the heavier goes first
+    place: Place = NOWHERE
 
-    def __init__(self, file: WarehouseFile, document: Document) -> None:
-        self.errors: list[InputError] = []
-        self._file = file
-        self._document = document
-        self._pools, self._feeds, self._tables = (
-            Names(section, document.tree.get(section, ())) for section in ("pools", "feeds", "tables")
-        )
+
+class TableEntry(Entry):
+    """A base table, which loads a feed, or a derived table, which is a query over other tables."""
+
+    model_config = ConfigDict(
+        title="Table",
+        json_schema_extra={
+            "oneOf": [
+                {"required": ["feed"]},
+                {"anyOf": [{"required": ["sql"]}, {"required": ["sources"]}]},
+            ]
+        },
+    )
+
+    feed: Given[Text] = Field(None, description="The feed that this table loads. It makes a base table.")
+    select: Given[Text] = Field(
+        None,
+        description="A query over the columns of the feed, for each of its records by itself (default: all "
+        "columns). Only for a base table.",
+        examples=["SELECT ts, src, bytes * 8 AS bits FROM packets WHERE bytes > 0"],
+    )
+    sql: Given[Text] = Field(
+        None,
+        description="The query over other tables that gives this table's rows. It makes a derived table.",
+    )
+    sources: Given[Annotated[list[Text], Field(min_length=1)]] = Field(
+        None, description="The tables that a derived table reads (default: those that its SQL reads)."
+    )
+    timestamp: Given[Text] = Field(
+        None,
+        description="The column that says when a row was made (default: that of the feed, or of the first "
+        "source). In a base table only with `select`.",
+    )
+    period_us: Given[PositiveDuration] = Field(
+        None,
+        alias="period",
+        description="The time between two updates. A base table's is its feed's; on a continuous feed it may "
+        "have its own.",
+    )
+    phase_us: Given[Duration] = Field(
+        None,
+        alias="phase",
+        description="When the first update is released (default 0). Only with no `files` feed upstream.",
+    )
+    lookback_us: Given[Duration] = Field(
+        None,
+        alias="lookback",
+        description="How far back an update reads its sources again, for joins over a range of time "
+        "(default 0). Only for a derived table.",
+    )
+    lookback_trusted: Given[Flag] = Field(
+        None,
+        description="Whether `lookback` is taken to be enough where the SQL joins over a range of time that "
+        "cannot be told from it (default false). Rows would be missing if it were not.",
+    )
+    align_us: Given[PositiveDuration] = Field(
+        None,
+        alias="align",
+        description="The length of the windows that the SQL groups by, at most the period: updates end at "
+        "their edges. Only for a derived table.",
+    )
+    pool: Given[Text] = Field(None, description="The pool that updates it (default: the only one).")
+    target_lag_us: Given[PositiveDuration] = Field(
+        None, alias="target_lag", description="How stale the table may ever be."
+    )
+    cost: Given[CostEntry] = Field(None, description="What an update costs.")
+    late_after_us: Given[PositiveDuration] = Field(
+        None,
+        alias="late_after",
+        description="A table that is behind its sources by more is late, and recovers where the pool's "
+        f"policy is {one_of(adaptive_policies())} (default: its staleness bound).",
+    )
+    weight: Given[Rate] = Field(
+        None,
+        description="Of several late tables the one with the larger weight recovers first (default 1). It "
+        f"matters in a pool with {as_written(adaptive_policies())}.",
+    )
+
+
+class _Rules:
+    """Fills in defaults, finds what is referred to, and collects what is wrong."""
+
+    def __init__(self, resolution: Resolution) -> None:
+        self._resolution = resolution
+        self._report = resolution.report
+        self._entries = resolution.entries(TABLES)
+        self._feed_entries = resolution.entries(FEEDS)
+        self._pools, self._feeds, self._tables = map(resolution.names, ("pools", "feeds", "tables"))
         self._unclear: set[str] = set()  # tables some of whose sources were not found
         self._by_files: dict[str, bool] = {}  # whether files upstream release a table, where that is clear
         self._timestamps: dict[str, str | None] = {}  # the tables' timestamp columns, where they are known
 
-    def warehouse(self) -> Warehouse:
-        """The warehouse; it is whole where there are no errors."""
-        file = self._file
-        pools = {name: self._pool(name, entry) for name, entry in file.pools.items()}
-        feeds = {name: self._feed(name, entry) for name, entry in file.feeds.items()}
-        sources = {name: self._sources(name, entry) for name, entry in file.tables.items()}
+    def fields(self) -> dict[str, Any]:
+        """The fields of the warehouse; they are whole where there are no errors."""
+        entries = self._entries
+        sources = {name: self._sources(name, entry) for name, entry in entries.items()}
         order = self._order(sources)
         for name in order:
             self._find_release(name, sources[name])
             self._find_timestamp(name, sources[name])
-        resolved = (self._table(name, entry, sources[name], feeds) for name, entry in file.tables.items())
-        return Warehouse(
-            name=file.name,
-            storage=file.storage,
-            pools=pools,
-            feeds=feeds,
-            tables={table.name: table for table in resolved if table is not None},
-            topological_order=tuple(order),
-            released_by_files=frozenset(name for name, by_files in self._by_files.items() if by_files),
-        )
-
-    def _report(self, path: _Path, what: str, remedy: str) -> None:
-        self.errors.append(InputError(about(path, what), remedy, self._document.place(path)))
-
-    def _pool(self, name: str, entry: PoolEntry) -> Pool:
-        place = self._document.place(("pools", name))
-        options = {
-            key: value
-            for key in ("cluster_factor", "provisioning", "recovery")
-            if (value := getattr(entry, key)) is not None
+        resolved = (self._table(name, entry, sources[name]) for name, entry in entries.items())
+        return {
+            "tables": {table.name: table for table in resolved if table is not None},
+            "topological_order": tuple(order),
+            "released_by_files": frozenset(name for name, by_files in self._by_files.items() if by_files),
         }
-        for key in options:
-            meant: frozenset[PolicyName] = frozenset({"prp"}) if key == "cluster_factor" else ADAPTIVE
-            if entry.policy not in meant:
-                what = f"it has no effect with the policy {entry.policy}"
-                self._report(("pools", name, key), what, f"Remove it, or set `policy: {min(meant)}`")
-        return Pool(name, entry.tracks, entry.policy, **options, place=place)
-
-    def _feed(self, name: str, entry: FeedEntry) -> Feed:
-        path = ("feeds", name)
-        period_us, jitter_us = entry.period_us, entry.jitter_us
-        if entry.arrival == "continuous":
-            self._check_continuous(path, entry)
-        elif period_us is None:
-            remedy = (
-                "Add the time between two files, such as `period: 5 minutes`, or set `arrival: continuous`"
-            )
-            self._report(path, "a feed of files has no `period`", remedy)
-        elif jitter_us is not None and jitter_us > period_us:
-            what = f"it is longer than the feed's period of {format_duration(period_us)}"
-            self._report((*path, "jitter"), what, "Give at most the period")
-        return Feed(
-            name=name,
-            arrival=entry.arrival,
-            period_us=period_us,
-            phase_us=entry.phase_us or 0,
-            jitter_us=jitter_us or 0,
-            timestamp_jitter_us=entry.timestamp_jitter_us or 0,
-            landing=self._landing(path, entry),
-            place=self._document.place(path),
-        )
-
-    def _landing(self, path: _Path, entry: FeedEntry) -> Landing:
-        for key in ("header", "encoding"):
-            if getattr(entry, key) is not None and entry.format != "csv" and entry.arrival == "files":
-                what = "it has an effect on csv files only"
-                self._report((*path, key), what, "Remove it, or set `format: csv`")
-        return Landing(
-            path=entry.path,
-            format=entry.format,
-            schema=entry.columns,
-            timestamp=entry.timestamp,
-            header=entry.header is not False,
-            encoding=entry.encoding or "utf-8",
-            name_timestamp=entry.name_timestamp,
-            lateness_us=entry.lateness_us or 0,
-            ahead_us=entry.ahead_us,
-            after_load=entry.after_load or "keep",
-        )
-
-    def _check_continuous(self, path: _Path, entry: FeedEntry) -> None:
-        only_files = {
-            "jitter": entry.jitter_us,
-            "timestamp_jitter": entry.timestamp_jitter_us,
-            "header": entry.header,
-            "encoding": entry.encoding,
-            "name_timestamp": entry.name_timestamp,
-            "lateness": entry.lateness_us,
-            "ahead": entry.ahead_us,
-            "after_load": entry.after_load,
-        }
-        useless = "it has no effect on a continuous feed"
-        if entry.phase_us is not None:
-            self._report((*path, "phase"), useless, "Move it to the tables that load the feed")
-        for key, value in only_files.items():
-            if value is not None:
-                self._report((*path, key), useless, "Remove it, or set `arrival: files`")
 
     def _sources(self, name: str, entry: TableEntry) -> tuple[str, ...]:
         """The tables that a table reads, as they are called where they are defined."""
@@ -170,7 +177,7 @@ class Resolver:
                 self._report((*path, "sql"), what, "Add it to `sources`, or remove `sources`")
         return self._found(name, [((*path, "sources", i), table) for i, table in enumerate(entry.sources)])
 
-    def _check_base(self, path: _Path, entry: TableEntry) -> None:
+    def _check_base(self, path: Path, entry: TableEntry) -> None:
         if entry.sql is not None:
             remedy = "Remove `feed` or `sql`: a query over this table is another table"
             self._report((*path, "sql"), "a table that loads a feed cannot have SQL", remedy)
@@ -190,7 +197,7 @@ class Resolver:
                 what = f"it reads `{table}`, and may read only the feed of the table"
                 self._report((*path, "select"), what, f"Read `{entry.feed}`; a query over tables is `sql`")
 
-    def _read_sql(self, path: _Path, sql: str) -> tuple[str, ...]:
+    def _read_sql(self, path: Path, sql: str) -> tuple[str, ...]:
         try:
             return tables_read(sql)
         except InputError as error:
@@ -198,7 +205,7 @@ class Resolver:
             self._report(path, error.what, error.remedy)
             return ()
 
-    def _found(self, reader: str, references: Sequence[tuple[_Path, str]]) -> tuple[str, ...]:
+    def _found(self, reader: str, references: Sequence[tuple[Path, str]]) -> tuple[str, ...]:
         """The tables that are referred to; what is wrong with a reference is reported at its path."""
         found: dict[str, None] = {}
         for path, reference in references:
@@ -228,9 +235,9 @@ class Resolver:
         return order
 
     def _find_release(self, name: str, sources: Sequence[str]) -> None:
-        feed_name = self._file.tables[name].feed
+        feed_name = self._entries[name].feed
         if feed_name is not None:
-            feed = self._file.feeds.get(feed_name)
+            feed = self._feed_entries.get(feed_name)
             if feed is not None:
                 self._by_files[name] = feed.arrival == "files"
             return
@@ -241,19 +248,17 @@ class Resolver:
             self._by_files[name] = False
 
     def _find_timestamp(self, name: str, sources: Sequence[str]) -> None:
-        entry = self._file.tables[name]
-        feed = self._file.feeds.get(entry.feed) if entry.feed is not None else None
+        entry = self._entries[name]
+        feed = self._feed_entries.get(entry.feed) if entry.feed is not None else None
         inherited = self._timestamps.get(sources[0]) if sources else feed.timestamp if feed else None
         self._timestamps[name] = entry.timestamp or inherited
 
-    def _table(
-        self, name: str, entry: TableEntry, sources: tuple[str, ...], feeds: Mapping[str, Feed]
-    ) -> Table | None:
+    def _table(self, name: str, entry: TableEntry, sources: tuple[str, ...]) -> Table | None:
         pool = self._pool_of(name, entry)
         if entry.feed is None:
             period_us = self._derived_period(name, entry)
         else:
-            period_us = self._base_period(name, entry, entry.feed, feeds)
+            period_us = self._base_period(name, entry, entry.feed)
         if pool is None or period_us is None:
             return None
         return Table(
@@ -270,10 +275,10 @@ class Resolver:
             align_us=entry.align_us,
             phase_us=entry.phase_us or 0,
             target_lag_us=entry.target_lag_us,
-            cost=_cost(entry.cost),
+            cost=None if entry.cost is None else entry.cost.resolved(),
             late_after_us=entry.late_after_us,
             weight=Fraction(1) if entry.weight is None else entry.weight,
-            place=self._document.place(("tables", name)),
+            place=self._resolution.place(("tables", name)),
         )
 
     def _pool_of(self, name: str, entry: TableEntry) -> str | None:
@@ -306,13 +311,11 @@ class Resolver:
             self._report((*path, "align"), what, "Give at most the period, or lengthen the period")
         return entry.period_us
 
-    def _base_period(
-        self, name: str, entry: TableEntry, feed_name: str, feeds: Mapping[str, Feed]
-    ) -> int | None:
+    def _base_period(self, name: str, entry: TableEntry, feed_name: str) -> int | None:
         path = ("tables", name)
         if not self._feeds.has(feed_name):
             self._report((*path, "feed"), f"there is no feed `{feed_name}`", self._feeds.remedy(feed_name))
-        feed = feeds.get(feed_name)
+        feed = self._resolution.records(FEEDS).get(feed_name)
         if feed is None:
             return None
         if feed.arrival == "continuous":
@@ -329,5 +332,25 @@ class Resolver:
         return feed.period_us
 
 
-def _cost(entry: CostEntry | None) -> Cost | None:
-    return None if entry is None else Cost(entry.startup_us, entry.rate, entry.variability)
+def _resolve(resolution: Resolution) -> dict[str, Any]:
+    return _Rules(resolution).fields()
+
+
+def _from_record(record: dict[str, Any]) -> Table:
+    cost = record["cost"]
+    if cost is not None:
+        cost = Cost(cost["startup_us"], Fraction(cost["rate"]), Fraction(cost["variability"]))
+    weight = Fraction(record.get("weight", 1))
+    return Table(**{**record, "sources": tuple(record["sources"]), "cost": cost, "weight": weight})
+
+
+TABLES: Final = Section(
+    "tables",
+    TableEntry,
+    _resolve,
+    _from_record,
+    check_tables,
+    is_needed=True,
+    missing={"tables": "Add a table, such as `tables: {packets: {feed: packets}}`"},
+    description="The tables, by name.",
+)

@@ -10,9 +10,9 @@ from typing import Final
 from sqlglot import exp
 
 from freshline.definitions.duration import DAY, HOUR, MICROSECOND, MILLISECOND, MINUTE, SECOND
-from freshline.definitions.sql import parse_query
-from freshline.definitions.sql_constants import duration_us, interval_us, whole_number
-from freshline.definitions.sql_time import Form, Relation, Time, newest
+from freshline.definitions.sql.constants import duration_us, interval_us, whole_number
+from freshline.definitions.sql.query import parse_query
+from freshline.definitions.sql.time import Form, Relation, Time, newest
 
 # Their windows begin at whole multiples of their length since 1970; those of weeks and months do not.
 _UNITS: Final = {

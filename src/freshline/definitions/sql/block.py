@@ -8,9 +8,9 @@ from typing import Final
 
 from sqlglot import exp
 
-from freshline.definitions.sql_joins import TimeBounds
-from freshline.definitions.sql_scope import Scope
-from freshline.definitions.sql_time import Form, Relation, Time
+from freshline.definitions.sql.joins import TimeBounds
+from freshline.definitions.sql.scope import Scope
+from freshline.definitions.sql.time import Form, Relation, Time
 
 # Aggregates of Spark that sqlglot takes for functions like any other.
 _AGGREGATES: Final = frozenset(

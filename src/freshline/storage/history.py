@@ -6,8 +6,9 @@ import sqlite3
 import threading
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, Final, Self
 
+from freshline.costs.fit import Run
 from freshline.definitions.errors import InputError
 from freshline.storage.disk import full_disk
 from freshline.storage.write_ahead import write_ahead
@@ -28,21 +29,6 @@ CREATE TABLE IF NOT EXISTS runs (
 );
 CREATE INDEX IF NOT EXISTS runs_by_table ON runs (table_name, id);
 """
-
-
-class Run(NamedTuple):
-    """A finished job, as far as its cost is concerned."""
-
-    started: int  # µs since the Unix epoch
-    duration_us: int
-    rows: int
-    length_us: int  # the update length L
-    files: int
-
-
-def history_path(storage: Path) -> Path:
-    """Where a warehouse's history is, in its storage."""
-    return storage / "_freshline" / "history.sqlite"
 
 
 class History:

@@ -14,10 +14,10 @@ from typing import Final
 
 from sqlglot import exp
 
-from freshline.definitions.sql_block import Block, shortest
-from freshline.definitions.sql_joins import TimeBounds
-from freshline.definitions.sql_scope import Scope
-from freshline.definitions.sql_time import CONSTANT, Form, Relation, Time, in_common, longest
+from freshline.definitions.sql.block import Block, shortest
+from freshline.definitions.sql.joins import TimeBounds
+from freshline.definitions.sql.scope import Scope
+from freshline.definitions.sql.time import CONSTANT, Form, Relation, Time, in_common, longest
 
 _BY_TIME: Final = "Group by the timestamp column, by date_trunc of it or by window(ts, '1 hour')"
 _AS_JOIN: Final = "Write it as a join on equal timestamps, or on timestamps within a range of each other"

@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from freshline.costs.history import RUNS_KEPT, History, Run, history_path
+from freshline.costs.fit import Run
 from freshline.definitions.errors import InputError
+from freshline.storage.history import RUNS_KEPT, History
+from freshline.storage.layout import Layout
 
 
 def run(number: int) -> Run:
@@ -18,7 +20,7 @@ def run(number: int) -> Run:
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    return history_path(tmp_path / "warehouse")
+    return Layout(tmp_path / "warehouse").history
 
 
 def test_runs_come_back_oldest_first_by_table_also_after_reopening(path):
@@ -93,7 +95,8 @@ def test_threads_record_and_read_at_once(path):
 def test_runs_outlive_a_process_that_is_killed(path):
     program = (
         "import os, pathlib, sys\n"
-        "from freshline.costs.history import History, Run\n"
+        "from freshline.costs.fit import Run\n"
+        "from freshline.storage.history import History\n"
         "history = History(pathlib.Path(sys.argv[1]))\n"
         "for number in range(50):\n"
         "    history.record('packets', Run(number, 250_000 + number, 8_000, 3_000_000, 1))\n"

@@ -9,9 +9,9 @@ from typing import Final, NamedTuple
 
 from sqlglot import exp
 
-from freshline.definitions.sql_constants import interval_us, whole_number
-from freshline.definitions.sql_scope import Scope
-from freshline.definitions.sql_time import Form, Time, longest
+from freshline.definitions.sql.constants import interval_us, whole_number
+from freshline.definitions.sql.scope import Scope
+from freshline.definitions.sql.time import Form, Time, longest
 
 # A comparison says that its left side's time is not above (−1), not below (+1) or at (0) its right side's.
 _SIDES: Final[dict[type[exp.Expr], int]] = {

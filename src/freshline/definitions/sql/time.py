@@ -111,6 +111,11 @@ class Relation:
 CONSTANT: Final = Relation(None, {}, reads=False)
 
 
+def own_time(column: str | None) -> dict[str, Time]:
+    """The times of a relation of which no more is known than its timestamp column, if that."""
+    return {} if column is None else {column.lower(): Time()}
+
+
 def newest(times: Iterable[Time]) -> Time | None:
     """The greatest of several times, each in its row's window; None where that says nothing."""
     first, *others = times

@@ -1,0 +1,56 @@
+"""What is known of every policy. A new one is a file with its order, and an entry here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+PolicyName = str  # one of POLICIES
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """By what a pool's jobs are ordered, and what can be said of it."""
+
+    order: str  # `module:Class` of its order (`freshline.kernel.order`)
+    controller: str | None = None  # `module:Class` of what adapts the pool while it runs
+    proven: bool = False  # a response bound is proven; otherwise it is run, not promised
+    adaptive: bool = False  # late tables get shorter periods until they have caught up
+    preemptive: bool = False  # a job may be put aside for another one
+    # How it divides a pool's tracks: clusters of similar periods, which help each other out, or clusters
+    # that are pools of their own.
+    clusters: Literal["helping", "isolated"] | None = None
+    options: frozenset[str] = frozenset()  # the keys of a pool that mean something with it
+
+
+_RECOVERY = frozenset({"provisioning", "recovery"})
+
+POLICIES: dict[PolicyName, Policy] = {
+    "fifo": Policy("freshline.policies.fifo:Fifo"),
+    "rm": Policy("freshline.policies.rm:RateMonotonic"),
+    "edf": Policy("freshline.policies.edf:Edf", proven=True),
+    "edf-strict": Policy("freshline.policies.edf:StrictEdf", proven=True),
+    "clustered-edf": Policy("freshline.policies.edf:Edf", proven=True, clusters="isolated"),
+    "prp": Policy(
+        "freshline.policies.prp:Proportional", clusters="helping", options=frozenset({"cluster_factor"})
+    ),
+    "aus": Policy("freshline.recovery.aus:Aus", proven=True, adaptive=True, options=_RECOVERY),
+    "aus-slack": Policy(
+        "freshline.recovery.aus_slack:AusSlack", proven=True, adaptive=True, options=_RECOVERY
+    ),
+}
+
+
+def with_option(option: str) -> list[PolicyName]:
+    """The policies with which a key of a pool means something."""
+    return [name for name, policy in POLICIES.items() if option in policy.options]
+
+
+def adaptive_policies() -> list[PolicyName]:
+    return [name for name, policy in POLICIES.items() if policy.adaptive]
+
+
+def as_written(names: Iterable[PolicyName]) -> str:
+    """Policies as help texts name them: `policy: a` or `b`."""
+    return f"`policy: {'` or `'.join(names)}`"

@@ -1,0 +1,108 @@
+"""The section `pools`: numbers of tracks, each under one policy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import ConfigDict, Field, PlainValidator, WithJsonSchema
+
+from freshline.definitions.document import shown
+from freshline.definitions.errors import NOWHERE, InputError, Place
+from freshline.definitions.names import one_of
+from freshline.definitions.policies import POLICIES, PolicyName, as_written, with_option
+from freshline.definitions.section import Resolution, Section
+from freshline.definitions.values import Entry, Factor, Given, Tracks
+
+Provisioning = Literal["worst", "average"]
+Recovery = Literal["fastest", "together"]
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """A number of tracks under one policy."""
+
+    name: str
+    tracks: int
+    policy: PolicyName = "edf"
+    cluster_factor: Fraction = Fraction(10)  # prp only: periods within this factor share a cluster
+    provisioning: Provisioning = "worst"  # adaptive policies only: which cost a table's share is made for
+    recovery: Recovery = "fastest"  # adaptive policies only: one late table as fast as can be, or all at once
+    place: Place = NOWHERE
+
+
+def _policy(value: object) -> str:
+    if isinstance(value, str) and value in POLICIES:
+        return value
+    choice = one_of(POLICIES).replace("`", "'")
+    raise InputError(f"{shown(value)} is not a choice here", f"Write {choice}")
+
+
+_PolicyName = Annotated[
+    PolicyName, PlainValidator(_policy), WithJsonSchema({"type": "string", "enum": list(POLICIES)})
+]
+
+
+def _only_with(option: str) -> str:
+    return f"Only with {as_written(with_option(option))}"
+
+
+class PoolEntry(Entry):
+    """A number of tracks under one policy."""
+
+    model_config = ConfigDict(title="Pool")
+
+    tracks: Tracks = Field(description="How many jobs run at once, one on each track.", examples=[2])
+    policy: _PolicyName = Field("edf", description="The order in which waiting jobs start.")
+    cluster_factor: Given[Factor] = Field(
+        None,
+        description=f"{_only_with('cluster_factor')}: periods within this factor share a cluster "
+        "(default 10).",
+    )
+    provisioning: Given[Provisioning] = Field(
+        None,
+        description=f"{_only_with('provisioning')}: the cost that a table's share of the tracks is "
+        "made for. With `average` late tables recover faster and bounds hold in expectation only "
+        "(default worst).",
+    )
+    recovery: Given[Recovery] = Field(
+        None,
+        description=f"{_only_with('recovery')}: `fastest` gives one late table all the capacity "
+        "that is spare, `together` lets all of them recover at the same time, each more slowly (default "
+        "fastest).",
+    )
+
+
+def _resolve(resolution: Resolution) -> dict[str, Any]:
+    entries = resolution.entries(POOLS)
+    return {"pools": {name: _pool(resolution, name, entry) for name, entry in entries.items()}}
+
+
+def _pool(resolution: Resolution, name: str, entry: PoolEntry) -> Pool:
+    path = ("pools", name)
+    given = {key: getattr(entry, key) for key in PoolEntry.model_fields if with_option(key)}
+    options = {key: value for key, value in given.items() if value is not None}
+    for key in options:
+        if key not in POLICIES[entry.policy].options:
+            what = f"it has no effect with the policy {entry.policy}"
+            resolution.report((*path, key), what, f"Remove it, or set `policy: {min(with_option(key))}`")
+    return Pool(name, entry.tracks, entry.policy, **options, place=resolution.place(path))
+
+
+def _from_record(record: dict[str, Any]) -> Pool:
+    return Pool(**{**record, "cluster_factor": Fraction(record["cluster_factor"])})
+
+
+POOLS: Final = Section(
+    "pools",
+    PoolEntry,
+    _resolve,
+    _from_record,
+    is_needed=True,
+    missing={
+        "pools": "Add a pool, such as `pools: {updates: {tracks: 2}}`",
+        "tracks": "Add how many jobs may run at once, such as `tracks: 2`",
+    },
+    description="The pools of tracks, by name.",
+)
