@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
+from freshline.assembly.replay import kernel_of, replay
 from freshline.cli.main import app
 from freshline.definitions.duration import SECOND
 from freshline.definitions.errors import InputError
 from freshline.definitions.load import loads
 from freshline.definitions.policies import POLICIES, Policy
-from freshline.kernel.journal import kernel_of, replay
 from freshline.live.runner import Runner
 from freshline.plan.make import make_plan, what_if
 from freshline.simulation.simulate import simulate

@@ -86,7 +86,8 @@ def _add_pool(kernel: Kernel, plan: PoolPlan, tables: Sequence[TablePlan]) -> No
             _add_pool(kernel, own, tables)
         return
     tracks_from = sum(pool.tracks for pool in kernel.pools)
-    order = _order_kind(plan.policy).made_for(Setting(plan, tables, kernel.timers, tracks_from))
+    setting = Setting(plan, tables, kernel.timers, tracks_from)
+    order = _order_kind(plan.policy).made_for(setting)
     pool = Pool(plan.name, plan.tracks, tracks_from, order, kernel.touched)
     kernel.pools.append(pool)
     for member in plan.tables:

@@ -43,6 +43,15 @@ class Setting(NamedTuple):
 E = TypeVar("E", bound=Entry)
 
 
+class Setting(NamedTuple):
+    """The pool that an order is made for, and what it is part of."""
+
+    pool: PoolPlan
+    tables: Sequence[TablePlan]  # of all pools, by index
+    timers: Timers
+    tracks_from: int  # the number of the pool's first track
+
+
 class Order(Generic[E]):
     """The ready jobs of one pool, first things first.
 

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, ClassVar, Final, Self
 
-from freshline.kernel.order import Entry
+from freshline.kernel.order import Entry, Setting
 from freshline.kernel.task import BACKED_OFF, READY, RUNNING, WAITING, Task
 from freshline.recovery.aus import Aus, shares
 from freshline.recovery.certificate import Certificate, Forecast, can_be_foreseen
