@@ -31,15 +31,6 @@ class Entry(Protocol):
         """It starts now, on that track."""
 
 
-class Setting(NamedTuple):
-    """The pool that an order is made for, and what it is part of."""
-
-    pool: PoolPlan
-    tables: Sequence[TablePlan]  # of all pools, by place
-    timers: Timers
-    tracks_from: int  # the number of the pool's first track
-
-
 E = TypeVar("E", bound=Entry)
 
 

@@ -16,7 +16,6 @@ from freshline.tables.intake import DerivedIntake, FileIntake
 from freshline.tables.task import Batch, TableTask
 
 if TYPE_CHECKING:
-    from freshline.kernel.order import Setting
     from freshline.kernel.timers import Timers
     from freshline.tables.update import Update
 
