@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from heapq import heappop, heappush
 from typing import Any, Protocol
 
@@ -38,23 +38,23 @@ class Witness(Protocol):
 
 
 class Driver:
-    """Runs a kernel in simulated time. `costs` are by table index, `files` by feed.
+    """Runs a kernel in simulated time. `costs` are by table, `files` by feed.
 
-    `gaps` says by table index when its sources have no rows; without it they always have.
+    `gaps` says by table when its sources have no rows; without it they always have.
     """
 
     def __init__(
         self,
         kernel: Kernel,
-        costs: Sequence[Costs],
+        costs: Mapping[str, Costs],
         files: Mapping[str, Files],
         witness: Witness | None = None,
         journal: Journal | None = None,
-        gaps: Sequence[Spans] | None = None,
+        gaps: Mapping[str, Spans] | None = None,
     ) -> None:
         self.kernel = kernel
-        self.observation = Observation(len(kernel.tasks))
-        self._draw = [cost.draw_us for cost in costs]
+        self.observation = Observation()
+        self._draw = {name: cost.draw_us for name, cost in costs.items()}
         self._witness = witness
         self._journal = journal
         self._gaps = gaps
@@ -64,7 +64,24 @@ class Driver:
         for feed in files:
             self._expect_file(feed)
 
+    @property
+    def next_at(self) -> int:
+        """The next instant at which something happens."""
+        instants = [self.kernel.wake_at]
+        instants += [heap[0][0] for heap in (self._completions, self._coming) if heap]
+        return min(instants)
+
+    def step(self) -> None:
+        """Lets happen what happens next, at one instant."""
+        self.advance(self.next_at)
+
     def run(self, end: int, progress: Callable[[int], None] | None = None) -> Observation:
+        """Simulates up to and including the instant `end`, and looks at how everything is then."""
+        self.advance(end, progress)
+        self.observation.ended(end, self.kernel)
+        return self.observation
+
+    def advance(self, end: int, progress: Callable[[int], None] | None = None) -> None:
         """Simulates up to and including the instant `end`."""
         kernel = self.kernel
         completions = self._completions
@@ -84,16 +101,15 @@ class Driver:
             instructions = kernel.handle(now, events)
             for instruction in instructions:
                 job: Any = instruction.job  # an update: no other job is given a cost
-                place = job.task.place
-                heappush(completions, (now + draw[place](job.loaded_to - job.loaded_from), place, job))
+                task = job.task
+                end_at = now + draw[task.name](job.loaded_to - job.loaded_from)
+                heappush(completions, (end_at, task.place, job))
             if journal is not None:
                 journal.write(now, events, instructions)
             if progress is not None:
                 instants += 1
                 if instants % _INSTANTS_PER_REPORT == 0:
                     progress(now)
-        self.observation.ended(end, kernel)
-        return self.observation
 
     def _events(self, now: int) -> list[Event]:
         """All that happens at this instant: jobs that end, in definition order, then files."""
@@ -123,7 +139,7 @@ class Driver:
         task = job.task
         if self._gaps is None or job.jump_to == job.loaded_to:
             return job.loaded_to
-        return task.intake.jumped(job, next_row(self._gaps[task.place], job.loaded_to))
+        return task.intake.jumped(job, next_row(self._gaps[task.name], job.loaded_to))
 
     def _expect_file(self, feed: str) -> None:
         coming = self._files[feed].next()
