@@ -61,14 +61,21 @@ class Driver:
         self._completions: list[tuple[int, int, Update]] = []
         self._files = files
         self._coming: list[tuple[int, str, DataFile]] = []
+        self._told: list[tuple[int, int, Event]] = []
+        self._tellings = 0
         for feed in files:
             self._expect_file(feed)
+
+    def tell(self, at: int, event: Event) -> None:
+        """Something else happens at an instant that is yet to come."""
+        self._tellings += 1
+        heappush(self._told, (at, self._tellings, event))
 
     @property
     def next_at(self) -> int:
         """The next instant at which something happens."""
         instants = [self.kernel.wake_at]
-        instants += [heap[0][0] for heap in (self._completions, self._coming) if heap]
+        instants += [heap[0][0] for heap in (self._completions, self._coming, self._told) if heap]
         return min(instants)
 
     def step(self) -> None:
@@ -86,6 +93,7 @@ class Driver:
         kernel = self.kernel
         completions = self._completions
         coming = self._coming
+        told = self._told
         draw = self._draw
         journal = self._journal
         instants = 0
@@ -95,6 +103,8 @@ class Driver:
                 now = completions[0][0]
             if coming and coming[0][0] < now:
                 now = coming[0][0]
+            if told and told[0][0] < now:
+                now = told[0][0]
             if now > end:
                 break
             events = self._events(now)
@@ -132,6 +142,8 @@ class Driver:
             _, feed, file = heappop(coming)
             events.append(Arrived(feed, file))
             self._expect_file(feed)
+        while self._told and self._told[0][0] == now:
+            events.append(heappop(self._told)[2])
         return events
 
     def _reached(self, job: Update) -> int:
