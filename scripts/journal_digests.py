@@ -97,7 +97,9 @@ def troubled(seed: int, policy: PolicyName, length_s: int) -> str:
     guessed = to_record(replace(warehouse, tables=tables))
     header = {"now": 0, "freshness": None, "unknown": sorted(unknown), "warehouse": guessed}
     log = io.StringIO()
-    costs = [CostDraws(table.cost, seed, name) for name, table in warehouse.tables.items() if table.cost]
+    costs = {
+        name: CostDraws(table.cost, seed, name) for name, table in warehouse.tables.items() if table.cost
+    }
     files = {
         name: files_of(feed, seed, outages.get(name, ()))
         for name, feed in warehouse.feeds.items()

@@ -126,7 +126,9 @@ class Run:
         self.kernel = kernel_of(self.header)
         self.witness = Witness(self.plan, learned_at)
         self._stream = io.StringIO()
-        costs = [CostDraws(table.cost, seed, name) for name, table in warehouse.tables.items() if table.cost]
+        costs = {
+            name: CostDraws(table.cost, seed, name) for name, table in warehouse.tables.items() if table.cost
+        }
         files = {
             name: files_of(feed, seed, outages.get(name, ()))
             for name, feed in warehouse.feeds.items()

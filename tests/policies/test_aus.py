@@ -252,11 +252,14 @@ def run_checked(
         if feed.arrival == "files"
     }
     watch = Watch(kernel, plan)
-    costs = [
-        FixedCosts([planned.cost_us]) if at_worst or table.cost is None else CostDraws(table.cost, seed, name)
+    costs = {
+        name: FixedCosts([planned.cost_us])
+        if at_worst or table.cost is None
+        else CostDraws(table.cost, seed, name)
         for planned, (name, table) in zip(plan.tables, warehouse.tables.items(), strict=True)
-    ]
-    staleness = Driver(kernel, costs, files, watch).run(end).staleness_us_max
+    }
+    observed = Driver(kernel, costs, files, watch).run(end)
+    staleness = [observed.tables[name].staleness_us_max for name in warehouse.tables]
     validate(kernel)
     watch.ended(end)
     return plan, staleness, set(warehouse.tables) - downstream(warehouse, outages)

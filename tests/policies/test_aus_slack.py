@@ -268,8 +268,8 @@ def with_gaps(
     jumps = Jumps(order if isinstance(order, AusSlack) else None)
     arrived = {"s": arrivals(10, 1_500, down), "healthy": arrivals(20, 1_500)}
     files = {feed: FixedFiles(files) for feed, files in arrived.items()}
-    costs = [FixedCosts([cost * SECOND]) for cost in (1, 2, 3)]
-    gaps = [(), ((100 * SECOND, 900 * SECOND),), ()]
+    costs = {name: FixedCosts([cost * SECOND]) for name, cost in (("s", 1), ("d", 2), ("healthy", 3))}
+    gaps = {"s": (), "d": ((100 * SECOND, 900 * SECOND),), "healthy": ()}
     Driver(kernel, costs, files, jumps, gaps=gaps).run(end)
     return [adaptive(task) for task in kernel.tasks], jumps
 

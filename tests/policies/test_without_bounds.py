@@ -46,7 +46,7 @@ def run(
     """Simulates a plan with other costs than it knows of: what was seen, and the journal's calls."""
     stream = io.StringIO()
     kernel = assemble(plan)
-    costs = [CostDraws(table.cost, seed, name) for name, table in actual.tables.items() if table.cost]
+    costs = {name: CostDraws(table.cost, seed, name) for name, table in actual.tables.items() if table.cost}
     files = {
         name: files_of(feed, seed, outages.get(name, ()))
         for name, feed in actual.feeds.items()
@@ -135,5 +135,6 @@ def test_tables_that_start_early_for_want_of_a_bound_leave_the_others_theirs(see
     outages = random_outages(actual, seed, 150 * SECOND)
     broken = {feed: times for feed, times in outages.items() if feed in unknown}
     observed, _ = run(plan, actual, checked_outages(actual, broken), seed, 300 * SECOND)
-    for table, staleness_us in zip(plan.tables, observed.staleness_us_max, strict=True):
+    for table in plan.tables:
+        staleness_us = observed.tables[table.name].staleness_us_max
         assert not exceeds(staleness_us, table.staleness_bound_us), table.name

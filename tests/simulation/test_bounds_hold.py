@@ -43,7 +43,11 @@ def test_jobs_answer_within_their_response_bound(seed):
     warehouse = random_warehouse(seed)
     plan = make_plan(warehouse)
     schedule = Schedule()
-    costs = [CostDraws(table.cost, seed, table.name) for table in warehouse.tables.values() if table.cost]
+    costs = {
+        table.name: CostDraws(table.cost, seed, table.name)
+        for table in warehouse.tables.values()
+        if table.cost
+    }
     files = {name: Arrivals(feed, seed) for name, feed in warehouse.feeds.items() if feed.arrival == "files"}
     Driver(assemble(plan), costs, files, schedule).run(100 * SECOND)
     bounds = {table.name: table.response_bound_us for table in plan.tables}

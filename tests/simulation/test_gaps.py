@@ -64,9 +64,8 @@ def test_a_table_without_rows_upstream_has_none_and_windows_count_as_a_whole(a, 
     warehouse = builder.build()
     tables = {**warehouse.tables, "w": replace(warehouse.tables["w"], align_us=align)}
     warehouse = replace(warehouse, tables=tables)
-    names = list(warehouse.tables)
     gaps = checked_gaps(warehouse, {"a": a, "b": b, "c": c})
-    by_table = dict(zip(names, gaps_of_sources(warehouse, gaps), strict=True))
+    by_table = gaps_of_sources(warehouse, gaps)
     assert by_table["a"] == by_table["b"] == ()
     for instant in range(90):
         assert within(instant, by_table["ab"]) == (within(instant, a) and within(instant, b))
@@ -160,7 +159,8 @@ def test_an_update_that_jumped_as_far_as_it_might_has_taken_all_there_was_at_its
 
 def test_a_job_never_claims_to_be_fresher_than_it_may():
     kernel = assemble(make_plan(back_from_an_outage().build()))
-    driver = Driver(kernel, [FixedCosts([S]), FixedCosts([S])], {"v": FixedFiles([(10 * S, 10 * S)])})
+    costs = {task.name: FixedCosts([S]) for task in kernel.tasks}
+    driver = Driver(kernel, costs, {"v": FixedFiles([(10 * S, 10 * S)])})
     driver.run(10 * S)
     job = kernel.tasks[0].job
     with pytest.raises(AssertionError, match="is not what it may load"):
@@ -210,7 +210,7 @@ class Jumps:
         intake = job.task.intake
         assert isinstance(intake, DerivedIntake)
         assert freshness <= min(source.freshness for source in intake.sources)
-        assert next_row(self._gaps[job.task.place], job.loaded_to) > freshness
+        assert next_row(self._gaps[job.task.name], job.loaded_to) > freshness
         assert intake.align_us is None or (freshness + 1) % intake.align_us == 0
 
 
@@ -221,7 +221,11 @@ def test_a_job_jumps_only_over_time_without_rows_and_to_the_edge_of_a_window(see
     outages = random_outages(warehouse, seed, 100 * S)
     by_table = gaps_of_sources(warehouse, checked_gaps(warehouse, random_gaps(warehouse, seed, 100 * S)))
     kernel = assemble(make_plan(warehouse))
-    costs = [CostDraws(table.cost, seed, table.name) for table in warehouse.tables.values() if table.cost]
+    costs = {
+        table.name: CostDraws(table.cost, seed, table.name)
+        for table in warehouse.tables.values()
+        if table.cost
+    }
     files = {
         name: files_of(feed, seed, outages.get(name, ()))
         for name, feed in warehouse.feeds.items()
@@ -237,7 +241,11 @@ def test_there_are_jumps_in_random_warehouses():
         warehouse = random_warehouse(seed)
         by_table = gaps_of_sources(warehouse, checked_gaps(warehouse, random_gaps(warehouse, seed, 200 * S)))
         witness = Jumps(by_table)
-        costs = [CostDraws(table.cost, seed, table.name) for table in warehouse.tables.values() if table.cost]
+        costs = {
+            table.name: CostDraws(table.cost, seed, table.name)
+            for table in warehouse.tables.values()
+            if table.cost
+        }
         files = {
             name: files_of(feed, seed, ())
             for name, feed in warehouse.feeds.items()

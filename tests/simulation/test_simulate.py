@@ -4,6 +4,8 @@ import io
 import json
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from freshline import __version__
@@ -11,13 +13,17 @@ from freshline.assembly import assemble as assembly
 from freshline.assembly.assemble import assemble
 from freshline.assembly.replay import replay
 from freshline.cli.main import app
+from freshline.costs.draws import CostDraws
 from freshline.definitions.duration import SECOND
 from freshline.definitions.policies import PolicyName
 from freshline.definitions.serial import from_record
+from freshline.kernel.journal import Journal
 from freshline.kernel.kernel import Kernel
 from freshline.kernel.validation import validate
 from freshline.plan.make import make_plan, what_if
 from freshline.simulation import simulate as module
+from freshline.simulation.arrivals import Arrivals
+from freshline.simulation.driver import Driver
 from freshline.simulation.simulate import simulate
 from freshline.testing.builder import Builder
 from freshline.testing.warehouses import random_warehouse
@@ -182,3 +188,26 @@ def test_a_target_that_is_exceeded_is_reported():
     assert [table.exceeded_target for table in result.tables] == [True]
     assert not result.holds
     assert result.tables[0].staleness_us_max == 14 * SECOND
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10**6), st.sampled_from([*POLICIES, "aus", "aus-slack"]))
+def test_a_driver_that_is_stepped_does_as_one_that_runs(seed, policy):
+    warehouse = what_if(random_warehouse(seed), policy, {})
+
+    def journal(drive) -> str:
+        stream = io.StringIO()
+        costs = {name: CostDraws(table.cost, seed, name) for name, table in warehouse.tables.items()}
+        files = {
+            name: Arrivals(feed, seed) for name, feed in warehouse.feeds.items() if feed.arrival == "files"
+        }
+        drive(Driver(assemble(make_plan(warehouse)), costs, files, None, Journal(stream, {})))
+        return stream.getvalue()
+
+    def step(driver: Driver) -> None:
+        while driver.next_at <= 20 * SECOND:
+            now = driver.next_at
+            driver.step()
+            assert driver.kernel.now == now < driver.next_at
+
+    assert journal(step) == journal(lambda driver: driver.run(20 * SECOND))

@@ -12,6 +12,7 @@ from freshline.kernel.kernel import Kernel, NotRunning
 from freshline.plan.make import make_plan, without_bounds
 from freshline.recovery.events import Learned
 from freshline.tables.events import Arrived, Finished
+from freshline.tables.membership import Added, Removed
 
 # By the first word of its record: an event as a kernel hears it again.
 _EVENTS: dict[str, Callable[[Record, Kernel], Event]] = {
@@ -19,6 +20,8 @@ _EVENTS: dict[str, Callable[[Record, Kernel], Event]] = {
     "failed": Failed.from_record,
     "arrived": Arrived.from_record,
     "learned": Learned.from_record,
+    "added": Added.from_record,
+    "removed": Removed.from_record,
 }
 
 

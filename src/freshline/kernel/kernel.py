@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from freshline.kernel.events import Event, Instruction
 from freshline.kernel.job import Job
 from freshline.kernel.pool import Pool
-from freshline.kernel.task import Reader, Task
+from freshline.kernel.task import IDLE, Reader, Task
 from freshline.kernel.timers import Timers
 
 
@@ -42,6 +42,21 @@ class Kernel:
         assert task.name not in self._by_name, f"a second {task!r}"
         self.tasks.append(task)
         self._by_name[task.name] = task
+
+    def remove(self, task: Task) -> None:
+        """A task, of which no job runs, is gone, and so are its job that waits and its timers."""
+        assert task.job is None, f"{task!r} is at work"
+        task.state = IDLE
+        task.pool.order.left(task)
+        self.timers.drop(task.rule)
+        for readers in self.readers.values():
+            readers[:] = [reader for reader in readers if reader.name != task.name]
+        self.tasks.remove(task)
+        del self._by_name[task.name]
+
+    def task(self, name: str) -> Task:
+        """The task of that name."""
+        return self._by_name[name]
 
     def begin(self, now: int) -> None:
         """Sets the first timers. Called once, when all tasks and pools are there."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar
 
 if TYPE_CHECKING:
@@ -52,6 +52,8 @@ class Order(Generic[E]):
 
     # Whether a track may be left idle although a job is ready.
     idles: ClassVar[bool] = False
+    # Whether tasks may come and go while it runs.
+    open: ClassVar[bool] = False
     # Who adapts the pool, where its policy does that; it may be the order itself.
     controller: Controller[Any] | None = None
 
@@ -66,6 +68,11 @@ class Order(Generic[E]):
     def key(self, entry: E) -> int:
         """The job with the smallest key runs first."""
         raise NotImplementedError
+
+    def left(self, task: Task) -> None:
+        """The task belongs to the pool no more, and has no job that runs."""
+        self._ready = [ready for ready in self._ready if ready[2] is not task]
+        heapify(self._ready)
 
     def joined(self, task: Task) -> None:
         """The task belongs to the pool from now on."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from heapq import heappop, heappush, heapreplace
+from heapq import heapify, heappop, heappush, heapreplace
 from typing import Protocol
 
 NEVER = 1 << 62
@@ -27,6 +27,11 @@ class Timers:
     def set(self, at: int, waiter: Waiter) -> None:
         self._sequence += 1
         heappush(self._heap, (at, self._sequence, waiter))
+
+    def drop(self, waiter: Waiter) -> None:
+        """Its timers do not go off any more."""
+        self._heap[:] = [entry for entry in self._heap if entry[2] is not waiter]
+        heapify(self._heap)
 
     def earliest(self) -> int:
         return self._heap[0][0] if self._heap else NEVER

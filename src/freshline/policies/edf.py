@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from heapq import heapify, heappop, heappush
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 from freshline.kernel.order import E, Entry, Order
 from freshline.kernel.task import WAITING, Task
@@ -16,6 +16,8 @@ class StrictEdf(Order[E]):
 
     A job never starts before its release, so a table that once fell behind by a file stays behind.
     """
+
+    open: ClassVar[bool] = True
 
     def key(self, entry: E) -> int:
         return entry.deadline
@@ -35,6 +37,12 @@ class Edf(StrictEdf[T]):
         super().__init__()
         self._early: list[tuple[int, int, T]] = []
         self._expected: dict[str, int] = {}  # by task: the deadline it was last put there with
+
+    def left(self, task: Task) -> None:
+        super().left(task)
+        self._expected.pop(task.name, None)
+        self._early = [early for early in self._early if early[2] is not task]
+        heapify(self._early)
 
     def expect(self, entry: T) -> None:
         if self._expected.get(entry.name) == entry.deadline:

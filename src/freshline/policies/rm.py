@@ -1,6 +1,6 @@
 """Rate monotonic, global and non-preemptive."""
 
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from freshline.kernel.order import Entry, Order
 
@@ -17,6 +17,8 @@ class RateMonotonic(Order[Periodic]):
 
     Long periods can starve: there is no staleness bound for it.
     """
+
+    open: ClassVar[bool] = True
 
     def key(self, entry: Periodic) -> int:
         return entry.period_us

@@ -36,6 +36,7 @@ class Aus(Edf[TableTask]):
     has no recovery mode, and would stay behind for ever.
     """
 
+    open = False  # shares and bounds are made for those that are there
     # The last instant at which a track was free and nothing waited, where that is made use of.
     open_at = -1
     # Until when tables that recover may be passed over, where they are.

@@ -37,7 +37,7 @@ def checked_gaps(warehouse: Warehouse, gaps: Mapping[str, Sequence[Gap]]) -> Gap
     return {name: merged(gaps[name]) for name in warehouse.feeds if gaps.get(name)}
 
 
-def gaps_of_sources(warehouse: Warehouse, gaps: Gaps) -> list[Spans]:
+def gaps_of_sources(warehouse: Warehouse, gaps: Gaps) -> dict[str, Spans]:
     """By table: when none of the tables that it reads has a row; none of a table that loads a feed.
 
     A derived table has rows where one of its sources has, and nowhere else. One with windows has a row at the
@@ -53,7 +53,7 @@ def gaps_of_sources(warehouse: Warehouse, gaps: Gaps) -> list[Spans]:
         quiet = reduce(common, (of_rows[source] for source in table.sources))
         of_sources[name] = quiet
         of_rows[name] = quiet if table.align_us is None else _whole_windows(quiet, table.align_us)
-    return [of_sources[name] for name in warehouse.tables]
+    return of_sources
 
 
 def next_row(gaps: Spans, after: int) -> int:

@@ -3,11 +3,27 @@
 from __future__ import annotations
 
 from array import array
+from collections import defaultdict
 from collections.abc import Sequence
 
 from freshline.kernel.kernel import Kernel
 from freshline.tables.task import tables_of
 from freshline.tables.update import Update
+
+
+class Observed:
+    """What a run showed of one table."""
+
+    __slots__ = ("behind_at", "jobs", "lag_us_max", "misses", "staleness_us_max")
+
+    def __init__(self) -> None:
+        self.staleness_us_max = 0
+        self.lag_us_max = 0
+        self.jobs = 0
+        self.misses = 0
+        # The last completion up to which the lag was above a period; -1 before any. Between completions lag
+        # only rises. So if it is within a period at the end, this is when it last fell to a period or less.
+        self.behind_at = -1
 
 
 class Observation:
@@ -18,42 +34,35 @@ class Observation:
     was up to this instant.
     """
 
-    def __init__(self, tables: int) -> None:
-        self.staleness_us_max = [0] * tables
-        self.lag_us_max = [0] * tables
-        self.jobs = [0] * tables
-        self.misses = [0] * tables
-        # The last completion up to which the lag was above a period; -1 before any. Between completions lag
-        # only rises. So if it is within a period at the end, this is when it last fell to a period or less.
-        self.behind_at = [-1] * tables
+    def __init__(self) -> None:
+        self.tables: defaultdict[str, Observed] = defaultdict(Observed)
         self.busy_us: dict[int, int] = {}  # by track
 
     def finished(self, now: int, jobs: Sequence[Update]) -> None:
         """These jobs end now."""
         for job in jobs:
             task = job.task
-            index = task.place
+            seen = self.tables[task.name]
             freshness = job.loaded_from
-            if now - freshness > self.staleness_us_max[index]:
-                self.staleness_us_max[index] = now - freshness
+            if now - freshness > seen.staleness_us_max:
+                seen.staleness_us_max = now - freshness
             lag_us = task.intake.trailing_edge(now) - freshness
-            if lag_us > self.lag_us_max[index]:
-                self.lag_us_max[index] = lag_us
+            if lag_us > seen.lag_us_max:
+                seen.lag_us_max = lag_us
             if lag_us > task.period_us:
-                self.behind_at[index] = now
-            self.jobs[index] += 1
+                seen.behind_at = now
+            seen.jobs += 1
             if now > job.deadline:
-                self.misses[index] += 1
+                seen.misses += 1
             self.busy_us[job.track] = self.busy_us.get(job.track, 0) + now - job.start
 
     def ended(self, end: int, kernel: Kernel) -> None:
         """The run is over."""
         for task in tables_of(kernel):
-            index = task.place
-            self.staleness_us_max[index] = max(self.staleness_us_max[index], end - task.freshness)
-            lag_us = task.intake.trailing_edge(end) - task.freshness
-            self.lag_us_max[index] = max(self.lag_us_max[index], lag_us)
-            self.misses[index] += sum(deadline < end for deadline in task.rule.unfinished_deadlines())
+            seen = self.tables[task.name]
+            seen.staleness_us_max = max(seen.staleness_us_max, end - task.freshness)
+            seen.lag_us_max = max(seen.lag_us_max, task.intake.trailing_edge(end) - task.freshness)
+            seen.misses += sum(deadline < end for deadline in task.rule.unfinished_deadlines())
             if task.job is not None:
                 track = task.job.track
                 self.busy_us[track] = self.busy_us.get(track, 0) + end - task.job.start

@@ -134,12 +134,12 @@ def files_of(feed: Feed, seed: int, outages: Sequence[Outage]) -> Files:
     return Interrupted(arrivals, outages) if outages else arrivals
 
 
-def _costs(warehouse: Warehouse, seed: int, slow: Mapping[str, Fraction]) -> list[Costs]:
-    costs: list[Costs] = []
+def _costs(warehouse: Warehouse, seed: int, slow: Mapping[str, Fraction]) -> dict[str, Costs]:
+    costs: dict[str, Costs] = {}
     for name, table in warehouse.tables.items():
         assert table.cost is not None, "a plan has all costs"
         draws = CostDraws(table.cost, seed, name)
-        costs.append(Slowed(draws, slow[name]) if name in slow else draws)
+        costs[name] = Slowed(draws, slow[name]) if name in slow else draws
     return costs
 
 
@@ -185,19 +185,21 @@ def _table_results(
     silent = {feed for feed, times in begun.items() if any(start <= end < over for start, over in times)}
     slowed = any(factor > 1 for factor in slow.values())
     results = []
-    for index, (table, task) in enumerate(zip(plan.tables, tables_of(kernel), strict=True)):
+    for table, task in zip(plan.tables, tables_of(kernel), strict=True):
+        seen = observation.tables[task.name]
         lag_us = task.intake.trailing_edge(end) - task.freshness
-        behind_at = observation.behind_at[index]
         is_silent = plan.warehouse.tables[table.name].feed in silent
         results.append(
             TableResult(
                 plan=table,
-                staleness_us_max=observation.staleness_us_max[index],
-                lag_us_max=observation.lag_us_max[index],
-                jobs=observation.jobs[index],
-                misses=observation.misses[index],
+                staleness_us_max=seen.staleness_us_max,
+                lag_us_max=seen.lag_us_max,
+                jobs=seen.jobs,
+                misses=seen.misses,
                 state=_state(table, task, lag_us, is_silent, table.name in affected),
-                recovered_at_us=behind_at if behind_at >= first and lag_us <= task.period_us else None,
+                recovered_at_us=seen.behind_at
+                if seen.behind_at >= first and lag_us <= task.period_us
+                else None,
                 as_assumed=table.name not in affected and not slowed and not table.expected,
                 recovery=_recovery(task),
             )

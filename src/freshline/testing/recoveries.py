@@ -84,10 +84,10 @@ def run_with_outages(
     kernel = assemble(plan)
     kept = Kept(plan)
     witness = _Witness(plan, kept)
-    costs = []
+    costs = {}
     for definition in warehouse.tables.values():
         assert definition.cost is not None
-        costs.append(CostDraws(definition.cost, seed, definition.name))
+        costs[definition.name] = CostDraws(definition.cost, seed, definition.name)
     files = {
         name: files_of(feed, seed, outages.get(name, ()))
         for name, feed in warehouse.feeds.items()
@@ -102,7 +102,8 @@ def run_with_outages(
         if rule is not None:
             witness.note(task.name, rule)
         if task.name not in affected and table.staleness_bound_us is not None:
-            witness.compare(task.name, observed.staleness_us_max[task.place], table.staleness_bound_us, end)
+            staleness_us = observed.tables[task.name].staleness_us_max
+            witness.compare(task.name, staleness_us, table.staleness_bound_us, end)
     for (name, _), recovery in sorted(witness.recoveries.items()):
         kept.recoveries.append(recovery)
         ended = end if recovery.ended is None else recovery.ended

@@ -88,7 +88,7 @@ def play(
     schedule = Schedule()
     driver = Driver(
         kernel,
-        [FixedCosts(costs_us[task.name]) for task in kernel.tasks],
+        {task.name: FixedCosts(costs_us[task.name]) for task in kernel.tasks},
         {feed: FixedFiles(arrivals) for feed, arrivals in files.items()},
         schedule,
     )
