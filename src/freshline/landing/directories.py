@@ -12,6 +12,7 @@ from typing import Final
 
 from freshline.definitions.errors import DefinitionErrors, InputError, about
 from freshline.definitions.warehouse import Warehouse
+from freshline.printable import printable
 
 # A system's own folders, with all that is below; and those that hold other people's, and many a landing.
 _SYSTEM: Final = re.compile("bin|boot|dev|etc|lib.{0,3}|proc|sbin|sys|usr|System|Library|Applications")
@@ -129,7 +130,7 @@ def doubt(directory: Path) -> str | None:
     found = list(islice(_foreign(directory), _TOLD_MAX + 1))
     if not found:
         return None
-    names = ", ".join(found[:_TOLD_MAX]) + (" and more" if len(found) > _TOLD_MAX else "")
+    names = ", ".join(map(printable, found[:_TOLD_MAX])) + (" and more" if len(found) > _TOLD_MAX else "")
     return f"has what does not look like data: {names}"
 
 

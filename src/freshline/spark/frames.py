@@ -88,8 +88,8 @@ def read_files(
 def load_files(reader: DataFrameReader, paths: Sequence[str]) -> DataFrame:
     """The rows of files by their very names, at least one: of `a[1].csv` Spark would read `a1.csv`.
 
-    What could be a pattern is escaped. Hadoop then looks it up by parts, and fails on one with a colon. Such a
-    file is read alone, without patterns: of several that could be patterns Spark then reads each several times.
+    What could be a pattern is escaped. Hadoop then looks it up by parts, and fails on one with a colon. Such
+    a file is read alone, without patterns: of several Spark would then read each several times.
     """
     alone = [path for path in paths if ":" in path and _PATTERN.search(path)]
     together = sorted(set(paths).difference(alone)) if alone else paths
