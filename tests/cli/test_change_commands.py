@@ -84,6 +84,26 @@ def test_an_unknown_table_is_bad_input_at_once(tmp_path):
     assert not (tmp_path / "warehouse").exists()
 
 
+@pytest.mark.parametrize(
+    ("command", "table", "what"),
+    [
+        ("rebuild", "nobody", "there is no table nobody"),
+        ("rebuild", "packets", "packets is a base table"),
+        ("rebuild", "traffic", "nothing was ever loaded into traffic"),
+        ("migrate", "nobody", "there is no table nobody"),
+        ("migrate", "traffic", "traffic is a derived table"),
+        ("migrate", "packets", "there are no rows of packets yet"),
+    ],
+)
+def test_what_cannot_be_made_anew_is_said_before_spark_starts_and_makes_no_storage(
+    tmp_path, command, table, what
+):
+    result = Project(tmp_path)(command, table)
+    assert isinstance(result.exception, InputError)
+    assert str(result.exception).startswith(what)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["freshline.yml", "landing"]
+
+
 def test_migrate_tells_what_it_added_and_what_is_to_be_rebuilt(project):
     project.define(("bytes long", "bytes long, src string"))
     assert "'freshline migrate packets'" in str(project(*RUN).exception)

@@ -360,6 +360,18 @@ def test_reasons_are_shown_as_they_are(put_aside):
     assert quarantine(put_aside, "list").stdout.count("[/it] would not do") == 3
 
 
+def test_a_name_that_would_command_the_terminal_is_escaped_and_taken_as_it_is_shown(put_aside):
+    name, shown = "esc\x1b[31mRED\x07\n.csv", "packets/esc\\x1b[31mRED\\x07\\n.csv"
+    (put_aside / name).write_text("", encoding="utf-8")
+    store = Quarantine(put_aside / "warehouse" / "_freshline" / "quarantine")
+    store.put("packets", name, put_aside / name, f"{name} would not do", 3)
+    listed = quarantine(put_aside, "list").stdout
+    assert (listed.count(shown), "\x1b" in listed, len(listed.splitlines())) == (1, False, 6)
+    assert names(put_aside)[-1] == name
+    assert quarantine(put_aside, "drop", shown).stdout == f"Dropped: {shown}\n"
+    assert names(put_aside) == ["a.csv", "b.csv", "c.csv"]
+
+
 def test_the_demonstration_as_json_has_its_plan_its_run_and_its_picture(finished, project):
     status = WarehouseStatus.read(project / "warehouse" / "_freshline" / "status.json")
     record = demo._record(make_plan(loads(HOLDS)), status, None, (21.0, 36.0), Path("out/staleness.png"))

@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from freshline.cli.main import app
 from freshline.definitions.errors import DefinitionErrors
+from freshline.definitions.feeds import Landing
 from freshline.definitions.load import load
 from freshline.landing.directories import (
     check_directories,
@@ -123,6 +124,30 @@ def test_plan_refuses_them_as_well(tmp_path: Path) -> None:
         ("/root", "is somebody's home"),
         ("HOME", "is somebody's home"),
         ("HOME/.ssh", "is hidden in a home, where programs keep what is theirs"),
+        ("/var/log/nginx", "is one of the system's"),
+        ("/var/lib/postgresql/16", "is one of the system's"),
+        ("/var/spool/cron/crontabs", "is one of the system's"),
+        ("/var/spool", "is one of the system's"),
+        ("/var/run/docker", "is one of the system's"),
+        ("/private/etc/ssh", "is one of the system's"),
+        ("/run/secrets", "is one of the system's"),
+        ("/snap/core/1", "is one of the system's"),
+        ("/nix/store", "is one of the system's"),
+        ("/lost+found", "is one of the system's"),
+        ("/etc/new\nline", "is one of the system's"),
+        ("HOME/.config/gcloud", "is hidden in a home, where programs keep what is theirs"),
+        ("HOME/shop/.cache/in", "is hidden in a home, where programs keep what is theirs"),
+        ("/home/bob/.ssh", "is hidden in a home, where programs keep what is theirs"),
+        ("/root/.ssh/keys", "is hidden in a home, where programs keep what is theirs"),
+        ("/srv/shop/.git", "belongs to /srv/shop/.git, where a working copy keeps its history"),
+        ("/srv/shop/.git/objects/0a", "belongs to /srv/shop/.git, where a working copy keeps its history"),
+        ("/home/ann/shop/.hg/store", "belongs to /home/ann/shop/.hg, where a working copy keeps its history"),
+        ("/srv/.svn/pristine", "belongs to /srv/.svn, where a working copy keeps its history"),
+        ("/srv/.landing/orders", None),
+        ("/root/landing", None),
+        ("/var/data", None),
+        ("/var/data/orders", None),
+        ("/runs/orders", None),
         ("HOME/data", None),
         ("HOME/shop/landing", None),
         ("/home/ann/landing", None),
@@ -137,7 +162,7 @@ def test_places_where_nobody_lands_data_are_doubted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, wrong: str | None
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert doubt(Path(path.replace("HOME", str(tmp_path)))) == wrong
+    assert doubt(Path(path.replace("HOME", str(tmp_path))), Landing()) == wrong
 
 
 def put(folder: Path, *names: str, content: bytes = b"1,2\n") -> Path:
@@ -155,16 +180,56 @@ def put(folder: Path, *names: str, content: bytes = b"1,2\n") -> Path:
         (["README"], "README"),
         (["notes.md", "a.json", "app.conf", "logo.png", "x.zip"], "app.conf, logo.png, notes.md and more"),
         ([".git/HEAD", "a.csv"], ".git"),
+        (["a.csv", "id_rsa", "known_hosts", "authorized_keys"], "authorized_keys, id_rsa, known_hosts"),
+        (["a.csv", "crontab"], "crontab"),
+        (["a.csv", "esc\x1b\n.py"], "esc\\x1b\\n.py"),
     ],
 )
 def test_what_is_plainly_no_data_is_told(tmp_path: Path, names: list[str], told: str) -> None:
-    assert doubt(put(tmp_path / "in", *names)) == f"has what does not look like data: {told}"
+    assert doubt(put(tmp_path / "in", *names), Landing()) == f"has what does not look like data: {told}"
 
 
 @pytest.mark.parametrize("program", [b"#!/bin/sh\n", b"\x7fELF\x02\x01"])
 def test_a_program_without_an_ending_is_no_data(tmp_path: Path, program: bytes) -> None:
     folder = put(put(tmp_path / "in", "part-00000"), "start", content=program)
-    assert doubt(folder) == "has what does not look like data: start"
+    assert doubt(folder, Landing()) == "has what does not look like data: start"
+
+
+CSV = Landing(format="csv", schema="ts timestamp, price long")
+JSON = Landing(format="json", schema="ts timestamp, price long")
+PARQUET = Landing(format="parquet", schema="ts timestamp, price long")
+BEGINNINGS = [
+    (CSV, b'\nTS,"price"\r\n1,2\n'),
+    (CSV, b"\xef\xbb\xbfts,price"),
+    (Landing(format="csv", schema=CSV.schema, encoding="utf-16"), "ts,price\n".encode("utf-16")),
+    (
+        Landing(format="csv", schema="ts timestamp, " + "x" * 5000 + " long"),
+        b"ts," + b"x" * 5000 + b"\n1,2\n",
+    ),
+    (Landing(format="csv", schema=CSV.schema, header=False), b"1,2\n"),
+    (JSON, b" \n{}"),
+    (PARQUET, b"PAR1..."),
+]
+
+
+@pytest.mark.parametrize(("landing", "content"), BEGINNINGS)
+def test_files_without_endings_that_begin_as_the_feeds_do_are_data(
+    tmp_path: Path, landing: Landing, content: bytes
+) -> None:
+    assert doubt(put(tmp_path / "in", "part-0", content=content), landing) is None
+
+
+@pytest.mark.parametrize("landing", [CSV, JSON, PARQUET])
+def test_where_nothing_begins_as_data_it_is_told_and_one_that_is_damaged_among_data_is_not(
+    tmp_path: Path, landing: Landing
+) -> None:
+    folder = put(tmp_path / "in", "config", "deep/HEAD", content=b"[core]\n\tbare = false\n")
+    put(folder, "empty", content=b"")
+    assert doubt(folder, landing) == "has what does not look like data: config, deep/HEAD"
+    (content,) = (content for other, content in BEGINNINGS[1:] if other is landing)
+    assert doubt(put(folder, "deep/part-0", content=content), landing) is None
+    (folder / "deep/part-0").unlink()
+    assert doubt(put(folder, "1.data"), landing) is None
 
 
 DATA = st.from_regex(
@@ -173,7 +238,8 @@ DATA = st.from_regex(
     fullmatch=True,
 ).filter(
     lambda name: (
-        name.partition(".")[0].lower() not in ("readme", "license", "licence", "makefile", "dockerfile")
+        name.partition(".")[0].lower()
+        not in ("readme", "license", "licence", "makefile", "dockerfile", "crontab", "id_rsa", "known_hosts")
     )
 )
 
@@ -187,7 +253,7 @@ def test_data_and_what_a_run_does_not_see_raise_no_doubt(
     put(folder, "_SUCCESS", ".hidden.py", "_logs/run.sh", "b.csv.tmp")
     (folder / "link.py").symlink_to(__file__)
     os.mkfifo(folder / "pipe")
-    assert doubt(folder) is None
+    assert doubt(folder, Landing()) is None
 
 
 def asked(project: Path, landing: Path, *, loaded: bool = False) -> bool:

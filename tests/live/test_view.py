@@ -78,7 +78,7 @@ def test_the_view_shows_tables_tracks_and_trouble_in_80_columns():
         "a_name_tha… EMPTY                  -     -         -       -      -       0    0",
         "",
         "Messages",
-        "  flows: no [red]such[/] column `bytez`",
+        "  flows: no [red]such[/] column `bytez`\\nat line 1",
         "",
         "track pool    runs    since",
         "    0 updates packets 300ms",
@@ -176,6 +176,17 @@ def test_a_bound_exceeded_while_all_assumptions_held_is_called_a_bug():
     shown = " ".join(summary(dataclasses.replace(STATUS, tables=(above,), broken_assumptions=())))
     assert "Kept: no target of 1 was exceeded. A proven bound was exceeded while every assumption" in shown
     assert "held: packets. This is a bug of Freshline" in shown
+
+
+def test_no_name_of_a_file_commands_the_terminal_or_breaks_a_line():
+    name = "esc\x1b[31mRED\x07\x9b2J\n\u202e.csv"
+    shown = "esc\\x1b[31mRED\\x07\\x9b2J\\n\\u202e.csv"
+    said = (f"packets: {name} is odd",)
+    failed = table("flows", "FAILED", message=f"{name} is bad")
+    status = dataclasses.replace(STATUS, tables=(failed,), broken_assumptions=said, recoveries=said)
+    for screen in (lines(render(status, NOW)), summary(status)):
+        assert [f"packets: {shown} is odd" in line for line in screen].count(True) == 2
+    assert f"  flows: {shown} is bad" in lines(render(status, NOW))
 
 
 def test_the_picture_of_a_run_shows_every_table_and_the_spans(tmp_path: Path):

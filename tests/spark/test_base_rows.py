@@ -1,7 +1,10 @@
 """A base table's rows: what its `select` gives, whichever way it is run, of the very files it names."""
 
+from datetime import UTC, datetime
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from freshline.definitions.load import loads
@@ -82,13 +85,37 @@ def test_a_select_with_a_name_for_its_feed_is_run_as_sql(spark, tmp_path):
     assert [(row.item, row._late) for row in rows.collect()] == [("TEA", False)]
 
 
-@pytest.mark.parametrize("name", ["a[12].csv", "b{x,y}.csv", "c*.csv", "d?.csv", "e\\1.csv", "f g%20h.csv"])
-def test_a_file_is_read_by_its_very_name(spark, tmp_path: Path, name):
-    for other in ("a1.csv", "bx.csv", "cc.csv", "dd.csv", "e1.csv", "f g h.csv"):
-        (tmp_path / other).write_text("ts,item,price\n2026-01-01T00:00:01Z,other,1\n", encoding="utf-8")
-    (tmp_path / name).write_text("ts,item,price\n2026-01-01T00:00:01Z,this,1\n", encoding="utf-8")
-    feed = loads(PROJECT % "SELECT * FROM orders").feeds["orders"]
-    assert [row.item for row in read_files(spark, feed, [str(tmp_path / name)]).collect()] == ["this"]
+ODD = [
+    *("a[12]", "b{x,y}", "c*", "d?", "e\\1", "f g%20h", "2026-11-17T03:00:00", "[:]", "back\\slash:colon"),
+    *("{}", "per%cent", " spaces  ", "ünï中😀", "new\nline", "new\nline?:", "#1", "a=b", "\x1b[31m"),
+]
+# What the odd names would be, were they patterns.
+OTHERS = ["a1", "bx", "cc", "dd", "e1", "f g h"]
+
+
+def write(path: Path, item: int) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.suffix == ".csv":
+        path.write_text(f"ts,item,price\n2026-01-01T00:00:01Z,x,{item}\n", encoding="utf-8")
+    elif path.suffix == ".json":
+        path.write_text(f'{{"ts": "2026-01-01T00:00:01Z", "item": "x", "price": {item}}}\n', encoding="utf-8")
+    else:
+        record = {"ts": datetime(2026, 1, 1, tzinfo=UTC), "item": "x", "price": item}
+        pq.write_table(pa.Table.from_pylist([record]), path)
+
+
+@pytest.mark.parametrize("form", ["csv", "json", "parquet"])
+def test_files_are_read_by_their_very_names_and_once(spark, tmp_path: Path, form):
+    feed = loads(PROJECT.replace("format: csv", f"format: {form}") % "SELECT * FROM orders").feeds["orders"]
+    paths = [tmp_path / "plain" / f"{name}.{form}" for name in ["1", *ODD]]
+    paths += [tmp_path / odd / f"{name}.{form}" for odd in ODD for name in ("1", "a:b")]
+    for number, path in enumerate(paths):
+        write(path, number)
+    for other in OTHERS:
+        write(tmp_path / "plain" / f"{other}.{form}", -1)
+        write(tmp_path / other / f"1.{form}", -1)
+    rows = read_files(spark, feed, [str(path) for path in paths]).collect()
+    assert sorted(row.price for row in rows) == list(range(len(paths)))
 
 
 def test_a_key_that_a_json_record_does_not_have_is_a_null(spark, tmp_path: Path):

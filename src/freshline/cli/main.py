@@ -26,6 +26,7 @@ from freshline.cli.simulate import simulate
 from freshline.cli.sql import sql
 from freshline.cli.status import status
 from freshline.definitions.errors import InputError
+from freshline.printable import printable
 from freshline.signals import Told, ignore, listen
 from freshline.storage.disk import full_disk
 
@@ -92,7 +93,7 @@ def main() -> None:
         ignore()
         raise
     except InputError as error:
-        print(error, file=sys.stderr)
+        print(printable(str(error), but="\n"), file=sys.stderr)
         sys.exit(2)
     except BrokenPipeError:
         # The reader of our output has gone, as with `| head`: nothing is left to say.
@@ -116,7 +117,7 @@ def _explain(sentence: str) -> None:
     """Tells of the exception that is being handled: one line, or everything for those who debug."""
     if os.environ.get("FRESHLINE_DEBUG") == "1":
         traceback.print_exc()
-    print(sentence, file=sys.stderr)
+    print(printable(sentence), file=sys.stderr)
 
 
 def _drop_output() -> None:

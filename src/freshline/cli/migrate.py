@@ -12,6 +12,7 @@ from freshline.cli.shared import (
     ProjectOption,
     load_project,
     print_json,
+    spark_for,
     storage_path,
 )
 
@@ -26,14 +27,13 @@ def migrate(
     Example: freshline migrate packets
     """
     from freshline.live.migrate import migrate as add_columns
-    from freshline.spark.session import open_session
+    from freshline.live.migrate import table_to_migrate
 
     warehouse = load_project(project)
-    session = open_session(f"{warehouse.name} migrate")
-    try:
-        migrated = add_columns(session, warehouse, storage_path(project, warehouse), table)
-    finally:
-        session.stop()
+    storage = storage_path(project, warehouse)
+    table_to_migrate(warehouse, storage, table)
+    with spark_for(f"{warehouse.name} migrate", storage) as session:
+        migrated = add_columns(session, warehouse, storage, table)
     if as_json:
         print_json(
             {

@@ -21,6 +21,7 @@ from freshline.cli.shared import (
 from freshline.definitions.errors import InputError
 from freshline.definitions.warehouse import Warehouse
 from freshline.live.status import utc
+from freshline.printable import printable
 from freshline.storage.layout import Layout
 from freshline.storage.quarantine import Entry, Quarantine
 
@@ -58,7 +59,8 @@ def list_(project: ProjectOption = DEFAULT_PROJECT, as_json: JsonOption = False)
     )
     for entry in entries:
         since = utc(entry.at).strftime("%Y-%m-%d %H:%M:%S")
-        table.add_row(f"{entry.feed}/{entry.name}", since, str(entry.attempts), Text(entry.reason))
+        reason = Text(printable(entry.reason))
+        table.add_row(_shown(entry), since, str(entry.attempts), reason)
     console().print(table)
 
 
@@ -80,7 +82,7 @@ def retry(
         back = store.retry(entry, folder / feed.landing.path)
         retried.append({"feed": entry.feed, "name": entry.name, "path": str(back)})
         if not as_json:
-            print(f"Back in {feed.landing.path}: {entry.name}")
+            print(f"Back in {printable(feed.landing.path)}: {printable(entry.name)}")
     if as_json:
         print_json({"retried": retried})
 
@@ -98,7 +100,7 @@ def drop(
     for entry in chosen:
         store.drop(entry)
         if not as_json:
-            print(f"Dropped: {entry.feed}/{entry.name}")
+            print(f"Dropped: {_shown(entry)}")
     if as_json:
         print_json({"dropped": [{"feed": entry.feed, "name": entry.name} for entry in chosen]})
 
@@ -112,8 +114,13 @@ def _open(project: Path) -> tuple[Warehouse, Quarantine, list[Entry]]:
 def _chosen(entries: list[Entry], files: list[str] | None) -> list[Entry]:
     if not files:
         return entries
-    by_name = {f"{entry.feed}/{entry.name}": entry for entry in entries}
+    by_name = {_shown(entry): entry for entry in entries}
+    by_name |= {f"{entry.feed}/{entry.name}": entry for entry in entries}
     unknown = [file for file in files if file not in by_name]
     if unknown:
         raise InputError(f"{unknown[0]} is not in quarantine", "`freshline quarantine list` shows what is")
     return [by_name[file] for file in files]
+
+
+def _shown(entry: Entry) -> str:
+    return printable(f"{entry.feed}/{entry.name}")

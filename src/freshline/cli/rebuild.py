@@ -27,9 +27,11 @@ def rebuild(
     Example: freshline rebuild traffic
     """
     from freshline.live.rebuild import rebuild as make_anew
+    from freshline.live.rebuild import table_to_rebuild
 
     warehouse = load_project(project)
     storage = storage_path(project, warehouse)
+    table_to_rebuild(warehouse, storage, table)
     with spark_for(f"{warehouse.name} rebuild", storage) as session:
         rows = make_anew(session, warehouse, storage, table)
     readers = [name for name, other in warehouse.tables.items() if table in other.sources]

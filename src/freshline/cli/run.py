@@ -33,6 +33,7 @@ from freshline.definitions.errors import InputError
 from freshline.live.status import WarehouseStatus
 from freshline.live.summary import show_summary, targets_exceeded
 from freshline.live.view import render
+from freshline.printable import printable
 
 if TYPE_CHECKING:
     from freshline.live.runner import Runner
@@ -99,7 +100,7 @@ def run(
     else:
         show_summary(screen, status, status.started_us, status.at_us, runner.keeper.asserted_us_max)
     if runner.stopped_because and runner.lost:
-        print(f"Stopped: {runner.stopped_because}.", file=sys.stderr)
+        print(f"Stopped: {printable(runner.stopped_because)}.", file=sys.stderr)
     raise typer.Exit(1 if runner.lost or targets_exceeded(status) else 0)
 
 

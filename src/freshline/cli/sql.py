@@ -23,6 +23,7 @@ from freshline.cli.shared import (
     storage_path,
 )
 from freshline.definitions.errors import InputError
+from freshline.printable import printable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -86,7 +87,7 @@ def _shown(answer: DataFrame) -> Table:
         if number == _ROWS_MAX:
             shown.caption = f"only the first {_ROWS_MAX:,} rows: --json prints all"
             break
-        shown.add_row(*(Text("" if value is None else str(value)) for value in row))
+        shown.add_row(*(Text("" if value is None else printable(str(value), but="\n")) for value in row))
     return shown
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import codecs
+import csv
 import json
 import os
 import re
@@ -10,27 +12,38 @@ from itertools import islice
 from pathlib import Path, PurePath
 from typing import Final
 
+from freshline.definitions.columns import parse_columns
 from freshline.definitions.errors import DefinitionErrors, InputError, about
+from freshline.definitions.feeds import Landing
 from freshline.definitions.warehouse import Warehouse
+from freshline.printable import printable
 
 # A system's own folders, with all that is below; and those that hold other people's, and many a landing.
-_SYSTEM: Final = re.compile("bin|boot|dev|etc|lib.{0,3}|proc|sbin|sys|usr|System|Library|Applications")
-_SHARED: Final = re.compile("home|media|mnt|opt|run|srv|tmp|var|Users|Volumes|private")
-_HOMES: Final = (PurePath("/home"), PurePath("/Users"))
+_SYSTEM: Final = re.compile(
+    r"/(bin|boot|dev|lib.{0,3}|lost\+found|nix|proc|run|sbin|snap|sys|usr|System|Library|Applications)(/.*)?"
+    r"|(/private)?/(etc|var/(backups|cache|db|lib|log|mail|run|spool/cron))(/.*)?",
+    re.DOTALL,
+)
+_SHARED: Final = re.compile(
+    "/(home|media|mnt|opt|srv|Users|Volumes|private)|(/private)?/(tmp|var(/(local|opt|spool|tmp|www))?)"
+)
+_HOMES: Final = re.compile("/root|/(home|Users)/[^/]+")
 _MEMORY: Final = PurePath("/dev/shm")
 # What nobody loads as CSV, JSON or Parquet: programs, settings, texts for people, pictures, archives.
 _FOREIGN: Final = re.compile(
-    r"(readme|licen[sc]e|makefile|dockerfile)(\..*)?|.*\.("
+    r"(readme|licen[sc]e|makefile|dockerfile)(\..*)?|authorized_keys2?|known_hosts|id_(rsa|dsa|ecdsa|ed25519)|"
+    r"crontab|.*\.("
     r"py|pyc|ipynb|sh|bash|pl|rb|js|c|h|cc|cpp|hpp|java|class|jar|scala|go|rs|sql|r|html?|css|"
     r"xml|ya?ml|toml|ini|cfg|conf|cnf|env|properties|service|lock|pem|key|crt|"
     r"md|rst|tex|pdf|docx?|odt|xlsx?|ods|pptx?|rtf|eml|"
     r"jpe?g|png|gif|svg|webp|heic|ico|mp3|mp4|mov|mkv|avi|wav|flac|"
     r"so|o|a|exe|dll|dylib|bin|iso|img|deb|rpm|apk|dmg|whl|zip|tar|tgz|7z|rar|sqlite3?|db|bak|swp)",
-    re.IGNORECASE,
+    re.IGNORECASE | re.DOTALL,
 )
 _WORKING_COPIES: Final = (".git", ".hg", ".svn")
 # A program without an ending to its name: a script, or machine code.
 _PROGRAMS: Final = (b"#!", b"\x7fELF")
+_BEGINNING: Final = 4096
 # At first sight: more names than these are not looked at, and fewer are told.
 _NAMES_MAX: Final = 10_000
 _TOLD_MAX: Final = 3
@@ -91,7 +104,8 @@ def check_directories(
         return
     errors: list[InputError] = []
     for name, directory in directories.items():
-        wrong = None if (known or {}).get(name) == str(directory) else doubt(directory)
+        landing = warehouse.feeds[name].landing
+        wrong = None if (known or {}).get(name) == str(directory) else doubt(directory, landing)
         if wrong is not None:
             what = about(("feeds", name, "path"), f"the directory {directory} {wrong}")
             remedy = (
@@ -112,41 +126,75 @@ def remember_directories(directories: Mapping[str, Path], remembered: Path) -> N
         draft.replace(remembered)
 
 
-def doubt(directory: Path) -> str | None:
+def doubt(directory: Path, landing: Landing) -> str | None:
     """Why a directory does not look like one for landing, if it does not."""
-    if directory == Path("/"):
-        return "is the root of the file system"
-    top, depth = directory.parts[1], len(directory.parts) - 1
-    alone = depth == 1 or (top == "var" and depth == 2)
-    systems = _SYSTEM.fullmatch(top) and not (directory.is_relative_to(_MEMORY) and depth > 2)
-    if systems or (alone and _SHARED.fullmatch(top)):
-        return "is one of the system's"
-    home = Path(os.path.expanduser("~")).resolve()
-    if directory in (home, Path("/root")) or directory.parent in _HOMES:
-        return "is somebody's home"
-    if directory.parent == home and directory.name.startswith("."):
-        return "is hidden in a home, where programs keep what is theirs"
-    found = list(islice(_foreign(directory), _TOLD_MAX + 1))
+    wrong = _wrong_place(directory)
+    if wrong is not None:
+        return wrong
+    found = list(islice(_foreign(directory), _TOLD_MAX + 1)) or _unlike(directory, landing)
     if not found:
         return None
-    names = ", ".join(found[:_TOLD_MAX]) + (" and more" if len(found) > _TOLD_MAX else "")
+    names = ", ".join(map(printable, found[:_TOLD_MAX])) + (" and more" if len(found) > _TOLD_MAX else "")
     return f"has what does not look like data: {names}"
 
 
+def _wrong_place(directory: Path) -> str | None:
+    if directory == Path("/"):
+        return "is the root of the file system"
+    path = str(directory)
+    memory = _MEMORY in directory.parents
+    if (_SYSTEM.fullmatch(path) and not memory) or _SHARED.fullmatch(path):
+        return "is one of the system's"
+    own = os.path.realpath(os.path.expanduser("~"))
+    for place in (directory, *directory.parents):
+        if place.name in _WORKING_COPIES:
+            return f"belongs to {printable(str(place))}, where a working copy keeps its history"
+        if str(place) == own or _HOMES.fullmatch(str(place)):
+            below = directory.relative_to(place).parts
+            if not below:
+                return "is somebody's home"
+            if any(part.startswith(".") for part in below):
+                return "is hidden in a home, where programs keep what is theirs"
+    return None
+
+
 def _foreign(directory: Path) -> Iterator[str]:
-    """What is plainly not a feed's, by its name below the directory; hidden files and links do not count."""
-    looked_at = 0
-    for folder, folders, files in os.walk(directory):
+    """What is plainly not a feed's, by its name below the directory."""
+    for folder, folders, files in _walk(directory):
         yield from (_relative(directory, folder, name) for name in folders if name in _WORKING_COPIES)
-        folders[:] = sorted(name for name in folders if name[0] not in "._")
-        for name in sorted(files):
-            if name[0] in "._" or name.endswith(".tmp") or os.path.islink(os.path.join(folder, name)):
-                continue
-            looked_at += 1
-            if looked_at > _NAMES_MAX:
-                return
+        for name in files:
             if _is_foreign(os.path.join(folder, name)):
                 yield _relative(directory, folder, name)
+
+
+def _unlike(directory: Path, landing: Landing) -> list[str]:
+    """Files that have no ending and do not begin as the feed's do; none where some file may be data.
+
+    One that is damaged among others is what quarantine is for.
+    """
+    found = []
+    for folder, _, files in _walk(directory):
+        for name in files:
+            beginning = _beginning(os.path.join(folder, name))
+            if "." in name or (beginning and _may_begin(beginning, landing)):
+                return []
+            if beginning:
+                found.append(_relative(directory, folder, name))
+    return found
+
+
+def _walk(directory: Path) -> Iterator[tuple[str, list[str], list[str]]]:
+    """The first files below a directory that a run would see, folder by folder; all folders are named."""
+    left = _NAMES_MAX
+    for folder, folders, files in os.walk(directory):
+        visible = (name for name in sorted(files) if name[0] not in "._" and not name.endswith(".tmp"))
+        shown = (name for name in visible if not os.path.islink(os.path.join(folder, name)))
+        names = list(islice(shown, left))
+        yield folder, folders, names
+        left -= len(names)
+        if not left:
+            return
+        folders[:] = sorted(name for name in folders if name[0] not in "._")
 
 
 def _relative(directory: Path, folder: str, name: str) -> str:
@@ -155,15 +203,34 @@ def _relative(directory: Path, folder: str, name: str) -> str:
 
 def _is_foreign(path: str) -> bool:
     name = os.path.basename(path)
-    if _FOREIGN.fullmatch(name):
-        return True
-    if "." in name or not os.path.isfile(path):
-        return False
+    return bool(_FOREIGN.fullmatch(name)) or ("." not in name and _beginning(path).startswith(_PROGRAMS))
+
+
+def _beginning(path: str) -> bytes:
+    """A file's first bytes; none of what is no file, or cannot be read."""
     try:
+        if not os.path.isfile(path):
+            return b""
         with open(path, "rb") as stream:
-            return stream.read(4).startswith(_PROGRAMS)
+            return stream.read(_BEGINNING)
     except OSError:
-        return False
+        return b""
+
+
+def _may_begin(beginning: bytes, landing: Landing) -> bool:
+    """Whether a data file of the feed may begin so."""
+    if landing.format == "parquet":
+        return beginning.startswith(b"PAR1")
+    if landing.format == "json":
+        return beginning.removeprefix(codecs.BOM_UTF8).lstrip()[:1] in (b"{", b"")
+    if landing.format is None or landing.schema is None or not landing.header:
+        return True
+    lines = beginning.decode(landing.encoding, "replace").removeprefix("\ufeff").splitlines()
+    titles = next(csv.reader(line.lower() for line in lines if line.strip()), [])
+    names = [column.name.lower() for column in parse_columns(landing.schema)]
+    if len(lines) == 1 and len(beginning) == _BEGINNING:  # the last title may be a part of one
+        return titles[:-1] == names[: len(titles) - 1]
+    return titles == names
 
 
 def _read(remembered: Path) -> dict[str, str] | None:

@@ -33,17 +33,26 @@ class Migrated:
     ]  # tables downstream whose columns are others now, in the order to rebuild them
 
 
-def migrate(session: SparkSession, warehouse: Warehouse, storage: Path, name: str) -> Migrated:
-    """Adds the columns that a base table's definition has and the table lacks; null in the rows there are.
-
-    It needs the storage for itself. A table that has every column stays as it is.
-    """
+def table_to_migrate(warehouse: Warehouse, storage: Path, name: str) -> Table:
+    """The base table of that name, if it can be migrated as far as can be told without Spark."""
     check_runnable(warehouse)
     table = warehouse.tables.get(name)
     if table is None:
         raise InputError(f"there is no table {name}", f"The tables are {', '.join(warehouse.tables)}")
     if table.feed is None:
         raise InputError(f"{name} is a derived table", f"Make it anew with 'freshline rebuild {name}'")
+    if stored_table(Layout(storage), table) is None:
+        what = f"there are no rows of {name} yet"
+        raise InputError(what, "Run the warehouse: it makes the table with all its columns")
+    return table
+
+
+def migrate(session: SparkSession, warehouse: Warehouse, storage: Path, name: str) -> Migrated:
+    """Adds the columns that a base table's definition has and the table lacks; null in the rows there are.
+
+    It needs the storage for itself. A table that has every column stays as it is.
+    """
+    table = table_to_migrate(warehouse, storage, name)
     layout = Layout(storage)
     layout.prepare()
     with sole_writer(layout.lease, "migrate"):
@@ -52,9 +61,7 @@ def migrate(session: SparkSession, warehouse: Warehouse, storage: Path, name: st
 
 def _widen(warehouse: Warehouse, layout: Layout, table: Table, columns: dict[str, StructType]) -> Migrated:
     stored = stored_table(layout, table)
-    if stored is None:
-        what = f"there are no rows of {table.name} yet"
-        raise InputError(what, "Run the warehouse: it makes the table with all its columns")
+    assert stored is not None  # it was there a moment ago, and nobody deletes tables
     found = column_differences(stored, columns[table.name])
     if found and not found.is_wider:
         what = f"{table.name} cannot be migrated to what is defined: {found}"

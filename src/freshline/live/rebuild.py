@@ -23,6 +23,19 @@ from freshline.storage.delta import StoredTable, TableTaken
 from freshline.storage.layout import Layout
 
 
+def table_to_rebuild(warehouse: Warehouse, storage: Path, name: str) -> Table:
+    """The derived table of that name, if it can be rebuilt as far as can be told without Spark."""
+    check_runnable(warehouse)
+    table = warehouse.tables.get(name)
+    if table is None:
+        raise InputError(f"there is no table {name}", f"The tables are {', '.join(warehouse.tables)}")
+    if table.feed is not None:
+        raise InputError(f"{name} is a base table: it has every record already", "Name a derived table")
+    if stored_table(Layout(storage), table) is None:
+        raise _never_loaded(table)
+    return table
+
+
 def rebuild(session: SparkSession, warehouse: Warehouse, storage: Path, name: str) -> int:
     """Replaces a derived table by its query over all its sources' rows up to its freshness; its rows.
 
@@ -30,12 +43,7 @@ def rebuild(session: SparkSession, warehouse: Warehouse, storage: Path, name: st
     than the table, the table gets them in the same commit; so it does the record of what it is computed by.
     It needs the storage for itself.
     """
-    check_runnable(warehouse)
-    table = warehouse.tables.get(name)
-    if table is None:
-        raise InputError(f"there is no table {name}", f"The tables are {', '.join(warehouse.tables)}")
-    if table.feed is not None:
-        raise InputError(f"{name} is a base table: it has every record already", "Name a derived table")
+    table = table_to_rebuild(warehouse, storage, name)
     layout = Layout(storage)
     layout.prepare()
     with sole_writer(layout.lease, "rebuild"):
@@ -46,7 +54,7 @@ def _replace(session: SparkSession, warehouse: Warehouse, layout: Layout, table:
     columns = schemas(session, warehouse)
     stored = stored_table(layout, table)
     if stored is None or stored.freshness is None:
-        raise InputError(f"nothing was ever loaded into {table.name}", "Run the warehouse first")
+        raise _never_loaded(table)
     schema = to_arrow_schema(columns[table.name], timezone="UTC")
     stored.check_can_have(schema)
     sources = {name: _source(layout, warehouse.tables[name], columns[name]) for name in table.sources}
@@ -91,3 +99,7 @@ def _rows(
     files = [] if stored is None else stored.files_between(None, loaded_to)
     frame = between(read_parquet(session, files, columns), source.timestamp, None, loaded_to)
     return frame.drop(LATE_COLUMN)
+
+
+def _never_loaded(table: Table) -> InputError:
+    return InputError(f"nothing was ever loaded into {table.name}", "Run the warehouse first")

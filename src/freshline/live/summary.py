@@ -11,6 +11,7 @@ from rich.text import Text
 from freshline.definitions.duration import format_duration
 from freshline.live.status import TableStatus, WarehouseStatus
 from freshline.live.view import columns, count
+from freshline.printable import printable
 from freshline.tables.state import exceeds
 
 _REASONS_MAX = 10
@@ -132,7 +133,7 @@ def _show_recoveries(screen: Console, status: WarehouseStatus) -> None:
         some = f" ({_REASONS_MAX} of {count_all})" if count_all > _REASONS_MAX else ""
         screen.print(f"Recoveries{some}:", highlight=False)
         for sentence in status.recoveries[:_REASONS_MAX]:
-            screen.print(f"  - {sentence}", highlight=False, markup=False)
+            screen.print(f"  - {printable(sentence)}", highlight=False, markup=False)
 
 
 def _show_targets(screen: Console, status: WarehouseStatus) -> None:
@@ -162,7 +163,7 @@ def _show_reasons(
         last = f" (the last {_REASONS_MAX} of {count_all})" if count_all > _REASONS_MAX else ""
         screen.print(f"Assumptions that did not hold{last}:", highlight=False)
         for sentence in status.broken_assumptions[-_REASONS_MAX:]:
-            screen.print(f"  - {sentence}", highlight=False, markup=False)
+            screen.print(f"  - {printable(sentence)}", highlight=False, markup=False)
     elif wrong:
         screen.print(
             f"A proven bound was exceeded while every assumption held: {', '.join(wrong)}. "

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from freshline.definitions.duration import DAY, format_duration
 from freshline.live.status import TableStatus, TrackStatus, WarehouseStatus, utc
+from freshline.printable import printable
 from freshline.tables.state import TableState, exceeds
 
 TABLES_MAX = 25
@@ -164,5 +165,4 @@ def _lines(title: str, sentences: Iterable[str], style: str) -> list[RenderableT
 
 
 def _line(sentence: str, style: str) -> Text:
-    # Errors of Spark run over many lines: the first says what it is.
-    return Text(sentence.partition("\n")[0], style=style, no_wrap=True, overflow="ellipsis")
+    return Text(printable(sentence), style=style, no_wrap=True, overflow="ellipsis")

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import zip_longest
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
-from pyspark.sql import Column, DataFrame, Observation, SparkSession
+from pyspark.sql import Column, DataFrame, DataFrameReader, Observation, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.types import (
     ArrayType,
@@ -43,6 +44,8 @@ _TOLD_S = 60.0
 _LOOK_EVERY_S = 0.005
 # Spark takes these in a path for a pattern, unless a backslash stands before them.
 _PATTERN = re.compile(r"[\\{}\[\]*?]")
+# Spark's own word to its file sources for a path that is no pattern.
+_NO_PATTERNS = ("__globPaths__", "false")
 # What a Delta table holds; not so intervals, times of day, places on a map, and the type of NULL alone.
 _HELD = (
     BinaryType,
@@ -79,19 +82,31 @@ def read_files(
         reader = reader.option("mode", "FAILFAST" if malformed is None else "PERMISSIVE")
     if malformed is not None:
         reader = reader.option("columnNameOfCorruptRecord", malformed)
-    return reader.format(landing.format).load(literal_paths(paths))
+    return load_files(reader.format(landing.format), paths)
 
 
-def literal_paths(paths: Sequence[str]) -> list[str]:
-    """Paths for Spark to read as they are: of `a[1].csv` it would read `a1.csv`."""
-    return [_PATTERN.sub(r"\\\g<0>", path) for path in paths]
+def load_files(reader: DataFrameReader, paths: Sequence[str]) -> DataFrame:
+    """The rows of files by their very names, at least one: of `a[1].csv` Spark would read `a1.csv`.
+
+    What could be a pattern is escaped. Hadoop then looks it up by parts, and fails on one with a colon. Such
+    a file is read alone, without patterns: of several Spark would then read each several times.
+    """
+    alone = [path for path in paths if ":" in path and _PATTERN.search(path)]
+    together = sorted(set(paths).difference(alone)) if alone else paths
+    frames = [reader.load([_PATTERN.sub(r"\\\g<0>", path) for path in together])] if together else []
+    reader = reader.option(*_NO_PATTERNS)
+    frames += [reader.load([path]) for path in alone]
+    while len(frames) > 1:  # in pairs: Spark recurses into what it unites
+        pairs = zip_longest(frames[::2], frames[1::2])
+        frames = [one if other is None else one.union(other) for one, other in pairs]
+    return frames[0]
 
 
 def read_parquet(session: SparkSession, paths: Sequence[str], schema: StructType) -> DataFrame:
     """The rows of a table's files; none, with the same columns, of no files."""
     if not paths:
         return session.createDataFrame([], schema)
-    return session.read.schema(schema).parquet(*literal_paths(paths))
+    return load_files(session.read.schema(schema).format("parquet"), paths)
 
 
 def base_rows(

@@ -11,7 +11,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from freshline.definitions.errors import InputError
 from freshline.definitions.sql.query import tables_named
 from freshline.definitions.warehouse import Warehouse
-from freshline.spark.frames import literal_paths
+from freshline.spark.frames import read_parquet
 from freshline.storage.delta import StoredTable
 from freshline.storage.layout import Layout
 
@@ -35,10 +35,8 @@ def query(session: SparkSession, warehouse: Warehouse, storage: Path, sql: str) 
         if not _is_made(storage, table.name):
             continue
         stored = StoredTable.open(layout.table(table.name), table.timestamp or "")
-        files = literal_paths([str(stored.path / file.path) for file in stored.files])
-        schema = from_arrow_schema(stored.schema)
-        frame = session.read.schema(schema).parquet(*files) if files else session.createDataFrame([], schema)
-        frame.createOrReplaceTempView(table.name)
+        files = [str(stored.path / file.path) for file in stored.files]
+        read_parquet(session, files, from_arrow_schema(stored.schema)).createOrReplaceTempView(table.name)
     try:
         return session.sql(sql)
     except PySparkException as error:

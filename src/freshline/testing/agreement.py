@@ -13,7 +13,7 @@ from pyspark.sql import functions as f
 from freshline.definitions.columns import parse_columns
 from freshline.definitions.feeds import Feed
 from freshline.landing.records import Records
-from freshline.spark.frames import literal_paths, quoted, read_files
+from freshline.spark.frames import load_files, quoted, read_files
 
 _CORRUPT = "_corrupt"
 
@@ -52,15 +52,15 @@ def disagreements(found: Mapping[Path, Records], read: Mapping[Path, Read]) -> l
 def _tolerant(session: SparkSession, feed: Feed, paths: Sequence[Path]) -> DataFrame:
     landing = feed.landing
     assert landing.format is not None
-    return (
+    reader = (
         session.read.schema(f"{landing.schema}, {_CORRUPT} string")
         .option("columnNameOfCorruptRecord", _CORRUPT)
         .option("header", landing.header)
         .option("escape", '"')
         .option("encoding", landing.encoding)
         .format(landing.format)
-        .load(literal_paths([str(path) for path in paths]))
     )
+    return load_files(reader, [str(path) for path in paths])
 
 
 def _by_file(records: DataFrame, feed: Feed) -> list[Row]:
