@@ -224,6 +224,35 @@ def test_a_query_that_would_not_hold_what_it_says_is_refused(sql: str, message: 
         ("unix_timestamp()", "current_timestamp"),
         ("date_add(DATE 'today', 1)", "'today'"),
         ("TIMESTAMP ' Now '", "'now'"),
+        ("TIMESTAMP 'today UTC'", "'today utc'"),
+        ("TIMESTAMP_NTZ 'now'", "'now'"),
+        ("to_date('now')", "'now'"),
+        ("to_timestamp('now')", "'now'"),
+        ("try_to_timestamp('now')", "'now'"),
+        ("to_timestamp_ltz('now')", "'now'"),
+        ("to_timestamp_ntz('now')", "'now'"),
+        ("try_cast('now' AS timestamp)", "'now'"),
+        ("year('now')", "'now'"),
+        ("hour('now')", "'now'"),
+        ("date_add('today', 1)", "'today'"),
+        ("date_trunc('day', 'now')", "'now'"),
+        ("date_format('now', 'y')", "'now'"),
+        ("(ts > 'today')", "'today'"),
+        ("(ts < ('now'))", "'now'"),
+        ("('tomorrow' >= ts)", "'tomorrow'"),
+        ("(ts < 'yesterday UTC')", "'yesterday utc'"),
+        ("(ts < 'Today Europe/Berlin')", "'today europe/berlin'"),
+        ("(ts IN ('2026-01-01', 'today'))", "'today'"),
+        ("(ts BETWEEN '2026-01-01' AND 'now')", "'now'"),
+        ("coalesce(ts, 'now')", "'now'"),
+        ("(CAST(ts AS date) < 'today')", "'today'"),
+        ("getdate()", "getdate"),
+        ("date_trunc('day', current_timestamp)", "current_timestamp"),
+        ("version()", "version"),
+        ("randn()", "randn"),
+        ("spark_partition_id()", "spark_partition_id"),
+        ("_metadata.file_name", "_metadata"),
+        ("aes_encrypt(src, 'abcdefghijklmnop')", "aes_encrypt"),
         ("rand()", "rand"),
         ("random(3)", "rand"),
         ("uniform(1, 5)", "uniform"),
@@ -251,6 +280,15 @@ def test_words_that_only_look_as_if_they_changed_are_fine() -> None:
     assert of_query("SELECT ts, `now`, `localtimestamp`, a.current_time AS b, 'now' AS c FROM a") == []
     assert of_query("SELECT ts, unix_timestamp(ts) AS x, TIMESTAMP '2026-01-01' AS y FROM a") == []
     assert of_query("SELECT ts, CAST(src AS timestamp) AS x, CAST('now' AS string) AS y FROM a") == []
+    assert of_query("SELECT ts FROM a WHERE src = 'now' OR src IN ('today') OR upper(src) < 'now'") == []
+    assert of_query("SELECT ts, date_add(ts, 1) AS x, ts > '2026-01-01' AS y, src || 'now' FROM a") == []
+    assert of_query("SELECT ts, ts > 'epoch' AS x, make_date(2026, 1, 1) AS y FROM a") == []
+
+
+def test_a_feed_may_have_a_column_of_the_name_that_spark_has_for_files() -> None:
+    head = HEAD.replace("m array<int>", "_metadata struct<host: string>")
+    sql = "SELECT at AS ts, _metadata.host AS x FROM b"
+    assert complaints(f'{head}  t: {{period: 1h, timestamp: ts, sql: "{sql}"}}\n') == []
 
 
 def test_a_record_keeps_the_name_of_its_file_and_a_table_does_not() -> None:

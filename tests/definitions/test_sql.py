@@ -120,6 +120,19 @@ ONE_QUERY = "Write one query that begins with SELECT or WITH."
             "Check the arguments of its functions.",
         ),
         *(
+            (
+                sql,
+                "the SQL has a `|>` in a place, or with an operator, that is not understood here. "
+                "Write it with SELECT instead of `|>`.",
+            )
+            for sql in (
+                "SELECT ts FROM packets |> LIMIT 3",
+                "SELECT * FROM (SELECT ts FROM packets |> LIMIT 3)",
+                "FROM packets |> UNION ALL SELECT ts FROM packets",
+            )
+        ),
+        ("SELECT 1 |> SELECT 2", "the SQL reads no table. Name a table of the warehouse in its FROM."),
+        *(
             (sql, "the SQL is nested too deeply. Split the query into several tables.")
             for sql in (
                 f"SELECT {' + '.join(['n'] * 3_000)} FROM packets",

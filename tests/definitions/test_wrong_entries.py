@@ -316,3 +316,9 @@ def test_an_empty_entry_is_not_taken_for_the_key_of_its_name():
     assert with_tables("tracks:") == [f"freshline.yml:11: tables.tracks: {remedy}"]
     pool = complaints(HEAD.replace("  updates: {tracks: 2}\n", "  updates: {tracks: 2}\n  tracks:\n"))
     assert f"freshline.yml:4: pools.tracks: {remedy}" in pool
+
+
+def test_a_path_has_no_character_with_the_code_0() -> None:
+    said = "it has a character with the code 0, which no path can have. Remove it."
+    assert with_feed(r'{period: 5m, path: "a\0b"}') == [f"freshline.yml:5: feeds.extra.path: {said}"]
+    assert complaints(HEAD + r'storage: "\0"') == [f"freshline.yml:11: storage: {said}"]

@@ -3,7 +3,7 @@
 import pytest
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from freshline.definitions.errors import InputError
+from freshline.definitions.errors import DefinitionErrors, InputError
 from freshline.definitions.load import loads
 from freshline.spark.frames import schemas
 from freshline.storage.delta import StoredTable
@@ -88,3 +88,66 @@ def test_what_is_not_refused_can_be_made_written_and_opened(spark, tmp_path, exp
     table.commit("data/1", 1, [], {})
     again = StoredTable.open_or_create(tmp_path / "t", "more", arrow, "ts")
     assert [file.rows for file in again.files] == [1]
+
+
+@pytest.mark.parametrize(
+    ("expression", "name"),
+    [
+        ("CAST(ts AS date) < concat('to', 'day')", "'today'"),
+        ("to_date(concat('now', ''))", "'now'"),
+        ("greatest(ts, concat('yesterday', ' UTC'))", "'yesterday utc'"),
+        ("if(n > 1, ts, 'tomorrow')", "'tomorrow'"),
+        ("`now`()", "now"),
+        ("system.builtin.current_timestamp()", "current_timestamp"),
+        ("user", "current_user"),
+        ("system.builtin.uuid()", "uuid"),
+        ("upper(`input_file_name`())", "input_file_name"),
+    ],
+)
+def test_what_gives_something_else_each_time_is_known_to_spark(spark, expression, name):
+    warehouse = shop(columns=f"ts, {expression} AS x")
+    with pytest.raises(InputError) as refused:
+        schemas(spark, warehouse)
+    assert refused.value.what == f"table more: `{name}` gives something else each time it is asked"
+    assert refused.value.place == warehouse.tables["more"].place
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "item = 'now'",
+        "item IN ('today', 'yesterday UTC')",
+        "ts > 'epoch'",
+        "ts > '2026-01-01'",
+        "CAST(item AS timestamp)",
+        "convert_timezone('UTC', TIMESTAMP_NTZ '2026-01-01 00:00:00')",
+        "first(n) OVER (PARTITION BY ts)",
+        "array_sort(collect_list(n) OVER (PARTITION BY ts))",
+        "current_database()",
+    ],
+)
+def test_what_spark_gives_the_same_each_time_is_fine(spark, expression):
+    assert "odd" in schemas(spark, shop(columns=f"ts, item, {expression} AS odd"))["more"].names
+
+
+def test_all_tables_that_spark_refuses_are_named_at_once_but_for_those_that_read_one(spark):
+    text = PROJECT.format(columns="ts, nosuch", joined="a.ts", kind="string")
+    text += """\
+  other: {sql: "SELECT ts, round(item, item) AS x FROM orders", period: 10s, timestamp: ts}
+  last: {sql: "SELECT ts, NULL AS x FROM orders", period: 10s, timestamp: ts}
+  fine: {sql: "SELECT ts FROM orders", period: 10s, timestamp: ts}
+"""
+    with pytest.raises(DefinitionErrors) as refused:
+        schemas(spark, loads(text))
+    said = {error.place.line: error.what for error in refused.value.errors if error.place is not None}
+    assert sorted(said) == [7, 9, 10]
+    assert said[7].startswith("Spark refuses table more: ")
+    assert said[9].startswith("Spark refuses table other: ")
+    assert said[10].startswith("column x of table last is void")
+
+
+def test_a_feed_that_two_tables_load_is_refused_once(spark):
+    text = PROJECT.format(columns="ts", joined="a.ts", kind="char(3)") + "  again: {feed: orders}\n"
+    with pytest.raises(DefinitionErrors) as refused:
+        schemas(spark, loads(text))
+    assert len(refused.value.errors) == 1

@@ -15,7 +15,7 @@ from freshline.definitions.name_timestamp import check_pattern
 from freshline.definitions.names import one_of
 from freshline.definitions.section import LiveCheck, Path, Resolution, Section
 from freshline.definitions.sql.time import Relation, own_time
-from freshline.definitions.values import Duration, Entry, Flag, Given, PositiveDuration, Text
+from freshline.definitions.values import Duration, Entry, Flag, Given, PathText, PositiveDuration, Text
 
 Arrival = Literal["files", "continuous"]
 FileFormat = Literal["csv", "json", "parquet"]
@@ -106,7 +106,7 @@ class FeedEntry(Entry):
         description="How much older than its arrival a file's newest record may be (default 0). "
         "Only for `arrival: files`.",
     )
-    path: Given[Text] = Field(None, description="The directory in which the data files land.")
+    path: Given[PathText] = Field(None, description="The directory in which the data files land.")
     format: Given[FileFormat] = Field(None, description="The data files' format; json is one record a line.")
     columns: Given[Text] = Field(
         None,

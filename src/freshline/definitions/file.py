@@ -11,7 +11,7 @@ from pydantic_core import core_schema
 
 from freshline.definitions.names import NAME_PATTERN
 from freshline.definitions.section import Section
-from freshline.definitions.values import Entry, Text
+from freshline.definitions.values import Entry, PathText, Text
 from freshline.definitions.warehouse import SECTIONS
 
 
@@ -21,7 +21,7 @@ class Whole(Entry):
     model_config = ConfigDict(title="Freshline warehouse")
 
     name: Text = Field(description="What the warehouse is called.", examples=["network"])
-    storage: Text = Field("./warehouse", description="The directory that holds the tables.")
+    storage: PathText = Field("./warehouse", description="The directory that holds the tables.")
 
 
 def _field(section: Section[Any, Any]) -> tuple[Any, Any]:

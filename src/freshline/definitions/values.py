@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Annotated, Final, TypeVar
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -38,6 +39,12 @@ def _given(value: object) -> object:
     if value is None:
         raise InputError("it is empty", "Give it a value, or remove the key")
     return value
+
+
+def _path(text: str) -> str:
+    if "\0" in text:
+        raise InputError("it has a character with the code 0, which no path can have", "Remove it")
+    return text
 
 
 def _duration(value: object) -> int:
@@ -94,6 +101,7 @@ def _flag(value: object) -> bool:
 # A key that may be left out, but not left empty.
 Given = Annotated[T | None, BeforeValidator(_given)]
 Text = Annotated[str, StringConstraints(min_length=1)]
+PathText = Annotated[Text, AfterValidator(_path)]
 
 _DURATION_SCHEMA: Final = {"pattern": DURATION_PATTERN, "examples": ["5 minutes", "300s", "1h 30m"]}
 Duration = Annotated[

@@ -29,12 +29,13 @@ from pyspark.sql.types import (
 from sqlglot import exp
 
 from freshline.definitions.columns import LATE_COLUMN
-from freshline.definitions.errors import InputError
+from freshline.definitions.errors import DefinitionErrors, InputError
 from freshline.definitions.feeds import Feed
 from freshline.definitions.sql.query import parse_query
 from freshline.definitions.tables import Table
 from freshline.definitions.warehouse import Warehouse
 from freshline.spark.projection import plain_projection
+from freshline.spark.steady import unsteady
 from freshline.spark.texts import checked_columns
 from freshline.storage.extent import Extent
 
@@ -232,19 +233,23 @@ def instant(microseconds: int) -> Column:
 
 
 def schemas(session: SparkSession, warehouse: Warehouse) -> dict[str, StructType]:
-    """The columns of every table, found by Spark's analysis of the definitions over empty tables."""
+    """The columns of every table, found by Spark's analysis of the definitions over empty tables.
+
+    All tables that are wrong are reported at once, but for those that read one that is.
+    """
     found: dict[str, StructType] = {}
+    errors: list[InputError] = []
     for name in warehouse.topological_order:
         table = warehouse.tables[name]
-        found[name] = _schema(session, warehouse, table, found)
-        _check_held(table, found[name])
-        columns = {field.name: field.dataType.simpleString() for field in found[name].fields}
-        if columns.get(table.timestamp or "") != "timestamp":
-            raise InputError(
-                f"table {name} has no column {table.timestamp} of type timestamp (it has {_listed(columns)})",
-                "Select it, or name the right one with `timestamp`",
-                table.place,
-            )
+        if not all(source in found for source in table.sources):
+            continue
+        try:
+            found[name] = _schema(session, warehouse, table, found)
+        except InputError as error:
+            if str(error) not in map(str, errors):  # a feed's, of which there may be two tables
+                errors.append(error)
+    if errors:
+        raise DefinitionErrors(errors)
     return found
 
 
@@ -252,18 +257,8 @@ def _schema(
     session: SparkSession, warehouse: Warehouse, table: Table, known: Mapping[str, StructType]
 ) -> StructType:
     try:
-        if table.feed is not None:
-            feed = warehouse.feeds[table.feed]
-            assert feed.landing.schema is not None
-            _check_declared(feed)
-            empty = session.createDataFrame([], feed.landing.schema)
-            rows = base_rows(session, table, feed, empty).schema
-            return StructType([*rows.fields, StructField(LATE_COLUMN, BooleanType())])
-        for source in table.sources:
-            visible = StructType([field for field in known[source].fields if field.name != LATE_COLUMN])
-            session.createDataFrame([], visible).createOrReplaceTempView(source)
-        assert table.sql is not None
-        return session.sql(table.sql).schema
+        rows = _empty_rows(session, warehouse, table, known)
+        changing = unsteady(rows)
     except (PySparkException, Py4JJavaError) as error:
         # Where Spark has a bug of its own, Py4J's opening stands first.
         lines = [line for line in str(error).splitlines() if not line.startswith("An error occurred while")]
@@ -271,6 +266,42 @@ def _schema(
         raise InputError(
             f"Spark refuses table {table.name}: {sentence}", "Mend its SQL", table.place
         ) from error
+    # A data file keeps its name; a table's files do not keep theirs.
+    if table.feed is not None:
+        changing = [name for name in changing if name != "input_file_name"]
+    if changing:
+        raise InputError(
+            f"table {table.name}: `{changing[0]}` gives something else each time it is asked",
+            "Use only what the records say, such as their timestamps",
+            table.place,
+        )
+    _check_held(table, rows.schema)
+    columns = {field.name: field.dataType.simpleString() for field in rows.schema.fields}
+    if columns.get(table.timestamp or "") != "timestamp":
+        listed = ", ".join(f"{name} {kind}" for name, kind in columns.items())
+        raise InputError(
+            f"table {table.name} has no column {table.timestamp} of type timestamp (it has {listed})",
+            "Select it, or name the right one with `timestamp`",
+            table.place,
+        )
+    if table.feed is None:
+        return rows.schema
+    return StructType([*rows.schema.fields, StructField(LATE_COLUMN, BooleanType())])
+
+
+def _empty_rows(
+    session: SparkSession, warehouse: Warehouse, table: Table, known: Mapping[str, StructType]
+) -> DataFrame:
+    if table.feed is not None:
+        feed = warehouse.feeds[table.feed]
+        assert feed.landing.schema is not None
+        _check_declared(feed)
+        return base_rows(session, table, feed, session.createDataFrame([], feed.landing.schema))
+    for source in table.sources:
+        visible = StructType([field for field in known[source].fields if field.name != LATE_COLUMN])
+        session.createDataFrame([], visible).createOrReplaceTempView(source)
+    assert table.sql is not None
+    return session.sql(table.sql)
 
 
 def _check_declared(feed: Feed) -> None:
@@ -323,7 +354,3 @@ def _first(kinds: Iterable[DataType]) -> str | None:
 def _twice(schema: StructType) -> str | None:
     names = [name.lower() for name in schema.names]
     return next((name for name in schema.names if names.count(name.lower()) > 1), None)
-
-
-def _listed(columns: Mapping[str, str]) -> str:
-    return ", ".join(f"{name} {kind}" for name, kind in columns.items())

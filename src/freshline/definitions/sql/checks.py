@@ -7,7 +7,7 @@ the row's timestamp has come, and lies no further back than the lookback.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from math import lcm
 from typing import Final
@@ -18,19 +18,10 @@ from freshline.definitions.sql.block import Block, shortest
 from freshline.definitions.sql.joins import TimeBounds
 from freshline.definitions.sql.scope import Scope
 from freshline.definitions.sql.time import CONSTANT, Form, Relation, Time, in_common, longest
+from freshline.definitions.sql.unsteady import unsteady
 
 _BY_TIME: Final = "Group by the timestamp column, by date_trunc of it or by window(ts, '1 hour')"
 _AS_JOIN: Final = "Write it as a join on equal timestamps, or on timestamps within a range of each other"
-# Functions whose value is another with every run, or with how the rows happen to lie in files.
-_UNSTEADY: Final = frozenset(
-    {"CURRENT_DATE", "CURRENT_TIME", "CURRENT_TIMESTAMP", "CURRENT_USER", "INPUT_FILE_BLOCK_LENGTH",
-     "INPUT_FILE_BLOCK_START", "INPUT_FILE_NAME", "JAVA_METHOD", "LOCALTIME", "LOCALTIMESTAMP",
-     "MONOTONICALLY_INCREASING_ID", "NOW", "RAND", "RANDN", "RANDSTR", "REFLECT", "SESSION_USER", "SHUFFLE",
-     "SPARK_PARTITION_ID", "TRY_REFLECT", "UNIFORM", "USER", "UUID"}
-)  # fmt: skip
-# Those that Spark takes without brackets too, and sqlglot then for a column.
-_BARE: Final = frozenset({"CURRENT_TIME", "LOCALTIME", "LOCALTIMESTAMP"})
-_DAYS: Final = frozenset({"now", "today", "tomorrow", "yesterday"})  # as in TIMESTAMP 'now'
 _NOT_UNDERSTOOD: Final = (
     "it is written in a way that is not understood here",
     "Write it with SELECT and JOIN",
@@ -52,7 +43,7 @@ class QueryCheck:
         self.is_vague = False  # whether it joins over times in a way that is not understood
         self._by_record = by_record  # a base table's: each record by itself
         self._windows_refused: list[str] = []
-        self._check_functions(query)
+        self._check_functions(query, sources.values())
         self.result = self._query(query, {name.lower(): relation for name, relation in sources.items()})
         self._explain_windows()
 
@@ -87,11 +78,10 @@ class QueryCheck:
         if step_us > 1:
             self.windows.add(step_us)
 
-    def _check_functions(self, query: exp.Expr) -> None:
-        for node in query.walk():
-            name = _unsteady(node)
+    def _check_functions(self, query: exp.Expr, sources: Collection[Relation]) -> None:
+        for name in unsteady(query, sources):
             # A data file keeps its name; a table's files do not keep theirs.
-            if name is not None and not (self._by_record and name == "input_file_name"):
+            if not (self._by_record and name == "input_file_name"):
                 what = f"`{name}` gives something else each time it is asked"
                 self._refuse(what, "Use only what the records say, such as their timestamps")
 
@@ -279,20 +269,6 @@ def _joins(select: exp.Select) -> Iterator[tuple[exp.Join | None, exp.Expr]]:
         pending[:0] = inner
     for lateral in select.args.get("laterals") or ():
         yield None, lateral
-
-
-def _unsteady(node: exp.Expr) -> str | None:
-    """What a query calls that has no lasting value, if this is it."""
-    if isinstance(node, exp.Cast):
-        word = node.this.name.strip().lower() if node.this and node.this.is_string else ""
-        return f"'{word}'" if word in _DAYS and node.is_type(*exp.DataType.TEMPORAL_TYPES) else None
-    if isinstance(node, exp.Column):
-        is_bare = not node.table and not node.this.args.get("quoted") and node.name.upper() in _BARE
-        return node.name.lower() if is_bare else None
-    if isinstance(node, exp.Func):
-        name = node.name if isinstance(node, exp.Anonymous) else node.sql_name()
-        return name.lower() if name.upper() in _UNSTEADY else None
-    return None
 
 
 def _using(join: exp.Join, joined: str, earlier: list[str], scope: Scope) -> list[tuple[str, str, str]]:

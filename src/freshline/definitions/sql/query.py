@@ -22,6 +22,9 @@ _ONE_QUERY: Final = "Write one query that begins with SELECT or WITH"
 # Spark's parser, with the stack that Java gives it, takes 300 levels of anything.
 _DEPTH_MAX: Final = 200
 
+# What sqlglot raises of a function with too few arguments, of `|>` where it expects none, and the like.
+_UNFORESEEN: Final = (AssertionError, AttributeError, LookupError, TypeError, ValueError)
+
 _Pending = list[tuple[exp.Expr, frozenset[str]]]
 
 
@@ -71,9 +74,8 @@ def parse_query(sql: str) -> exp.Query:
         is_deep = len(tokens) > _DEPTH_MAX and isinstance(query, exp.Expr) and _is_deep(query)
     except ParseError as error:
         raise _syntax_error(error) from None
-    except (IndexError, ValueError):  # what sqlglot makes of a function with too few arguments
-        remedy = "Check the arguments of its functions"
-        raise InputError("the SQL has a function that is called in a way it cannot be", remedy) from None
+    except _UNFORESEEN:
+        raise _not_understood(tokens) from None
     except RecursionError:
         is_deep = True
     if is_deep:
@@ -156,6 +158,14 @@ def _position(identifier: exp.Identifier) -> int:
 
 def _unseen_table(by: str) -> InputError:
     return InputError(f"the SQL names a table by {by}", "Write the table's name itself")
+
+
+def _not_understood(tokens: list[Token]) -> InputError:
+    if any(token.token_type is TokenType.PIPE_GT for token in tokens):
+        what = "the SQL has a `|>` in a place, or with an operator, that is not understood here"
+        return InputError(what, "Write it with SELECT instead of `|>`")
+    what = "the SQL has a function that is called in a way it cannot be"
+    return InputError(what, "Check the arguments of its functions")
 
 
 def _syntax_error(error: ParseError) -> InputError:
