@@ -146,6 +146,27 @@ def test_the_exit_code_says_what_the_summary_says(command, caught_up):
     assert (result.exit_code, "Kept: no target of 1 was exceeded." in result.stdout) == (0, True)
 
 
+def test_a_table_that_loads_nothing_of_what_comes_is_not_kept_and_one_for_which_nothing_comes_is_not_missed(
+    command, tmp_path
+):
+    text = PROJECT.replace("target_lag: 1h", "target_lag: 1ms").replace(
+        "300ms}", "300ms, target_lag: 1ms}", 2
+    )
+    text = text.replace("period: 300ms, target_lag: 1ms}\ntables", "period: 300ms}\ntables")
+    (tmp_path / "freshline.yml").write_text(text, encoding="utf-8")
+    (tmp_path / "landing").mkdir()
+
+    def run() -> tuple[int, bool, list[str | None]]:
+        result = command(tmp_path, "run", "--drain", "--for", PATIENCE, "--cold", "--json")
+        record = json.loads(result.stdout)
+        return result.exit_code, record["holds"], [table["verdict"] for table in record["tables"]]
+
+    assert run() == (0, True, ["nothing came"] * 3)
+    (tmp_path / "landing" / "1.csv").write_text("no such\ncolumns\n", encoding="utf-8")
+    assert run() == (1, False, ["not loaded"] * 3)
+    assert names(tmp_path) == ["1.csv"]
+
+
 def test_a_log_of_a_run_with_unknown_costs_replays(project, finished):
     log = project / "warehouse" / "_freshline" / "logs" / f"{json.loads(finished.stdout)['run']}.jsonl"
     assert json.loads(log.read_text(encoding="utf-8").partition("\n")[0])["unknown"] == ["packets", "traffic"]

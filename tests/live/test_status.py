@@ -126,6 +126,14 @@ def test_a_target_is_missed_by_a_staleness_above_it():
     assert not FLOWS.misses_target(999 * S)
 
 
+def test_a_target_is_missed_by_a_table_without_a_row_once_something_has_waited_for_longer():
+    waits = dataclasses.replace(FLOWS, target_lag_us=20 * S, came_us=80 * S)
+    assert [waits.misses_target(now_s * S) for now_s in (80, 100, 101)] == [False, False, True]
+    assert [waits.unloaded_us(now_s * S) for now_s in (79, 100)] == [0, 20 * S]
+    assert not dataclasses.replace(waits, came_us=None).misses_target(999 * S)
+    assert PACKETS.unloaded_us(100 * S) is None
+
+
 def test_a_status_comes_back_from_json_as_it_was():
     assert WarehouseStatus.from_json(STATUS.to_json()) == STATUS
     assert json.loads(STATUS.to_json())["tables"][0]["freshness_us"] == 96 * S

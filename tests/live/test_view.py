@@ -164,10 +164,37 @@ def test_the_summary_sets_the_worst_staleness_beside_bound_and_target():
         "packets        9s 12.4s      73%    20s  3s 123k    3   41 kept",
         "flows         15s 12.4s     122%      -  3s 123k    3   41 above bound",
         "traffic       21s 12.4s     170%    20s  3s 123k    3   41 exceeded",
-        "empty           -     -        -      -   -    0    0    0",
+        "empty           -     -        -      -   -    0    0    0 nothing came",
         "Exceeded: 1 of 2 targets.",
         "Assumptions that did not hold:",
         "  - packets: job 12 took 3.1s, assumed at most 800ms",
+    ]
+
+
+def test_a_table_that_never_loaded_anything_is_not_called_kept():
+    bare = {**NOTHING, "target_lag_us": 20 * S}
+    silent = table("silent", "EMPTY", **bare)
+    waits = table("waits", "EMPTY", **bare, came_us=NOW - 20 * S)
+    failed = table("failed", "FAILED", **bare, came_us=NOW - 21 * S)
+
+    def ending(*tables: TableStatus) -> list[str]:
+        status = dataclasses.replace(STATUS, tables=tables, broken_assumptions=())
+        rows = [f"{line.split()[0]}: {' '.join(line.split()[9:])}" for line in summary(status)[2:]]
+        return [*rows[: len(tables)], *summary(status)[2 + len(tables) :]]
+
+    assert ending(silent) == ["silent: nothing came", "Not loaded: 1 of 1 table with a target."]
+    assert ending(table("packets"), silent, waits) == [
+        "packets: kept",
+        "silent: nothing came",
+        "waits: not loaded",
+        "Kept: no target of 1 was exceeded.",
+        "Not loaded: 2 of 3 tables with a target.",
+    ]
+    assert ending(failed, waits) == [
+        "failed: not loaded",
+        "waits: not loaded",
+        "Exceeded: 1 of 2 targets.",
+        "Not loaded: 2 of 2 tables with a target.",
     ]
 
 

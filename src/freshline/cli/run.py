@@ -31,7 +31,7 @@ from freshline.cli.shared import (
 from freshline.cli.status import status_record
 from freshline.definitions.errors import InputError
 from freshline.live.status import WarehouseStatus
-from freshline.live.summary import show_summary, targets_exceeded
+from freshline.live.summary import show_summary, targets_exceeded, verdict
 from freshline.live.view import render
 from freshline.printable import printable
 
@@ -145,6 +145,7 @@ def summary_record(status: WarehouseStatus, stopped_because: str | None) -> dict
                 "rows": table.loaded_rows,
                 "rows_late": table.late_rows,
                 "jobs": table.jobs,
+                "verdict": verdict(table),
             }
             for table in tables
         ],

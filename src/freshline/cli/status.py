@@ -87,6 +87,7 @@ def status_record(table: TableStatus, as_of_us: int) -> dict[str, Any]:
         "staleness_bound": seconds(table.staleness_bound_us),
         "target_lag": seconds(table.target_lag_us),
         "backlog": table.backlog,
+        "unloaded": seconds(table.unloaded_us(as_of_us)),
         "recovery_due": None if table.recovery_due_us is None else seconds(table.recovery_due_us - as_of_us),
         "recovery_estimated": table.recovery_estimated,
     }

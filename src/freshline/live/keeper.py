@@ -87,6 +87,7 @@ class Keeper:
         self.quarantined = 0
         self._counting = Lock()  # files are refused by the thread that finds them, and by tracks
         self.feeds = {name: FeedHealth(feed, started) for name, feed in warehouse.feeds.items()}
+        self._came: dict[str, int] = {}  # by feed: when its first file came, loaded or refused
         self.keep_samples = False
         self._run_id = run_id
         self._started = started
@@ -287,6 +288,7 @@ class Keeper:
     ) -> TableStatus:
         books, plan, feed = self.books[task.name], self._plans[task.name], self._feed(task.name)
         sources = [above[source] for source in self.warehouse.tables[task.name].sources]
+        came_us = _last(source.came_us for source in sources) if feed is None else self._came.get(feed.name)
         edge = task.intake.trailing_edge(now)
         lag_us = None if task.empty else max(0, edge - task.freshness)
         if any(source.state == "RECOVERING" for source in sources):
@@ -325,6 +327,7 @@ class Keeper:
             expected=plan.expected,
             recovery_due_us=None if due is None else due.at,
             recovery_estimated=due is not None and due.estimated,
+            came_us=came_us,
         )
 
     def resume(self, kernel: Kernel) -> None:
@@ -332,10 +335,18 @@ class Keeper:
         for task in tables_of(kernel):
             behind_us = task.intake.trailing_edge(kernel.now) - task.freshness
             self.books[task.name].recovering = not task.empty and behind_us > task.period_us
+            feed = self.warehouse.tables[task.name].feed
+            if feed is not None and not task.empty:
+                self.came(feed, self._started)
+
+    def came(self, feed: str, at: int) -> None:
+        """A feed brought something that has records, or should have."""
+        self._came.setdefault(feed, max(at, self._started))
 
     def landed(self, landed: Landed) -> None:
         """A file came. After a silence, or while no runner ran, a backlog has a known reason."""
         feed = self.feeds[landed.feed]
+        self.came(landed.feed, landed.arrival)
         if landed.waited or feed.is_dry(landed.arrival):
             for name in landed.tables:
                 self.books[name].recovering = True
@@ -355,3 +366,13 @@ class Keeper:
     def _feed(self, table: str) -> FeedHealth | None:
         feed = self.warehouse.tables[table].feed
         return None if feed is None else self.feeds[feed]
+
+
+def _last(instants: Iterable[int | None]) -> int | None:
+    """When all had come; None where one has not."""
+    last = 0
+    for at in instants:
+        if at is None:
+            return None
+        last = max(last, at)
+    return last

@@ -42,6 +42,7 @@ class Refusals:
             seen = _seen(path)
             # Its sender may have taken it back, or another table of the feed may have put it aside.
             if seen is not None:
+                self._keeper.came(feed, clock())
                 self._try(_Refusal(feed, name, path, reason, attempts, seen))
 
     def try_again(self) -> None:

@@ -43,6 +43,7 @@ class TableStatus:
     expected: bool = False  # its bound holds in expectation only
     recovery_due_us: int | None = None  # by when a late table is to have caught up
     recovery_estimated: bool = False  # nothing is promised yet: others recover first
+    came_us: int | None = None  # when the first of what it is to load came; None: nothing, in this run
 
     @property
     def lag_us(self) -> int | None:
@@ -56,9 +57,16 @@ class TableStatus:
         # A record may be dated a little ahead of its arrival: the table is not fresher than now.
         return None if self.freshness_us is None else max(0, now_us - self.freshness_us)
 
+    def unloaded_us(self, now_us: int) -> int | None:
+        """How long there has been something to load for a table that has never loaded anything."""
+        if self.freshness_us is not None or self.came_us is None:
+            return None
+        return max(0, now_us - self.came_us)
+
     def misses_target(self, now_us: int) -> bool:
-        """Whether the table is staler than its target allows."""
-        return exceeds(self.staleness_us(now_us), self.target_lag_us)
+        """Whether the table is staler than its target allows, or has been without a row for longer."""
+        age_us = self.unloaded_us(now_us) if self.freshness_us is None else self.staleness_us(now_us)
+        return exceeds(age_us, self.target_lag_us)
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Literal
 
 from rich.console import Console
 from rich.text import Text
@@ -17,9 +18,30 @@ from freshline.tables.state import exceeds
 _REASONS_MAX = 10
 
 
+Verdict = Literal["exceeded", "above bound", "kept", "not loaded", "nothing came"]
+_STYLES: Mapping[Verdict, str] = {
+    "exceeded": "red",
+    "above bound": "yellow",
+    "kept": "green",
+    "not loaded": "yellow",
+    "nothing came": "dim",
+}
+
+
 def targets_exceeded(status: WarehouseStatus) -> int:
-    """How many tables were staler than their target at any time of the run."""
-    return sum(exceeds(table.staleness_max_us, table.target_lag_us) for table in status.tables)
+    """How many tables were staler than their target at any time of the run, or without a row for longer."""
+    return sum(_exceeded(table, status.at_us) for table in status.tables)
+
+
+def verdict(table: TableStatus) -> Verdict | None:
+    """What there is to say of a table at the end of a run; nothing of one that nobody has a target for."""
+    if exceeds(table.staleness_max_us, table.target_lag_us):
+        return "exceeded"
+    if table.freshness_us is None:
+        return "nothing came" if table.came_us is None else "not loaded"
+    if exceeds(table.staleness_max_us, table.staleness_bound_us):
+        return "above bound"
+    return None if table.target_lag_us is None else "kept"
 
 
 def show_summary(
@@ -66,7 +88,7 @@ def show_summary(
             count(row.loaded_rows),
             count(row.late_rows),
             count(row.jobs),
-            _verdict(row),
+            _shown(row, status.at_us),
         )
     screen.print(table)
     if asserted_us_max is None:
@@ -119,12 +141,14 @@ def draw_summary(
     return path
 
 
-def _verdict(table: TableStatus) -> str:
-    if exceeds(table.staleness_max_us, table.target_lag_us):
-        return "[red]exceeded[/]"
-    if exceeds(table.staleness_max_us, table.staleness_bound_us):
-        return "[yellow]above bound[/]"
-    return "" if table.target_lag_us is None else "[green]kept[/]"
+def _exceeded(table: TableStatus, at_us: int) -> bool:
+    observed_us = table.unloaded_us(at_us) if table.freshness_us is None else table.staleness_max_us
+    return exceeds(observed_us, table.target_lag_us)
+
+
+def _shown(table: TableStatus, at_us: int) -> Text:
+    word = verdict(table)
+    return Text() if word is None else Text(word, "red" if _exceeded(table, at_us) else _STYLES[word])
 
 
 def _show_recoveries(screen: Console, status: WarehouseStatus) -> None:
@@ -138,11 +162,16 @@ def _show_recoveries(screen: Console, status: WarehouseStatus) -> None:
 
 def _show_targets(screen: Console, status: WarehouseStatus) -> None:
     exceeded = targets_exceeded(status)
-    targets = sum(table.target_lag_us is not None for table in status.tables)
+    targeted = [table for table in status.tables if table.target_lag_us is not None]
+    unloaded = sum(table.freshness_us is None for table in targeted)
+    targets = len(targeted)
     if exceeded:
         screen.print(f"[red]Exceeded[/]: {exceeded} of {targets} targets.", highlight=False)
-    elif targets:
-        screen.print(f"[green]Kept[/]: no target of {targets} was exceeded.", highlight=False)
+    elif targets > unloaded:
+        screen.print(f"[green]Kept[/]: no target of {targets - unloaded} was exceeded.", highlight=False)
+    if unloaded:
+        tables = f"{unloaded} of {targets} {'table' if targets == 1 else 'tables'}"
+        screen.print(f"[yellow]Not loaded[/]: {tables} with a target.", highlight=False)
 
 
 def _show_reasons(

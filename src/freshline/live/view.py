@@ -135,7 +135,7 @@ def _shown(status: WarehouseStatus, now_us: int) -> Sequence[TableStatus]:
 def _staleness(table: TableStatus, now_us: int) -> Text:
     staleness_us = table.staleness_us(now_us)
     style = ""
-    if exceeds(staleness_us, table.target_lag_us):
+    if table.misses_target(now_us):
         style = "red"
     elif exceeds(staleness_us, table.staleness_bound_us):
         style = "yellow"
