@@ -29,6 +29,11 @@ IN_TIME = "Add one to ON, such as `a.ts = b.ts` or `b.ts BETWEEN a.ts - INTERVAL
 AS_IT_IS = "Select the timestamp of a source as it is, or the start of its window."
 FIXED = "Use windows of a fixed length that do not overlap."
 UNGROUPED = f"it has an aggregate that does not group by time. {BY_TIME}"
+KNOWN_CUTS = (
+    "Cut it with date_trunc('hour', ts), with window(ts, '1 hour') or with floor, as in "
+    "timestamp_seconds(floor(unix_seconds(ts) / 10) * 10)."
+)
+CUT_UNKNOWN = f"it groups by time cut in a way whose windows are not known. {KNOWN_CUTS}"
 LIMITED = "LIMIT and OFFSET pick other rows whenever more has come. Remove them; say what is wanted in WHERE."
 NO_COLUMN = "it gives no column `ts`. Select one of that name, or name the timestamp column with `timestamp`."
 COMPARED = "it compares records with each other. Load each record by itself."
@@ -120,7 +125,20 @@ def test_windows_with_align_and_ranges_with_lookback_are_fine(sql: str, keys: st
     [
         ("SELECT src, sum(n) AS n FROM a GROUP BY src", UNGROUPED),
         ("SELECT ts, try_sum(n) FROM a", UNGROUPED),
-        ("SELECT max(ts) AS ts FROM a GROUP BY hour(ts)", UNGROUPED),
+        ("SELECT max(ts) AS ts FROM a GROUP BY hour(ts)", CUT_UNKNOWN),
+        ("SELECT window.start AS ts FROM a GROUP BY window(ts, '1 hour', '5 minutes')", CUT_UNKNOWN),
+        (
+            "SELECT window.start AS ts FROM a GROUP BY window(ts, '1 hour', '1 hour', '5 minutes')",
+            CUT_UNKNOWN,
+        ),
+        (
+            "SELECT timestamp_seconds(unix_seconds(ts) - pmod(unix_seconds(ts), 10)) AS ts FROM a GROUP BY 1",
+            CUT_UNKNOWN,
+        ),
+        (
+            "SELECT ts, sum(n) OVER (PARTITION BY date_format(ts, 'yyyy-MM-dd HH')) FROM a",
+            f"it has a PARTITION BY with time cut in a way whose windows are not known. {KNOWN_CUTS}",
+        ),
         ("SELECT ts, src FROM a GROUP BY ROLLUP (ts, src)", UNGROUPED),
         (
             "SELECT a.ts FROM a JOIN (SELECT src, count(*) AS n FROM a GROUP BY src) c ON c.src = a.src",
@@ -208,6 +226,14 @@ def test_windows_with_align_and_ranges_with_lookback_are_fine(sql: str, keys: st
 )
 def test_a_query_that_would_not_hold_what_it_says_is_refused(sql: str, message: str) -> None:
     assert message in [said.removeprefix("freshline.yml:9: tables.t.sql: ") for said in of_query(sql)]
+
+
+def test_a_query_that_groups_by_windows_that_overlap_is_not_told_that_it_does_not_group_by_time() -> None:
+    said = of_query("SELECT window.start AS ts FROM a GROUP BY window(ts, '1 hour', '5 minutes')")
+    assert [each.removeprefix("freshline.yml:9: tables.t.sql: ") for each in said] == [
+        CUT_UNKNOWN,
+        f"it has windows that overlap, or begin at an offset. {FIXED}",
+    ]
 
 
 @pytest.mark.parametrize(

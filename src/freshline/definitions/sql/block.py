@@ -34,11 +34,11 @@ class Block:
         self._hidden = hidden  # the relations that `*` does not stand for
         self._in_order = in_order  # whether `*` gives the columns of one relation after the other
         group = select.args.get("group")
-        self._keys = [*self._group_keys(group)] if group else []
+        self.keys = [*self._group_keys(group)] if group else []
         self.is_grouped = bool(group or select.args.get("having")) or any(
             _has_aggregate(part) for part in select.expressions
         )
-        for key in self._keys:
+        for key in self.keys:
             time = scope.time(key)
             if time and time.form is Form.WINDOW:
                 scope.window = time
@@ -47,9 +47,13 @@ class Block:
         """The shortest windows that rows are of in which the expressions are the same; None if none are."""
         return shortest(self._times(nodes))
 
+    def cuts_time(self, nodes: Iterable[exp.Expr]) -> bool:
+        """Whether one of the expressions is made of a time, and what it says about it is not known."""
+        return any(self._scope.time(node) is None and self._scope.mentioned(node) for node in nodes)
+
     def group_step(self) -> int | None:
         """The windows that it groups by, which its aggregates then are of."""
-        self._scope.group_us = self.step_of(self._keys)
+        self._scope.group_us = self.step_of(self.keys)
         return self._scope.group_us
 
     def partitions(self) -> Iterator[list[exp.Expr]]:

@@ -21,6 +21,10 @@ from freshline.definitions.sql.time import CONSTANT, Form, Relation, Time, in_co
 from freshline.definitions.sql.unsteady import unsteady
 
 _BY_TIME: Final = "Group by the timestamp column, by date_trunc of it or by window(ts, '1 hour')"
+_KNOWN_CUTS: Final = (
+    "Cut it with date_trunc('hour', ts), with window(ts, '1 hour') or with floor, as in "
+    "timestamp_seconds(floor(unix_seconds(ts) / 10) * 10)"
+)
 _AS_JOIN: Final = "Write it as a join on equal timestamps, or on timestamps within a range of each other"
 _NOT_UNDERSTOOD: Final = (
     "it is written in a way that is not understood here",
@@ -154,11 +158,16 @@ class QueryCheck:
         block = Block(select, scope, bounds, hidden, in_order)
         step_us = 1
         if block.is_grouped:
-            what = "it has an aggregate that does not group by time"
-            step_us = lcm(step_us, self._need_time(block.group_step(), what))
+            what, remedy = "it has an aggregate that does not group by time", _BY_TIME
+            if block.cuts_time(block.keys):
+                what, remedy = "it groups by time cut in a way whose windows are not known", _KNOWN_CUTS
+            step_us = lcm(step_us, self._need_time(block.group_step(), what, remedy))
         for partition in block.partitions():
-            what = "it has a window function without the time in its PARTITION BY"
-            step_us = lcm(step_us, self._need_time(block.step_of(partition), what))
+            what, remedy = "it has a window function without the time in its PARTITION BY", _BY_TIME
+            if block.cuts_time(partition):
+                what = "it has a PARTITION BY with time cut in a way whose windows are not known"
+                remedy = _KNOWN_CUTS
+            step_us = lcm(step_us, self._need_time(block.step_of(partition), what, remedy))
         self._window(bounds.step_us)
         result = block.result(step_us)
         if select.args.get("distinct"):
@@ -246,12 +255,12 @@ class QueryCheck:
         if any(place.find(exp.Query) for place in places):
             self._refuse("a subquery stands in an expression", _AS_JOIN)
 
-    def _need_time(self, step_us: int | None, what: str) -> int:
+    def _need_time(self, step_us: int | None, what: str, remedy: str = _BY_TIME) -> int:
         """The windows of time that rows are put together in; there must be some."""
         if self._by_record:
             self._refuse("it compares records with each other", "Load each record by itself")
         elif step_us is None:
-            self._refuse(what, _BY_TIME)
+            self._refuse(what, remedy)
         else:
             self._window(step_us)
         return step_us or 1
