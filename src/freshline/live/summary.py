@@ -34,7 +34,7 @@ def targets_exceeded(status: WarehouseStatus) -> int:
 
 
 def verdict(table: TableStatus) -> Verdict | None:
-    """What there is to say of a table at the end of a run; nothing of one that nobody has a target for."""
+    """What there is to say of a table at the end of a run; nothing of one without a target that is well."""
     if exceeds(table.staleness_max_us, table.target_lag_us):
         return "exceeded"
     if table.freshness_us is None:
