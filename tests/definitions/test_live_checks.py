@@ -251,6 +251,7 @@ def test_a_query_that_groups_by_windows_that_overlap_is_not_told_that_it_does_no
         ("date_add(DATE 'today', 1)", "'today'"),
         ("TIMESTAMP ' Now '", "'now'"),
         ("TIMESTAMP 'today UTC'", "'today utc'"),
+        (r"TIMESTAMP '\x01now\x85'", "'now'"),
         ("TIMESTAMP_NTZ 'now'", "'now'"),
         ("to_date('now')", "'now'"),
         ("to_timestamp('now')", "'now'"),

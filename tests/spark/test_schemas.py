@@ -95,8 +95,10 @@ def test_what_is_not_refused_can_be_made_written_and_opened(spark, tmp_path, exp
     [
         ("CAST(ts AS date) < concat('to', 'day')", "'today'"),
         ("to_date(concat('now', ''))", "'now'"),
-        ("greatest(ts, concat('yesterday', ' UTC'))", "'yesterday utc'"),
+        ("ts < concat('yesterday', ' UTC')", "'yesterday utc'"),
         ("if(n > 1, ts, 'tomorrow')", "'tomorrow'"),
+        (r"ts < concat('\x01', 'now')", "'now'"),
+        ("ts - 'no' 'w'", "'now'"),
         ("`now`()", "now"),
         ("system.builtin.current_timestamp()", "current_timestamp"),
         ("user", "current_user"),

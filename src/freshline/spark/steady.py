@@ -11,6 +11,8 @@ from typing import Any, Final
 
 from pyspark.sql import DataFrame
 
+from freshline.definitions.sql.unsteady import moving_word
+
 # What Spark's rules replace by a value when a query starts, and what is another one the next time.
 _CURRENT: Final = frozenset(
     {"current_date", "current_time", "current_timestamp", "current_user", "localtime", "localtimestamp",
@@ -18,7 +20,6 @@ _CURRENT: Final = frozenset(
 )  # fmt: skip
 _CASTS: Final = ("Cast", "TryCast")
 _TIMES: Final = ("date", "timestamp", "timestamp_ntz")
-_STEADY_WORD: Final = "epoch"  # among the words that Spark reads as times
 
 
 def unsteady(rows: DataFrame) -> list[str]:
@@ -64,10 +65,8 @@ def _name(expression: Any) -> str | None:
 
 
 def _word(text: Any) -> str | None:
-    """A constant text that is read as a time and is not one by itself: it begins with a letter."""
     value = text.eval(None) if text.dataType().simpleString() == "string" else None
-    word = "" if value is None else str(value).strip().lower()
-    return f"'{word}'" if word[:1].isalpha() and not word.startswith(_STEADY_WORD) else None
+    return None if value is None else moving_word(str(value))
 
 
 def _expressions(plan: Any) -> Iterator[Any]:

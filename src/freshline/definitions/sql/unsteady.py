@@ -5,7 +5,6 @@ Spark knows all of it, once it has found the types: freshline.spark.steady asks 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator
 from typing import Final
 
@@ -24,12 +23,14 @@ _FUNCTIONS: Final = frozenset(
 _BARE: Final = frozenset({"CURRENT_TIME", "LOCALTIME", "LOCALTIMESTAMP"})
 # What Spark says of the file that a row is in.
 _OF_FILES: Final = "_metadata"
-# Texts that Spark reads as a time that moves, most of them with a time zone if it is given.
-_MOVING: Final = re.compile(r"now|(today|tomorrow|yesterday)([ \t]*[a-z0-9_+:/-]+)?", re.IGNORECASE)
+# Texts that Spark reads as a time that moves, if what follows is nothing or a time zone: else it is no time.
+_MOVING: Final = ("now", "today", "tomorrow", "yesterday")
+# What Spark trims from a text before it reads a time.
+_BLANK: Final = "".join(map(chr, (*range(0x21), *range(0x7F, 0xA0))))
 # What makes both sides one type: a text beside a time becomes a time.
 _OF_ONE_TYPE: Final = (
-    exp.Between, exp.Coalesce, exp.EQ, exp.GT, exp.GTE, exp.Greatest, exp.In, exp.LT, exp.LTE, exp.Least,
-    exp.NEQ, exp.NullSafeEQ, exp.Nullif,
+    exp.Between, exp.Coalesce, exp.EQ, exp.GT, exp.GTE, exp.In, exp.LT, exp.LTE, exp.NEQ, exp.NullSafeEQ,
+    exp.Nullif,
 )  # fmt: skip
 # What makes a time of a text.
 _OF_TIMES: Final = (
@@ -52,6 +53,12 @@ def unsteady(query: exp.Expr, sources: Collection[Relation]) -> Iterator[str]:
             yield name
 
 
+def moving_word(text: str) -> str | None:
+    """How to call a text that is another time each day, such as 'today' or 'yesterday UTC'."""
+    word = text.strip(_BLANK).lower()
+    return f"'{word}'" if word.startswith(_MOVING) else None
+
+
 def _called(node: exp.Expr) -> str | None:
     if isinstance(node, exp.Column):
         if node.parts[0].name.lower() == _OF_FILES and len(node.parts) > 1:
@@ -66,8 +73,8 @@ def _called(node: exp.Expr) -> str | None:
 
 def _moving(text: exp.Literal, timestamps: Collection[str]) -> str | None:
     """A text such as 'today' where it is plain that Spark makes a time of it."""
-    word = text.name.strip().lower()
-    if not text.is_string or not _MOVING.fullmatch(word):
+    word = moving_word(text.name)
+    if not text.is_string or word is None:
         return None
     node: exp.Expr = text
     while isinstance(node.parent, exp.Paren):
@@ -79,7 +86,7 @@ def _moving(text: exp.Literal, timestamps: Collection[str]) -> str | None:
         is_time = any(_is_time(each, timestamps) for each in parent.iter_expressions() if each is not node)
     else:
         is_time = isinstance(parent, _OF_TIMES) or _is_cast(parent)
-    return f"'{word}'" if is_time else None
+    return word if is_time else None
 
 
 def _is_time(node: exp.Expr, timestamps: Collection[str]) -> bool:
