@@ -63,7 +63,8 @@ class Place:
         with self.new_runner(drain=until is None) as self.runner:
             self.runner.on_status = hear
             self.runner.run(PATIENCE_US)
-        assert self.runner.stopped_because == ("seen" if until else "nothing is left to load")
+        expected = "seen" if until else "nothing is left to load"
+        assert self.runner.stopped_because == expected, self.said[-1]
 
     def new_runner(self, drain: bool) -> Runner:
         storage = self.folder / "warehouse"

@@ -260,6 +260,18 @@ def test_a_file_that_has_vanished_is_not_bad_and_is_loaded_when_it_comes_back(pl
     assert place.numbers("orders") == [1, 2, 3]
 
 
+def test_of_two_files_one_vanishes_and_the_other_is_loaded(place, monkeypatch):
+    place.project = TOGETHER
+    place.run()
+    for number in (4, 5):
+        place.land("orders", number)
+    path = place.folder / "landing" / "orders" / "4.json"
+    at_first_run(monkeypatch, "4.json", lambda: path.rename(place.folder / "4.json"))
+    place.run()
+    assert place.numbers("orders") == [1, 2, 3, 5]
+    assert place.quarantine() == []
+
+
 @pytest.mark.parametrize("project", [PROJECT, TOGETHER])
 def test_a_file_that_cannot_be_read_is_skipped_until_it_can_be(place, monkeypatch, project):
     place.project = project

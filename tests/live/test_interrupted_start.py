@@ -83,9 +83,7 @@ def test_a_start_that_is_interrupted_leaves_nothing(
     assert is_released(project)
 
 
-@pytest.mark.parametrize(
-    "arguments", [["sql", "SELECT 1"], ["rebuild", "traffic"], ["calibrate"]], ids=lambda each: each[0]
-)
+@pytest.mark.parametrize("arguments", [["sql", "SELECT 1"], ["calibrate"]], ids=lambda each: each[0])
 def test_every_command_that_starts_spark_takes_it_with_it(project: Path, arguments: list[str]) -> None:
     with command(*arguments, "-p", str(project)) as begun:
         begun.wait_until(begun.has_java)

@@ -97,7 +97,8 @@ class _Case:
     def verdict(self) -> Verdict:
         verdict = Verdict()
         suspects = self._readable(self._job.files, verdict, _CHUNK)
-        if len(suspects) > 1:
+        # One that is left may have failed for another that is gone.
+        if len(suspects) > 1 or (suspects and verdict.left):
             if self._wrong_with(suspects, self._landing) is None:
                 return verdict
             self._control()  # before many are tried in vain
