@@ -9,6 +9,7 @@ import pytest
 
 from freshline.definitions.load import load
 from freshline.live.runner import Runner
+from patience import PATIENCE_US
 from processes import Command, command
 
 pytestmark = pytest.mark.spark
@@ -92,6 +93,18 @@ def test_every_command_that_starts_spark_takes_it_with_it(project: Path, argumen
         assert "Traceback" not in said
         assert begun.left() == []
     assert scratch(project) == []
+
+
+def test_a_rebuild_takes_its_spark_with_it(project: Path, spark) -> None:
+    (project / "landing" / "2.csv").write_text("ts,src,n\n2026-01-01T00:00:00Z,a,1\n", encoding="utf-8")
+    warehouse = load(project / "freshline.yml")
+    with Runner(warehouse, project, project / "warehouse", session=spark, drain=True) as runner:
+        runner.run(PATIENCE_US)
+    with command("rebuild", "traffic", "-p", str(project)) as begun:
+        begun.wait_until(begun.has_java)
+        assert begun.end(INTERRUPT)[0] == 130
+        assert begun.left() == []
+    assert is_released(project)
 
 
 def test_the_demonstration_takes_its_spark_with_it(tmp_path: Path) -> None:
