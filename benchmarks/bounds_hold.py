@@ -31,7 +31,7 @@ def closest(seed: int) -> tuple[int, int, list[tuple[float, str, str]]]:
         assert table.plan.staleness_bound_us is not None
         assert table.plan.response_bound_us is not None
         kind = TARDY if table.plan.response_bound_us > table.plan.period_us else "without"
-        ratios.append((table.staleness_us_max / table.plan.staleness_bound_us, table.plan.name, kind))
+        ratios.append((table.staleness_max_us / table.plan.staleness_bound_us, table.plan.name, kind))
     return len(ratios), sum(table.jobs for table in result.tables), ratios
 
 

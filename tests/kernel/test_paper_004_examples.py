@@ -53,4 +53,4 @@ def test_example_2_the_supremum_of_staleness_is_taken_just_before_a_completion_a
     # Just before 5 the table is 5 s stale, just before 10 it is 10 − 3 = 7 s.
     for end, staleness_max in ((4, 4), (5, 5), (9, 6), (10, 7), (12, 7)):
         driver = Driver(assemble(plan), {"v1": FixedCosts([2 * SECOND])}, {})
-        assert driver.run(end * SECOND).tables["v1"].staleness_us_max == staleness_max * SECOND
+        assert driver.run(end * SECOND).tables["v1"].staleness_max_us == staleness_max * SECOND

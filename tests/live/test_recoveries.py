@@ -298,7 +298,7 @@ def base_and_derived() -> Builder:
 
 def summed_up(run: Run) -> str:
     screen = on_screen()
-    show_summary(screen, run.said[-1], 0, run.said[-1].at_us, run.keeper.asserted_us_max)
+    show_summary(screen, run.said[-1], 0, run.said[-1].at_us, run.keeper.asserted_max_us)
     return " ".join(screen.file.getvalue().split())
 
 
@@ -323,7 +323,7 @@ def test_what_piled_up_before_the_run_is_observed_but_breaks_no_bound():
     assert run.said[-1].broken_assumptions == ()
     for name, table in zip("ab", run.said[-1].tables, strict=True):
         assert (table.state, table.lag_us) == ("HEALTHY", 0)
-        asserted_us, bound_us = run.keeper.asserted_us_max[name], table.staleness_bound_us
+        asserted_us, bound_us = run.keeper.asserted_max_us[name], table.staleness_bound_us
         assert asserted_us is not None
         assert bound_us is not None
         assert 5 * SECOND < asserted_us < bound_us < 100 * SECOND <= (table.staleness_max_us or 0)
@@ -346,22 +346,22 @@ def test_while_a_feed_is_down_and_until_what_came_is_loaded_no_bound_is_asserted
         run.keeper.tick(at_s * SECOND, run.kernel)
     run.land(750, "a", *range(600, 751, 10))
     go_on(run, 750, 800)
-    assert [books.asserted for books in run.keeper.books.values()] == [True, True]
+    assert all(name in run.keeper.asserted for name in run.keeper.books)
     for table in run.said[-1].tables:
         assert (table.staleness_max_us or 0) > 150 * SECOND
-        assert (run.keeper.asserted_us_max[table.name] or 0) < (table.staleness_bound_us or 0)
+        assert (run.keeper.asserted_max_us[table.name] or 0) < (table.staleness_bound_us or 0)
 
 
 def test_a_table_that_fails_and_those_that_read_it_are_not_held_to_their_bounds():
     run = restarted()
     run.land(600, "a", 600)
     job = run.running.pop(0)
-    assert [books.asserted for books in run.keeper.books.values()] == [True, True]
+    assert all(name in run.keeper.asserted for name in run.keeper.books)
     failed = run.keeper.judge(Ended(job, OSError("disk full"), 601 * SECOND), 601 * SECOND)
     run.handle(601, failed)
-    assert [books.asserted for books in run.keeper.books.values()] == [False, False]
+    assert not any(name in run.keeper.asserted for name in run.keeper.books)
     run.work_off(601, 0.5, 610)
-    assert [books.asserted for books in run.keeper.books.values()] == [True, True]
+    assert all(name in run.keeper.asserted for name in run.keeper.books)
 
 
 def test_data_that_is_old_when_it_comes_breaks_no_bound():
@@ -374,13 +374,13 @@ def test_data_that_is_old_when_it_comes_breaks_no_bound():
         "+10s feed a: the newest record of a file was 11d 14h old when it came, timestamp_jitter says at "
         "most 0s"
     )
-    assert (run.table("a").jobs, run.keeper.asserted_us_max) == (10, {"a": None})
+    assert (run.table("a").jobs, run.keeper.asserted_max_us) == (10, {"a": None})
 
 
 def test_data_that_grows_old_breaks_no_bound_and_is_noted_once():
     """A file comes every ten seconds, and its timestamps move by one."""
     run = restarted()
-    asserted_us = run.keeper.asserted_us_max
+    asserted_us = run.keeper.asserted_max_us
     for number in range(1, 31):
         run.land(590 + 10 * number, "a", 590 + number)
         run.work_off(590 + 10 * number, 0.2, 600 + 10 * number)
@@ -390,7 +390,7 @@ def test_data_that_grows_old_breaks_no_bound_and_is_noted_once():
         "0s"
     )
     assert (run.table("a").staleness_max_us or 0) > 200 * SECOND
-    assert run.keeper.asserted_us_max == asserted_us
+    assert run.keeper.asserted_max_us == asserted_us
     assert "bug" not in summed_up(run)
 
 

@@ -21,6 +21,7 @@ from freshline.plan.make import make_plan
 from freshline.storage.history import History
 from freshline.storage.ledger import Ledger
 from freshline.storage.quarantine import Quarantine
+from freshline.tables.asserted import Asserted
 from patience import PATIENCE_S
 
 PROJECT = """\
@@ -175,13 +176,12 @@ def test_a_feed_that_delivers_only_empty_files_is_not_silent_but_no_bound_of_it_
     # Since the run began a period has passed, and time to find a file; since the empty file came it has not.
     overdue = watched.started + 2 * SECOND + 1
     kernel = assemble(make_plan(loads(PROJECT)), overdue, dict.fromkeys("abc", watched.started))
-    for books in keeper.books.values():
-        books.asserted = True
+    keeper.asserted = Asserted(dict.fromkeys("abc", ()), from_start=True)
     keeper.tick(overdue, kernel)
     states = {table.name: table.state for table in keeper.status(overdue, kernel).tables}
     assert states == {"a": "SILENT", "b": "HEALTHY", "c": "HEALTHY"}
     assert [note for note in keeper.notes if "silent" in note] == ["+2s feed flood has gone silent"]
-    assert not any(books.asserted for books in keeper.books.values())
+    assert not any(name in keeper.asserted for name in keeper.books)
     # Neither comes: then it is silent, too.
     keeper.tick(overdue + 60 * SECOND, kernel)
     assert any("feed trickle has gone silent" in note for note in keeper.notes)

@@ -259,7 +259,7 @@ def run_checked(
         for planned, (name, table) in zip(plan.tables, warehouse.tables.items(), strict=True)
     }
     observed = Driver(kernel, costs, files, watch).run(end)
-    staleness = [observed.tables[name].staleness_us_max for name in warehouse.tables]
+    staleness = [observed.tables[name].staleness_max_us for name in warehouse.tables]
     validate(kernel)
     watch.ended(end)
     return plan, staleness, set(warehouse.tables) - downstream(warehouse, outages)

@@ -136,5 +136,5 @@ def test_tables_that_start_early_for_want_of_a_bound_leave_the_others_theirs(see
     broken = {feed: times for feed, times in outages.items() if feed in unknown}
     observed, _ = run(plan, actual, checked_outages(actual, broken), seed, 300 * SECOND)
     for table in plan.tables:
-        staleness_us = observed.tables[table.name].staleness_us_max
+        staleness_us = observed.tables[table.name].staleness_max_us
         assert not exceeds(staleness_us, table.staleness_bound_us), table.name

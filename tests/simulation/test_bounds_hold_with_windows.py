@@ -52,4 +52,4 @@ def test_simulated_staleness_never_exceeds_the_bound_with_windows_and_lateness(s
     result = simulate(plan, 200 * SECOND, seed)
     for table in result.tables:
         assert table.plan.staleness_bound_us is not None
-        assert table.staleness_us_max <= table.plan.staleness_bound_us, table.plan.name
+        assert table.staleness_max_us <= table.plan.staleness_bound_us, table.plan.name

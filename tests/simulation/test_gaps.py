@@ -277,7 +277,7 @@ def test_lag_over_time_agrees_with_what_was_observed_with_gaps(seed, policy):
     result = simulate(plan, 90 * S, seed, outages=outages, gaps=gaps, keep_history=True)
     for index, table in enumerate(result.tables):
         _, *jumps, (_, lag_us) = lag_points(result, index)
-        assert table.lag_us_max == max(lag_us, *(lag for _, lag in jumps), 0)
+        assert table.lag_max_us == max(lag_us, *(lag for _, lag in jumps), 0)
 
 
 @given(seeds, st.integers(1, 100 * S))

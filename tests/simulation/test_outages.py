@@ -134,8 +134,8 @@ def test_a_table_has_recovered_when_its_lag_falls_to_a_period():
     result = run(base(), 150, {"v": [(45, 85)]})
     assert recovered(result) == [105]
     assert states(result) == ["HEALTHY"]
-    assert result.tables[0].lag_us_max == 40 * S
-    assert result.tables[0].staleness_us_max == 49 * S
+    assert result.tables[0].lag_max_us == 40 * S
+    assert result.tables[0].staleness_max_us == 49 * S
 
 
 @pytest.mark.parametrize(
@@ -202,7 +202,7 @@ def test_a_derived_table_recovers_after_its_source():
     result = run(builder, 200, outages, history=True)
     assert recovered(result) == [88, 104]
     assert states(result) == ["HEALTHY", "HEALTHY"]
-    assert result.tables[1].lag_us_max == 50 * S
+    assert result.tables[1].lag_max_us == 50 * S
     assert states(run(builder, 97, outages)) == ["HEALTHY", "RECOVERING"]
     assert recovered(run(builder, 100, outages)) == [88, 98]
     assert states(run(builder, 60, outages)) == ["SILENT", "HEALTHY"]  # only what loads the feed is silent
@@ -229,7 +229,7 @@ def test_lag_over_time_agrees_with_what_was_observed(seed, policy):
             for (at, before), (_, after) in zip(jumps[::2], jumps[1::2], strict=True)
             if before > period_us >= after and first is not None and at >= first
         ]
-        assert table.lag_us_max == max(lag_us, *(lag for _, lag in jumps), 0)
+        assert table.lag_max_us == max(lag_us, *(lag for _, lag in jumps), 0)
         assert table.recovered_at_us == (falls[-1] if falls and lag_us <= period_us else None)
         if lag_us > period_us:
             assert table.state in ("RECOVERING", "LATE", "BEHIND", "EMPTY")

@@ -123,7 +123,7 @@ def test_tables_of_one_period_share_axes_of_lag(tmp_path, monkeypatch):
     }
     assert shown == {"period 10s": ["a", "b"], "period 30s": ["c"]}
     line = figures["lag.png"].axes[0].get_lines()[0]
-    assert max(line.get_ydata()) == result.tables[0].lag_us_max / SECOND
+    assert max(line.get_ydata()) == result.tables[0].lag_max_us / SECOND
 
 
 def test_runs_are_compared_on_one_scale():

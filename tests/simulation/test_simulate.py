@@ -143,7 +143,7 @@ def test_lag_is_the_distance_to_the_trailing_edge():
     warehouse = Builder(policy="edf-strict").files("v", period=10, phase=10, cost=6).build()
     (table,) = simulate(make_plan(warehouse), 60 * SECOND).tables
     # Just before the completion at 26, the file of 20 is not loaded: stale by 26 − 10, behind by 20 − 10.
-    assert (table.staleness_us_max, table.lag_us_max) == (16 * SECOND, 10 * SECOND)
+    assert (table.staleness_max_us, table.lag_max_us) == (16 * SECOND, 10 * SECOND)
     assert (table.jobs, table.misses) == (5, 0)
 
 
@@ -187,7 +187,7 @@ def test_a_target_that_is_exceeded_is_reported():
     result = simulate(plan, 100 * SECOND)
     assert [table.exceeded_target for table in result.tables] == [True]
     assert not result.holds
-    assert result.tables[0].staleness_us_max == 14 * SECOND
+    assert result.tables[0].staleness_max_us == 14 * SECOND
 
 
 @settings(max_examples=40, deadline=None)

@@ -116,7 +116,7 @@ def demo(
     if screen is None:
         print_json(_record(plan, status, runner.stopped_because, down, picture))
         return
-    show_summary(screen, status, status.started_us, status.at_us, runner.keeper.asserted_us_max)
+    show_summary(screen, status, status.started_us, status.at_us, runner.keeper.asserted_max_us)
     screen.print(
         f'Drawn: {picture}. Ask the tables: freshline sql -p {into} "SELECT * FROM hosts"', highlight=False
     )

@@ -249,8 +249,8 @@ def _record(result: SimulationResult) -> dict[str, Any]:
         "tables": [
             {
                 **table_record(plan, table.plan),
-                "staleness_max": seconds(table.staleness_us_max),
-                "lag_max": seconds(table.lag_us_max),
+                "staleness_max": seconds(table.staleness_max_us),
+                "lag_max": seconds(table.lag_max_us),
                 "jobs": table.jobs,
                 "misses": table.misses,
                 "state": table.state,
@@ -308,11 +308,11 @@ def _show(screen: Console, result: SimulationResult, pictures: list[Path], all_r
         )
         table.add_row(
             row.plan.name,
-            format_duration(row.staleness_us_max),
+            format_duration(row.staleness_max_us),
             format_duration(bound_us, up=True),
-            "-" if bound_us is None else f"{row.staleness_us_max / bound_us:.0%}",
+            "-" if bound_us is None else f"{row.staleness_max_us / bound_us:.0%}",
             format_duration(target_us),
-            format_duration(row.lag_us_max),
+            format_duration(row.lag_max_us),
             str(row.jobs),
             str(row.misses),
             *((format_duration(row.recovered_at_us), row.state) if changed else ()),
@@ -365,4 +365,4 @@ def _show_what_if(screen: Console, result: SimulationResult) -> None:
 def _urgency(row: TableResult) -> tuple[bool, float]:
     """Exceeded targets first, then what came closest to its bound."""
     bound_us = row.plan.staleness_bound_us
-    return (not row.exceeded_target, -row.staleness_us_max / bound_us if bound_us else 0.0)
+    return (not row.exceeded_target, -row.staleness_max_us / bound_us if bound_us else 0.0)

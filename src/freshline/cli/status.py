@@ -26,7 +26,7 @@ from freshline.live.view import render
 from freshline.storage.layout import Layout
 
 # A runner writes its status about once a second.
-_SILENCE_US_MAX = 10 * SECOND
+_SILENCE_MAX_US = 10 * SECOND
 
 
 def status(project: ProjectOption = DEFAULT_PROJECT, as_json: JsonOption = False) -> None:
@@ -62,7 +62,7 @@ def status(project: ProjectOption = DEFAULT_PROJECT, as_json: JsonOption = False
 
 def _runs(status: WarehouseStatus, now_us: int) -> bool:
     """Whether the runner that wrote this still runs, as far as can be seen from here."""
-    if now_us - status.at_us > _SILENCE_US_MAX:
+    if now_us - status.at_us > _SILENCE_MAX_US:
         return False
     if status.host != socket.gethostname():
         return True

@@ -54,29 +54,29 @@ def _verdict(
     # A load before an arrival at the same instant: lag is what it is just before.
     events += [(at, 0, reached) for at, reached in loads if at <= end]
     edge = fresh = worst_at = start
-    lag_us = lag_us_max = staleness_us_max = 0
+    lag_us = lag_max_us = staleness_max_us = 0
     caught_up: int | None = start
     behind = []
     for at, kind, instant in sorted(events):
-        staleness_us_max = max(staleness_us_max, at - fresh)
+        staleness_max_us = max(staleness_max_us, at - fresh)
         if kind:
             edge = max(edge, instant)
         else:
             fresh = max(fresh, instant)
         lag_us = edge - fresh
-        if lag_us > lag_us_max:
-            lag_us_max, worst_at = lag_us, at
+        if lag_us > lag_max_us:
+            lag_max_us, worst_at = lag_us, at
         if lag_us <= spec.period_us:
             caught_up = at if caught_up is None else caught_up
         elif caught_up is not None:
             caught_up = None
             behind.append((at - start) / SECOND)
-    late = bool(spec.outages) and lag_us_max > spec.period_us
+    late = bool(spec.outages) and lag_max_us > spec.period_us
     return Verdict(
         spec.name,
-        lag_us_max / spec.period_us,
+        lag_max_us / spec.period_us,
         (worst_at - start) / SECOND,
-        staleness_us_max / spec.period_us,
+        staleness_max_us / spec.period_us,
         (caught_up - start) / SECOND if late and caught_up is not None else None,
         tuple(behind),
     )

@@ -110,7 +110,7 @@ def run_case(policy: Compared, phases: Phases, seed: int) -> Run:
     recovered_us = {name: tables[name].recovered_at_us for name in LATE}
     return Run(
         recovered_s={name: None if at is None else at / SECOND for name, at in recovered_us.items()},
-        lag_periods={name: tables[name].lag_us_max / tables[name].plan.period_us for name in HEALTHY},
+        lag_periods={name: tables[name].lag_max_us / tables[name].plan.period_us for name in HEALTHY},
         above_s={name: longest_above_us(result, name) / SECOND for name in HEALTHY},
         behind_until_s={
             name: until for name in HEALTHY if (until := _behind_until_s(tables[name])) is not None
@@ -128,7 +128,7 @@ def longest_above_us(result: SimulationResult, name: str) -> int:
     """The longest time without a break that a table's lag was above its period."""
     (index,) = (index for index, table in enumerate(result.tables) if table.plan.name == name)
     table = result.tables[index]
-    if table.lag_us_max <= table.plan.period_us:
+    if table.lag_max_us <= table.plan.period_us:
         return 0
     longest = 0
     since: int | None = None

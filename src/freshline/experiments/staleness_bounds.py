@@ -134,7 +134,7 @@ def run_case(case: Case) -> Outcome:
         clusters=None if clusters is None else len(clusters),
         events=scheduling_events(result),
         jobs=sum(table.jobs for table in result.tables),
-        observed_mws=sum(table.staleness_us_max / table.plan.period_us for table in result.tables),
+        observed_mws=sum(table.staleness_max_us / table.plan.period_us for table in result.tables),
         paper_bound_mws=_paper_bound_mws(plan),
         bound_mws=_bound_mws(plan),
     )

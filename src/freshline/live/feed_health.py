@@ -19,7 +19,7 @@ class FeedHealth:
         self._feed = feed
         self._overdue_us = feed.period_us + feed.jitter_us + FINDING_US
         self._pace_us = feed.period_us // 2
-        self._age_us_max = feed.jitter_us + feed.timestamp_jitter_us + feed.landing.lateness_us + FINDING_US
+        self._age_max_us = feed.jitter_us + feed.timestamp_jitter_us + feed.landing.lateness_us + FINDING_US
         self.last_arrival = started
         self._last_empty = started
         self._newest = 0
@@ -58,7 +58,7 @@ class FeedHealth:
     @property
     def is_old(self) -> bool:
         """Whether it may be punctual and yet brings old data only: then no bound holds either."""
-        return self._age_us > self._age_us_max
+        return self._age_us > self._age_max_us
 
     def tell_silence(self, now: int) -> str | None:
         """What to note when it falls silent, once."""

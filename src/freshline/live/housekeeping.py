@@ -32,7 +32,7 @@ _VACUUM_EVERY_US = HOUR
 # Never below the longest job: a running one's files are not in the log yet.
 _ORPHANS_OLDER_THAN = timedelta(hours=6)
 _BACK_OFF_US = MINUTE
-_BACK_OFF_US_MAX = HOUR
+_BACK_OFF_MAX_US = HOUR
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +165,7 @@ class Housekeeper:
         """Tells of it once, not at every attempt, and leaves it alone for ever longer."""
         before, kind = self._troubles.get(name), (type(error), getattr(error, "errno", None))
         attempts = 1 if before is None else before.attempts + 1
-        back_off_us = min(_BACK_OFF_US_MAX, _BACK_OFF_US << min(attempts - 1, 20))
+        back_off_us = min(_BACK_OFF_MAX_US, _BACK_OFF_US << min(attempts - 1, 20))
         self._troubles[name] = _Trouble(kind, attempts, now + back_off_us)
         if before is None or before.kind != kind:
             self._note(now, f"{name}: housekeeping failed: {sentence(error)}")

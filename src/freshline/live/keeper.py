@@ -25,6 +25,7 @@ from freshline.recovery.aus import given_up
 from freshline.recovery.modes import is_recovering, recovery_rule
 from freshline.spark.updater import Committed
 from freshline.storage.delta import TableTaken
+from freshline.tables.asserted import Asserted
 from freshline.tables.events import Finished
 from freshline.tables.state import table_state
 from freshline.tables.task import TableTask, tables_of
@@ -55,11 +56,9 @@ class TableBooks:
     rows: int = 0
     rows_late: int = 0
     jobs: int = 0
-    staleness_us_max: int | None = None
-    lag_us_max: int | None = None
-    # Whether its bound counts: it was fresh, and since then all went well with it, its feed and its sources.
-    asserted: bool = False
-    asserted_us_max: int | None = None  # the worst staleness while it was
+    staleness_max_us: int | None = None
+    lag_max_us: int | None = None
+    asserted_max_us: int | None = None  # the worst staleness while its bound was asserted
     recovering: bool = False
     trouble: Trouble = field(default_factory=Trouble)
     samples: list[tuple[int, int]] = field(default_factory=list)  # (instant, staleness)
@@ -79,6 +78,8 @@ class Keeper:
     ) -> None:
         self.warehouse = warehouse
         self.books = {name: TableBooks() for name in warehouse.tables}
+        sources = {name: warehouse.tables[name].sources for name in warehouse.topological_order}
+        self.asserted = Asserted(sources)
         self._notes: deque[tuple[int, str]] = deque(maxlen=_NOTES_MAX)
         self._overruns: dict[str, Overruns] = {}  # by table: one note each, or they would push out all others
         self._recoveries = Recoveries(started)
@@ -120,7 +121,7 @@ class Keeper:
         self._check_cost(ended)
         if self.keep_samples:
             books.samples.append((now, now - outcome.freshness))
-        books.asserted = books.asserted or self._is_fresh(ended, outcome.freshness)
+        self._assert_bound(ended, outcome.freshness)
         return Finished(job, outcome.freshness)
 
     def _failed(self, ended: Ended, error: BaseException, now: int) -> Event:
@@ -128,7 +129,7 @@ class Keeper:
         trouble = self.books[job.task.name].trouble
         trouble.attempts += 1
         trouble.reason = sentence(error)
-        self._suspend([job.task.name])
+        self.asserted.suspend([job.task.name])
         if isinstance(error, TableTaken):
             self._stop(f"another runner wrote to table {job.task.name}: this one stops")
         if isinstance(error, SparkEnded):
@@ -180,10 +181,10 @@ class Keeper:
         books = self.books[task.name]
         staleness_us = now - task.freshness
         lag_us = max(0, task.intake.trailing_edge(now) - task.freshness)
-        books.staleness_us_max = max(books.staleness_us_max or 0, staleness_us)
-        books.lag_us_max = max(books.lag_us_max or 0, lag_us)
-        if books.asserted:
-            books.asserted_us_max = max(books.asserted_us_max or 0, staleness_us)
+        books.staleness_max_us = max(books.staleness_max_us or 0, staleness_us)
+        books.lag_max_us = max(books.lag_max_us or 0, lag_us)
+        if task.name in self.asserted:
+            books.asserted_max_us = max(books.asserted_max_us or 0, staleness_us)
         if self.keep_samples:
             books.samples.append((now, staleness_us))
 
@@ -206,7 +207,7 @@ class Keeper:
             if silence is not None:
                 self.note(now, silence)
         dry = {name for name, feed in self.feeds.items() if feed.is_dry(now)}
-        self._suspend(name for name, table in self.warehouse.tables.items() if table.feed in dry)
+        self.asserted.suspend(name for name, table in self.warehouse.tables.items() if table.feed in dry)
 
     def _note_given_up(self, kernel: Kernel) -> None:
         for pool in kernel.pools:
@@ -222,36 +223,19 @@ class Keeper:
             PoolStatus(pool.name, pool.policy, pool.behaves_as(plan.tables)) for pool in plan.pools
         )
 
-    # -- which bounds are asserted: paper 001, Theorems 2 and 3 ------------------------------------------
+    # -- which bounds are asserted -----------------------------------------------------------------------
 
-    def _is_fresh(self, ended: Ended, freshness: int) -> bool:
-        """Whether a table's bound is asserted from the end of this update on.
-
-        The update took all there was, and what the table loads from is as it should be. One that then is
-        staler than its bound has got old data, which is not the warehouse's doing.
-        """
-        task, bound_us = ended.job.task, self._plans[ended.job.task.name].staleness_bound_us
-        feed = self._feed(task.name)
-        return (
-            task.intake.caught_up(freshness, task.period_us, ended.job)
-            and (feed is None or not (feed.is_dry(ended.at) or feed.is_old))
-            and all(self.books[source].asserted for source in self.warehouse.tables[task.name].sources)
-            and bound_us is not None
-            and ended.at - freshness <= bound_us
-        )
-
-    def _suspend(self, tables: Iterable[str]) -> None:
-        """Their bounds, and those of all downstream of them, are asserted again once they are fresh."""
-        suspended = set(tables)
-        for name in self.warehouse.topological_order:
-            if name in suspended or not suspended.isdisjoint(self.warehouse.tables[name].sources):
-                suspended.add(name)
-                self.books[name].asserted = False
+    def _assert_bound(self, ended: Ended, freshness: int) -> None:
+        name = ended.job.task.name
+        feed = self._feed(name)
+        delivers = feed is None or not (feed.is_dry(ended.at) or feed.is_old)
+        bound_us = self._plans[name].staleness_bound_us
+        self.asserted.ended(ended.job, freshness, ended.at, bound_us, delivers)
 
     @property
-    def asserted_us_max(self) -> dict[str, int | None]:
+    def asserted_max_us(self) -> dict[str, int | None]:
         """By table, the worst staleness while its bound was asserted."""
-        return {name: books.asserted_us_max for name, books in self.books.items()}
+        return {name: books.asserted_max_us for name, books in self.books.items()}
 
     # -- status ----------------------------------------------------------------------------------------
 
@@ -321,8 +305,8 @@ class Keeper:
             late_rows=books.rows_late,
             jobs=books.jobs,
             message=books.trouble.reason or None,
-            staleness_max_us=books.staleness_us_max,
-            lag_max_us=books.lag_us_max,
+            staleness_max_us=books.staleness_max_us,
+            lag_max_us=books.lag_max_us,
             running_on=task.job.track if task.state == RUNNING and task.job else None,
             expected=plan.expected,
             recovery_due_us=None if due is None else due.at,
@@ -350,10 +334,10 @@ class Keeper:
         if landed.waited or feed.is_dry(landed.arrival):
             for name in landed.tables:
                 self.books[name].recovering = True
-            self._suspend(landed.tables)
+            self.asserted.suspend(landed.tables)
         feed.landed(landed.arrival, landed.file.timestamp)
         if feed.is_old:
-            self._suspend(landed.tables)
+            self.asserted.suspend(landed.tables)
         if not any(self.books[name].recovering for name in landed.tables):  # a backlog is old
             age = feed.tell_age()
             if age is not None:

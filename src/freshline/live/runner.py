@@ -64,8 +64,8 @@ from freshline.tables.update import Update
 _logger = logging.getLogger(__name__)
 _LEARN_EVERY_US = 10 * SECOND
 _COUNT_EVERY_US = 3 * SECOND
-_HOUSEKEEPING_S_MAX = 30
-_CANCELLED_S_MAX = 2.0
+_HOUSEKEEPING_MAX_S = 30
+_CANCELLED_MAX_S = 2.0
 # For the last that loaded files: others only compact, or clean up.
 _COMMITS_SEARCHED = 10
 # What is assumed of a table before it has ever run: it gets no bound, and its pool none.
@@ -276,7 +276,7 @@ class Runner:
             with suppress(Py4JError, OSError):  # there may be no Spark any more
                 self._session.sparkContext.cancelAllJobs()
             # One that was about to commit does so while the storage is ours.
-            self._tracks.finish_cancelled(_CANCELLED_S_MAX)
+            self._tracks.finish_cancelled(_CANCELLED_MAX_S)
 
     def stop(self, why: str) -> None:
         self.stopped_because = self.stopped_because or why
@@ -324,7 +324,7 @@ class Runner:
         return ended
 
     def _finish_housekeeping(self) -> None:
-        for _ in range(10 * _HOUSEKEEPING_S_MAX):  # in parts, or nobody could hasten it
+        for _ in range(10 * _HOUSEKEEPING_MAX_S):  # in parts, or nobody could hasten it
             self._housekeeper.finish(0.0 if self._abandoned else 0.1)
 
     def _stop_spark(self) -> None:

@@ -49,11 +49,11 @@ def show_summary(
     status: WarehouseStatus,
     started_us: int,
     ended_us: int,
-    asserted_us_max: Mapping[str, int | None] | None = None,
+    asserted_max_us: Mapping[str, int | None] | None = None,
 ) -> None:
     """Prints, for every table, the worst staleness of the run against bound and target, and its work.
 
-    `asserted_us_max` is, by table, the worst staleness while its bound was asserted; without it every bound
+    `asserted_max_us` is, by table, the worst staleness while its bound was asserted; without it every bound
     counts as asserted throughout.
     """
     screen.print(
@@ -91,10 +91,10 @@ def show_summary(
             _shown(row, status.at_us),
         )
     screen.print(table)
-    if asserted_us_max is None:
-        asserted_us_max = {table.name: table.staleness_max_us for table in status.tables}
+    if asserted_max_us is None:
+        asserted_max_us = {table.name: table.staleness_max_us for table in status.tables}
     _show_targets(screen, status)
-    _show_reasons(screen, status, asserted_us_max)
+    _show_reasons(screen, status, asserted_max_us)
     _show_recoveries(screen, status)
 
 
@@ -175,7 +175,7 @@ def _show_targets(screen: Console, status: WarehouseStatus) -> None:
 
 
 def _show_reasons(
-    screen: Console, status: WarehouseStatus, asserted_us_max: Mapping[str, int | None]
+    screen: Console, status: WarehouseStatus, asserted_max_us: Mapping[str, int | None]
 ) -> None:
     """A bound is proven on assumptions: either one of them broke, or the proof or its implementation did.
 
@@ -186,7 +186,7 @@ def _show_reasons(
         for table in status.tables
         if exceeds(table.staleness_max_us, table.staleness_bound_us) and not table.expected
     ]
-    wrong = [table.name for table in above if exceeds(asserted_us_max[table.name], table.staleness_bound_us)]
+    wrong = [table.name for table in above if exceeds(asserted_max_us[table.name], table.staleness_bound_us)]
     if status.broken_assumptions:
         count_all = len(status.broken_assumptions)
         last = f" (the last {_REASONS_MAX} of {count_all})" if count_all > _REASONS_MAX else ""

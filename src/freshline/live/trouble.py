@@ -16,7 +16,7 @@ from freshline.storage.disk import full_disk
 # After so many the files themselves are looked at.
 ATTEMPTS_MAX = 3
 _BACK_OFF_US = SECOND // 2
-_BACK_OFF_US_MAX = 60 * SECOND
+_BACK_OFF_MAX_US = 60 * SECOND
 # What Spark makes of a row that a query cannot compute. A machine in trouble is none of these.
 _ROW_ERRORS = (
     errors.ArithmeticException,
@@ -61,7 +61,7 @@ class Trouble:
 
     def retry_at(self, now: int) -> int:
         """When to try again: ever later, up to a minute."""
-        return now + min(_BACK_OFF_US_MAX, _BACK_OFF_US << min(self.attempts - 1, 20))
+        return now + min(_BACK_OFF_MAX_US, _BACK_OFF_US << min(self.attempts - 1, 20))
 
 
 def spark_ended(session: SparkSession) -> SparkEnded | None:

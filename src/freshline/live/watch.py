@@ -25,7 +25,7 @@ from freshline.storage.delta import Consumed
 from freshline.storage.ledger import Ledger
 from freshline.tables.events import DataFile
 
-_EVERY_S_MAX = 0.5
+_EVERY_MAX_S = 0.5
 # What is read of one feed in one look: a backlog must not keep the files of other feeds from being found.
 _BYTES_MAX = 2 << 20
 
@@ -76,7 +76,7 @@ class Watch:
         shortest = min(
             (warehouse.feeds[name].period_us or SECOND for name in self._discoveries), default=SECOND
         )
-        self._every_s = min(_EVERY_S_MAX, shortest / SECOND / 20)
+        self._every_s = min(_EVERY_MAX_S, shortest / SECOND / 20)
         self._thread = threading.Thread(target=self._run, name="watch", daemon=True)
         self._post: Callable[[Landed], None] = lambda landed: None
 

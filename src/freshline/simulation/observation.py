@@ -14,11 +14,11 @@ from freshline.tables.update import Update
 class Observed:
     """What a run showed of one table."""
 
-    __slots__ = ("behind_at", "jobs", "lag_us_max", "misses", "staleness_us_max")
+    __slots__ = ("behind_at", "jobs", "lag_max_us", "misses", "staleness_max_us")
 
     def __init__(self) -> None:
-        self.staleness_us_max = 0
-        self.lag_us_max = 0
+        self.staleness_max_us = 0
+        self.lag_max_us = 0
         self.jobs = 0
         self.misses = 0
         # The last completion up to which the lag was above a period; -1 before any. Between completions lag
@@ -44,11 +44,11 @@ class Observation:
             task = job.task
             seen = self.tables[task.name]
             freshness = job.loaded_from
-            if now - freshness > seen.staleness_us_max:
-                seen.staleness_us_max = now - freshness
+            if now - freshness > seen.staleness_max_us:
+                seen.staleness_max_us = now - freshness
             lag_us = task.intake.trailing_edge(now) - freshness
-            if lag_us > seen.lag_us_max:
-                seen.lag_us_max = lag_us
+            if lag_us > seen.lag_max_us:
+                seen.lag_max_us = lag_us
             if lag_us > task.period_us:
                 seen.behind_at = now
             seen.jobs += 1
@@ -60,8 +60,8 @@ class Observation:
         """The run is over."""
         for task in tables_of(kernel):
             seen = self.tables[task.name]
-            seen.staleness_us_max = max(seen.staleness_us_max, end - task.freshness)
-            seen.lag_us_max = max(seen.lag_us_max, task.intake.trailing_edge(end) - task.freshness)
+            seen.staleness_max_us = max(seen.staleness_max_us, end - task.freshness)
+            seen.lag_max_us = max(seen.lag_max_us, task.intake.trailing_edge(end) - task.freshness)
             seen.misses += sum(deadline < end for deadline in task.rule.unfinished_deadlines())
             if task.job is not None:
                 track = task.job.track

@@ -152,7 +152,7 @@ def _shade(axes: Axes, spans: Sequence[Span], colors: Mapping[str, str], unit_us
 
 
 def _closeness(table: TableResult) -> float:
-    return closeness(table.staleness_us_max, table.plan.staleness_bound_us, table.plan.target_lag_us)
+    return closeness(table.staleness_max_us, table.plan.staleness_bound_us, table.plan.target_lag_us)
 
 
 def _curve(table: TableResult, history: History, index: int, end: int) -> Curve:
@@ -266,7 +266,7 @@ def _draw_lags(
 
 def _lag(result: SimulationResult) -> Figure:
     """The tables that were furthest behind for their period; those of one period share axes."""
-    chosen = sorted(result.tables, key=lambda table: -table.lag_us_max / table.plan.period_us)[:CURVES_MAX]
+    chosen = sorted(result.tables, key=lambda table: -table.lag_max_us / table.plan.period_us)[:CURVES_MAX]
     groups: dict[str, list[str]] = {}
     for table in sorted(chosen, key=lambda table: table.plan.period_us):
         groups.setdefault(f"period {format_duration(table.plan.period_us)}", []).append(table.plan.name)

@@ -34,8 +34,8 @@ class TableResult:
     """What a run showed of one table, beside what was proven."""
 
     plan: TablePlan
-    staleness_us_max: int
-    lag_us_max: int
+    staleness_max_us: int
+    lag_max_us: int
     jobs: int  # finished
     misses: int  # finished, or unfinished at the end, after the deadline
     state: TableState  # at the end
@@ -48,12 +48,12 @@ class TableResult:
 
     @property
     def exceeded_target(self) -> bool:
-        return exceeds(self.staleness_us_max, self.plan.target_lag_us)
+        return exceeds(self.staleness_max_us, self.plan.target_lag_us)
 
     @property
     def exceeded_bound(self) -> bool:
         """Never true where all was as assumed: it would be a flaw of the analysis or of the kernel."""
-        return exceeds(self.staleness_us_max, self.plan.staleness_bound_us)
+        return exceeds(self.staleness_max_us, self.plan.staleness_bound_us)
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,8 +192,8 @@ def _table_results(
         results.append(
             TableResult(
                 plan=table,
-                staleness_us_max=seen.staleness_us_max,
-                lag_us_max=seen.lag_us_max,
+                staleness_max_us=seen.staleness_max_us,
+                lag_max_us=seen.lag_max_us,
                 jobs=seen.jobs,
                 misses=seen.misses,
                 state=_state(table, task, lag_us, is_silent, table.name in affected),

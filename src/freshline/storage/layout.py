@@ -14,7 +14,7 @@ from freshline.storage.modes import make_storage, modes_of
 from freshline.storage.scratch import clear_scratch
 
 # A lease's draft lives for as long as it takes to write a line; its writer may hold no lease yet.
-_DRAFT_S_MAX: Final = 60.0
+_DRAFT_MAX_S: Final = 60.0
 
 
 def confined(folder: Path, name: str) -> Path:
@@ -69,7 +69,7 @@ class Layout:
         clear_scratch(self.scratch, identity)
         drafts = [*self.control.glob(f".{self.status.name}.*"), *self.control.glob(".*.draft")]
         drafts += [*self.quarantine.rglob(".*.draft"), *self.quarantine.rglob(".*.tmp")]
-        drafts += [path for path in self.lease.glob(".*") if _age_s(path) > _DRAFT_S_MAX]
+        drafts += [path for path in self.lease.glob(".*") if _age_s(path) > _DRAFT_MAX_S]
         for path in drafts:
             path.unlink(missing_ok=True)
 

@@ -24,7 +24,7 @@ SPECS = (
 )
 _HEAD_START_US = 3_000_000
 _OPENING_S = 6.0  # until one was seen
-_OPENING_S_MAX = 120.0
+_OPENING_MAX_S = 120.0
 _DERIVED = """\
   traffic:
     sql: "SELECT ts, src, sum(bytes) AS bytes FROM packets GROUP BY ts, src"
@@ -128,7 +128,7 @@ def _run_and_kill(
         start_new_session=True,
     )
     started = time.monotonic()
-    until = started + (after_s if from_start else _OPENING_S_MAX)
+    until = started + (after_s if from_start else _OPENING_MAX_S)
     opened_s: float | None = None
     try:
         while (now := time.monotonic()) < until:
@@ -142,7 +142,7 @@ def _run_and_kill(
             generator.due(clock())
             time.sleep(min(0.05, max(0.0, until - time.monotonic())))
         if opened_s is None and not from_start:
-            raise RuntimeError(f"the runner did not start within {_OPENING_S_MAX:.0f} s")
+            raise RuntimeError(f"the runner did not start within {_OPENING_MAX_S:.0f} s")
     finally:
         # The session's whole group: Python and its JVM.
         os.killpg(process.pid, signal.SIGKILL)

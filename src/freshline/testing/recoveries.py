@@ -102,7 +102,7 @@ def run_with_outages(
         if rule is not None:
             witness.note(task.name, rule)
         if task.name not in affected and table.staleness_bound_us is not None:
-            staleness_us = observed.tables[task.name].staleness_us_max
+            staleness_us = observed.tables[task.name].staleness_max_us
             witness.compare(task.name, staleness_us, table.staleness_bound_us, end)
     for (name, _), recovery in sorted(witness.recoveries.items()):
         kept.recoveries.append(recovery)
