@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from freshline.assembly.assemble import assemble
 from freshline.definitions.duration import SECOND
 from freshline.definitions.policies import PolicyName
+from freshline.definitions.tables import Table
 from freshline.kernel.kernel import Kernel
 from freshline.kernel.validation import validate
 from freshline.plan.make import make_plan
@@ -349,17 +350,16 @@ def test_example_7_a_fixed_short_period_starves_the_other_table_without_bound_an
     assert staleness_of_v2(assemble(plan), files) <= 10
 
 
-def staleness_once_fresh(result: SimulationResult, index: int, begin: int, end: int) -> int | None:
+def staleness_once_fresh(result: SimulationResult, table: Table, begin: int, end: int) -> int | None:
     """The largest staleness from the first job on that leaves the table fresh, within [begin, end]."""
-    history, table = result.history, list(result.plan.warehouse.tables.values())[index]
-    assert history is not None
+    assert result.records is not None
     assert table.feed is not None
     feed = result.plan.warehouse.feeds[table.feed]
     files = Interrupted(Arrivals(feed, result.seed), result.outages[table.feed])
     coming, edge, freshness = files.next(), 0, 0
     stalest: int | None = None
-    for job, finish, reached in zip(history.tables, history.ends, history.freshness, strict=True):
-        if job != index or finish > end:
+    for finish, name, reached in result.records.completions():
+        if name != table.name or finish > end:
             continue
         while coming is not None and coming[0] <= finish:
             edge, coming = coming[1].timestamp, files.next()
@@ -378,12 +378,12 @@ def test_example_11_once_a_table_is_fresh_after_an_outage_its_bound_holds_again(
     end = 800 * SECOND
     plan = make_plan(random_warehouse(seed, Shape(8, 2, 2, policies=("aus",), pools_max=1)))
     outages = random_outages(plan.warehouse, seed, 100 * SECOND)
-    result = simulate(plan, end, seed, outages=outages, keep_history=True)
+    result = simulate(plan, end, seed, outages=outages, keep_records=True)
     for index, table in enumerate(plan.warehouse.tables.values()):
         if table.feed not in result.outages:
             continue
         for (_, back), (begins_again, _) in pairwise((*result.outages[table.feed], (end, end))):
-            stalest = staleness_once_fresh(result, index, back, begins_again)
+            stalest = staleness_once_fresh(result, table, back, begins_again)
             bound_us = plan.tables[index].staleness_bound_us
             assert bound_us is not None
             assert stalest is None or stalest <= bound_us, table.name

@@ -105,9 +105,8 @@ def test_a_derived_table_jumps_over_a_gap_and_loads_what_lies_behind(policy):
     gap = (55 * S, 175 * S)
     caught_up, reached = [], []
     for gaps in ({}, {"v": [gap]}):
-        result = simulate(plan, 300 * S, outages={"v": [(35 * S, 200 * S)]}, gaps=gaps, keep_history=True)
-        jobs = zip(result.history.tables, result.history.ends, result.history.freshness, strict=True)
-        ends = [(end, freshness) for table, end, freshness in jobs if table == 1]
+        result = simulate(plan, 300 * S, outages={"v": [(35 * S, 200 * S)]}, gaps=gaps, keep_records=True)
+        ends = [(end, freshness) for end, table, freshness in result.records.completions() if table == "d"]
         caught_up.append(next(end for end, freshness in ends if freshness >= 180 * S))
         reached = [freshness for _, freshness in ends]
     assert caught_up[1] < caught_up[0]
@@ -274,9 +273,9 @@ def test_lag_over_time_agrees_with_what_was_observed_with_gaps(seed, policy):
     plan = make_plan(what_if(random_warehouse(seed), policy, {}))
     outages = random_outages(plan.warehouse, seed, 60 * S)
     gaps = random_gaps(plan.warehouse, seed, 90 * S)
-    result = simulate(plan, 90 * S, seed, outages=outages, gaps=gaps, keep_history=True)
-    for index, table in enumerate(result.tables):
-        _, *jumps, (_, lag_us) = lag_points(result, index)
+    result = simulate(plan, 90 * S, seed, outages=outages, gaps=gaps, keep_records=True)
+    for table in result.tables:
+        _, *jumps, (_, lag_us) = lag_points(result, table.plan.name)
         assert table.lag_max_us == max(lag_us, *(lag for _, lag in jumps), 0)
 
 

@@ -24,11 +24,11 @@ seeds = st.integers(min_value=0, max_value=2**32)
 
 
 def run(
-    builder: Builder, end: int, outages: dict[str, list[tuple[int, int]]], history: bool = False
+    builder: Builder, end: int, outages: dict[str, list[tuple[int, int]]], records: bool = False
 ) -> SimulationResult:
     """A run in seconds."""
     in_us = {feed: [(start * S, over * S) for start, over in times] for feed, times in outages.items()}
-    return simulate(make_plan(builder.build()), end * S, outages=in_us, keep_history=history)
+    return simulate(make_plan(builder.build()), end * S, outages=in_us, keep_records=records)
 
 
 def recovered(result: SimulationResult) -> list[float | None]:
@@ -199,14 +199,14 @@ def test_a_derived_table_recovers_after_its_source():
     # d loads 50 by 92, 70 by 98 (lag 20: a period), is behind again from 101 on, and loads 90 by 104.
     builder = Builder(tracks=2).files("v", period=10, phase=10, cost=1).derived("d", ["v"], period=20, cost=6)
     outages = {"v": [(45, 85)]}
-    result = run(builder, 200, outages, history=True)
+    result = run(builder, 200, outages, records=True)
     assert recovered(result) == [88, 104]
     assert states(result) == ["HEALTHY", "HEALTHY"]
     assert result.tables[1].lag_max_us == 50 * S
     assert states(run(builder, 97, outages)) == ["HEALTHY", "RECOVERING"]
     assert recovered(run(builder, 100, outages)) == [88, 98]
     assert states(run(builder, 60, outages)) == ["SILENT", "HEALTHY"]  # only what loads the feed is silent
-    of_d = [(at / S, lag / S) for at, lag in lag_points(result, 1) if 86 <= at / S <= 104]
+    of_d = [(at / S, lag / S) for at, lag in lag_points(result, "d") if 86 <= at / S <= 104]
     assert of_d == [
         *[(86, 0), (86, 10), (87, 10), (87, 20), (88, 20), (88, 30), (89, 30), (89, 40), (91, 40), (91, 50)],
         *[(92, 50), (92, 40), (98, 40), (98, 20), (101, 20), (101, 30), (104, 30), (104, 10)],
@@ -219,10 +219,10 @@ def test_lag_over_time_agrees_with_what_was_observed(seed, policy):
     """The lag is worked out again from the jobs and the files alone, instant by instant."""
     plan = make_plan(what_if(random_warehouse(seed), policy, {}))
     outages = random_outages(plan.warehouse, seed, 60 * S)
-    result = simulate(plan, 90 * S, seed, outages=outages, keep_history=True)
+    result = simulate(plan, 90 * S, seed, outages=outages, keep_records=True)
     first = min((start for times in outages.values() for start, _ in times), default=None)
-    for index, table in enumerate(result.tables):
-        _, *jumps, (_, lag_us) = lag_points(result, index)
+    for table in result.tables:
+        _, *jumps, (_, lag_us) = lag_points(result, table.plan.name)
         period_us = table.plan.period_us
         falls = [
             at

@@ -7,33 +7,36 @@ from matplotlib.figure import Figure
 
 from freshline.definitions.duration import DAY, HOUR, MINUTE, SECOND
 from freshline.definitions.policies import PolicyName
+from freshline.pictures.bars import Bar, first_bars
+from freshline.pictures.figures import thinned
+from freshline.pictures.lag import lag_figure
 from freshline.plan.make import make_plan
-from freshline.simulation import plots
-from freshline.simulation.observation import History
-from freshline.simulation.plots import Bar, draw, first_bars, lag_figure, spans_of, thinned
+from freshline.simulation import drawing
+from freshline.simulation.drawing import draw, lags, spans_of
+from freshline.simulation.job_records import JobRecords
 from freshline.simulation.simulate import SimulationResult, simulate
 from freshline.testing.builder import Builder
 
 
-def kept(builder: Builder, end: int) -> History:
-    history = simulate(make_plan(builder.build()), end, keep_history=True).history
-    assert history is not None
-    return history
+def kept(builder: Builder, end: int) -> JobRecords:
+    records = simulate(make_plan(builder.build()), end, keep_records=True).records
+    assert records is not None
+    return records
 
 
 def test_a_job_longer_than_what_is_shown_is_drawn():
     builder = Builder(tracks=2).continuous("a", period=60, cost=20)
-    history = kept(builder.continuous("b", period=86_400, cost=72_000), 3 * DAY)
-    bars, until = first_bars(history, 3 * DAY)
+    records = kept(builder.continuous("b", period=86_400, cost=72_000), 3 * DAY)
+    bars, until = first_bars(records.bars, 3 * DAY)
     assert until == 299 * MINUTE  # the 301st start: b's first and a's before it
-    assert [bar for bar in bars if bar.table == 1] == [Bar(1, 1, 0, 20 * HOUR)]
+    assert [bar for bar in bars if bar.task == "b"] == [Bar("b", 1, 0, 20 * HOUR)]
     assert len(bars) == 300
 
 
 def test_a_job_that_is_unfinished_at_the_end_is_drawn_up_to_the_end():
-    history = kept(Builder().continuous("a", period=10, cost=6), 23 * SECOND)
-    assert first_bars(history, 23 * SECOND) == (
-        [Bar(0, 0, 10 * n * SECOND, end * SECOND) for n, end in ((0, 6), (1, 16), (2, 23))],
+    records = kept(Builder().continuous("a", period=10, cost=6), 23 * SECOND)
+    assert first_bars(records.bars, 23 * SECOND) == (
+        [Bar("a", 0, 10 * n * SECOND, end * SECOND) for n, end in ((0, 6), (1, 16), (2, 23))],
         23 * SECOND,
     )
 
@@ -42,7 +45,7 @@ def test_only_as_many_tracks_are_drawn_as_can_be_told_apart():
     builder = Builder(tracks=500)
     for number in range(400):
         builder.continuous(f"t{number}", period=10, cost=6)
-    bars, until = first_bars(kept(builder, 100 * SECOND), 100 * SECOND)
+    bars, until = first_bars(kept(builder, 100 * SECOND).bars, 100 * SECOND)
     assert {bar.track for bar in bars} == set(range(60))
     assert until == 50 * SECOND
 
@@ -69,14 +72,14 @@ def test_the_whole_of_a_long_run_is_shown_with_its_highest_staleness():
 
 def test_names_are_drawn_as_they_are_written(tmp_path):
     warehouse = replace(Builder().continuous("a", period=10, cost=6).build(), name="$x_{$")
-    result = simulate(make_plan(warehouse), 100 * SECOND, keep_history=True)
+    result = simulate(make_plan(warehouse), 100 * SECOND, keep_records=True)
     for picture in draw(result, tmp_path):
         assert picture.read_bytes().startswith(b"\x89PNG")
 
 
-def test_the_history_keeps_forty_bytes_a_job():
-    history = kept(Builder().continuous("a", period=10, cost=6), 995 * SECOND)
-    arrays = [value for value in vars(history).values() if isinstance(value, array)]
+def test_the_records_keep_forty_bytes_a_job():
+    records = kept(Builder().continuous("a", period=10, cost=6), 995 * SECOND)
+    arrays = [value for value in vars(records).values() if isinstance(value, array)]
     assert sum(len(each) * each.itemsize for each in arrays) == 40 * 99
 
 
@@ -87,7 +90,7 @@ def with_outages(policy: PolicyName = "edf") -> SimulationResult:
         "b": [(45 * SECOND, 85 * SECOND), (100 * SECOND, 120 * SECOND)],
     }
     plan = make_plan(builder.derived("c", ["a"], period=30).build())
-    return simulate(plan, 200 * SECOND, outages=outages, keep_history=True)
+    return simulate(plan, 200 * SECOND, outages=outages, keep_records=True)
 
 
 def labels(figure: Figure) -> list[str]:
@@ -104,7 +107,7 @@ def test_feeds_that_are_down_together_are_named_together():
 
 def test_outages_are_shaded_and_named(tmp_path, monkeypatch):
     figures: dict[str, Figure] = {}
-    monkeypatch.setattr(plots, "save", lambda figure, path: figures.update({path.name: figure}))
+    monkeypatch.setattr(drawing, "save", lambda figure, path: figures.update({path.name: figure}))
     draw(with_outages(), tmp_path)
     for name in ("staleness.png", "lag.png"):
         assert labels(figures[name])[-2:] == ["a, b down", "b down"]
@@ -115,7 +118,7 @@ def test_outages_are_shaded_and_named(tmp_path, monkeypatch):
 
 def test_tables_of_one_period_share_axes_of_lag(tmp_path, monkeypatch):
     figures: dict[str, Figure] = {}
-    monkeypatch.setattr(plots, "save", lambda figure, path: figures.update({path.name: figure}))
+    monkeypatch.setattr(drawing, "save", lambda figure, path: figures.update({path.name: figure}))
     result = with_outages()
     draw(result, tmp_path)
     shown = {
@@ -128,7 +131,8 @@ def test_tables_of_one_period_share_axes_of_lag(tmp_path, monkeypatch):
 
 def test_runs_are_compared_on_one_scale():
     runs = {policy: with_outages(policy) for policy in ("prp", "edf")}
-    figure = lag_figure(runs, {"fed": ["a", "b"], "derived": ["c"]}, "lag")
+    groups = {"fed": ["a", "b"], "derived": ["c"]}
+    figure = lag_figure({name: lags(run, groups) for name, run in runs.items()}, "lag")
     titles = [axes.get_title() for axes in figure.axes]
     assert sorted(titles) == ["edf: derived", "edf: fed", "prp: derived", "prp: fed"]
     heights = {axes.get_title(): axes.get_ylim()[1] for axes in figure.axes}
@@ -141,6 +145,6 @@ def test_runs_are_compared_on_one_scale():
 
 def test_the_lag_of_a_table_that_never_loads_is_drawn():
     plan = make_plan(Builder().files("a", period=10, phase=500).build())
-    result = simulate(plan, 100 * SECOND, keep_history=True)
-    (axes,) = lag_figure({"run": result}, {"all": ["a"]}, "lag").axes
+    result = simulate(plan, 100 * SECOND, keep_records=True)
+    (axes,) = lag_figure({"run": lags(result, {"all": ["a"]})}, "lag").axes
     assert list(axes.get_lines()[0].get_ydata()) == [0, 0]

@@ -2,6 +2,7 @@
 
 import io
 import json
+from itertools import islice
 
 import pytest
 from hypothesis import given, settings
@@ -172,9 +173,9 @@ def test_busy_tracks_are_measured_per_pool():
 def test_every_policy_sees_the_same_costs_for_a_tables_jobs():
     def costs(policy: PolicyName) -> list[int]:
         warehouse = Builder(policy=policy).continuous("a", period=10, cost=4, variability=0.5).build()
-        result = simulate(make_plan(warehouse), 200 * SECOND, 1, keep_history=True)
-        assert result.history is not None
-        return [end - start for start, end in zip(result.history.starts, result.history.ends, strict=True)]
+        result = simulate(make_plan(warehouse), 200 * SECOND, 1, keep_records=True)
+        assert result.records is not None
+        return [bar.end - bar.start for bar in islice(result.records.bars(), len(result.records))]
 
     assert costs("edf") == costs("rm") == costs("fifo") == costs("prp")
     assert len(set(costs("edf"))) > 10

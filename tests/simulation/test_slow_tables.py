@@ -3,6 +3,7 @@
 import io
 import json
 from fractions import Fraction
+from itertools import islice
 
 import pytest
 from hypothesis import given, settings
@@ -19,8 +20,8 @@ from freshline.testing.warehouses import random_warehouse
 
 
 def costs(result: SimulationResult) -> list[int]:
-    assert result.history is not None
-    return [end - start for start, end in zip(result.history.starts, result.history.ends, strict=True)]
+    assert result.records is not None
+    return [bar.end - bar.start for bar in islice(result.records.bars(), len(result.records))]
 
 
 def test_costs_are_multiplied_rounded_down_and_at_least_a_microsecond():
@@ -33,8 +34,8 @@ def test_costs_are_multiplied_rounded_down_and_at_least_a_microsecond():
 def test_the_same_draws_are_multiplied_and_the_plan_stays():
     builder = Builder(tracks=2).continuous("a", period=10, cost=4, variability=0.5)
     plan = make_plan(builder.continuous("b", period=10, cost=1).build())
-    usual = simulate(plan, 95 * SECOND, 1, keep_history=True)
-    slow = simulate(plan, 95 * SECOND, 1, slow={"a": Fraction(3, 2)}, keep_history=True)
+    usual = simulate(plan, 95 * SECOND, 1, keep_records=True)
+    slow = simulate(plan, 95 * SECOND, 1, slow={"a": Fraction(3, 2)}, keep_records=True)
     assert sorted(costs(slow)) == sorted(cost if cost == SECOND else cost * 3 // 2 for cost in costs(usual))
     assert [table.plan for table in slow.tables] == [table.plan for table in usual.tables]
     assert [table.plan.cost_us for table in slow.tables] == [6 * SECOND, SECOND]

@@ -9,7 +9,9 @@ from typing import Any
 
 from freshline import __version__
 from freshline.definitions.errors import InputError
-from freshline.simulation.plots import lag_figure, save
+from freshline.pictures.figures import save
+from freshline.pictures.lag import lag_figure
+from freshline.simulation.drawing import lags
 from freshline.simulation.simulate import SimulationResult
 
 Record = dict[str, Any]
@@ -19,7 +21,8 @@ _GROUPS = {"V1–V4 (outage)": ("V1", "V2", "V3", "V4"), "V8–V11": ("V8", "V9"
 
 def write_page(record: Record, drawn: Mapping[str, SimulationResult], out: Path) -> Path:
     """Writes results.json, figure.png and page.md; returns the page's path."""
-    figure = lag_figure(drawn, _GROUPS, "Paper 001, figure 9, measured: lag over time, seed 0")
+    runs = {name: lags(run, _GROUPS) for name, run in drawn.items()}
+    figure = lag_figure(runs, "Paper 001, figure 9, measured: lag over time, seed 0")
     try:
         out.mkdir(parents=True, exist_ok=True)
         (out / "results.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")

@@ -100,7 +100,7 @@ def run_with_outage(policy: Compared, phases: Phases, seed: int) -> SimulationRe
         END_S * SECOND,
         seed,
         outages={name: [outage] for name in LATE},
-        keep_history=True,
+        keep_records=True,
     )
 
 
@@ -126,13 +126,12 @@ def _behind_until_s(table: TableResult) -> float | None:
 
 def longest_above_us(result: SimulationResult, name: str) -> int:
     """The longest time without a break that a table's lag was above its period."""
-    (index,) = (index for index, table in enumerate(result.tables) if table.plan.name == name)
-    table = result.tables[index]
+    (table,) = (table for table in result.tables if table.plan.name == name)
     if table.lag_max_us <= table.plan.period_us:
         return 0
     longest = 0
     since: int | None = None
-    for at, lag_us in lag_points(result, index):
+    for at, lag_us in lag_points(result, name):
         if lag_us <= table.plan.period_us:
             since = None
         elif since is None:

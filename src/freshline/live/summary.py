@@ -109,13 +109,9 @@ def draw_summary(
     A span (what, from, to), such as ("packets down", ...), is shaded in every table's axes: the tables that
     an outage leaves alone are half of what there is to see.
     """
-    from freshline.simulation.plots import (  # matplotlib is slow to import
-        CURVES_MAX,
-        Curve,
-        closeness,
-        save,
-        staleness_figure,
-    )
+    # matplotlib is slow to import
+    from freshline.pictures.figures import CURVES_MAX, save
+    from freshline.pictures.staleness import Curve, closeness, staleness_figure
 
     def urgency(table: TableStatus) -> float:
         highest_us = max((staleness for _, staleness in samples.get(table.name, ())), default=0)

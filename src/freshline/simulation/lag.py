@@ -8,29 +8,25 @@ from itertools import groupby
 from operator import itemgetter
 
 from freshline.assembly.assemble import assemble
-from freshline.simulation.observation import History
+from freshline.simulation.job_records import JobRecords
 from freshline.simulation.simulate import SimulationResult, files_of
 from freshline.tables.task import tables_of
 
-# The instant, the table that ended a job (or a feed's file: -1), and the timestamp that it reached.
-_Change = tuple[int, int, int]
-_FILE = -1
+# The instant, the table that ended a job (None: a file came), and the timestamp that it reached.
+_Change = tuple[int, str | None, int]
 
 
-def lag_points(result: SimulationResult, index: int) -> Iterator[tuple[int, int]]:
+def lag_points(result: SimulationResult, name: str) -> Iterator[tuple[int, int]]:
     """A table's (instant, lag TE − F) just before and just after each instant at which it may jump.
 
-    The run must have kept its history. What came when is worked out again: the seed says it.
+    The run must have kept its records. What came when is worked out again: the seed says it.
     """
-    assert result.history is not None, "nothing was kept to tell"
-    tasks = tables_of(assemble(result.plan))
-    task = tasks[index]
+    assert result.records is not None, "nothing was kept to tell"
+    tasks = {task.name: task for task in tables_of(assemble(result.plan))}
+    task, table = tasks[name], result.plan.warehouse.tables[name]
     intake = task.intake
-    warehouse = result.plan.warehouse
-    table = warehouse.tables[task.name]
-    watched = {index} | {source.place for source in tasks if source.name in table.sources}
     changes = merge(
-        _completions(result.history, watched),
+        _completions(result.records, {name, *table.sources}),
         () if table.feed is None else _files(result, table.feed),
         key=itemgetter(0),
     )
@@ -38,7 +34,7 @@ def lag_points(result: SimulationResult, index: int) -> Iterator[tuple[int, int]
     for at, together in groupby(changes, key=itemgetter(0)):
         yield at, intake.trailing_edge(at) - task.freshness
         for _, where, reached in together:
-            if where != _FILE:
+            if where is not None:
                 tasks[where].freshness = reached
             else:
                 intake.seen(reached)
@@ -46,10 +42,8 @@ def lag_points(result: SimulationResult, index: int) -> Iterator[tuple[int, int]
     yield result.end, intake.trailing_edge(result.end) - task.freshness
 
 
-def _completions(history: History, watched: Container[int]) -> Iterator[_Change]:
-    for index, at, freshness in zip(history.tables, history.ends, history.freshness, strict=True):
-        if index in watched:
-            yield at, index, freshness
+def _completions(records: JobRecords, watched: Container[str]) -> Iterator[_Change]:
+    return (change for change in records.completions() if change[1] in watched)
 
 
 def _files(result: SimulationResult, feed: str) -> Iterator[_Change]:
@@ -57,4 +51,4 @@ def _files(result: SimulationResult, feed: str) -> Iterator[_Change]:
         return
     files = files_of(result.plan.warehouse.feeds[feed], result.seed, result.outages.get(feed, ()))
     while (coming := files.next()) is not None and coming[0] <= result.end:
-        yield coming[0], _FILE, coming[1].timestamp
+        yield coming[0], None, coming[1].timestamp

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
 from collections import defaultdict
 from collections.abc import Sequence
 
@@ -66,27 +65,3 @@ class Observation:
             if task.job is not None:
                 track = task.job.track
                 self.busy_us[track] = self.busy_us.get(track, 0) + end - task.job.start
-
-
-class History:
-    """Every job of a run, for pictures: 40 bytes a job. The arrays hold those that ended."""
-
-    def __init__(self) -> None:
-        self.tables = array("q")
-        self.tracks = array("q")
-        self.starts = array("q")
-        self.ends = array("q")
-        self.freshness = array("q")  # reached
-        self.running: list[tuple[int, int, int]] = []  # at the end of the run: table, track, start
-
-    def finished(self, now: int, job: Update, freshness: int) -> None:
-        self.tables.append(job.task.place)
-        self.tracks.append(job.track)
-        self.starts.append(job.start)
-        self.ends.append(now)
-        self.freshness.append(freshness)
-
-    def ended(self, kernel: Kernel) -> None:
-        """The run is over."""
-        jobs = [task.job for task in tables_of(kernel) if task.job is not None]
-        self.running = [(job.task.place, job.track, job.start) for job in jobs]

@@ -22,7 +22,8 @@ from freshline.recovery.terms import Recovery
 from freshline.simulation.arrivals import Arrivals
 from freshline.simulation.driver import Costs, Driver, Files
 from freshline.simulation.gaps import Gap, Gaps, checked_gaps, gaps_of_sources
-from freshline.simulation.observation import History, Observation
+from freshline.simulation.job_records import JobRecords
+from freshline.simulation.observation import Observation
 from freshline.simulation.outages import Interrupted, Outage, Outages, checked_outages, downstream
 from freshline.simulation.slow import Slowed, checked_factors
 from freshline.tables.state import TableState, exceeds, table_state
@@ -79,7 +80,7 @@ class SimulationResult:
     slow: Mapping[str, Fraction]  # by table: what its costs were multiplied with
     pools: tuple[PoolResult, ...]
     tables: tuple[TableResult, ...]
-    history: History | None
+    records: JobRecords | None  # of every job, where they were kept
 
     @property
     def holds(self) -> bool:
@@ -94,7 +95,7 @@ def simulate(
     outages: Mapping[str, Sequence[Outage]] | None = None,
     gaps: Mapping[str, Sequence[Gap]] | None = None,
     slow: Mapping[str, Fraction] | None = None,
-    keep_history: bool = False,
+    keep_records: bool = False,
     log: TextIO | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> SimulationResult:
@@ -102,8 +103,8 @@ def simulate(
 
     `outages` says by feed from when to when it is down: the files of that time come at its end; `gaps` when
     it delivers on time, but no rows. `slow` says by table what its costs are multiplied with, of which the
-    plan knows nothing. Memory does not grow with the length of the run, except for the history (40 bytes a
-    job), if asked for.
+    plan knows nothing. Memory does not grow with the length of the run, except for the records of jobs (40
+    bytes each), if asked for.
     """
     warehouse = plan.warehouse
     down = checked_outages(warehouse, outages or {})
@@ -116,16 +117,16 @@ def simulate(
         for name, feed in warehouse.feeds.items()
         if feed.arrival == "files" and name in used
     }
-    history = History() if keep_history else None
+    records = JobRecords() if keep_records else None
     journal = None if log is None else Journal(log, _header(warehouse, end, seed, down, quiet, factors))
     without_rows = gaps_of_sources(warehouse, quiet) if quiet else None
-    driver = Driver(kernel, _costs(warehouse, seed, factors), files, history, journal, without_rows)
+    driver = Driver(kernel, _costs(warehouse, seed, factors), files, records, journal, without_rows)
     observation = driver.run(end, progress)
-    if history is not None:
-        history.ended(kernel)
+    if records is not None:
+        records.ended(kernel, end)
     pools = _pool_results(plan, kernel, observation, end)
     tables = _table_results(plan, kernel, observation, end, down, factors)
-    return SimulationResult(plan, seed, end, down, quiet, factors, pools, tables, history)
+    return SimulationResult(plan, seed, end, down, quiet, factors, pools, tables, records)
 
 
 def files_of(feed: Feed, seed: int, outages: Sequence[Outage]) -> Files:

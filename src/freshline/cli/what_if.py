@@ -1,0 +1,111 @@
+"""What if: the options of `freshline simulate` that change the warehouse, or what happens to it."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from typing import Annotated
+
+import typer
+
+from freshline.definitions.duration import format_duration, parse_duration
+from freshline.definitions.errors import InputError
+from freshline.definitions.names import cut
+from freshline.definitions.policies import POLICIES, PolicyName
+from freshline.definitions.values import TRACKS_MAX
+from freshline.definitions.warehouse import Warehouse
+from freshline.simulation.spans import Span
+
+PolicyOption = Annotated[
+    str | None, typer.Option(help=f"Another policy in all pools: {', '.join(POLICIES)}.")
+]
+TracksOption = Annotated[
+    list[str] | None,
+    typer.Option(help="Another number of tracks: M, or POOL=M (repeatable).", metavar="[POOL=]M"),
+]
+ForOption = Annotated[str, typer.Option("--for", help="How long, in simulated time.", metavar="DURATION")]
+OutageOption = Annotated[
+    list[str] | None,
+    typer.Option(help="A feed of files is down for a while (repeatable).", metavar="FEED:START-END"),
+]
+GapOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="A feed delivers on time, but no rows of a while: derived tables jump over it (repeatable).",
+        metavar="FEED:START-END",
+    ),
+]
+SlowOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="A table's costs are multiplied, though not in the plan (repeatable).", metavar="TABLE:FACTOR"
+    ),
+]
+_FACTOR = re.compile(r"[0-9]{1,6}(\.[0-9]{1,6})?")
+
+
+def policy_option(name: str | None) -> PolicyName | None:
+    if name is None or name in POLICIES:
+        return name
+    raise InputError(f"--policy {name} is not known", f"Choose one of {', '.join(POLICIES)}")
+
+
+def tracks_options(warehouse: Warehouse, options: list[str]) -> dict[str, int]:
+    changed: dict[str, int] = {}
+    for option in options:
+        pool, separator, number = option.rpartition("=")
+        if not separator:
+            if len(warehouse.pools) > 1:
+                raise InputError(
+                    f"--tracks {option} does not say of which pool",
+                    f"Write --tracks {next(iter(warehouse.pools))}={option}",
+                )
+            pool = next(iter(warehouse.pools))
+        if pool not in warehouse.pools:
+            raise InputError(
+                f"--tracks {option} names no pool", f"The pools are {', '.join(warehouse.pools)}"
+            )
+        if not number.isdecimal() or len(number) > len(str(TRACKS_MAX)) or not 1 <= int(number) <= TRACKS_MAX:
+            raise InputError(
+                f"--tracks {cut(option)} is not a number of tracks",
+                f"Write a whole number from 1 to {TRACKS_MAX}",
+            )
+        if pool in changed:
+            raise InputError(f"--tracks is given twice for pool {pool}", "Keep one of the two")
+        changed[pool] = int(number)
+    return changed
+
+
+def spans_options(name: str, options: list[str], end: int) -> dict[str, list[Span]]:
+    """By feed, from when to when something is so."""
+    spans: dict[str, list[Span]] = {}
+    for option in options:
+        feed, _, times = option.rpartition(":")
+        begin, separator, over = times.partition("-")
+        if not feed or not separator:
+            raise InputError(
+                f"{name} {cut(option)} is not FEED:START-END", f"Write it as in {name} packets:1h-2h"
+            )
+        try:
+            span = parse_duration(begin), parse_duration(over)
+        except InputError as error:
+            raise InputError(f"{name} {cut(option)}: {error.what}", error.remedy) from None
+        if span[0] >= end:
+            raise InputError(
+                f"{name} {cut(option)} begins when the run of {format_duration(end)} is over",
+                "Let it begin earlier, or simulate for longer with --for",
+            )
+        spans.setdefault(feed, []).append(span)
+    return spans
+
+
+def factor_options(options: list[str]) -> dict[str, Fraction]:
+    factors: dict[str, Fraction] = {}
+    for option in options:
+        table, _, factor = option.rpartition(":")
+        if not table or not _FACTOR.fullmatch(factor):
+            raise InputError(f"--slow {cut(option)} is not TABLE:FACTOR", "Write it as in --slow traffic:1.5")
+        if table in factors:
+            raise InputError(f"--slow is given twice for table {cut(table)}", "Keep one of the two")
+        factors[table] = Fraction(factor)
+    return factors

@@ -1,0 +1,1 @@
+"""Pictures, of simulated and of live runs."""

@@ -1,0 +1,32 @@
+"""Jobs on their tracks, as far as they can be told apart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from heapq import nsmallest
+from typing import Final, NamedTuple
+
+# More would not be told apart.
+TRACKS_MAX: Final = 60
+_BARS_MAX = 300
+
+
+class Bar(NamedTuple):
+    """A job on its track."""
+
+    task: str
+    track: int
+    start: int
+    end: int
+
+
+def first_bars(bars: Callable[[], Iterable[Bar]], end: int) -> tuple[list[Bar], int]:
+    """All jobs that started before some instant, on the tracks that are shown, and that instant.
+
+    It is the end of the run, or early enough for the bars to be told apart.
+    """
+    shown = (bar for bar in bars() if bar.track < TRACKS_MAX)
+    starts = nsmallest(_BARS_MAX + 1, (bar.start for bar in shown))
+    until = starts[-1] if len(starts) > _BARS_MAX else end + 1
+    first = [bar for bar in bars() if bar.track < TRACKS_MAX and bar.start < until]
+    return first, min(until, end)

@@ -1,0 +1,77 @@
+"""What all pictures have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Final
+
+from matplotlib import rc_context
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+
+from freshline.definitions.duration import DAY, HOUR, MINUTE, SECOND
+from freshline.definitions.errors import InputError
+
+# More would not be told apart on a page.
+CURVES_MAX: Final = 12
+COLUMNS: Final = 3
+COLORS: Final = 20
+_PIXELS = 1_000  # across a curve's axes, generously
+_SPANS = ("#ff7f0e", "#9467bd", "#8c564b", "#7f7f7f")
+_SHADE = 0.18
+# A user's name is shown as it is, whatever matplotlib would make of `$` in it.
+names_as_written = rc_context({"text.parse_math": False})
+
+# What to shade in all axes: its name, from when, to when.
+Span = tuple[str, int, int]
+Points = Sequence[tuple[int, int]]  # (instant, height)
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Writes a picture as PNG, into a folder that is made where it is missing."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path, dpi=110)
+    except OSError as error:
+        raise InputError(
+            f"cannot draw into {path.parent}: {error.strerror}", "Name a folder that can be written"
+        ) from error
+
+
+def thinned(points: Iterable[tuple[int, int]], end_us: int) -> list[tuple[int, int]]:
+    """As many points as can be told apart: of each pixel the first, the lowest, the highest and the last."""
+    kept: list[tuple[int, int]] = []
+    for _, pixel in groupby(points, key=lambda point: point[0] * _PIXELS // (end_us + 1)):
+        here = list(pixel)
+        heights = [height for _, height in here]
+        chosen = {0, heights.index(min(heights)), heights.index(max(heights)), len(here) - 1}
+        kept += [here[number] for number in sorted(chosen)]
+    return kept
+
+
+def unit_of(span_us: int) -> tuple[int, str]:
+    """The unit that a span of time is best told in, and its name."""
+    for unit_us, name in ((DAY, "days"), (HOUR, "hours"), (MINUTE, "minutes")):
+        if span_us >= 2 * unit_us:
+            return unit_us, name
+    return SECOND, "seconds"
+
+
+def span_colors(spans: Sequence[Span]) -> dict[str, str]:
+    """By the spans' names."""
+    names = dict.fromkeys(name for name, _, _ in spans)
+    return {name: _SPANS[number % len(_SPANS)] for number, name in enumerate(names)}
+
+
+def span_handles(colors: Mapping[str, str]) -> list[Patch]:
+    """The spans' entries in a legend."""
+    return [Patch(color=color, alpha=_SHADE, label=name) for name, color in colors.items()]
+
+
+def shade(axes: Axes, spans: Sequence[Span], colors: Mapping[str, str], unit_us: int) -> None:
+    """Shades the spans."""
+    for name, begin, end in spans:
+        axes.axvspan(begin / unit_us, end / unit_us, color=colors[name], alpha=_SHADE, linewidth=0)
