@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from importlib import import_module
 from typing import Any
@@ -14,7 +14,7 @@ from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.kernel import Kernel
 from freshline.kernel.order import Order, Setting
 from freshline.kernel.pool import Pool
-from freshline.plan.plan import Plan, PoolPlan, TablePlan
+from freshline.plan.plan import Plan, PoolPlan
 from freshline.recovery.modes import AdaptiveRelease
 from freshline.recovery.outages import RememberingRelease
 from freshline.tables.intake import ContinuousIntake, DerivedIntake, FileIntake, Intake
@@ -30,20 +30,21 @@ def assemble(plan: Plan, now: int = 0, freshness: Mapping[str, int | None] | Non
     kernel = Kernel()
     _add_tasks(kernel, plan, freshness)
     for pool in plan.pools:
-        _add_pool(kernel, pool, plan.tables)
+        _add_pool(kernel, pool, plan)
     kernel.begin(now)
     return kernel
 
 
 def _add_tasks(kernel: Kernel, plan: Plan, freshness: Mapping[str, int | None] | None) -> None:
     warehouse = plan.warehouse
-    index_of = {name: index for index, name in enumerate(warehouse.tables)}
+    plans = plan.tables_by_name
+    place_of = {name: place for place, name in enumerate(warehouse.tables)}
     tasks: dict[str, TableTask] = {}
     for name in warehouse.topological_order:
         table = warehouse.tables[name]
         intake = _intake(warehouse, table, tasks)
-        planned = plan.tables[index_of[name]]
-        task = TableTask(index_of[name], name, table.period_us, planned.cost_us, intake, startup_us(table))
+        cost_us = plans[name].cost_us
+        task = TableTask(place_of[name], name, table.period_us, cost_us, intake, startup_us(table))
         if freshness is not None:
             task.freshness = freshness[name] or 0
             task.empty = freshness[name] is None
@@ -52,7 +53,7 @@ def _add_tasks(kernel: Kernel, plan: Plan, freshness: Mapping[str, int | None] |
         if name not in warehouse.released_by_files:
             task.rule = PeriodicRelease(task, table.phase_us, kernel.timers)
             continue
-        terms = terms_of(plan, table, planned, index_of, live=freshness is not None)
+        terms = terms_of(warehouse, plans, name, live=freshness is not None)
         if terms is not None:
             task.rule = AdaptiveRelease(task, kernel.timers, terms)
         elif POLICIES[warehouse.pools[table.pool].policy].adaptive:
@@ -76,22 +77,20 @@ def _intake(warehouse: Warehouse, table: Table, tasks: dict[str, TableTask]) -> 
     return FileIntake()
 
 
-def _add_pool(kernel: Kernel, plan: PoolPlan, tables: Sequence[TablePlan]) -> None:
-    if POLICIES[plan.policy].clusters == "isolated" and plan.clusters is not None:
+def _add_pool(kernel: Kernel, planned: PoolPlan, plan: Plan) -> None:
+    if POLICIES[planned.policy].clusters == "isolated" and planned.clusters is not None:
         # Clusters are pools of their own: nothing passes between them (paper 004, section 4.2).
-        for number, cluster in enumerate(plan.clusters, start=1):
-            members = tuple(plan.tables[member] for member in cluster.members)
-            name = f"{plan.name}/{number}"
-            own = replace(plan, name=name, tracks=cluster.tracks, tables=members, clusters=None)
-            _add_pool(kernel, own, tables)
+        for number, cluster in enumerate(planned.clusters, start=1):
+            name = f"{planned.name}/{number}"
+            own = replace(planned, name=name, tracks=cluster.tracks, tables=cluster.tables, clusters=None)
+            _add_pool(kernel, own, plan)
         return
     tracks_from = sum(pool.tracks for pool in kernel.pools)
-    setting = Setting(plan, tables, kernel.timers, tracks_from)
-    order = _order_kind(plan.policy).made_for(setting)
-    pool = Pool(plan.name, plan.tracks, tracks_from, order, kernel.touched)
+    order = _order_kind(planned.policy).made_for(Setting(planned, plan, kernel.timers, tracks_from))
+    pool = Pool(planned.name, planned.tracks, tracks_from, order, kernel.touched)
     kernel.pools.append(pool)
-    for member in plan.tables:
-        pool.join(kernel.tasks[member])
+    for name in planned.tables:
+        pool.join(kernel.task(name))
 
 
 def _order_kind(policy: PolicyName) -> type[Order[Any]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar
 
@@ -11,11 +10,15 @@ if TYPE_CHECKING:
     from freshline.kernel.job import Job
     from freshline.kernel.task import Task
     from freshline.kernel.timers import Timers
-    from freshline.plan.plan import PoolPlan, TablePlan
+    from freshline.plan.plan import Plan, PoolPlan
 
 
 class Entry(Protocol):
     """What an order holds and a pool starts: a job that is to begin. A task is one, for its one job."""
+
+    @property
+    def name(self) -> str:
+        """Whose job it is."""
 
     @property
     def release(self) -> int: ...
@@ -38,7 +41,7 @@ class Setting(NamedTuple):
     """The pool that an order is made for, and what it is part of."""
 
     pool: PoolPlan
-    tables: Sequence[TablePlan]  # of all pools, by index
+    plan: Plan
     timers: Timers
     tracks_from: int  # the number of the pool's first track
 

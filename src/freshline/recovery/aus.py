@@ -21,8 +21,9 @@ from freshline.tables.update import Update
 
 def shares(setting: Setting) -> dict[str, tuple[int, int]]:
     """By task, the cost and the period that its share of the tracks is made of."""
-    tables = [setting.tables[index] for index in setting.pool.tables]
-    return {table.name: (table.provisioned_us or 1, table.period_us) for table in tables}
+    tables = setting.plan.tables_by_name
+    own = [tables[name] for name in setting.pool.tables]
+    return {table.name: (table.provisioned_us or 1, table.period_us) for table in own}
 
 
 class Aus(Edf[TableTask]):
