@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from freshline.assembly import assemble as assembly
 from freshline.assembly.assemble import assemble
 from freshline.assembly.replay import kernel_of, replay
 from freshline.costs.draws import CostDraws
@@ -22,7 +23,8 @@ from freshline.plan.make import make_plan, what_if
 from freshline.simulation.driver import Driver
 from freshline.simulation.simulate import files_of
 from freshline.tables.events import Arrived, DataFile, Finished
-from freshline.tables.membership import Added, Newcomer, Removed
+from freshline.tables.membership import Added, Removed
+from freshline.tables.newcomer import Newcomer
 from freshline.testing.builder import Builder
 from freshline.testing.warehouses import random_outages, random_warehouse
 
@@ -31,21 +33,7 @@ policies = st.sampled_from(["fifo", "rm", "edf", "edf-strict"])
 
 
 def newcomer(warehouse: Warehouse, name: str, freshness: int | None = None) -> Newcomer:
-    table = warehouse.tables[name]
-    worst = {planned.name: planned.cost_us for planned in make_plan(warehouse).tables}
-    return Newcomer(
-        name,
-        table.pool,
-        table.period_us,
-        worst[name],
-        table.feed,
-        "files" if table.feed is None else warehouse.feeds[table.feed].arrival,
-        table.sources,
-        name in warehouse.released_by_files,
-        table.align_us,
-        table.phase_us,
-        freshness=freshness,
-    )
+    return assembly.newcomer(warehouse, make_plan(warehouse).tables_by_name[name], freshness)
 
 
 def without(warehouse: Warehouse, names: set[str]) -> Warehouse:
