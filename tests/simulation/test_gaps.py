@@ -136,16 +136,6 @@ def test_the_log_says_how_far_a_job_may_go_only_where_that_is_further_than_it_lo
     assert replay(kernel_of(header), calls) == (len(calls), None)
 
 
-def test_a_log_of_before_jumps_is_replayed_as_it_was():
-    stream = io.StringIO()
-    plan = make_plan(back_from_an_outage("aus").build())
-    simulate(plan, 260 * S, outages={"v": [(35 * S, 200 * S)]}, log=stream)
-    header, *calls = [json.loads(line) for line in stream.getvalue().splitlines()]
-    starts = [start for call in calls for start in call.get("instructions", ())]
-    assert sum(start.pop("jump_to", 0) > 0 for start in starts) > 0
-    assert replay(kernel_of(header), calls) == (len(calls), None)
-
-
 def test_an_update_that_jumped_as_far_as_it_might_has_taken_all_there_was_at_its_start():
     source, table = assemble(make_plan(back_from_an_outage().build())).tasks
     source.freshness = 100 * S  # it was 90 when the job started
