@@ -5,18 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from freshline.costs.bounds import worst_case_us
-from freshline.definitions.duration import SECOND
 from freshline.definitions.tables import Table
 from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.kernel import Kernel
 from freshline.plan.plan import Plan, TablePlan
 from freshline.recovery.events import Learned, LearnedCost
 from freshline.recovery.modes import lacks_terms
-from freshline.recovery.terms import Terms
+from freshline.recovery.terms import FINDING_US, Terms
 from freshline.tables.task import tables_of
-
-# A file is found so long after it came at most, on a machine that has other things to do.
-_FINDING_US = SECOND
 
 
 def learned(kernel: Kernel, plan: Plan, live: bool = True) -> Learned:
@@ -56,7 +52,7 @@ def terms_of(warehouse: Warehouse, plans: Mapping[str, TablePlan], name: str, li
         table.late_after_us or bound_us,
         response_us,
         0 if feed is None else feed.jitter_us,
-        min(_FINDING_US, table.period_us // 4) if live else 0,
+        min(FINDING_US, table.period_us // 4) if live else 0,
         0 if feed is None else feed.phase_us,
         table.weight,
         tuple(plans[source].staleness_bound_us for source in table.sources),

@@ -174,8 +174,8 @@ def replay(
     Example: freshline replay warehouse/_freshline/logs/20260101T000000.jsonl
     """
     records = _records(log)
-    kernel = kernel_to_replay(next(records, {}), str(log))
-    calls, difference = replay_journal(kernel, records)
+    header = next(records, {})
+    calls, difference = replay_journal(kernel_to_replay(header, str(log)), records)
     if as_json:
         print_json(
             {
