@@ -3,6 +3,7 @@
 import io
 import json
 from dataclasses import replace
+from fractions import Fraction
 from random import Random
 
 import pytest
@@ -12,7 +13,9 @@ from hypothesis import strategies as st
 from freshline.assembly import assemble as assembly
 from freshline.assembly.assemble import assemble
 from freshline.assembly.replay import kernel_of, replay
+from freshline.assembly.terms import learned
 from freshline.costs.draws import CostDraws
+from freshline.definitions.cost import Cost
 from freshline.definitions.duration import SECOND
 from freshline.definitions.serial import to_record
 from freshline.definitions.warehouse import Warehouse
@@ -139,6 +142,22 @@ def test_nobody_comes_to_a_pool_whose_policy_counts_with_those_that_are_there(po
     kernel = assemble(make_plan(without(warehouse, {"b"})))
     with pytest.raises(AssertionError, match="nobody comes to pool updates"):
         kernel.handle(0, [Added(newcomer(warehouse, "b"))])
+
+
+def test_what_is_learned_goes_to_the_tables_that_are_there():
+    warehouse = Builder().files("a", period=10, cost=1).files("b", period=10, cost=1).build()
+    dearer = {
+        name: replace(table, cost=Cost(3 * SECOND, Fraction(0))) for name, table in warehouse.tables.items()
+    }
+    kernel = assemble(make_plan(without(warehouse, {"b"})))
+    kernel.handle(0, [Removed("a"), Added(newcomer(warehouse, "b"))])
+    assert [task.name for task in kernel.tasks] == ["b"]
+    # A plan of those that were there at first, and one of all that were ever there.
+    assert learned(kernel, make_plan(without(replace(warehouse, tables=dearer), {"b"}))).tables == {}
+    event = learned(kernel, make_plan(replace(warehouse, tables=dearer)))
+    assert list(event.tables) == ["b"]
+    kernel.handle(SECOND, [event])
+    assert kernel.task("b").worst_case_us == 3 * SECOND
 
 
 def test_a_table_that_others_read_does_not_go():

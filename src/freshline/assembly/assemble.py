@@ -29,7 +29,7 @@ def assemble(
     `tracks_from` is the number of its first track.
     """
     kernel = Kernel()
-    _add_tasks(kernel, plan, freshness)
+    _add_tables(kernel, plan, freshness)
     for pool in plan.pools:
         _add_pool(kernel, pool, plan, tracks_from)
     kernel.begin(now)
@@ -55,7 +55,7 @@ def newcomer(warehouse: Warehouse, planned: TablePlan, freshness: int | None) ->
     )
 
 
-def _add_tasks(kernel: Kernel, plan: Plan, freshness: Mapping[str, int | None] | None) -> None:
+def _add_tables(kernel: Kernel, plan: Plan, freshness: Mapping[str, int | None] | None) -> None:
     warehouse = plan.warehouse
     plans = plan.tables_by_name
     place_of = {name: place for place, name in enumerate(warehouse.tables)}

@@ -18,12 +18,16 @@ from freshline.tables.task import tables_of
 def learned(kernel: Kernel, plan: Plan, live: bool = True) -> Learned:
     """What a plan with more costs says beyond the one that the kernel was assembled from.
 
-    A bound that the kernel knows stays as it is: what tables recover by does not change under them.
+    A bound that the kernel knows stays as it is: what tables recover by does not change under them. Nothing
+    is said of a table that is in one of the two only.
     """
     plans = plan.tables_by_name
     tables: dict[str, LearnedCost] = {}
     for task in tables_of(kernel):
-        table, planned = plan.warehouse.tables[task.name], plans[task.name]
+        planned = plans.get(task.name)
+        if planned is None:
+            continue
+        table = plan.warehouse.tables[task.name]
         terms = None
         if lacks_terms(task):
             terms = terms_of(plan.warehouse, plans, task.name, live)

@@ -9,7 +9,7 @@ from freshline.kernel.events import Event, Record
 from freshline.kernel.task import RUNNING
 from freshline.tables.newcomer import Newcomer, make_task
 from freshline.tables.release import Release
-from freshline.tables.task import TableTask
+from freshline.tables.task import TableTask, tables_of
 
 if TYPE_CHECKING:
     from freshline.kernel.kernel import Kernel
@@ -62,8 +62,8 @@ class Removed(Event):
         task = kernel.task(self.name)
         assert isinstance(task, TableTask), f"{task!r} is not a table"
         assert task.pool.order.open, f"nobody leaves pool {task.pool.name} while it runs"
-        readers = [other for other in kernel.tasks if isinstance(other, TableTask)]
-        assert not any(task in other.intake.sources for other in readers), f"{task!r} is read by others"
+        is_read = any(task in other.intake.sources for other in tables_of(kernel))
+        assert not is_read, f"{task!r} is read by others"
         for source in task.intake.sources:
             if task in source.dependents:
                 source.dependents.remove(task)
