@@ -1,4 +1,4 @@
-"""What a policy decides."""
+"""Which job of a pool goes first. A policy is what users name; its pools have an order each."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ class Setting(NamedTuple):
 class Order(Generic[E]):
     """The ready jobs of one pool, first things first.
 
-    A policy that orders jobs by a key that is known when they become ready overrides `key`; ties go by
-    definition order. Others override `add` and `take`.
+    One that goes by a key which is known when jobs become ready overrides `key`; ties go by definition order.
+    Others override `add` and `take`.
     """
 
     # Whether a track may be left idle although a job is ready.
@@ -65,7 +65,7 @@ class Order(Generic[E]):
 
     @classmethod
     def made_for(cls, setting: Setting) -> Self:
-        """The order for a pool; a policy that must know more than the jobs overrides it."""
+        """The order for a pool; one that must know more than the jobs overrides it."""
         return cls()
 
     def key(self, entry: E) -> int:

@@ -113,5 +113,5 @@ def run_with_outages(
             kept.tightest_promise = max(kept.tightest_promise, taken)
             if ended > recovery.due:
                 kept.outlasted.append(f"{name} of {recovery.entered}: {ended} > {recovery.due}")
-    kept.certificates = sum(policy.certificates for policy in map(admission, kernel.pools) if policy)
+    kept.certificates = sum(order.certificates for order in map(admission, kernel.pools) if order)
     return kept
