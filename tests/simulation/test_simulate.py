@@ -38,7 +38,7 @@ POLICIES: list[PolicyName] = ["fifo", "rm", "edf", "edf-strict", "clustered-edf"
 def logged(seed: int, policy: PolicyName) -> str:
     stream = io.StringIO()
     plan = make_plan(what_if(random_warehouse(3), policy, {}))
-    simulate(plan, 100 * SECOND, seed, log=stream)
+    simulate(plan, 100 * SECOND, seed, journal_to=stream)
     return stream.getvalue()
 
 
@@ -51,7 +51,7 @@ def test_the_same_seed_writes_the_same_log_byte_for_byte(policy):
 def test_the_log_names_version_seed_and_every_event_and_instruction():
     stream = io.StringIO()
     plan = make_plan(Builder().files("v", period=10, phase=10, cost=2).build())
-    simulate(plan, 13 * SECOND, 5, log=stream)
+    simulate(plan, 13 * SECOND, 5, journal_to=stream)
     lines = [json.loads(line) for line in stream.getvalue().splitlines()]
     header = lines.pop(0)
     assert from_record(header.pop("warehouse")) == plan.warehouse

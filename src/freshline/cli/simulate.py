@@ -117,7 +117,7 @@ def simulate(
             gaps=gaps,
             slow=factors,
             keep_history=plot is not None,
-            log=stream,
+            journal_to=stream,
             progress=progress,
         )
     pictures = []
