@@ -80,7 +80,7 @@ def plain(seed: int, policy: PolicyName, length_s: int) -> str:
     outages = random_outages(warehouse, seed, length_s * SECOND // 2)
     gaps = random_gaps(warehouse, seed, length_s * SECOND) if seed % 2 else {}
     log = io.StringIO()
-    simulate(make_plan(warehouse), length_s * SECOND, seed, outages=outages, gaps=gaps, log=log)
+    simulate(make_plan(warehouse), length_s * SECOND, seed, outages=outages, gaps=gaps, journal_to=log)
     return digest(log.getvalue())
 
 

@@ -69,7 +69,7 @@ def test_a_new_policy_is_simulated_and_replayed(tmp_path: Path, policy: str, ord
 def test_a_new_policy_serves_whatever_warehouse(seed: int) -> None:
     warehouse = what_if(random_warehouse(seed), "llf", {})
     log = io.StringIO()
-    simulate(make_plan(warehouse), 100 * SECOND, seed, log=log)
+    simulate(make_plan(warehouse), 100 * SECOND, seed, journal_to=log)
     header, *calls = map(json.loads, log.getvalue().splitlines())
     assert replay(kernel_of(header), calls) == (len(calls), None)
 

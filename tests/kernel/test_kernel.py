@@ -1,5 +1,7 @@
 """The kernel as a state machine: whole lists of instructions for given events."""
 
+import io
+import json
 from dataclasses import replace
 from itertools import pairwise
 
@@ -7,13 +9,18 @@ import pytest
 
 from freshline.assembly.assemble import assemble
 from freshline.definitions.duration import SECOND
+from freshline.definitions.policies import POLICIES
 from freshline.kernel.events import Failed, Start
+from freshline.kernel.journal import Journal
 from freshline.kernel.kernel import Kernel
 from freshline.kernel.timers import NEVER
 from freshline.kernel.validation import validate
-from freshline.plan.make import make_plan
+from freshline.plan.make import make_plan, what_if
+from freshline.simulation.driver import Driver
 from freshline.tables.events import Arrived, DataFile, Finished
 from freshline.testing.builder import Builder
+from freshline.testing.script import FixedCosts, FixedFiles
+from freshline.testing.warehouses import random_warehouse
 
 
 def started(instructions: list[Start]) -> list[tuple[str, int, int, int]]:
@@ -50,6 +57,36 @@ def test_events_of_one_instant_are_taken_in_the_order_finished_arrived_timer_and
     instructions = kernel.handle(10 * SECOND, [arrived, Finished(slow.job, slow.job.loaded_to)])
     assert started(instructions) == [("urgent", 0, 0, 10 * SECOND)]
     validate(kernel)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_kernel_whose_tracks_are_numbered_from_elsewhere_decides_the_same(policy):
+    plan = make_plan(what_if(random_warehouse(3), policy, {}))
+    costs = {name: [table.cost.startup_us + SECOND] for name, table in plan.warehouse.tables.items()}
+    files = {
+        name: [(at, at) for at in range(SECOND, 100 * SECOND, feed.period_us)]
+        for name, feed in plan.warehouse.feeds.items()
+        if feed.arrival == "files"
+    }
+    journals = []
+    for first in (0, 7):
+        kernel = assemble(plan, tracks_from=first)
+        stream = io.StringIO()
+        driver = Driver(
+            kernel,
+            {name: FixedCosts(cost) for name, cost in costs.items()},
+            {name: FixedFiles(arrivals) for name, arrivals in files.items()},
+            journal=Journal(stream, {}),
+        )
+        driver.run(100 * SECOND)
+        validate(kernel)
+        calls = [json.loads(line) for line in stream.getvalue().splitlines()]
+        for start in [start for call in calls for start in call.get("instructions", ())]:
+            start["track"] -= first
+            assert 0 <= start["track"] < sum(pool.tracks for pool in plan.pools)
+        journals.append(calls)
+    assert len(journals[0]) > 10
+    assert journals[0] == journals[1]
 
 
 def test_ties_go_by_definition_order():

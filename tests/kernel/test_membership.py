@@ -3,15 +3,19 @@
 import io
 import json
 from dataclasses import replace
+from fractions import Fraction
 from random import Random
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from freshline.assembly import assemble as assembly
 from freshline.assembly.assemble import assemble
 from freshline.assembly.replay import kernel_of, replay
+from freshline.assembly.terms import learned
 from freshline.costs.draws import CostDraws
+from freshline.definitions.cost import Cost
 from freshline.definitions.duration import SECOND
 from freshline.definitions.serial import to_record
 from freshline.definitions.warehouse import Warehouse
@@ -22,7 +26,8 @@ from freshline.plan.make import make_plan, what_if
 from freshline.simulation.driver import Driver
 from freshline.simulation.simulate import files_of
 from freshline.tables.events import Arrived, DataFile, Finished
-from freshline.tables.membership import Added, Newcomer, Removed
+from freshline.tables.membership import Added, Removed
+from freshline.tables.newcomer import Newcomer
 from freshline.testing.builder import Builder
 from freshline.testing.warehouses import random_outages, random_warehouse
 
@@ -31,21 +36,7 @@ policies = st.sampled_from(["fifo", "rm", "edf", "edf-strict"])
 
 
 def newcomer(warehouse: Warehouse, name: str, freshness: int | None = None) -> Newcomer:
-    table = warehouse.tables[name]
-    worst = {planned.name: planned.cost_us for planned in make_plan(warehouse).tables}
-    return Newcomer(
-        name,
-        table.pool,
-        table.period_us,
-        worst[name],
-        table.feed,
-        "files" if table.feed is None else warehouse.feeds[table.feed].arrival,
-        table.sources,
-        name in warehouse.released_by_files,
-        table.align_us,
-        table.phase_us,
-        freshness=freshness,
-    )
+    return assembly.newcomer(warehouse, make_plan(warehouse).tables_by_name[name], freshness)
 
 
 def without(warehouse: Warehouse, names: set[str]) -> Warehouse:
@@ -151,6 +142,22 @@ def test_nobody_comes_to_a_pool_whose_policy_counts_with_those_that_are_there(po
     kernel = assemble(make_plan(without(warehouse, {"b"})))
     with pytest.raises(AssertionError, match="nobody comes to pool updates"):
         kernel.handle(0, [Added(newcomer(warehouse, "b"))])
+
+
+def test_what_is_learned_goes_to_the_tables_that_are_there():
+    warehouse = Builder().files("a", period=10, cost=1).files("b", period=10, cost=1).build()
+    dearer = {
+        name: replace(table, cost=Cost(3 * SECOND, Fraction(0))) for name, table in warehouse.tables.items()
+    }
+    kernel = assemble(make_plan(without(warehouse, {"b"})))
+    kernel.handle(0, [Removed("a"), Added(newcomer(warehouse, "b"))])
+    assert [task.name for task in kernel.tasks] == ["b"]
+    # A plan of those that were there at first, and one of all that were ever there.
+    assert learned(kernel, make_plan(without(replace(warehouse, tables=dearer), {"b"}))).tables == {}
+    event = learned(kernel, make_plan(replace(warehouse, tables=dearer)))
+    assert list(event.tables) == ["b"]
+    kernel.handle(SECOND, [event])
+    assert kernel.task("b").worst_case_us == 3 * SECOND
 
 
 def test_a_table_that_others_read_does_not_go():

@@ -80,8 +80,8 @@ def test_all_tracks_are_given_to_clusters():
         plan = make_plan(warehouse(Case(Fraction(132, 1000), "zero", tracks, C_NP_GEDF, 0, 0)))
         assert plan.pools[0].clusters is not None
         assert sum(cluster.tracks for cluster in plan.pools[0].clusters) == tracks
-        members = [member for cluster in plan.pools[0].clusters for member in cluster.members]
-        assert sorted(members) == list(range(len(plan.tables)))
+        members = [name for cluster in plan.pools[0].clusters for name in cluster.tables]
+        assert sorted(members) == sorted(table.name for table in plan.tables)
 
 
 @pytest.mark.parametrize("policy", ["fifo", "rm", "prp"])

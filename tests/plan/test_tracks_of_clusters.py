@@ -6,6 +6,7 @@ from fractions import Fraction
 from freshline.analysis.clusters import Cluster
 from freshline.definitions.duration import SECOND
 from freshline.plan.make import make_plan
+from freshline.plan.plan import ClusterPlan
 from freshline.plan.tracks import period_clusters
 from freshline.testing.builder import Builder
 
@@ -50,7 +51,7 @@ def test_a_cluster_without_a_bound_leaves_the_others_theirs():
         .continuous("b", period=3600, cost=1, target=10_800)
         .build()
     )
-    assert plan.pools[0].clusters == (Cluster((1,), 1), Cluster((0,), 2))
+    assert plan.pools[0].clusters == (ClusterPlan(("b",), 1), ClusterPlan(("a",), 2))
     assert [(table.response_bound_us, table.holds) for table in plan.tables] == [
         (None, False),
         (3600 * SECOND, True),

@@ -214,7 +214,7 @@ class Watch:
         assert now - job.release <= response_us, f"{job!r} was not done within its response bound"
         self._note_recoveries()
         for pool in self.plan.pools:
-            assert sum(self._share(self.kernel.tasks[index]) for index in pool.tables) <= pool.tracks
+            assert sum(self._share(self.kernel.task(name)) for name in pool.tables) <= pool.tracks
 
     def ended(self, now: int) -> None:
         self._note_recoveries()

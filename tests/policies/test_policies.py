@@ -106,9 +106,9 @@ def test_prp_serves_its_own_cluster_first_and_promotes_on_an_idle_track():
     )
     plan = make_plan(warehouse)
     assert plan.pools[0].clusters is not None
-    assert [(cluster.members, cluster.tracks) for cluster in plan.pools[0].clusters] == [
-        ((0, 1), 1),
-        ((2, 3), 1),
+    assert [(cluster.tables, cluster.tracks) for cluster in plan.pools[0].clusters] == [
+        (("s1", "s2"), 1),
+        (("l1", "l2"), 1),
     ]
     costs = {"s1": [SECOND], "s2": [SECOND], "l1": [100 * SECOND], "l2": [100 * SECOND]}
     kernel = assemble(plan)
@@ -128,9 +128,9 @@ def test_clusters_of_clustered_edf_are_isolated_from_each_other():
         builder.continuous(f"long{number}", period=1000, cost=200)
     plan = make_plan(builder.build())
     assert plan.pools[0].clusters is not None
-    assert [(cluster.members, cluster.tracks) for cluster in plan.pools[0].clusters] == [
-        ((0, 1, 2), 1),
-        ((3, 4, 5), 1),
+    assert [(cluster.tables, cluster.tracks) for cluster in plan.pools[0].clusters] == [
+        (("short0", "short1", "short2"), 1),
+        (("long0", "long1", "long2"), 1),
     ]
     kernel = assemble(plan)
     assert [pool.name for pool in kernel.pools] == ["updates/1", "updates/2"]

@@ -93,7 +93,7 @@ def test_the_files_are_the_same_with_and_without_an_outage(seed, start, length):
 def test_the_outage_is_in_the_log_and_in_what_arrives():
     stream = io.StringIO()
     plan = make_plan(Builder().files("v", period=10, phase=10, cost=4).build())
-    simulate(plan, 90 * S, 3, outages={"v": [(45 * S, 85 * S)]}, log=stream)
+    simulate(plan, 90 * S, 3, outages={"v": [(45 * S, 85 * S)]}, journal_to=stream)
     header, *calls = [json.loads(line) for line in stream.getvalue().splitlines()]
     assert header["outages"] == {"v": [[45_000_000, 85_000_000]]}
     assert "slow" not in header
@@ -115,7 +115,7 @@ def test_the_same_outages_write_the_same_log_byte_for_byte(policy):
     logs = []
     for given_outages in (outages, outages, {}):
         stream = io.StringIO()
-        simulate(plan, 100 * S, 7, outages=given_outages, log=stream)
+        simulate(plan, 100 * S, 7, outages=given_outages, journal_to=stream)
         logs.append(stream.getvalue())
     assert logs[0] == logs[1]
     assert logs[0] != logs[2]

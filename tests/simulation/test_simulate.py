@@ -3,6 +3,9 @@
 import io
 import json
 from itertools import islice
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import given, settings
@@ -16,9 +19,10 @@ from freshline.assembly.replay import replay
 from freshline.cli.main import app
 from freshline.costs.draws import CostDraws
 from freshline.definitions.duration import SECOND
+from freshline.definitions.errors import InputError
 from freshline.definitions.policies import PolicyName
 from freshline.definitions.serial import from_record
-from freshline.kernel.journal import Journal
+from freshline.kernel.journal import FORMAT, Journal
 from freshline.kernel.kernel import Kernel
 from freshline.kernel.validation import validate
 from freshline.plan.make import make_plan, what_if
@@ -35,7 +39,7 @@ POLICIES: list[PolicyName] = ["fifo", "rm", "edf", "edf-strict", "clustered-edf"
 def logged(seed: int, policy: PolicyName) -> str:
     stream = io.StringIO()
     plan = make_plan(what_if(random_warehouse(3), policy, {}))
-    simulate(plan, 100 * SECOND, seed, log=stream)
+    simulate(plan, 100 * SECOND, seed, journal_to=stream)
     return stream.getvalue()
 
 
@@ -48,10 +52,11 @@ def test_the_same_seed_writes_the_same_log_byte_for_byte(policy):
 def test_the_log_names_version_seed_and_every_event_and_instruction():
     stream = io.StringIO()
     plan = make_plan(Builder().files("v", period=10, phase=10, cost=2).build())
-    simulate(plan, 13 * SECOND, 5, log=stream)
+    simulate(plan, 13 * SECOND, 5, journal_to=stream)
     lines = [json.loads(line) for line in stream.getvalue().splitlines()]
     header = lines.pop(0)
     assert from_record(header.pop("warehouse")) == plan.warehouse
+    assert header.pop("journal") == FORMAT
     assert header == {"freshline": __version__, "seed": 5, "end": 13_000_000, "now": 0, "freshness": None}
     start = {
         "start": "v",
@@ -123,6 +128,109 @@ def test_a_log_with_a_line_cut_short_is_told_to_differ_there(tmp_path):
     assert (record["identical"], record["calls"], record["difference"]["call"]) == (False, 3, 4)
     log.write_text("\n".join([*lines[:4], "5", *lines[5:]]), encoding="utf-8")
     assert CliRunner().invoke(app, ["replay", str(log)]).exit_code == 1
+
+
+def replayed(log: Path) -> tuple[int, str, str]:
+    """Exit code, output and complaint of a replay; whatever is no InputError is a bug, and raised."""
+    result = CliRunner().invoke(app, ["replay", str(log)])
+    if isinstance(result.exception, InputError):
+        return 2, result.stdout, str(result.exception)
+    if not isinstance(result.exception, SystemExit | None):
+        raise result.exception
+    return result.exit_code, result.stdout, ""
+
+
+@pytest.mark.parametrize(
+    ("other", "named"),
+    [
+        ({}, "Freshline 0.1.0 (journal format 1)"),
+        ({"journal": 3, "freshline": "9.0"}, "Freshline 9.0 (journal format 3)"),
+        ({"journal": None, "freshline": ["?"]}, "Freshline ['?'] (journal format None)"),
+    ],
+)
+def test_a_log_of_another_format_is_refused_by_the_version_that_wrote_it(tmp_path, other, named):
+    log = tmp_path / "run.jsonl"
+    first, *calls = logged(7, "edf").splitlines()
+    header = json.loads(first)
+    del header["journal"]
+    log.write_text("\n".join([json.dumps({**header, **other}), *calls, ""]), encoding="utf-8")
+    assert replayed(log) == (
+        2,
+        "",
+        f"{log} was written by {named}; this version replays format {FORMAT}. "
+        "Replay it with the version that wrote it.",
+    )
+
+
+def test_an_event_that_is_not_known_is_refused_by_its_name(tmp_path):
+    log = tmp_path / "run.jsonl"
+    lines = logged(7, "edf").splitlines()
+    lines[3] = lines[3].replace('"events":[{"', '"events":[{"teleported":1,"', 1)
+    log.write_text("\n".join([*lines, ""]), encoding="utf-8")
+    code, _, complaint = replayed(log)
+    assert code == 2
+    assert "an event 'teleported', which this version does not know" in complaint
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"\n",
+        b"no json",
+        b"[1, 2]",
+        b"{}",
+        b"5",
+        b"\x00\xff\xfe\x80" * 1000,
+        b"[" * 100_000,
+        b"9" * 10_000,
+        b'{"warehouse": 1, "journal": 2}',
+        b'{"warehouse": {}, "journal": 2, "now": 0, "freshness": null}',
+        b'{"journal": 2}',
+        b'{"warehouse": "\\ud800", "freshline": "\\u001b[31m"}',
+    ],
+)
+def test_what_is_no_log_is_refused_with_a_sentence(tmp_path, content):
+    log = tmp_path / "run.jsonl"
+    log.write_bytes(content)
+    code, shown, complaint = replayed(log)
+    assert (code, shown) == (2, "")
+    assert str(log) in complaint
+
+
+def test_a_directory_and_nothing_at_all_are_no_logs(tmp_path):
+    for log in (tmp_path, tmp_path / "missing.jsonl"):
+        code, _, complaint = replayed(log)
+        assert code == 2
+        assert complaint.startswith(f"cannot read {log}: ")
+
+
+def damaged(rng: Random, value: object) -> object:
+    """The same with one thing in it that is gone, or something else."""
+    if isinstance(value, dict) and value:
+        key = rng.choice(list(value))
+        rest = {other: entry for other, entry in value.items() if other != key}
+        return rest if rng.random() < 0.2 else {**value, key: damaged(rng, value[key])}
+    if isinstance(value, list) and value:
+        at = rng.randrange(len(value))
+        return value[:at] + ([] if rng.random() < 0.2 else [damaged(rng, value[at])]) + value[at + 1 :]
+    # No larger number: an instant or a number of tracks without limit takes time without limit.
+    return rng.choice([None, True, -1, 0, 1, 1.5, "", "x\x1b[31m", [], {}, [[]], {"finished": 1}])
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.integers(0, 10**6), st.sampled_from([*POLICIES, "aus", "aus-slack"]))
+def test_a_damaged_log_is_told_to_differ_or_refused_and_never_a_bug(seed, policy):
+    rng = Random(f"damage:{seed}")
+    lines = [json.loads(line) for line in logged(seed % 5, policy).splitlines()[:60]]
+    at = 0 if rng.random() < 0.3 else rng.randrange(len(lines))
+    lines[at] = damaged(rng, lines[at])
+    with TemporaryDirectory() as folder:
+        log = Path(folder) / "run.jsonl"
+        log.write_text("\n".join(map(json.dumps, lines)) + "\n", encoding="utf-8")
+        code, shown, _ = replayed(log)
+    assert code in (0, 1, 2)
+    assert "\x1b" not in shown
 
 
 @pytest.mark.parametrize("policy", POLICIES)

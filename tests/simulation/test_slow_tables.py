@@ -66,7 +66,7 @@ def test_tables_that_are_quicker_than_assumed_keep_every_bound(seed):
 def test_the_factor_is_in_the_log():
     stream = io.StringIO()
     plan = make_plan(Builder().continuous("a", period=10, cost=4).build())
-    simulate(plan, 8 * SECOND, slow={"a": Fraction(3, 2)}, log=stream)
+    simulate(plan, 8 * SECOND, slow={"a": Fraction(3, 2)}, journal_to=stream)
     header, started, finished = [json.loads(line) for line in stream.getvalue().splitlines()]
     assert header["slow"] == {"a": "3/2"}
     assert (started["now"], finished["now"]) == (0, 6 * SECOND)

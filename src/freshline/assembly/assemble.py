@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
 from freshline.assembly.terms import startup_us, terms_of
 from freshline.definitions.policies import POLICIES, PolicyName
-from freshline.definitions.tables import Table
 from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.kernel import Kernel
 from freshline.kernel.order import Order, Setting
@@ -17,81 +16,85 @@ from freshline.kernel.pool import Pool
 from freshline.plan.plan import Plan, PoolPlan, TablePlan
 from freshline.recovery.modes import AdaptiveRelease
 from freshline.recovery.outages import RememberingRelease
-from freshline.tables.intake import ContinuousIntake, DerivedIntake, FileIntake, Intake
-from freshline.tables.release import PeriodicRelease, StaleRelease
+from freshline.tables.newcomer import Newcomer, make_task
 from freshline.tables.task import TableTask
 
 
-def assemble(plan: Plan, now: int = 0, freshness: Mapping[str, int | None] | None = None) -> Kernel:
+def assemble(
+    plan: Plan, now: int = 0, freshness: Mapping[str, int | None] | None = None, tracks_from: int = 0
+) -> Kernel:
     """The kernel for a planned warehouse: at instant 0, all tables empty, or as it was found at `now`.
 
     `freshness` then says how far each table is loaded, None for one into which nothing was loaded yet.
+    `tracks_from` is the number of its first track.
     """
     kernel = Kernel()
-    _add_tasks(kernel, plan, freshness)
+    _add_tables(kernel, plan, freshness)
     for pool in plan.pools:
-        _add_pool(kernel, pool, plan.tables)
+        _add_pool(kernel, pool, plan, tracks_from)
     kernel.begin(now)
     return kernel
 
 
-def _add_tasks(kernel: Kernel, plan: Plan, freshness: Mapping[str, int | None] | None) -> None:
+def newcomer(warehouse: Warehouse, planned: TablePlan, freshness: int | None) -> Newcomer:
+    """A planned table as a kernel hears of it."""
+    table = warehouse.tables[planned.name]
+    return Newcomer(
+        table.name,
+        table.pool,
+        table.period_us,
+        planned.cost_us,
+        table.feed,
+        "files" if table.feed is None else warehouse.feeds[table.feed].arrival,
+        table.sources,
+        table.name in warehouse.released_by_files,
+        table.align_us,
+        table.phase_us,
+        startup_us(table),
+        freshness,
+    )
+
+
+def _add_tables(kernel: Kernel, plan: Plan, freshness: Mapping[str, int | None] | None) -> None:
     warehouse = plan.warehouse
-    index_of = {name: index for index, name in enumerate(warehouse.tables)}
+    plans = plan.tables_by_name
+    place_of = {name: place for place, name in enumerate(warehouse.tables)}
     tasks: dict[str, TableTask] = {}
     for name in warehouse.topological_order:
-        table = warehouse.tables[name]
-        intake = _intake(warehouse, table, tasks)
-        planned = plan.tables[index_of[name]]
-        task = TableTask(index_of[name], name, table.period_us, planned.cost_us, intake, startup_us(table))
-        if freshness is not None:
-            task.freshness = freshness[name] or 0
-            task.empty = freshness[name] is None
-            intake.seen(task.freshness)
+        table = newcomer(warehouse, plans[name], 0 if freshness is None else freshness[name])
+        task = make_task(kernel, table, place_of[name], [tasks[source] for source in table.sources])
+        if table.released_by_files and POLICIES[warehouse.pools[table.pool].policy].adaptive:
+            task.rule = _recovery_rule(kernel, task, warehouse, plans, live=freshness is not None)
         tasks[name] = task
-        if name not in warehouse.released_by_files:
-            task.rule = PeriodicRelease(task, table.phase_us, kernel.timers)
-            continue
-        terms = terms_of(plan, table, planned, index_of, live=freshness is not None)
-        if terms is not None:
-            task.rule = AdaptiveRelease(task, kernel.timers, terms)
-        elif POLICIES[warehouse.pools[table.pool].policy].adaptive:
-            phase_us = 0 if table.feed is None else warehouse.feeds[table.feed].phase_us
-            task.rule = RememberingRelease(task, kernel.timers, phase_us)
-        else:
-            task.rule = StaleRelease(task, kernel.timers)
-        for source in table.sources:
-            tasks[source].dependents.append(task)
-        if table.feed is not None:
-            kernel.readers.setdefault(table.feed, []).append(task)
     for name in warehouse.tables:
         kernel.add(tasks[name])
 
 
-def _intake(warehouse: Warehouse, table: Table, tasks: dict[str, TableTask]) -> Intake:
-    if table.feed is None:
-        return DerivedIntake([tasks[source] for source in table.sources], table.align_us)
-    if warehouse.feeds[table.feed].arrival == "continuous":
-        return ContinuousIntake()
-    return FileIntake()
+def _recovery_rule(
+    kernel: Kernel, task: TableTask, warehouse: Warehouse, plans: Mapping[str, TablePlan], live: bool
+) -> RememberingRelease:
+    """The release rule of a table whose policy gives it a recovery mode, now or once its bound is known."""
+    terms = terms_of(warehouse, plans, task.name, live)
+    if terms is not None:
+        return AdaptiveRelease(task, kernel.timers, terms)
+    feed = warehouse.tables[task.name].feed
+    return RememberingRelease(task, kernel.timers, 0 if feed is None else warehouse.feeds[feed].phase_us)
 
 
-def _add_pool(kernel: Kernel, plan: PoolPlan, tables: Sequence[TablePlan]) -> None:
-    if POLICIES[plan.policy].clusters == "isolated" and plan.clusters is not None:
+def _add_pool(kernel: Kernel, planned: PoolPlan, plan: Plan, first_track: int) -> None:
+    if POLICIES[planned.policy].clusters == "isolated" and planned.clusters is not None:
         # Clusters are pools of their own: nothing passes between them (paper 004, section 4.2).
-        for number, cluster in enumerate(plan.clusters, start=1):
-            members = tuple(plan.tables[member] for member in cluster.members)
-            name = f"{plan.name}/{number}"
-            own = replace(plan, name=name, tracks=cluster.tracks, tables=members, clusters=None)
-            _add_pool(kernel, own, tables)
+        for number, cluster in enumerate(planned.clusters, start=1):
+            name = f"{planned.name}/{number}"
+            own = replace(planned, name=name, tracks=cluster.tracks, tables=cluster.tables, clusters=None)
+            _add_pool(kernel, own, plan, first_track)
         return
-    tracks_from = sum(pool.tracks for pool in kernel.pools)
-    setting = Setting(plan, tables, kernel.timers, tracks_from)
-    order = _order_kind(plan.policy).made_for(setting)
-    pool = Pool(plan.name, plan.tracks, tracks_from, order, kernel.touched)
+    tracks_from = first_track + sum(pool.tracks for pool in kernel.pools)
+    order = _order_kind(planned.policy).made_for(Setting(planned, plan, kernel.timers, tracks_from))
+    pool = Pool(planned.name, planned.tracks, tracks_from, order, kernel.touched)
     kernel.pools.append(pool)
-    for member in plan.tables:
-        pool.join(kernel.tasks[member])
+    for name in planned.tables:
+        pool.join(kernel.task(name))
 
 
 def _order_kind(policy: PolicyName) -> type[Order[Any]]:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Final
 
 from freshline.assembly.assemble import assemble
+from freshline.definitions.errors import InputError
+from freshline.definitions.names import cut
 from freshline.definitions.serial import from_record
 from freshline.kernel.events import Event, Failed, Record
+from freshline.kernel.journal import FORMAT
 from freshline.kernel.kernel import Kernel, NotRunning
 from freshline.plan.make import make_plan, without_bounds
 from freshline.recovery.events import Learned
@@ -25,11 +29,34 @@ _EVENTS: dict[str, Callable[[Record, Kernel], Event]] = {
 }
 
 
+# What it brings about to take a damaged record for a whole one.
+_DAMAGE: Final = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
+
+
 def kernel_of(header: Record) -> Kernel:
     """The kernel of the run that a journal's header tells of, as it was when the run began."""
     plan = make_plan(from_record(header["warehouse"]))
     plan = without_bounds(plan, frozenset(header.get("unknown", ())))
     return assemble(plan, header["now"], header["freshness"])
+
+
+def kernel_to_replay(header: Record, journal: str) -> Kernel:
+    """The kernel of a header that anybody may have written; InputError where it is none of this version's."""
+    if "warehouse" not in header:
+        raise InputError(
+            f"{journal} is not a log of a run", "Name a log of `freshline run` or `simulate --log`"
+        )
+    written_as = header.get("journal", 1)
+    if written_as != FORMAT:
+        version = cut(str(header.get("freshline", "of an unknown version")))
+        what = f"{journal} was written by Freshline {version} (journal format {cut(str(written_as))})"
+        remedy = "Replay it with the version that wrote it"
+        raise InputError(f"{what}; this version replays format {FORMAT}", remedy)
+    try:
+        return kernel_of(header)
+    except _DAMAGE as error:
+        what = f"the first line of {journal} is damaged ({type(error).__name__}: {cut(str(error))})"
+        raise InputError(what, "Name a log that is as it was written") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,19 +70,19 @@ class Difference:
     reason: str | None = None  # why the journal's events could not even be told to it
 
 
-def _before_jumps(start: Record) -> Record:
-    """As journals had it when no job went further than it loads."""
-    return {key: value for key, value in start.items() if key != "jump_to"}
-
-
 def _event(record: Record, kernel: Kernel) -> Event:
-    return _EVENTS[next(iter(record))](record, kernel)
+    word = next(iter(record), "")
+    if word not in _EVENTS:
+        what = f"the journal has an event {cut(word)!r}, which this version does not know"
+        raise InputError(what, "Replay it with the version that wrote it, or name one that is undamaged")
+    return _EVENTS[word](record, kernel)
 
 
 def replay(kernel: Kernel, records: Iterable[Record]) -> tuple[int, Difference | None]:
     """Plays a journal's calls to a fresh kernel: how many calls agreed, and the first that did not.
 
     A full disk can cost lines of a journal. A line that was cut short is to be given as an empty record.
+    An event that no journal of this version has is an InputError.
     """
     calls = 0
     for record in records:
@@ -64,11 +91,16 @@ def replay(kernel: Kernel, records: Iterable[Record]) -> tuple[int, Difference |
         written = record.get("instructions", [])
         try:
             events = [_event(entry, kernel) for entry in record.get("events", ())]
+            instructions = kernel.handle(record["now"], events, record.get("closing", False))
+        except InputError:
+            raise
         except NotRunning as error:
             return calls, Difference(calls + 1, record["now"], written, [], str(error))
-        instructions = kernel.handle(record["now"], events, record.get("closing", False))
+        except _DAMAGE as error:
+            reason = f"the kernel cannot take it ({type(error).__name__}: {cut(str(error))})"
+            return calls, Difference(calls + 1, record["now"], written, [], reason)
         said = [instruction.record() for instruction in instructions]
-        if said != written and [_before_jumps(start) for start in said] != written:
+        if said != written:
             return calls, Difference(calls + 1, record["now"], written, said)
         calls += 1
     return calls, None

@@ -5,31 +5,32 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from freshline.costs.bounds import worst_case_us
-from freshline.definitions.duration import SECOND
 from freshline.definitions.tables import Table
+from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.kernel import Kernel
 from freshline.plan.plan import Plan, TablePlan
 from freshline.recovery.events import Learned, LearnedCost
 from freshline.recovery.modes import lacks_terms
-from freshline.recovery.terms import Terms
+from freshline.recovery.terms import FINDING_US, Terms
 from freshline.tables.task import tables_of
-
-# A file is found so long after it came at most, on a machine that has other things to do.
-_FINDING_US = SECOND
 
 
 def learned(kernel: Kernel, plan: Plan, live: bool = True) -> Learned:
     """What a plan with more costs says beyond the one that the kernel was assembled from.
 
-    A bound that the kernel knows stays as it is: what tables recover by does not change under them.
+    A bound that the kernel knows stays as it is: what tables recover by does not change under them. Nothing
+    is said of a table that is in one of the two only.
     """
-    index_of = {name: index for index, name in enumerate(plan.warehouse.tables)}
+    plans = plan.tables_by_name
     tables: dict[str, LearnedCost] = {}
-    for task, planned in zip(tables_of(kernel), plan.tables, strict=True):
+    for task in tables_of(kernel):
+        planned = plans.get(task.name)
+        if planned is None:
+            continue
         table = plan.warehouse.tables[task.name]
         terms = None
         if lacks_terms(task):
-            terms = terms_of(plan, table, planned, index_of, live)
+            terms = terms_of(plan.warehouse, plans, task.name, live)
         own_us = startup_us(table)
         if terms is not None or (planned.cost_us, own_us) != (task.worst_case_us, task.startup_us):
             tables[task.name] = LearnedCost(planned.cost_us, own_us, planned.provisioned_us, terms)
@@ -41,24 +42,23 @@ def startup_us(table: Table) -> int:
     return worst_case_us(table.cost, 0) if table.cost and table.cost.startup_us else 0
 
 
-def terms_of(
-    plan: Plan, table: Table, planned: TablePlan, index_of: Mapping[str, int], live: bool
-) -> Terms | None:
+def terms_of(warehouse: Warehouse, plans: Mapping[str, TablePlan], name: str, live: bool) -> Terms | None:
     """On which terms a table recovers; None where its policy has no recovery, or nothing is bounded."""
+    table, planned = warehouse.tables[name], plans[name]
     cost_us, period_us = planned.provisioned_us, planned.recovery_period_us
     response_us, bound_us = planned.response_bound_us, planned.staleness_bound_us
     if cost_us is None or period_us is None or response_us is None or bound_us is None:
         return None
-    feed = None if table.feed is None else plan.warehouse.feeds[table.feed]
+    feed = None if table.feed is None else warehouse.feeds[table.feed]
     return Terms(
         cost_us,
         period_us,
         table.late_after_us or bound_us,
         response_us,
         0 if feed is None else feed.jitter_us,
-        min(_FINDING_US, table.period_us // 4) if live else 0,
+        min(FINDING_US, table.period_us // 4) if live else 0,
         0 if feed is None else feed.phase_us,
         table.weight,
-        tuple(plan.tables[index_of[source]].staleness_bound_us for source in table.sources),
+        tuple(plans[source].staleness_bound_us for source in table.sources),
         table.align_us or 0,
     )

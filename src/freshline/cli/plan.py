@@ -78,11 +78,11 @@ def _show_pools(screen: Console, plan: Plan) -> None:
             str(pool.tracks),
             readable(pool.utilization, pool.tracks, pool.fits, digits=3),
             "-" if pool.tracks_least is None else str(pool.tracks_least),
-            _verdict(pool, plan.tables),
+            _verdict(plan, pool),
         )
     screen.print(pools)
     for pool in plan.pools:
-        _show_clusters(screen, pool, plan.tables)
+        _show_clusters(screen, pool)
         _show_unbounded(screen, plan, pool)
 
 
@@ -175,12 +175,11 @@ def _show_learned(screen: Console, plan: Plan) -> None:
         screen.print(f"* learned from {number} runs", style="dim", highlight=False)
 
 
-def _show_clusters(screen: Console, pool: PoolPlan, tables: tuple[TablePlan, ...]) -> None:
+def _show_clusters(screen: Console, pool: PoolPlan) -> None:
     for number, cluster in enumerate(pool.clusters or (), start=1):
-        names = [tables[pool.tables[member]].name for member in cluster.members]
         tracks = counted(cluster.tracks, "track")
         screen.print(
-            f"  {pool.name}/{number}: {tracks} for {_listed(names)}",
+            f"  {pool.name}/{number}: {tracks} for {_listed(cluster.tables)}",
             style="dim",
             highlight=False,
             markup=False,
@@ -194,15 +193,18 @@ def _show_unbounded(screen: Console, plan: Plan, pool: PoolPlan) -> None:
     if behaves_as != pool.policy:
         said = f"no bound: behaves as {behaves_as}"
     elif POLICIES[pool.policy].adaptive:
-        names = [plan.tables[index].name for index in pool.tables if _lacks_recovery(plan, index)]
+        names = [table.name for table in _tables_of(plan, pool) if _lacks_recovery(plan, table)]
         if names:
             said = f"no bound for {_listed(names)}: served as with edf"
     if said is not None:
         screen.print(f"  {pool.name}: {said}", style="dim", highlight=False, markup=False)
 
 
-def _lacks_recovery(plan: Plan, index: int) -> bool:
-    table = plan.tables[index]
+def _tables_of(plan: Plan, pool: PoolPlan) -> list[TablePlan]:
+    return [table for table in plan.tables if table.pool == pool.name]
+
+
+def _lacks_recovery(plan: Plan, table: TablePlan) -> bool:
     return table.staleness_bound_us is None and table.name in plan.warehouse.released_by_files
 
 
@@ -225,12 +227,12 @@ def _table_verdict(table: TablePlan) -> str:
     return "[yellow]expected[/]" if table.expected else "[green]holds[/]"
 
 
-def _verdict(pool: PoolPlan, tables: Sequence[TablePlan]) -> str:
+def _verdict(plan: Plan, pool: PoolPlan) -> str:
     if not pool.fits:
         return "[red]overloaded[/]"
     if not POLICIES[pool.policy].proven:
         return "[yellow]no bound known[/]"
-    bounded = sum(tables[index].response_bound_us is not None for index in pool.tables)
+    bounded = sum(table.response_bound_us is not None for table in _tables_of(plan, pool))
     if bounded == len(pool.tables):
         return "[yellow]expected[/] (average costs)" if pool.provisioning == "average" else "bounded"
     return f"[red]{bounded} of {len(pool.tables)} bounded[/]" if bounded else "[red]unbounded[/]"

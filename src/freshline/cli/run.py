@@ -14,7 +14,7 @@ import typer
 from rich.console import Console
 from rich.live import Live
 
-from freshline.assembly.replay import kernel_of
+from freshline.assembly.replay import kernel_to_replay
 from freshline.assembly.replay import replay as replay_journal
 from freshline.cli.shared import (
     DEFAULT_PROJECT,
@@ -174,10 +174,8 @@ def replay(
     Example: freshline replay warehouse/_freshline/logs/20260101T000000.jsonl
     """
     records = _records(log)
-    header = next(records, None)
-    if header is None or "warehouse" not in header:
-        raise InputError(f"{log} is not a log of a run", "Name a log of `freshline run` or `simulate --log`")
-    calls, difference = replay_journal(kernel_of(header), records)
+    header = next(records, {})
+    calls, difference = replay_journal(kernel_to_replay(header, str(log)), records)
     if as_json:
         print_json(
             {
@@ -189,9 +187,9 @@ def replay(
     elif difference is None:
         print(f"Identical: {calls:,} calls gave the same instructions.")
     else:
-        print(f"Call {difference.call} at {difference.now} differs from the log:")
+        print(printable(f"Call {difference.call} at {difference.now} differs from the log:"))
         if difference.reason is not None:
-            print(f"  {difference.reason}: the log has lost lines, here or before")
+            print(printable(f"  {difference.reason}: the log has lost lines, here or before"))
         else:
             print(f"  log:      {json.dumps(difference.journal)}")
             print(f"  replayed: {json.dumps(difference.replayed)}")
@@ -204,7 +202,7 @@ def _records(log: Path) -> Iterator[dict[str, Any]]:
             for number, line in enumerate(stream, start=1):
                 try:
                     record = json.loads(line)
-                except json.JSONDecodeError as error:
+                except (ValueError, RecursionError) as error:
                     if number == 1:
                         raise InputError(f"{log} is not JSON: {error}", "Name a log of a run") from error
                     # The last line of a run that was killed may be a part of one.

@@ -161,13 +161,7 @@ def pool_record(pool: PoolPlan, tables: tuple[TablePlan, ...]) -> dict[str, Any]
     """A pool as JSON."""
     clusters = None
     if pool.clusters is not None:
-        clusters = [
-            {
-                "tracks": cluster.tracks,
-                "tables": [tables[pool.tables[member]].name for member in cluster.members],
-            }
-            for cluster in pool.clusters
-        ]
+        clusters = [{"tracks": cluster.tracks, "tables": list(cluster.tables)} for cluster in pool.clusters]
     return {
         "name": pool.name,
         "tracks": pool.tracks,

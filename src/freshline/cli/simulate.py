@@ -91,7 +91,7 @@ def simulate(
             gaps=gaps,
             slow=factors,
             keep_records=plot is not None,
-            log=stream,
+            journal_to=stream,
             progress=progress,
         )
     pictures = [] if plot is None else _drawn(result, plot)

@@ -6,14 +6,13 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from sqlglot import exp
-from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ParseError, TokenError
 
 from freshline.definitions.errors import InputError
+from freshline.definitions.sql.dialect import SPARK
 
 LATE_COLUMN: Final = "_late"  # says of each row of a base table whether it came late
 
-_SPARK: Final = Dialect.get_or_raise("spark")
 _REMEDY: Final = "Write names and Spark SQL types, such as `ts timestamp, src string, bytes long`"
 _TIMESTAMP: Final = frozenset({exp.DataType.Type.TIMESTAMPTZ, exp.DataType.Type.TIMESTAMPLTZ})
 _NESTED: Final = frozenset({exp.DataType.Type.ARRAY, exp.DataType.Type.MAP, exp.DataType.Type.STRUCT})
@@ -60,7 +59,7 @@ def parse_columns(schema: str) -> tuple[Column, ...]:
 
 def _definitions(schema: str) -> list[exp.Expr]:
     try:
-        statements = _SPARK.parse(f"CREATE TABLE t ({schema}\n)")
+        statements = SPARK.parse(f"CREATE TABLE t ({schema}\n)")
     except (ParseError, TokenError):
         raise InputError(f"{schema!r} is not a list of columns and types", _REMEDY) from None
     except RecursionError:

@@ -8,16 +8,15 @@ from itertools import takewhile
 from typing import Any, Final, Self
 
 from sqlglot import exp
-from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ErrorLevel, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from freshline.definitions.duration import format_duration
 from freshline.definitions.errors import InputError
+from freshline.definitions.sql.dialect import SPARK
 from freshline.definitions.sql.query import parse_query
 from freshline.definitions.tables import Table
 
-_SPARK: Final = Dialect.get_or_raise("spark")
 # A hint tells Spark how to compute rows, not which.
 _WITHOUT_MEANING: Final = (TokenType.HINT, TokenType.SEMICOLON)
 _WITH_CASE: Final = (TokenType.STRING, TokenType.RAW_STRING, TokenType.IDENTIFIER)
@@ -101,11 +100,11 @@ def _normal(sql: str | None) -> object:
 def _written(query: exp.Query) -> str:
     for select in query.find_all(exp.Select):
         select.set("hint", None)
-    return query.sql(_SPARK, comments=False, unsupported_level=ErrorLevel.IGNORE)
+    return query.sql(SPARK, comments=False, unsupported_level=ErrorLevel.IGNORE)
 
 
 def _tokens(sql: str) -> list[Token]:
-    return [token for token in _SPARK.tokenize(sql) if token.token_type not in _WITHOUT_MEANING]
+    return [token for token in SPARK.tokenize(sql) if token.token_type not in _WITHOUT_MEANING]
 
 
 def _shown(was: str | None, now: str | None) -> tuple[str, str]:
@@ -133,7 +132,7 @@ def _excerpt(text: str, first: int, end: int) -> str:
 
 def _on_one_line(sql: str) -> str:
     try:
-        tokens = _SPARK.tokenize(sql)
+        tokens = SPARK.tokenize(sql)
     except TokenError:
         return " ".join(sql.split())
     line, end = "", 0

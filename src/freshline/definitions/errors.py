@@ -40,8 +40,9 @@ class DefinitionErrors(InputError):  # noqa: N818  (it is several)
 
     def __init__(self, errors: list[InputError]) -> None:
         assert errors, "an error report without errors"
-        self.errors = errors
-        first = errors[0]
+        # One edit mends a line: they stand in the order of the file.
+        self.errors = sorted(errors, key=lambda error: error.place.line if error.place else 0)
+        first = self.errors[0]
         super().__init__(first.what, first.remedy, first.place)
 
     def __str__(self) -> str:

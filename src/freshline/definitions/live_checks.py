@@ -13,4 +13,4 @@ def check_runnable(warehouse: Warehouse) -> None:
     for section in SECTIONS.values():
         section.check_live(check)
     if check.errors:
-        raise DefinitionErrors(sorted(check.errors, key=lambda error: error.place.line if error.place else 0))
+        raise DefinitionErrors(check.errors)

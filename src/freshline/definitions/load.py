@@ -41,8 +41,6 @@ def _warehouse(document: Document) -> Warehouse:
         errors += resolution.errors
         if not errors:
             return Warehouse(name=file.name, storage=file.storage, **resolution.fields)
-    # One edit mends a line: the errors stand in the order of the file.
-    errors.sort(key=lambda error: error.place.line if error.place else 0)
     raise errors[0] if len(errors) == 1 else DefinitionErrors(errors)
 
 

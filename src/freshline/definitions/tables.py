@@ -22,8 +22,6 @@ from freshline.definitions.sql.query import tables_read
 from freshline.definitions.table_sql import check_tables
 from freshline.definitions.values import Duration, Entry, Flag, Given, PositiveDuration, Rate, Text
 
-_USELESS_ON_BASE: Final = "it has no effect on a table that loads a feed"
-
 
 @dataclass(frozen=True, slots=True)
 class Table:
@@ -183,14 +181,15 @@ class _Rules:
         if entry.sql is not None:
             remedy = "Remove `feed` or `sql`: a query over this table is another table"
             self._report((*path, "sql"), "a table that loads a feed cannot have SQL", remedy)
-        if entry.sources is not None:
-            self._report((*path, "sources"), _USELESS_ON_BASE, "Remove it")
-        if entry.lookback_us is not None:
-            self._report((*path, "lookback"), _USELESS_ON_BASE, "Remove it")
-        if entry.lookback_trusted is not None:
-            self._report((*path, "lookback_trusted"), _USELESS_ON_BASE, "Remove it")
-        if entry.align_us is not None:
-            self._report((*path, "align"), _USELESS_ON_BASE, "Remove it")
+        only_derived = {
+            "sources": entry.sources,
+            "lookback": entry.lookback_us,
+            "lookback_trusted": entry.lookback_trusted,
+            "align": entry.align_us,
+        }
+        for key, value in only_derived.items():
+            if value is not None:
+                self._report((*path, key), "it has no effect on a table that loads a feed", "Remove it")
         if entry.timestamp is not None and entry.select is None:
             remedy = "Remove it: the column is that of the feed"
             self._report((*path, "timestamp"), "it has no effect without `select`", remedy)

@@ -14,7 +14,6 @@ from typing import Any, Literal
 from rich.console import Console
 from rich.progress import track
 
-from freshline.analysis.clusters import Cluster
 from freshline.analysis.np_edf import schedulable
 from freshline.analysis.np_gedf import NpGedf
 from freshline.definitions.cost import Cost
@@ -26,7 +25,7 @@ from freshline.definitions.tables import Table
 from freshline.definitions.warehouse import Warehouse
 from freshline.experiments.staleness_page import write_page
 from freshline.plan.make import make_plan
-from freshline.plan.plan import Plan
+from freshline.plan.plan import ClusterPlan, Plan
 from freshline.simulation.simulate import SimulationResult, simulate
 
 TRACKS = (4, 8, 16, 24, 32)
@@ -179,8 +178,9 @@ def _paper_bound_mws(plan: Plan) -> float | None:
     if not POLICIES[pool.policy].proven:
         return None
     weighted = 0.0
-    for cluster in pool.clusters or (Cluster(tuple(range(len(pool.tables))), pool.tracks),):
-        members = [plan.tables[pool.tables[member]] for member in cluster.members]
+    tables = plan.tables_by_name
+    for cluster in pool.clusters or (ClusterPlan(pool.tables, pool.tracks),):
+        members = [tables[name] for name in cluster.tables]
         costs, periods = [table.cost_us for table in members], [table.period_us for table in members]
         x = NpGedf(costs, periods).x(cluster.tracks)
         assert x is not None

@@ -12,7 +12,9 @@ J = TypeVar("J", bound=Job, contravariant=True)
 class Controller(Protocol[J]):
     """Asked by its pool after a job has ended, before other jobs are released for it, and before dispatch.
 
-    What it wants to do at other instants it sets a timer for.
+    What it wants to do at other instants it sets a timer for. What is measured outside reaches it as an
+    event, whose priority says when: between those of ends and arrivals it is taken when all jobs of its
+    instant have ended, and before any release of it.
     """
 
     def ended(self, job: J, now: int) -> None:

@@ -1,17 +1,20 @@
 """The kernel's journal: what it was told and what it said, call by call; enough to check it again.
 
-The header says which kernel it was. Each line after it is one call of `handle`. Played to a fresh kernel of
-the same plan, the same events must bring the same instructions: simulated runs and runs on Spark are checked
-in the same way.
+The header says in which format it is and which kernel it was. Each line after it is one call of `handle`.
+Played to a fresh kernel of the same plan, the same events must bring the same instructions: simulated runs
+and runs on Spark are checked in the same way.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import TextIO
+from typing import Final, TextIO
 
 from freshline.kernel.events import Event, Instruction, Record
+
+# Changes whenever an older version's journal would be taken for something else.
+FORMAT: Final = 2
 
 
 class Journal:
@@ -19,7 +22,7 @@ class Journal:
 
     def __init__(self, stream: TextIO, header: Record) -> None:
         self._stream = stream
-        self._line(header)
+        self._line({"journal": FORMAT, **header})
 
     def write(
         self, now: int, events: Sequence[Event], instructions: Sequence[Instruction], closing: bool = False

@@ -18,9 +18,9 @@ class NotRunning(Exception):  # noqa: N818  (it is what was found)
 class Kernel:
     """The state of a warehouse and the decisions about it.
 
-    It owns freshness, trailing edge and backlog. A driver calls `handle` with everything that happened at
-    one instant, carries out the instructions, and calls again when something happens or `wake_at` is
-    reached. The same calls always give the same instructions.
+    Its tasks own what is known of them, such as a table's freshness and backlog. A driver calls `handle` with
+    everything that happened at one instant, carries out the instructions, and calls again when something
+    happens or `wake_at` is reached. The same calls always give the same instructions.
     """
 
     def __init__(self) -> None:

@@ -1,8 +1,7 @@
-"""What a policy decides."""
+"""Which job of a pool goes first. A policy is what users name; its pools have an order each."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar
 
@@ -11,11 +10,15 @@ if TYPE_CHECKING:
     from freshline.kernel.job import Job
     from freshline.kernel.task import Task
     from freshline.kernel.timers import Timers
-    from freshline.plan.plan import PoolPlan, TablePlan
+    from freshline.plan.plan import Plan, PoolPlan
 
 
 class Entry(Protocol):
     """What an order holds and a pool starts: a job that is to begin. A task is one, for its one job."""
+
+    @property
+    def name(self) -> str:
+        """Whose job it is."""
 
     @property
     def release(self) -> int: ...
@@ -38,7 +41,7 @@ class Setting(NamedTuple):
     """The pool that an order is made for, and what it is part of."""
 
     pool: PoolPlan
-    tables: Sequence[TablePlan]  # of all pools, by index
+    plan: Plan
     timers: Timers
     tracks_from: int  # the number of the pool's first track
 
@@ -46,8 +49,8 @@ class Setting(NamedTuple):
 class Order(Generic[E]):
     """The ready jobs of one pool, first things first.
 
-    A policy that orders jobs by a key that is known when they become ready overrides `key`; ties go by
-    definition order. Others override `add` and `take`.
+    One that goes by a key which is known when jobs become ready overrides `key`; ties go by definition order.
+    Others override `add` and `take`.
     """
 
     # Whether a track may be left idle although a job is ready.
@@ -62,7 +65,7 @@ class Order(Generic[E]):
 
     @classmethod
     def made_for(cls, setting: Setting) -> Self:
-        """The order for a pool; a policy that must know more than the jobs overrides it."""
+        """The order for a pool; one that must know more than the jobs overrides it."""
         return cls()
 
     def key(self, entry: E) -> int:

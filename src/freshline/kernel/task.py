@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from freshline.kernel.job import Job
 
 if TYPE_CHECKING:
+    from freshline.kernel.order import Entry
     from freshline.kernel.pool import Pool
 
 IDLE: Final = 0  # no job released
@@ -90,6 +92,10 @@ class Task:
         if self.state == BACKED_OFF:
             self.state = READY
             self.pool.add(self)
+
+    def queued(self) -> Sequence[Entry]:
+        """What of it waits in its pool's order."""
+        return (self,) if self.state == READY else ()
 
     def validate(self, now: int) -> None:
         """Raises AssertionError where its state contradicts itself."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from freshline.kernel.kernel import Kernel
 from freshline.kernel.pool import Pool
-from freshline.kernel.task import READY
 
 
 def validate(kernel: Kernel) -> None:
@@ -23,7 +22,7 @@ def _validate_pool(kernel: Kernel, pool: Pool) -> None:
     assert len(pool.idle) + len(pool.running) == pool.tracks, "a track is idle and busy"
     ready = pool.order.ready()
     assert len(ready) == len(set(ready)), "a job is queued twice"
-    expected = {task for task in kernel.tasks if task.pool is pool and task.state == READY}
+    expected = {entry for task in kernel.tasks if task.pool is pool for entry in task.queued()}
     assert set(ready) == expected, "the queue and the tasks disagree"
     if ready and not pool.order.idles:
         assert not pool.idle, "a track idles while a job is ready"

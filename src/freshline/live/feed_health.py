@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Final
-
-from freshline.definitions.duration import SECOND, format_duration
+from freshline.definitions.duration import format_duration
 from freshline.definitions.feeds import Feed
-
-# A file is found a little after it came.
-FINDING_US: Final = SECOND
+from freshline.recovery.terms import FINDING_US
 
 
 class FeedHealth:

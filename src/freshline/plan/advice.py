@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from freshline.analysis.utilization import readable
 from freshline.definitions.duration import format_duration
@@ -16,22 +16,26 @@ _NAMED_MAX = 8
 
 
 def advise(
-    pools: Sequence[PoolPlan], tables: Sequence[TablePlan], least: Sequence[Least], model: StalenessModel
+    pools: Sequence[PoolPlan], tables: Mapping[str, TablePlan], least: Sequence[Least], model: StalenessModel
 ) -> list[str]:
     """Sentences, pool by pool: what is wrong with it, what its tracks could do, which targets to relax.
 
-    `least` says for each pool how many tracks would do, and for which tables.
+    `tables` are in the order of definition; `least` says for each pool how many tracks would do, and for
+    which tables.
     """
     advice: list[str] = []
+    place_of = {name: place for place, name in enumerate(tables)}
     remedies = None
     for pool, answer in zip(pools, least, strict=True):
-        failing = [index for index in pool.tables if not tables[index].holds]
+        own = [tables[name] for name in pool.tables]
+        failing = [table for table in own if not table.holds]
         if failing:
-            advice += _pool_troubles(pool, tables)
-        advice += _in_vain(pool, answer) + _tracks_that_do(pool, answer, tables)
+            advice += _pool_troubles(pool, own)
+        helped = [tables[name] for name in sorted(answer.tables, key=place_of.__getitem__)]
+        advice += _in_vain(pool, answer) + _tracks_that_do(pool, answer, helped)
         if failing:
-            remedies = remedies or _Remedies(pools, tables, least, model)
-            advice += remedies.of_several([index for index in failing if not _too_costly(tables[index])])
+            remedies = remedies or _Remedies(tables, least, model)
+            advice += remedies.of_several([table for table in failing if not _too_costly(table)])
     return advice
 
 
@@ -40,8 +44,7 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def _pool_troubles(pool: PoolPlan, tables: Sequence[TablePlan]) -> list[str]:
-    own = [tables[index] for index in pool.tables]
+def _pool_troubles(pool: PoolPlan, own: Sequence[TablePlan]) -> list[str]:
     too_costly = [table for table in own if _too_costly(table)]
     troubles = [
         f"{table.name}: one update may cost {format_duration(table.cost_us)}, more than its period of "
@@ -69,16 +72,19 @@ def _in_vain(pool: PoolPlan, answer: Least) -> list[str]:
     return [f"Pool {pool.name}: {unknown}; tried in vain: {tried}."]
 
 
-def _tracks_that_do(pool: PoolPlan, answer: Least, tables: Sequence[TablePlan]) -> list[str]:
+def _tracks_that_do(pool: PoolPlan, answer: Least, helped: Sequence[TablePlan]) -> list[str]:
     if answer.tracks is None:
         return []
-    own = answer.tables.intersection(pool.tables)
-    failing = sorted(index for index in answer.tables if not tables[index].holds)
-    others = [tables[i].name for i in failing if i not in own and tables[i].target_lag_us is not None]
+    own = [table for table in helped if table.pool == pool.name]
+    others = [
+        table.name
+        for table in helped
+        if table.pool != pool.name and not table.holds and table.target_lag_us is not None
+    ]
     does = []
-    if not own.isdisjoint(failing):
+    if not all(table.holds for table in own):
         what = "its tables" if len(own) == len(pool.tables) else "its tables that tracks can prove"
-        targets = any(tables[index].target_lag_us is not None for index in own)
+        targets = any(table.target_lag_us is not None for table in own)
         does.append(f"prove every target of {what}" if targets else "bound all of its tables")
     if others:
         does.append(f"prove the target{'s' if len(others) > 1 else ''} of {_named(others)}")
@@ -93,33 +99,32 @@ class _Remedies:
 
     def __init__(
         self,
-        pools: Sequence[PoolPlan],
-        tables: Sequence[TablePlan],
+        tables: Mapping[str, TablePlan],
         least: Sequence[Least],
         model: StalenessModel,
     ) -> None:
         self._tables = tables
         self._model = model
         # Proven by a number of tracks that is advised already.
-        self._helped = frozenset[int]().union(*(one.tables for one in least if one.tracks is not None))
-        self._hopeless = {
-            pool.name for pool in pools if any(_too_costly(tables[index]) for index in pool.tables)
-        }
+        self._helped = frozenset[str]().union(*(one.tables for one in least if one.tracks is not None))
+        self._hopeless = {table.pool for table in tables.values() if _too_costly(table)}
         # As if no table of any pool were ever tardy: what tracks alone can do.
-        self._best = model.bounds([None if _too_costly(table) else table.period_us for table in tables])
+        self._best = model.bounds(
+            {name: None if _too_costly(table) else table.period_us for name, table in tables.items()}
+        )
 
-    def of_several(self, failing: Sequence[int]) -> list[str]:
-        sentences = [sentence for index in failing[:_NAMED_MAX] for sentence in self._of(index)]
+    def of_several(self, failing: Sequence[TablePlan]) -> list[str]:
+        sentences = [sentence for table in failing[:_NAMED_MAX] for sentence in self._of(table)]
         return sentences + _more(failing) if sentences else []
 
-    def _of(self, index: int) -> list[str]:
-        table, best_us = self._tables[index], self._best[index]
+    def _of(self, table: TablePlan) -> list[str]:
+        best_us = self._best[table.name]
         target_us, bound_us = table.target_lag_us, table.staleness_bound_us
         sentences = []
         if target_us is not None and bound_us is not None:
             bound = format_duration(bound_us, up=True)
             sentences.append(f"{table.name}: a target_lag of {bound} holds as it is.")
-        if index in self._helped:
+        if table.name in self._helped:
             return sentences
         if best_us is not None and target_us is not None and best_us > target_us:
             target, reach = format_duration(target_us), format_duration(best_us, up=True)
@@ -128,7 +133,7 @@ class _Remedies:
                 f"{reach}. Shorten its period or its sources'."
             )
             return sentences
-        tardy = self._tardy_pools(index)
+        tardy = self._tardy_pools(table.name)
         if best_us is None or self._hopeless.intersection(tardy) - {table.pool}:
             sentences.append(f"{table.name}: mend the tables it reads first; one of them has no bound.")
         elif table.pool not in self._hopeless:
@@ -139,10 +144,10 @@ class _Remedies:
             )
         return sentences
 
-    def _tardy_pools(self, index: int) -> list[str]:
+    def _tardy_pools(self, name: str) -> list[str]:
         """The pools in which this table, or one that it reads, directly or not, may be tardy."""
-        seen = {index}
-        ahead = [index]
+        seen = {name}
+        ahead = [name]
         tardy: dict[str, None] = {}  # as a set in order
         while ahead:
             at = ahead.pop()

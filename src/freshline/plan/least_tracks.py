@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from operator import gt
@@ -30,21 +30,22 @@ class Least:
     tracks: int | None  # None where there is nothing that they could do
     # The tables that then hold: the pool's own and those downstream, in whatever pool, but for those that
     # would not hold even if no table of the pool were ever tardy.
-    tables: frozenset[int]
+    tables: frozenset[str]
     # The first and the last number of tracks that were tried in vain with the pool's own policy.
     in_vain: tuple[int, int] | None = None
 
 
 def least_tracks(
-    pool: PoolPlan, recovery: Recovery | None, tables: Sequence[TablePlan], model: StalenessModel
+    pool: PoolPlan, recovery: Recovery | None, tables: Mapping[str, TablePlan], model: StalenessModel
 ) -> Least:
     """The least m from ⌈U⌉ to the number of tables; where each has to be tried, the least of the first 64.
 
     The bound is not monotone in m, so every m is looked at. `recovery` says how recovery periods are chosen
     in a pool with an adaptive policy.
     """
-    costs = [tables[index].provisioned_us or tables[index].cost_us for index in pool.tables]
-    periods = [tables[index].period_us for index in pool.tables]
+    own = [tables[name] for name in pool.tables]
+    costs = [table.provisioned_us or table.cost_us for table in own]
+    periods = [table.period_us for table in own]
     if not costs or any(map(gt, costs, periods)):
         return Least(pool.policy, None, frozenset())
     reach = Reach(pool.tables, tables, model)

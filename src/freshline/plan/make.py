@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from freshline.analysis.clusters import Cluster
 from freshline.analysis.utilization import fits, utilization
 from freshline.costs.bounds import average_us, longest_update_us, worst_case_us
 from freshline.definitions.errors import InputError
@@ -14,7 +15,7 @@ from freshline.definitions.tables import Table
 from freshline.definitions.warehouse import Warehouse
 from freshline.plan.advice import advise
 from freshline.plan.least_tracks import Least, least_tracks
-from freshline.plan.plan import Plan, PoolPlan, TablePlan
+from freshline.plan.plan import ClusterPlan, Plan, PoolPlan, TablePlan
 from freshline.plan.staleness import staleness_model
 from freshline.plan.tracks import divide, pool_tardiness, recovery_periods
 
@@ -25,22 +26,21 @@ def make_plan(warehouse: Warehouse, learned: Mapping[str, int] | None = None) ->
     `learned` says of which tables the cost was learned, and from how many runs.
     """
     costs = _worst_cases_us(warehouse)
-    all_tables = list(warehouse.tables.values())
-    schedules = {
-        pool.name: _schedule(pool, all_tables, own, costs)
-        for pool, own in zip(warehouse.pools.values(), _members(warehouse), strict=True)
-    }
-    response_us: list[int | None] = [None] * len(costs)
-    for schedule in schedules.values():
-        for member, response in zip(schedule.plan.tables, schedule.response_us, strict=True):
-            response_us[member] = response
+    members: dict[str, list[Table]] = {name: [] for name in warehouse.pools}
+    for table in warehouse.tables.values():
+        members[table.pool].append(table)
+    schedules = [_schedule(pool, members[name], costs) for name, pool in warehouse.pools.items()]
+    response_us: dict[str, int | None] = {}
+    for schedule in schedules:
+        response_us.update(zip(schedule.plan.tables, schedule.response_us, strict=True))
     model = staleness_model(warehouse)
     tables = _table_plans(warehouse, costs, response_us, model.bounds(response_us), learned or {})
-    tables = _expected_downstream(warehouse, _with_recovery(tables, schedules.values()))
-    pools = [schedule.plan for schedule in schedules.values()]
-    least = [least_tracks(schedule.plan, schedule.recovery, tables, model) for schedule in schedules.values()]
-    pools = [_with_least(pool, answer) for pool, answer in zip(pools, least, strict=True)]
-    return Plan(warehouse, tuple(pools), tables, tuple(advise(pools, tables, least, model)))
+    _add_recovery(tables, schedules)
+    _mark_expected_downstream(tables, warehouse)
+    least = [least_tracks(schedule.plan, schedule.recovery, tables, model) for schedule in schedules]
+    pools = [_with_least(schedule.plan, answer) for schedule, answer in zip(schedules, least, strict=True)]
+    advice = advise(pools, tables, least, model)
+    return Plan(warehouse, tuple(pools), tuple(tables.values()), tuple(advice))
 
 
 def what_if(warehouse: Warehouse, policy: PolicyName | None, tracks: Mapping[str, int]) -> Warehouse:
@@ -58,7 +58,7 @@ def _with_least(pool: PoolPlan, least: Least) -> PoolPlan:
     return replace(pool, tracks_least=least.tracks if proves else None)
 
 
-def _worst_cases_us(warehouse: Warehouse) -> list[int]:
+def _worst_cases_us(warehouse: Warehouse) -> dict[str, int]:
     missing = [table for table in warehouse.tables.values() if table.cost is None]
     if missing:
         names = ", ".join(table.name for table in missing[:10])
@@ -69,21 +69,13 @@ def _worst_cases_us(warehouse: Warehouse) -> list[int]:
             ", or have it learned: run it, or `freshline calibrate`",
             missing[0].place,
         )
-    return [_worst_case_us(warehouse, table) for table in warehouse.tables.values()]
+    return {name: _worst_case_us(warehouse, table) for name, table in warehouse.tables.items()}
 
 
 def _worst_case_us(warehouse: Warehouse, table: Table) -> int:
     assert table.cost is not None
     feed = None if table.feed is None else warehouse.feeds[table.feed]
     return worst_case_us(table.cost, longest_update_us(table, feed))
-
-
-def _members(warehouse: Warehouse) -> list[list[int]]:
-    """By pool, the indices of its tables."""
-    members: dict[str, list[int]] = {name: [] for name in warehouse.pools}
-    for index, table in enumerate(warehouse.tables.values()):
-        members[table.pool].append(index)
-    return list(members.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,28 +89,33 @@ class _Schedule:
     recovery: Recovery | None
 
 
-def _schedule(pool: Pool, tables: list[Table], own: list[int], all_costs: list[int]) -> _Schedule:
-    costs, periods = [all_costs[i] for i in own], [tables[i].period_us for i in own]
+def _schedule(pool: Pool, own: list[Table], costs_us: Mapping[str, int]) -> _Schedule:
+    costs, periods = [costs_us[table.name] for table in own], [table.period_us for table in own]
     adaptive = POLICIES[pool.policy].adaptive
     provisioned = costs
     if adaptive and pool.provisioning == "average":
-        provisioned = [_average_us(tables[i]) for i in own]
+        provisioned = [_average_us(table) for table in own]
     recovering = recovery_periods(pool.recovery, provisioned, periods, pool.tracks) if adaptive else None
     clusters = divide(pool.policy, costs, periods, pool.tracks, pool.cluster_factor)
     tardiness = pool_tardiness(pool.policy, provisioned, periods, pool.tracks, clusters, recovering)
+    names = tuple(table.name for table in own)
     plan = PoolPlan(
         name=pool.name,
         tracks=pool.tracks,
         policy=pool.policy,
         utilization=utilization(costs, periods),
         fits=fits(provisioned, periods, pool.tracks),
-        tables=tuple(own),
-        clusters=clusters,
+        tables=names,
+        clusters=None if clusters is None else tuple(_of_tables(cluster, names) for cluster in clusters),
         tracks_least=None,
         provisioning=pool.provisioning if adaptive else "worst",
     )
     response_us = [None if y is None else p + y for p, y in zip(periods, tardiness, strict=True)]
     return _Schedule(plan, response_us, provisioned, recovering, pool.recovery if adaptive else None)
+
+
+def _of_tables(cluster: Cluster, names: Sequence[str]) -> ClusterPlan:
+    return ClusterPlan(tuple(names[member] for member in cluster.members), cluster.tracks)
 
 
 def without_bounds(plan: Plan, unknown: frozenset[str]) -> Plan:
@@ -144,52 +141,50 @@ def _average_us(table: Table) -> int:
     return average_us(table.cost, table.period_us)
 
 
-def _with_recovery(tables: tuple[TablePlan, ...], schedules: Iterable[_Schedule]) -> tuple[TablePlan, ...]:
-    """The tables of adaptive pools with their recovery periods; expected bounds are marked as such."""
-    changed = list(tables)
+def _add_recovery(tables: dict[str, TablePlan], schedules: Iterable[_Schedule]) -> None:
+    """Recovery periods for the tables of adaptive pools; expected bounds are marked as such."""
     for schedule in schedules:
         if schedule.recovery_periods_us is None:
             continue
         expected = schedule.plan.provisioning == "average"
-        for place, index in enumerate(schedule.plan.tables):
-            changed[index] = replace(
-                changed[index],
+        for place, name in enumerate(schedule.plan.tables):
+            tables[name] = replace(
+                tables[name],
                 provisioned_us=schedule.provisioned_us[place],
                 recovery_period_us=schedule.recovery_periods_us[place],
                 expected=expected,
             )
-    return tuple(changed)
 
 
-def _expected_downstream(warehouse: Warehouse, tables: tuple[TablePlan, ...]) -> tuple[TablePlan, ...]:
+def _mark_expected_downstream(tables: dict[str, TablePlan], warehouse: Warehouse) -> None:
     """What counts with the expected bound of a source is no more than expected, in whatever pool."""
-    changed = {table.name: table for table in tables}
     for name in warehouse.topological_order:
-        if any(changed[source].expected for source in warehouse.tables[name].sources):
-            changed[name] = replace(changed[name], expected=True)
-    return tuple(changed.values())
+        if any(tables[source].expected for source in warehouse.tables[name].sources):
+            tables[name] = replace(tables[name], expected=True)
 
 
 def _table_plans(
     warehouse: Warehouse,
-    costs: list[int],
-    response_us: list[int | None],
-    bounds: list[int | None],
+    costs: Mapping[str, int],
+    response_us: Mapping[str, int | None],
+    bounds: Mapping[str, int | None],
     learned: Mapping[str, int],
-) -> tuple[TablePlan, ...]:
-    return tuple(
-        TablePlan(
-            name=table.name,
+) -> dict[str, TablePlan]:
+    return {
+        name: TablePlan(
+            name=name,
             pool=table.pool,
             period_us=table.period_us,
-            cost_us=cost,
-            response_bound_us=response,
-            staleness_bound_us=bound,
+            cost_us=costs[name],
+            response_bound_us=response_us[name],
+            staleness_bound_us=bounds[name],
             target_lag_us=table.target_lag_us,
-            holds=bound is not None and (table.target_lag_us is None or bound <= table.target_lag_us),
-            learned_from_runs=learned.get(table.name, 0),
+            holds=_holds(bounds[name], table.target_lag_us),
+            learned_from_runs=learned.get(name, 0),
         )
-        for table, cost, response, bound in zip(
-            warehouse.tables.values(), costs, response_us, bounds, strict=True
-        )
-    )
+        for name, table in warehouse.tables.items()
+    }
+
+
+def _holds(bound_us: int | None, target_us: int | None) -> bool:
+    return bound_us is not None and (target_us is None or bound_us <= target_us)

@@ -6,10 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from freshline.analysis.adaptive import recovery_time
-from freshline.analysis.clusters import Cluster
 from freshline.definitions.policies import POLICIES, PolicyName
 from freshline.definitions.pools import Provisioning
 from freshline.definitions.warehouse import Warehouse
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterPlan:
+    """Tables of a pool, and the tracks that serve them first, or them alone."""
+
+    tables: tuple[str, ...]
+    tracks: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,9 +28,8 @@ class PoolPlan:
     policy: PolicyName
     utilization: float
     fits: bool  # U <= tracks, decided exactly
-    tables: tuple[int, ...]  # indices in the order of definition
-    # Which tracks serve which tables, where the policy divides them (members are indices into `tables`).
-    clusters: tuple[Cluster, ...] | None
+    tables: tuple[str, ...]  # by name, in the order of definition
+    clusters: tuple[ClusterPlan, ...] | None  # where the policy divides its tracks
     # The least number of tracks for which all of its tables hold, the other pools as they are, and all
     # downstream of them that it could make hold; None where it cannot make all of its own hold.
     tracks_least: int | None
@@ -35,7 +41,7 @@ class PoolPlan:
         Without a bound there is no recovery mode, and in an overloaded pool there are no clusters: that is
         `edf`.
         """
-        bounded = any(tables[index].staleness_bound_us is not None for index in self.tables)
+        bounded = any(table.staleness_bound_us is not None for table in tables if table.pool == self.name)
         known = POLICIES[self.policy]
         if self.tables and ((known.adaptive and not bounded) or (known.clusters and self.clusters is None)):
             return "edf"
@@ -78,6 +84,10 @@ class Plan:
     pools: tuple[PoolPlan, ...]
     tables: tuple[TablePlan, ...]  # in the order of definition
     advice: tuple[str, ...]
+
+    @property
+    def tables_by_name(self) -> dict[str, TablePlan]:
+        return {table.name: table for table in self.tables}
 
     @property
     def holds(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from freshline.plan.plan import TablePlan
@@ -24,14 +24,16 @@ class Reach:
     The other pools are as they are, and tables without a bound on their account are left out.
     """
 
-    def __init__(self, members: Sequence[int], tables: Sequence[TablePlan], model: StalenessModel) -> None:
-        member_of = {index: member for member, index in enumerate(members)}
+    def __init__(
+        self, members: Sequence[str], tables: Mapping[str, TablePlan], model: StalenessModel
+    ) -> None:
+        member_of = {name: member for member, name in enumerate(members)}
         influenced = _downstream(members, model.readers)
-        place_of: dict[int, int] = {}
+        place_of: dict[str, int] = {}
         self._reached: list[_Reached] = []
-        for index in sorted(influenced, key=model.position.__getitem__):
-            table, sources = tables[index], model.sources[index]
-            member = member_of.get(index, len(members))
+        for name in sorted(influenced, key=model.position.__getitem__):
+            table, sources = tables[name], model.sources[name]
+            member = member_of.get(name, len(members))
             response_us = table.response_bound_us if member == len(members) else table.period_us
             within = tuple(place_of[source] for source in sources if source in place_of)
             known = [
@@ -40,19 +42,19 @@ class Reach:
                 if source not in influenced and (bound_us := tables[source].staleness_bound_us) is not None
             ]
             if response_us is not None and len(within) + len(known) == len(sources):
-                place_of[index] = len(self._reached)
-                rest_us = response_us + model.own_us[index]
+                place_of[name] = len(self._reached)
+                rest_us = response_us + model.own_us[name]
                 self._reached.append(_Reached(member, rest_us, max(known, default=0), within))
         # What does not hold even if no table of the pool is ever tardy is not for its tracks to mend.
         best = self.bounds([0] * len(members))
-        targets = {index: tables[index].target_lag_us for index in place_of}
+        targets = {name: tables[name].target_lag_us for name in place_of}
         self.attainable = frozenset(
-            index for index, target in targets.items() if target is None or best[place_of[index]] <= target
+            name for name, target in targets.items() if target is None or best[place_of[name]] <= target
         )
         self._limits = [
-            (place_of[index], target)
-            for index, target in targets.items()
-            if target is not None and index in self.attainable
+            (place_of[name], target)
+            for name, target in targets.items()
+            if target is not None and name in self.attainable
         ]
 
     def bounds(self, tardiness: Sequence[int]) -> list[int]:
@@ -107,7 +109,7 @@ class Reach:
         return slopes
 
 
-def _downstream(members: Sequence[int], readers: Sequence[Sequence[int]]) -> set[int]:
+def _downstream(members: Sequence[str], readers: Mapping[str, Sequence[str]]) -> set[str]:
     """These tables, and all that read them, directly or not."""
     reached = set(members)
     ahead = list(members)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from freshline.costs.bounds import longest_update_us
@@ -14,53 +14,47 @@ from freshline.definitions.warehouse import Warehouse
 class StalenessModel:
     """A(V) = Θ + own term + max A(source), ready to be worked out for any response bounds Θ.
 
-    Lists are by table index (order of definition); `order` visits every table after its sources.
+    All is by table; `order` visits every one after its sources.
     """
 
-    order: tuple[int, ...]
-    own_us: tuple[int, ...]
-    sources: tuple[tuple[int, ...], ...]
-    readers: tuple[tuple[int, ...], ...]
-    position: tuple[int, ...]  # in `order`
+    order: tuple[str, ...]
+    own_us: Mapping[str, int]
+    sources: Mapping[str, tuple[str, ...]]
+    readers: Mapping[str, list[str]]
+    position: Mapping[str, int]  # in `order`
 
-    def bounds(self, response_us: Sequence[int | None]) -> list[int | None]:
+    def bounds(self, response_us: Mapping[str, int | None]) -> dict[str, int | None]:
         """A(V) for every table; None downstream of a table without a response bound."""
-        bounds: list[int | None] = [None] * len(self.own_us)
-        for index in self.order:
-            response = response_us[index]
+        bounds: dict[str, int | None] = dict.fromkeys(self.own_us)
+        for name in self.order:
+            response = response_us[name]
             if response is None:
                 continue
             upstream = 0
-            for source in self.sources[index]:
+            for source in self.sources[name]:
                 bound = bounds[source]
                 if bound is None:
                     break
                 if bound > upstream:
                     upstream = bound
             else:
-                bounds[index] = response + self.own_us[index] + upstream
+                bounds[name] = response + self.own_us[name] + upstream
         return bounds
 
 
 def staleness_model(warehouse: Warehouse) -> StalenessModel:
     """The part of A(V) that does not depend on how the tables are scheduled."""
-    index_of = {name: index for index, name in enumerate(warehouse.tables)}
-    order = tuple(index_of[name] for name in warehouse.topological_order)
-    position = [0] * len(order)
-    readers: list[list[int]] = [[] for _ in order]
-    sources: list[tuple[int, ...]] = []
-    for at, index in enumerate(order):
-        position[index] = at
-    for index, table in enumerate(warehouse.tables.values()):
-        sources.append(tuple(index_of[source] for source in table.sources))
-        for source in sources[index]:
-            readers[source].append(index)
+    tables = warehouse.tables
+    readers: dict[str, list[str]] = {name: [] for name in tables}
+    for name, table in tables.items():
+        for source in table.sources:
+            readers[source].append(name)
     return StalenessModel(
-        order=order,
-        own_us=tuple(_own_us(warehouse, table) for table in warehouse.tables.values()),
-        sources=tuple(sources),
-        readers=tuple(map(tuple, readers)),
-        position=tuple(position),
+        order=warehouse.topological_order,
+        own_us={name: _own_us(warehouse, table) for name, table in tables.items()},
+        sources={name: table.sources for name, table in tables.items()},
+        readers=readers,
+        position={name: at for at, name in enumerate(warehouse.topological_order)},
     )
 
 

@@ -18,27 +18,25 @@ class Proportional(Order[TableTask]):
     pending releases. The papers leave open how clusters are formed: `plan.tracks` says how we do.
     """
 
-    def __init__(self, cluster_of_task: Mapping[int, int], cluster_of_track: Mapping[int, int]) -> None:
+    def __init__(self, cluster_of_table: Mapping[str, int], cluster_of_track: Mapping[int, int]) -> None:
         super().__init__()
-        self._cluster_of_task = cluster_of_task
+        self._cluster_of_table = cluster_of_table
         self._cluster_of_track = cluster_of_track
-        clusters = sorted(set(cluster_of_task.values()) | set(cluster_of_track.values()))
+        clusters = sorted(set(cluster_of_table.values()) | set(cluster_of_track.values()))
         self._by_cluster: dict[int, dict[int, list[TableTask]]] = {cluster: {} for cluster in clusters}
 
     @classmethod
     def made_for(cls, setting: Setting) -> Self:
         pool = setting.pool
         assert pool.clusters is not None, "prp without clusters"
-        cluster_of_task = {
-            pool.tables[member]: number
-            for number, cluster in enumerate(pool.clusters)
-            for member in cluster.members
+        cluster_of_table = {
+            table: number for number, cluster in enumerate(pool.clusters) for table in cluster.tables
         }
         of_tracks = (number for number, cluster in enumerate(pool.clusters) for _ in range(cluster.tracks))
-        return cls(cluster_of_task, dict(enumerate(of_tracks, start=setting.tracks_from)))
+        return cls(cluster_of_table, dict(enumerate(of_tracks, start=setting.tracks_from)))
 
     def add(self, entry: TableTask) -> None:
-        by_period = self._by_cluster[self._cluster_of_task[entry.place]]
+        by_period = self._by_cluster[self._cluster_of_table[entry.name]]
         by_period.setdefault(entry.period_us, []).append(entry)
 
     def take(self, now: int, idle: list[int]) -> Entry | None:
@@ -51,7 +49,7 @@ class Proportional(Order[TableTask]):
         return Batch(best, None)
 
     def track_for(self, entry: Entry, idle: list[int]) -> int:
-        cluster = self._cluster_of_task[entry.place]
+        cluster = self._cluster_of_table[entry.name]
         own = [track for track in idle if self._cluster_of_track[track] == cluster]
         if not own:
             return heappop(idle)

@@ -21,8 +21,9 @@ from freshline.tables.update import Update
 
 def shares(setting: Setting) -> dict[str, tuple[int, int]]:
     """By task, the cost and the period that its share of the tracks is made of."""
-    tables = [setting.tables[index] for index in setting.pool.tables]
-    return {table.name: (table.provisioned_us or 1, table.period_us) for table in tables}
+    tables = setting.plan.tables_by_name
+    own = [tables[name] for name in setting.pool.tables]
+    return {table.name: (table.provisioned_us or 1, table.period_us) for table in own}
 
 
 class Aus(Edf[TableTask]):
@@ -59,7 +60,7 @@ class Aus(Edf[TableTask]):
     def joined(self, task: Task) -> None:
         assert isinstance(task, TableTask), f"{task!r} is not a table"
         if isinstance(task.rule, RememberingRelease):
-            task.rule.policy = self
+            task.rule.order = self
 
     def add(self, entry: TableTask) -> None:
         super().add(entry)
@@ -153,17 +154,17 @@ def _is_ready(task: TableTask, deadline: int) -> bool:
 
 
 def admission(pool: Pool) -> Aus | None:
-    """The policy of a pool, if it gives tables a recovery mode."""
+    """The order of a pool, if it gives tables a recovery mode."""
     return pool.order if isinstance(pool.order, Aus) else None
 
 
 def waiting(pool: Pool, now: int) -> list[TableTask]:
     """The late tables of a pool that wait for a larger share, in the order in which they will get it."""
-    policy = admission(pool)
-    return [] if policy is None else policy.waiting(now)
+    order = admission(pool)
+    return [] if order is None else order.waiting(now)
 
 
 def given_up(pool: Pool) -> Sequence[tuple[int, str]]:
     """When a pool's certificates were given up, and why; the latest of them."""
-    policy = admission(pool)
-    return () if policy is None else policy.broken
+    order = admission(pool)
+    return () if order is None else order.broken

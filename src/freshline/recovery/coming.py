@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
 
 from freshline.kernel.task import READY, RUNNING, WAITING
+from freshline.kernel.timers import NEVER
 from freshline.recovery.modes import AdaptiveRelease
 from freshline.tables.intake import DerivedIntake, FileIntake
 from freshline.tables.release import PeriodicRelease
 from freshline.tables.task import TableTask
-
-_NEVER: Final = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +25,8 @@ class Coming:
     ready: int
     due: int
     # When the file after those that are there comes.
-    file_earliest: int = _NEVER
-    file_latest: int = _NEVER
+    file_earliest: int = NEVER
+    file_latest: int = NEVER
     pending: int = 0  # files that are there beyond the one that this job loads
 
 
@@ -46,7 +44,7 @@ def foresee(task: TableTask, now: int, free_at: int, extra: bool = False, batch:
         return _released(task, rule, now)
     earliest, latest = (now, free_at) if extra else (rule.next_from_earliest, rule.next_from)
     if isinstance(task.intake, FileIntake):
-        file = rule.next_arrival(now) or (_NEVER, _NEVER)
+        file = rule.next_arrival(now) or (NEVER, NEVER)
         pending = max(0, len(task.intake.pending) - batch)
         return _loading(now, task, file, pending, earliest, latest, free_at)
     if free_at > now and task.intake.trailing_edge(now) > loaded_to(task, batch):
@@ -99,7 +97,7 @@ def _released(task: TableTask, rule: AdaptiveRelease, now: int) -> Coming:
     due = ready + task.period_us if rule.forgiven else task.deadline
     if not isinstance(task.intake, FileIntake):
         return Coming(task, release, release, ready, due)
-    file = rule.next_arrival(now) or (_NEVER, _NEVER)
+    file = rule.next_arrival(now) or (NEVER, NEVER)
     pending = len(task.intake.pending) - 1
     if not pending:
         due = _sooner(task, ready, due, file[0])
@@ -123,7 +121,7 @@ def _loading(
     if pending:
         ready = max(from_latest, end_before)
         return Coming(task, from_earliest, from_latest, ready, from_earliest + period_us, *file, pending - 1)
-    if file[0] >= _NEVER:
+    if file[0] >= NEVER:
         return None
     earliest, latest = max(now, file[0], from_earliest), max(file[1], from_latest)
     ready = max(latest, end_before)

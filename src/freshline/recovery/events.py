@@ -69,9 +69,9 @@ class Learned(Event):
                 task.rule = rule = AdaptiveRelease.succeeding(task.rule, known.terms)
                 succeeding.append(rule)
         for pool, costs_us in shares.items():
-            policy = admission(pool)
-            assert policy is not None, f"pool {pool.name} gives no shares"
-            policy.learned(costs_us)
+            order = admission(pool)
+            assert order is not None, f"pool {pool.name} gives no shares"
+            order.learned(costs_us)
             pool.touch()
         # When all rules are there: what is late makes a difference to what reads it.
         for rule in succeeding:

@@ -37,7 +37,7 @@ class AdaptiveRelease(PromisingRelease):
     def succeeding(cls, rule: RememberingRelease, terms: Terms) -> Self:
         """The table's rule from now on. Its job, release and deadline stay, and so does the timer for it."""
         own = cls(rule.task, rule.timers, terms)
-        own.policy = rule.policy
+        own.order = rule.order
         own.finish_before, own.next_from = rule.finish_before, rule.next_from
         own._last_arrival, own._silent_us = rule._last_arrival, rule._silent_us
         return own
@@ -74,7 +74,7 @@ class AdaptiveRelease(PromisingRelease):
     def _excuse(self, excused: bool) -> None:
         if excused != self.excused:
             self.excused = excused
-            self.policy.excuse(self.task, excused)
+            self.order.excuse(self.task, excused)
             if excused:
                 # At once, for a derived table does not hear of its sources while it is updated.
                 for dependent in self.task.dependents:
@@ -101,7 +101,7 @@ class AdaptiveRelease(PromisingRelease):
 
     def _jumped_in_window(self, job: Update) -> bool:
         """Whether it has caught up sooner than a certificate knows, which has no place for its next job."""
-        return self.task.freshness > job.loaded_to and self.policy.window_end >= 0
+        return self.task.freshness > job.loaded_to and self.order.window_end >= 0
 
     def _compare(self, now: int) -> None:
         """How far the table is behind has changed."""
@@ -111,11 +111,11 @@ class AdaptiveRelease(PromisingRelease):
         lag_us = task.intake.trailing_edge(now) - task.freshness
         if (lag_us > task.period_us) != self.behind:
             self.behind = not self.behind
-            self.policy.behind(task, self.behind)
+            self.order.behind(task, self.behind)
         if lag_us > self.terms.threshold_us and self.mode == NORMAL and not self.queued:
             self._excuse(True)
             if self.terms.period_us < task.period_us:  # otherwise there is nothing to gain
-                self.policy.late(task)
+                self.order.late(task)
                 task.pool.touch()
 
     def job_finished(self, now: int, job: Update) -> None:
@@ -136,7 +136,7 @@ class AdaptiveRelease(PromisingRelease):
         self._compare(now)
 
     def may_jump(self, now: int) -> bool:
-        return self.policy.may_jump(self, now)
+        return self.order.may_jump(self, now)
 
     def _release(self, now: int) -> None:
         self.next_from = self.next_from_earliest
@@ -148,7 +148,7 @@ class AdaptiveRelease(PromisingRelease):
 
         If since the last job's end a track was free and nothing waited, the distance need not be kept.
         """
-        opened = self.policy.open_at
+        opened = self.order.open_at
         idle = self.task.state == IDLE
         return min(self.next_from, opened) if idle and opened >= self.finish_before else self.next_from
 
@@ -223,7 +223,7 @@ class AdaptiveRelease(PromisingRelease):
     def left(self, now: int) -> None:
         """The task is in normal mode again, and its share is free for others."""
         self.mode = NORMAL
-        self.policy.recovered(self.task)
+        self.order.recovered(self.task)
         self.task.pool.touch()
         self._compare(now)
 

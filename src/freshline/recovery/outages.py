@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 class RememberingRelease(StaleRelease):
     """Rule (4) of a table whose bound may become known yet: it remembers how its feed has delivered."""
 
-    __slots__ = ("_last_arrival", "_phase_us", "_silent_us", "policy")
+    __slots__ = ("_last_arrival", "_phase_us", "_silent_us", "order")
 
-    policy: Aus  # its pool's
+    order: Aus  # its pool's
 
     def __init__(self, task: TableTask, timers: Timers, phase_us: int) -> None:
         super().__init__(task, timers)

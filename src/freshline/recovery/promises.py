@@ -59,7 +59,7 @@ class PromisingRelease(RememberingRelease):
 
     def _promise(self, now: int, first_release: int) -> None:
         assert self.recovery is not None
-        first_release = max(first_release, self.policy.window_end)
+        first_release = max(first_release, self.order.window_end)
         taken_us = self.time_to_recover(now, first_release)
         if taken_us is not None:
             self.recovery.due = max(self.recovery.due or 0, first_release + taken_us)

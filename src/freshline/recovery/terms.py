@@ -6,9 +6,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
+from freshline.definitions.duration import SECOND
+
 NORMAL: Final = 0
 RECOVERING: Final = 1
 LEAVING: Final = 2  # it has caught up; the share it had is free once its last job's deadline has passed
+# A file is found so long after it came at most, on a machine that has other things to do.
+FINDING_US: Final = SECOND
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,7 +96,7 @@ def simulate(
     gaps: Mapping[str, Sequence[Gap]] | None = None,
     slow: Mapping[str, Fraction] | None = None,
     keep_records: bool = False,
-    log: TextIO | None = None,
+    journal_to: TextIO | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> SimulationResult:
     """Runs a planned warehouse from instant 0 up to `end`.
@@ -118,7 +118,11 @@ def simulate(
         if feed.arrival == "files" and name in used
     }
     records = JobRecords() if keep_records else None
-    journal = None if log is None else Journal(log, _header(warehouse, end, seed, down, quiet, factors))
+    journal = (
+        None
+        if journal_to is None
+        else Journal(journal_to, _header(warehouse, end, seed, down, quiet, factors))
+    )
     without_rows = gaps_of_sources(warehouse, quiet) if quiet else None
     driver = Driver(kernel, _costs(warehouse, seed, factors), files, records, journal, without_rows)
     observation = driver.run(end, progress)
@@ -147,7 +151,7 @@ def _costs(warehouse: Warehouse, seed: int, slow: Mapping[str, Fraction]) -> dic
 def _header(
     warehouse: Warehouse, end: int, seed: int, outages: Outages, gaps: Gaps, slow: Mapping[str, Fraction]
 ) -> dict[str, Any]:
-    """The first line of a log: what run this was."""
+    """The first line of a journal: what run this was."""
     header: dict[str, Any] = {"freshline": __version__, "seed": seed, "end": end, "now": 0, "freshness": None}
     if outages:
         header["outages"] = outages

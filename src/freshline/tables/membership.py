@@ -2,36 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal, Self
+from dataclasses import asdict
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from freshline.kernel.events import Event, Record
 from freshline.kernel.task import RUNNING
-from freshline.tables.intake import ContinuousIntake, DerivedIntake, FileIntake, Intake
-from freshline.tables.release import PeriodicRelease, Release, StaleRelease
-from freshline.tables.task import TableTask
+from freshline.tables.newcomer import Newcomer, make_task
+from freshline.tables.release import Release
+from freshline.tables.task import TableTask, tables_of
 
 if TYPE_CHECKING:
     from freshline.kernel.kernel import Kernel
     from freshline.tables.update import Update
-
-
-@dataclass(frozen=True, slots=True)
-class Newcomer:
-    """All that a kernel has to know of a table that comes to it."""
-
-    name: str
-    pool: str
-    period_us: int
-    worst_case_us: int
-    feed: str | None  # of a base table
-    arrival: Literal["files", "continuous"] = "files"
-    sources: tuple[str, ...] = ()  # of a derived table
-    released_by_files: bool = True  # whether there are files somewhere upstream
-    align_us: int | None = None
-    phase_us: int = 0  # where it is released periodically
-    startup_us: int = 0
-    freshness: int | None = None  # None where nothing was loaded yet
 
 
 class Added(Event):
@@ -50,19 +32,8 @@ class Added(Event):
         sources = [kernel.task(name) for name in table.sources]
         tables = [source for source in sources if isinstance(source, TableTask)]
         assert len(tables) == len(sources), f"{table.name} reads something that is no table"
-        intake = _intake(table, tables)
         place = max((task.place for task in kernel.tasks), default=-1) + 1
-        task = TableTask(place, table.name, table.period_us, table.worst_case_us, intake, table.startup_us)
-        task.freshness, task.empty = table.freshness or 0, table.freshness is None
-        intake.seen(task.freshness)
-        if table.released_by_files:
-            task.rule = StaleRelease(task, kernel.timers)
-            for source in tables:
-                source.dependents.append(task)
-            if table.feed is not None:
-                kernel.readers.setdefault(table.feed, []).append(task)
-        else:
-            task.rule = PeriodicRelease(task, table.phase_us, kernel.timers)
+        task = make_task(kernel, table, place, tables)
         kernel.add(task)
         pool.join(task)
         task.rule.begin(now)
@@ -91,8 +62,8 @@ class Removed(Event):
         task = kernel.task(self.name)
         assert isinstance(task, TableTask), f"{task!r} is not a table"
         assert task.pool.order.open, f"nobody leaves pool {task.pool.name} while it runs"
-        readers = [other for other in kernel.tasks if isinstance(other, TableTask)]
-        assert not any(task in other.intake.sources for other in readers), f"{task!r} is read by others"
+        is_read = any(task in other.intake.sources for other in tables_of(kernel))
+        assert not is_read, f"{task!r} is read by others"
         for source in task.intake.sources:
             if task in source.dependents:
                 source.dependents.remove(task)
@@ -143,9 +114,3 @@ class Leaving:
     def started_early(self, now: int) -> None: ...
 
     def validate(self) -> None: ...
-
-
-def _intake(table: Newcomer, sources: list[TableTask]) -> Intake:
-    if table.feed is None:
-        return DerivedIntake(sources, table.align_us)
-    return ContinuousIntake() if table.arrival == "continuous" else FileIntake()

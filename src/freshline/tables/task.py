@@ -134,6 +134,10 @@ class Batch:
         self._updates = updates
 
     @property
+    def name(self) -> str:
+        return self._task.name
+
+    @property
     def release(self) -> int:
         return self._task.release
 

@@ -41,7 +41,7 @@ class _Witness:
     """Looks at every job that ends, just before the kernel hears of it."""
 
     def __init__(self, plan: Plan, kept: Kept) -> None:
-        self._plan = plan
+        self._plans = plan.tables_by_name
         self._kept = kept
         self.recoveries: dict[tuple[str, int], Recovery] = {}
 
@@ -53,7 +53,7 @@ class _Witness:
             self.note(task.name, rule)
             if rule.excused:
                 return
-        bound_us = self._plan.tables[task.place].staleness_bound_us
+        bound_us = self._plans[task.name].staleness_bound_us
         if bound_us is not None:
             self.compare(task.name, now - job.loaded_from, bound_us, now)
 
@@ -97,13 +97,14 @@ def run_with_outages(
     observed = Driver(kernel, costs, files, witness, gaps=without_rows).run(end)
     validate(kernel)
     affected = downstream(warehouse, outages)
-    for task, table in zip(tables_of(kernel), plan.tables, strict=True):
+    plans = plan.tables_by_name
+    for task in tables_of(kernel):
         rule = recovery_rule(task)
         if rule is not None:
             witness.note(task.name, rule)
-        if task.name not in affected and table.staleness_bound_us is not None:
-            staleness_us = observed.tables[task.name].staleness_max_us
-            witness.compare(task.name, staleness_us, table.staleness_bound_us, end)
+        bound_us = plans[task.name].staleness_bound_us
+        if task.name not in affected and bound_us is not None:
+            witness.compare(task.name, observed.tables[task.name].staleness_max_us, bound_us, end)
     for (name, _), recovery in sorted(witness.recoveries.items()):
         kept.recoveries.append(recovery)
         ended = end if recovery.ended is None else recovery.ended
@@ -112,5 +113,5 @@ def run_with_outages(
             kept.tightest_promise = max(kept.tightest_promise, taken)
             if ended > recovery.due:
                 kept.outlasted.append(f"{name} of {recovery.entered}: {ended} > {recovery.due}")
-    kept.certificates = sum(policy.certificates for policy in map(admission, kernel.pools) if policy)
+    kept.certificates = sum(order.certificates for order in map(admission, kernel.pools) if order)
     return kept

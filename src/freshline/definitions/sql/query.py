@@ -6,13 +6,12 @@ from itertools import pairwise
 from typing import Final
 
 from sqlglot import exp
-from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from freshline.definitions.errors import InputError
+from freshline.definitions.sql.dialect import SPARK
 
-_SPARK: Final = Dialect.get_or_raise("spark")
 _BEGINNINGS: Final = frozenset({TokenType.SELECT, TokenType.WITH, TokenType.FROM, TokenType.L_PAREN})
 # Functions that name a table in a way that only Spark can follow.
 _INDIRECT: Final = frozenset({"IDENTIFIER", "STREAM", "TABLE"})
@@ -64,12 +63,12 @@ def tables_named(sql: str) -> tuple[str, ...]:
 def parse_query(sql: str) -> exp.Query:
     """The one query in a SQL text, as Spark understands it."""
     try:
-        tokens = _SPARK.tokenize(sql)
+        tokens = SPARK.tokenize(sql)
     except TokenError:
         raise InputError("the SQL has a quote or a comment that does not end", "Close it") from None
     tokens = _one_statement(tokens)
     try:
-        (query,) = _SPARK.parser().parse(tokens, sql)
+        (query,) = SPARK.parser().parse(tokens, sql)
         # What has few tokens is not deep.
         is_deep = len(tokens) > _DEPTH_MAX and isinstance(query, exp.Expr) and _is_deep(query)
     except ParseError as error:
