@@ -12,8 +12,7 @@ from pathlib import Path
 
 from freshline.definitions.duration import SECOND
 from freshline.definitions.warehouse import Warehouse
-from freshline.landing.discovery import Clash, Discovered, Discovery, Repeated, Unreadable
-from freshline.landing.discovery import Landed as LandedFile
+from freshline.landing.discovery import Clash, Discovered, Discovery, FoundFile, Repeated, Unreadable
 from freshline.landing.parquet_process import ParquetProcess
 from freshline.live.driver import Landed, clock
 from freshline.live.keeper import Keeper
@@ -209,7 +208,7 @@ class Watch:
             self._troubles[feed, folder] = trouble
             self._keeper.note(clock(), f"{feed}: its files cannot be taken in: {trouble}")
 
-    def _landed(self, landed: LandedFile, waited: bool) -> None:
+    def _landed(self, landed: FoundFile, waited: bool) -> None:
         left = self._files_left[landed.feed]
         if left == 0:
             return
@@ -231,7 +230,7 @@ class Watch:
         file = DataFile(max(1, landed.timestamp_us), landed.name)
         self._post(Landed(landed.feed, file, wanting, landed.arrival_us, waited))
 
-    def _wanting(self, landed: LandedFile) -> frozenset[str]:
+    def _wanting(self, landed: FoundFile) -> frozenset[str]:
         """The tables that are to be told of a file.
 
         Some may know of it already: it may go and come back before it is loaded, from quarantine too.
@@ -255,11 +254,11 @@ class Watch:
         return known
 
 
-def _to_load(landed: LandedFile) -> FileToLoad:
+def _to_load(landed: FoundFile) -> FileToLoad:
     # A name's timestamp is not that of a record.
     newest = None if landed.oldest_us is None else landed.newest_us
     return FileToLoad(_consumed(landed), landed.records, landed.oldest_us, newest)
 
 
-def _consumed(file: LandedFile | Repeated) -> Consumed:
+def _consumed(file: FoundFile | Repeated) -> Consumed:
     return Consumed(file.name, file.size, file.mtime_ns, file.digest)

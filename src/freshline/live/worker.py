@@ -14,7 +14,7 @@ from threading import Lock
 
 from pyspark.sql import SparkSession
 
-from freshline.costs.fit import Run
+from freshline.costs.fit import PastRun
 from freshline.definitions.warehouse import Warehouse
 from freshline.landing.digest import content_digest
 from freshline.live.trial import Trial, part
@@ -57,7 +57,7 @@ class Books:
         """
         table = self._warehouse.tables[job.task.name]
         length_us = 0 if job.task.empty else job.length_us
-        run = Run(job.start, duration_us, update.rows, length_us, len(job.files))
+        run = PastRun(job.start, duration_us, update.rows, length_us, len(job.files))
         with suppress(sqlite3.Error):  # a cost less to learn from
             self._history.record(table.name, run)
         try:
