@@ -12,12 +12,15 @@ import pytest
 from freshline.assembly.assemble import assemble
 from freshline.definitions.duration import SECOND
 from freshline.definitions.load import loads
+from freshline.landing.digest import content_digest
 from freshline.live.driver import Landed, clock
 from freshline.live.keeper import Keeper
 from freshline.live.refusals import Refusals
 from freshline.live.watch import Watch
 from freshline.live.worker import Books
 from freshline.plan.make import make_plan
+from freshline.spark.file_to_load import facts_of
+from freshline.storage.files import Consumed
 from freshline.storage.history import History
 from freshline.storage.ledger import Ledger
 from freshline.storage.quarantine import Quarantine
@@ -103,13 +106,15 @@ def test_a_backlog_does_not_keep_the_files_of_other_feeds_from_being_found(watch
 def test_a_file_that_goes_and_comes_back_before_it_is_loaded_is_told_once(watched: Watched) -> None:
     path = watched.put("trickle", 0)
     watched.watch.start(watched.found.put)
-    assert watched.next() == ("trickle", "0.csv", {"b", "c"})
+    landed = watched.found.get(timeout=PATIENCE_S)
+    assert (landed.feed, landed.file.name, set(landed.tables)) == ("trickle", "0.csv", {"b", "c"})
     path.unlink()
     watched.until_quiet()
     watched.put("trickle", 0)
     watched.until_quiet()
     assert watched.found.empty()
-    assert watched.watch.file("trickle", "0.csv").consumed.mtime_ns == path.stat().st_mtime_ns
+    (facts,) = facts_of([landed.file])
+    assert facts.consumed.mtime_ns == path.stat().st_mtime_ns
     for table in ("b", "c"):
         watched.watch.loaded(table, ["0.csv"])
 
@@ -125,6 +130,36 @@ def test_a_file_that_comes_back_is_told_to_the_table_that_had_put_it_aside(watch
     assert watched.next() == ("trickle", "0.csv", {"b"})  # the other still has it before it
     watched.until_quiet()
     assert watched.found.empty()
+
+
+def test_what_is_known_of_a_file_that_is_overwritten_reaches_all_who_have_yet_to_load_it(
+    watched: Watched,
+) -> None:
+    path = watched.put("trickle", 0)
+    watched.watch.start(watched.found.put)
+    first = watched.found.get(timeout=PATIENCE_S)
+    path.unlink()
+    watched.watch.loaded("b", ["0.csv"])  # put aside
+    watched.until_quiet()
+    watched.put("trickle", 0)
+    again = watched.found.get(timeout=PATIENCE_S)
+    assert (set(first.tables), set(again.tables)) == ({"b", "c"}, {"b"})
+    for records in (2, 3, 0):
+        lines = [f"2024-05-06T12:00:{number:02},1\n" for number in range(records)]
+        path.write_text("".join(["ts,n\n", *lines]))
+        for landed in (first, again):
+            watched.until(lambda landed=landed, records=records: records == records_of(landed))
+            (facts,) = facts_of([landed.file])
+            assert facts.consumed == Consumed(
+                "0.csv", path.stat().st_size, path.stat().st_mtime_ns, content_digest(path)
+            )
+    watched.until_quiet()
+    assert watched.found.empty()
+
+
+def records_of(landed: Landed) -> int:
+    (facts,) = facts_of([landed.file])
+    return facts.records
 
 
 def test_what_cannot_be_looked_at_is_said_once(watched: Watched) -> None:

@@ -219,7 +219,7 @@ class Runner:
             self._files_max,
         )
         self.keeper.on_loaded = self._watch.loaded
-        updater = Updater(self._declared, self.tables, self._schemas, self._landing, self._watch.file)
+        updater = Updater(self._declared, self.tables, self._schemas, self._landing)
         trial = Trial(self._declared, updater, self._landing, self._scratch, self._other_files)
         pool_of_track = [pool.name for pool in self.plan.pools for _ in range(pool.tracks)]
 

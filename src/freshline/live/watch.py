@@ -19,10 +19,9 @@ from freshline.live.keeper import Keeper
 from freshline.live.refusals import Refusals
 from freshline.live.trouble import sentence
 from freshline.live.worker import Books
-from freshline.spark.updater import FileToLoad
+from freshline.spark.file_to_load import FileFacts, FileToLoad
 from freshline.storage.delta import Consumed
 from freshline.storage.ledger import Ledger
-from freshline.tables.events import DataFile
 
 _EVERY_MAX_S = 0.5
 # What is read of one feed in one look: a backlog must not keep the files of other feeds from being found.
@@ -60,8 +59,8 @@ class Watch:
             for name, root in landing.items()
             if name in self._readers
         }
-        # What is known of files on their way, and the tables that have yet to load them.
-        self._files: dict[tuple[str, str], tuple[FileToLoad, set[str]]] = {}
+        # By feed and name, and by the tables that have yet to load it: the file that each was told of.
+        self._files: dict[tuple[str, str], dict[str, FileToLoad]] = {}
         self._left: set[tuple[str, str]] = set()  # (table, name) of files that a running job leaves
         self._again: deque[tuple[str, str]] = deque()  # (feed, name) of files to be looked for anew
         self._lock = threading.Lock()  # for these: tables load files while others are found
@@ -94,18 +93,14 @@ class Watch:
         """Whether the last looks found nothing: a file that cannot be read yet is tried a few times."""
         return self._looks - self._found_at_look > 4
 
-    def file(self, feed: str, name: str) -> FileToLoad:
-        """What is known of a file that was posted."""
-        return self._files[feed, name][0]
-
     def loaded(self, table: str, names: Iterable[str]) -> None:
         """A table has loaded these files, or they were put aside."""
         feed = self._warehouse.tables[table].feed
         assert feed is not None
         with self._lock:
             for name in names:
-                waiting = self._files[feed, name][1]
-                waiting.discard(table)
+                waiting = self._files[feed, name]
+                waiting.pop(table, None)
                 if not waiting:
                     del self._files[feed, name]
                 if (table, name) in self._left:
@@ -186,9 +181,7 @@ class Watch:
         for changed in found.changed:
             # Overwritten before it was loaded: the commit notes what is there now.
             with self._lock:
-                waiting = self._files.get((changed.feed, changed.name))
-                if waiting is not None:
-                    self._files[changed.feed, changed.name] = (_to_load(changed), waiting[1])
+                self._correct(changed)
             if changed.timestamp_us is not None:  # tables that had skipped it are to load what it is now
                 self._untold.append((changed.feed, partial(self._landed, changed, waited)))
         self._untold += [(landed.feed, partial(self._landed, landed, waited)) for landed in found.landed]
@@ -219,7 +212,8 @@ class Watch:
                 self._ledger.remember(reader, _consumed(landed))
             self._books.forget(landed.feed, _consumed(landed))
             return
-        wanting = self._wanting(landed)
+        file = FileToLoad(max(1, landed.timestamp_us), landed.name, _facts(landed))
+        wanting = self._hand_out(landed, file)
         if not wanting:
             return
         if left is not None:
@@ -227,21 +221,28 @@ class Watch:
         if landed.cut:
             note = f"{landed.feed}: {landed.name} is dated ahead of its arrival, and was cut to it"
             self._keeper.note(landed.arrival_us, note)
-        file = DataFile(max(1, landed.timestamp_us), landed.name)
         self._post(Landed(landed.feed, file, wanting, landed.arrival_us, waited))
 
-    def _wanting(self, landed: FoundFile) -> frozenset[str]:
+    def _hand_out(self, landed: FoundFile, file: FileToLoad) -> frozenset[str]:
         """The tables that are to be told of a file.
 
         Some may know of it already: it may go and come back before it is loaded, from quarantine too.
         """
-        key, readers = (landed.feed, landed.name), self._readers[landed.feed]
+        readers = self._readers[landed.feed]
         with self._lock:
             missing = {table for table in readers if self._ledger.find(table, landed.name) is None}
-            told = self._files[key][1] if key in self._files else set()
-            if missing or told:
-                self._files[key] = (_to_load(landed), missing | told)
-            return frozenset(missing - told)
+            waiting = self._correct(landed)
+            wanting = frozenset(missing - waiting.keys())
+            if wanting:
+                self._files[landed.feed, landed.name] = waiting | dict.fromkeys(wanting, file)
+            return wanting
+
+    def _correct(self, landed: FoundFile) -> dict[str, FileToLoad]:
+        """What tables were told of and have yet to load, now with what has just been found in it."""
+        waiting, facts = self._files.get((landed.feed, landed.name), {}), _facts(landed)
+        for file in waiting.values():
+            file.facts = facts
+        return waiting
 
     def _known(self, feed: str) -> Callable[[str], Consumed | None]:
         """A file is known once every table of its feed has it; then it need not be looked at again."""
@@ -254,10 +255,10 @@ class Watch:
         return known
 
 
-def _to_load(landed: FoundFile) -> FileToLoad:
+def _facts(landed: FoundFile) -> FileFacts:
     # A name's timestamp is not that of a record.
     newest = None if landed.oldest_us is None else landed.newest_us
-    return FileToLoad(_consumed(landed), landed.records, landed.oldest_us, newest)
+    return FileFacts(_consumed(landed), landed.records, landed.oldest_us, newest)
 
 
 def _consumed(file: FoundFile | Repeated) -> Consumed:
