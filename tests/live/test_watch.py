@@ -13,11 +13,13 @@ from freshline.assembly.assemble import assemble
 from freshline.definitions.duration import SECOND
 from freshline.definitions.load import loads
 from freshline.landing.digest import content_digest
-from freshline.live.driver import Landed, clock
+from freshline.live.books import Books
+from freshline.live.clock import clock
+from freshline.live.driver import Landed
+from freshline.live.feeds import Feeds
 from freshline.live.keeper import Keeper
 from freshline.live.refusals import Refusals
 from freshline.live.watch import Watch
-from freshline.live.worker import Books
 from freshline.plan.make import make_plan
 from freshline.spark.file_to_load import facts_of
 from freshline.storage.files import Consumed
@@ -50,9 +52,10 @@ class Watched:
         self.ledger, self.history = Ledger(folder / "ledger.sqlite"), History(folder / "history.sqlite")
         self.started = clock()
         self.keeper = Keeper(warehouse, make_plan(warehouse), "run", self.started, print, lambda status: None)
-        books = Books(warehouse, self.ledger, self.history, self.landing, folder / "archive")
+        feeds = Feeds(warehouse, self.landing)
+        books = Books(feeds, self.ledger, self.history, folder / "archive")
         refusals = Refusals(Quarantine(folder / "quarantine"), self.keeper)
-        self.watch = Watch(warehouse, self.landing, self.ledger, refusals, self.keeper, books, None)
+        self.watch = Watch(feeds, books, refusals, self.keeper)
         self.found: queue.Queue[Landed] = queue.Queue()
 
     def put(self, feed: str, number: int) -> Path:
