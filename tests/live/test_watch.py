@@ -5,6 +5,7 @@ import os
 import queue
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from freshline.definitions.duration import SECOND
 from freshline.definitions.load import loads
 from freshline.landing.digest import content_digest
 from freshline.live.books import Books
-from freshline.live.clock import clock
+from freshline.live.clock import Clock, clock
 from freshline.live.driver import Landed
 from freshline.live.feeds import Feeds
 from freshline.live.keeper import Keeper
@@ -46,7 +47,7 @@ FILES = 40
 class Watched:
     """Landing directories, and what is found in them."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, now: Clock = clock) -> None:
         warehouse = loads(PROJECT)
         self.landing = {name: folder / name for name in warehouse.feeds}
         self.ledger, self.history = Ledger(folder / "ledger.sqlite"), History(folder / "history.sqlite")
@@ -55,7 +56,7 @@ class Watched:
         feeds = Feeds(warehouse, self.landing)
         books = Books(feeds, self.ledger, self.history, folder / "archive")
         refusals = Refusals(Quarantine(folder / "quarantine"), self.keeper)
-        self.watch = Watch(feeds, books, refusals, self.keeper)
+        self.watch = Watch(feeds, books, refusals, self.keeper, now=now)
         self.found: queue.Queue[Landed] = queue.Queue()
 
     def put(self, feed: str, number: int) -> Path:
@@ -78,14 +79,16 @@ class Watched:
         looks = self.watch._looks
         self.until(lambda: self.watch._looks > looks + 5 and self.watch.is_quiet())
 
+    def close(self) -> None:
+        self.watch.stop()
+        self.ledger.close()
+        self.history.close()
+
 
 @pytest.fixture
 def watched(tmp_path: Path) -> Iterator[Watched]:
-    watched = Watched(tmp_path)
-    yield watched
-    watched.watch.stop()
-    watched.ledger.close()
-    watched.history.close()
+    with closing(Watched(tmp_path)) as watched:
+        yield watched
 
 
 def test_a_backlog_does_not_keep_the_files_of_other_feeds_from_being_found(watched: Watched) -> None:
@@ -237,3 +240,13 @@ def test_links_in_a_landing_directory_are_said_once(watched: Watched) -> None:
     assert watched.found.empty()
     notes = watched.keeper.notes
     assert len([note for note in notes if "symbolic link, and links are not followed" in note]) == 1
+
+
+def test_a_file_dated_ahead_is_cut_to_the_watch_s_clock(tmp_path: Path) -> None:
+    now = 1_600_000_000 * SECOND  # years before the records
+    with closing(Watched(tmp_path, lambda: now)) as watched:
+        watched.put("trickle", 0)
+        watched.watch.start(watched.found.put)
+        landed = watched.found.get(timeout=PATIENCE_S)
+        assert (landed.arrival, landed.file.timestamp) == (now, now)
+        assert any("0.csv is dated ahead of its arrival" in note for note in watched.keeper.notes)
