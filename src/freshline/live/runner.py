@@ -118,7 +118,7 @@ class Runner:
     def __enter__(self) -> Self:
         try:
             self._open()
-        except BaseException as error:
+        except BaseException as error:  # by a signal, too: what is open is closed
             self._close(error)
             raise
         return self

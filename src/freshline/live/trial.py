@@ -134,14 +134,14 @@ class _Case:
         """What is wrong with a file, and with which of its records."""
         try:
             where = malformed_record(self._session, self._feed, self._scratch / str(file.name), said)
-        except Exception:  # it is bad enough that not even that can be told
+        except Exception:  # the file is known to be bad, and what that does has no end: some words less
             where = ""
         return said[: SENTENCE_MAX - len(where)].rstrip(".") + where if where else said
 
     def _wrong_with(self, files: tuple[DataFile, ...], folder: Path) -> Exception | None:
         try:
             self._trial._updater.check(self._session, part(self._job, files), folder)
-        except Exception as error:
+        except Exception as error:  # whatever it is, it is what was to be found out
             return error
         return None
 
@@ -151,7 +151,7 @@ class _Case:
         try:
             write_made_up(self._session, self._feed, made_up)
             self._trial._updater.check_control(self._session, self._job.task.name, made_up)
-        except Exception as failure:
+        except Exception as failure:  # as with a suspect, or the two could not be compared
             blamed = {self._landing / str(file.name) for file in suspects}
             others = [path for path in self._trial._others(self._job.task.name) if path not in blamed]
             if not any(self._passes(path) for path in others[:_OTHERS_MAX]):
@@ -160,7 +160,7 @@ class _Case:
     def _passes(self, path: Path) -> bool:
         try:
             self._trial._updater.check_control(self._session, self._job.task.name, path)
-        except Exception:
+        except Exception:  # the same
             return False
         return True
 
