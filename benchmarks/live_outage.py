@@ -25,7 +25,7 @@ from typing import Any, Final
 
 from freshline.definitions.duration import SECOND
 from freshline.experiments.live_outage import HASHED, ROWS, TRACKS, freshline, run
-from freshline.experiments.live_verdict import Costs, Verdict, healthy, judge, show
+from freshline.experiments.live_verdict import FileCosts, Verdict, healthy, judge, show
 from freshline.experiments.outage_feeds import (
     DOWN,
     LONG,
@@ -124,7 +124,7 @@ class Measured:
         by_row = slope * sum(rows * rate for rows, rate in zip(self.rows, RATES, strict=True))
         return (share * TRACKS * 1_000 - start_up * sum(RATES)) / by_row
 
-    def declared(self) -> Costs:
+    def declared(self) -> FileCosts:
         """The costs to declare."""
         highs = [high * HEADROOM for high in self.high_ms]
         asked = sum(high * rate for high, rate in zip(highs, RATES, strict=True)) / 1_000 / TRACKS
@@ -161,7 +161,7 @@ def measure(rows: Rows, seconds: int) -> Measured:
     return measured
 
 
-def raised(plain: Measured, share: float, seconds: int) -> tuple[Rows, Costs]:
+def raised(plain: Measured, share: float, seconds: int) -> tuple[Rows, FileCosts]:
     """Rows that make the tracks that busy, and what an update of so many costs.
 
     Each guess has a run of its own, for the busier the machine, the more an update takes; the next one lies

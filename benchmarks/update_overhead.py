@@ -24,11 +24,11 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from freshline.definitions.load import loads
 from freshline.landing.discovery import Discovery
+from freshline.spark.file_to_load import FileFacts, FileToLoad
 from freshline.spark.frames import schemas
 from freshline.spark.session import open_session
-from freshline.spark.updater import FileToLoad, Updater
+from freshline.spark.updater import Updater
 from freshline.storage.delta import Consumed, StoredTable
-from freshline.tables.events import DataFile
 from freshline.tables.intake import FileIntake
 from freshline.tables.task import TableTask
 from freshline.tables.update import Update
@@ -65,22 +65,13 @@ def updates(session: SparkSession, spec: FeedSpec, folder: Path) -> Iterator[flo
     landed = (
         Discovery(warehouse.feeds["records"], root, lambda name: None).scan(time.time_ns() // 1_000).landed
     )
-    files = {
-        file.name: FileToLoad(
-            Consumed(file.name, file.size, file.mtime_ns, file.digest),
-            file.records,
-            file.oldest_us,
-            file.newest_us,
-        )
-        for file in landed
-    }
-    updater = Updater(
-        warehouse, {"records": stored}, found, {"records": root}, lambda feed, name: files[name]
-    )
+    updater = Updater(warehouse, {"records": stored}, found, {"records": root})
     task = TableTask(0, "records", 3_000_000, 1, FileIntake())
     for number, file in enumerate(landed, start=1):
         assert file.timestamp_us is not None
-        loaded = (DataFile(file.timestamp_us, file.name),)
+        consumed = Consumed(file.name, file.size, file.mtime_ns, file.digest)
+        facts = FileFacts(consumed, file.records, file.oldest_us, file.newest_us)
+        loaded = (FileToLoad(file.timestamp_us, file.name, facts),)
         job = Update(task, number, 0, 0, 0, 0, task.freshness, file.timestamp_us, loaded)
         started = time.perf_counter()
         updater.run(session, job)

@@ -6,15 +6,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from freshline.costs.fit import Fitted, Run, fit, upper
+from freshline.costs.fit import Fitted, PastRun, fit, upper
 from freshline.definitions.duration import SECOND
 
 ROWS_PER_SECOND = 2_000
 
 
-def run(rows: int, duration_us: float, length_us: int | None = None) -> Run:
+def run(rows: int, duration_us: float, length_us: int | None = None) -> PastRun:
     length_us = rows * SECOND // ROWS_PER_SECOND if length_us is None else length_us
-    return Run(started=0, duration_us=int(duration_us), rows=rows, length_us=length_us, files=1)
+    return PastRun(started=0, duration_us=int(duration_us), rows=rows, length_us=length_us, files=1)
 
 
 def worst_us(fitted: Fitted, rows: float) -> float:
@@ -28,7 +28,7 @@ seeds = st.integers(0, 2**32)
 
 def random_runs(
     seed: int, count: int, startup: int, per_row: float, rows: tuple[int, int], noise: float, outliers: float
-) -> list[Run]:
+) -> list[PastRun]:
     """Runs along a line, some of them three to twenty times too long."""
     draw = random.Random(seed)
     runs = []

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from freshline.cli.main import app
 from freshline.cli.shared import load_with_costs, storage_path
 from freshline.costs.bounds import worst_case_us
-from freshline.costs.fit import Fitted, Run
+from freshline.costs.fit import Fitted, PastRun
 from freshline.costs.learned import cost_of, learned_costs
 from freshline.definitions.cost import Cost
 from freshline.definitions.duration import SECOND
@@ -33,8 +33,8 @@ tables:
 """  # noqa: E501
 
 
-def run(number: int, duration_us: int, rows: int = 8_000) -> Run:
-    return Run(number * 3 * SECOND, duration_us, rows, length_us=3 * SECOND, files=1)
+def run(number: int, duration_us: int, rows: int = 8_000) -> PastRun:
+    return PastRun(number * 3 * SECOND, duration_us, rows, length_us=3 * SECOND, files=1)
 
 
 def record(history: History, table: str, count: int, duration_us: int = 240_000) -> None:

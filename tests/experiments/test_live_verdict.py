@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from freshline.definitions.duration import SECOND as S
-from freshline.experiments.live_verdict import Update, Verdict, busy_since, fell_behind, judge
+from freshline.experiments.live_verdict import LoggedUpdate, Verdict, busy_since, fell_behind, judge
 from freshline.experiments.stolen import Stolen
 from freshline.testing.network import FeedSpec, Generator
 
@@ -32,8 +32,8 @@ def test_a_live_table_is_judged_by_what_came_and_what_was_loaded(tmp_path, loads
     assert (before.lag_max, before.caught_up_s) == (1, None)
 
 
-def update(table: str, start_s: float, end_s: float) -> Update:
-    return Update(table, round(start_s * S), round(end_s * S), 0)
+def update(table: str, start_s: float, end_s: float) -> LoggedUpdate:
+    return LoggedUpdate(table, round(start_s * S), round(end_s * S), 0)
 
 
 def test_tracks_are_busy_since_the_last_one_was_taken() -> None:

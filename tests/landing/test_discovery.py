@@ -14,7 +14,7 @@ from freshline.definitions.columns import parse_columns
 from freshline.definitions.duration import MINUTE, SECOND
 from freshline.definitions.feeds import Feed, Landing
 from freshline.landing.digest import content_digest
-from freshline.landing.discovery import Clash, Discovered, Discovery, Landed, Repeated, Unreadable
+from freshline.landing.discovery import Clash, Discovered, Discovery, FoundFile, Repeated, Unreadable
 from freshline.landing.parquet_process import ParquetProcess
 from freshline.landing.parquet_records import parquet_records
 from freshline.landing.scanner import Found
@@ -34,7 +34,7 @@ class Project:
     ) -> None:
         self.process = process
         self.root = root
-        self.loaded: dict[str, Landed] = {}
+        self.loaded: dict[str, FoundFile] = {}
         self.now = NOW
         self.feed = feed
         self.full_every = full_every
@@ -59,7 +59,7 @@ class Project:
         self.now += SECOND
         return self.discovery.scan(self.now)
 
-    def load(self, *landed: Landed) -> None:
+    def load(self, *landed: FoundFile) -> None:
         self.loaded.update((each.name, each) for each in landed)
 
     def seen(self, name: str) -> Found:
@@ -79,7 +79,7 @@ def test_a_new_file_lands_with_all_that_is_to_be_known(tmp_path: Path) -> None:
     newest_us = NOW - 30 * SECOND
     assert project.scan() == Discovered(
         landed=[
-            Landed(
+            FoundFile(
                 feed="packets",
                 name="d/a.csv",
                 path=path,

@@ -8,6 +8,7 @@ from shop import ITEMS, PROJECT, SUMS, Shop, at
 from freshline.definitions.errors import InputError
 from freshline.definitions.load import loads
 from freshline.live.runner import Runner
+from freshline.storage.commits import Commits
 from freshline.storage.delta import StoredTable
 from freshline.storage.log import commit_information
 
@@ -138,7 +139,7 @@ def test_a_rebuild_that_was_killed_before_its_commit_changed_nothing(shop, monke
 
     shop.define(MAXIMA)
     with monkeypatch.context() as patch:
-        patch.setattr(StoredTable, "_transact", killed)
+        patch.setattr(Commits, "transact", killed)
         with pytest.raises(KeyboardInterrupt):
             shop.rebuild("revenue")
         with pytest.raises(KeyboardInterrupt):

@@ -15,7 +15,8 @@ from freshline.definitions.duration import SECOND
 from freshline.kernel.events import Failed
 from freshline.kernel.journal import Journal
 from freshline.kernel.validation import validate
-from freshline.live.driver import Ended, Landed, LiveDriver, clock
+from freshline.live.clock import clock
+from freshline.live.driver import Ended, Landed, LiveDriver
 from freshline.live.tracks import Tracks
 from freshline.plan.make import make_plan, without_bounds
 from freshline.recovery.modes import AdaptiveRelease

@@ -10,11 +10,12 @@ from place import PROJECT, Place
 
 from freshline.definitions.load import loads
 from freshline.landing.digest import content_digest
+from freshline.live.books import Books
+from freshline.live.feeds import Feeds
 from freshline.live.housekeeping import Housekeeper
 from freshline.live.keeper import Overruns
 from freshline.live.status import WarehouseStatus
 from freshline.live.trouble import is_of_a_row, sentence, spark_ended
-from freshline.live.worker import Books
 from freshline.storage.delta import StoredTable
 from freshline.storage.files import Consumed
 from freshline.storage.history import History
@@ -312,7 +313,8 @@ def test_only_what_was_seen_is_cleared_away(tmp_path):
 
     with History(tmp_path / "history.sqlite") as history:
         ledger = Ledger(tmp_path / "ledger.sqlite")
-        books = Books(warehouse, ledger, history, {"orders": path.parent}, tmp_path / "archive")
+        feeds = Feeds(warehouse, {"orders": path.parent})
+        books = Books(feeds, ledger, history, tmp_path / "archive")
         for first, second in (("", '{"n": 1}'), ('{"n": 1}', '{"n": 2}')):
             seen = land(first, 1)
             ledger.remember("orders", seen)

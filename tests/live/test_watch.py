@@ -5,6 +5,7 @@ import os
 import queue
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -12,12 +13,17 @@ import pytest
 from freshline.assembly.assemble import assemble
 from freshline.definitions.duration import SECOND
 from freshline.definitions.load import loads
-from freshline.live.driver import Landed, clock
+from freshline.landing.digest import content_digest
+from freshline.live.books import Books
+from freshline.live.clock import Clock, clock
+from freshline.live.driver import Landed
+from freshline.live.feeds import Feeds
 from freshline.live.keeper import Keeper
 from freshline.live.refusals import Refusals
 from freshline.live.watch import Watch
-from freshline.live.worker import Books
 from freshline.plan.make import make_plan
+from freshline.spark.file_to_load import facts_of
+from freshline.storage.files import Consumed
 from freshline.storage.history import History
 from freshline.storage.ledger import Ledger
 from freshline.storage.quarantine import Quarantine
@@ -41,15 +47,16 @@ FILES = 40
 class Watched:
     """Landing directories, and what is found in them."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, now: Clock = clock) -> None:
         warehouse = loads(PROJECT)
         self.landing = {name: folder / name for name in warehouse.feeds}
         self.ledger, self.history = Ledger(folder / "ledger.sqlite"), History(folder / "history.sqlite")
         self.started = clock()
         self.keeper = Keeper(warehouse, make_plan(warehouse), "run", self.started, print, lambda status: None)
-        books = Books(warehouse, self.ledger, self.history, self.landing, folder / "archive")
+        feeds = Feeds(warehouse, self.landing)
+        books = Books(feeds, self.ledger, self.history, folder / "archive")
         refusals = Refusals(Quarantine(folder / "quarantine"), self.keeper)
-        self.watch = Watch(warehouse, self.landing, self.ledger, refusals, self.keeper, books, None)
+        self.watch = Watch(feeds, books, refusals, self.keeper, now=now)
         self.found: queue.Queue[Landed] = queue.Queue()
 
     def put(self, feed: str, number: int) -> Path:
@@ -72,14 +79,16 @@ class Watched:
         looks = self.watch._looks
         self.until(lambda: self.watch._looks > looks + 5 and self.watch.is_quiet())
 
+    def close(self) -> None:
+        self.watch.stop()
+        self.ledger.close()
+        self.history.close()
+
 
 @pytest.fixture
 def watched(tmp_path: Path) -> Iterator[Watched]:
-    watched = Watched(tmp_path)
-    yield watched
-    watched.watch.stop()
-    watched.ledger.close()
-    watched.history.close()
+    with closing(Watched(tmp_path)) as watched:
+        yield watched
 
 
 def test_a_backlog_does_not_keep_the_files_of_other_feeds_from_being_found(watched: Watched) -> None:
@@ -103,13 +112,15 @@ def test_a_backlog_does_not_keep_the_files_of_other_feeds_from_being_found(watch
 def test_a_file_that_goes_and_comes_back_before_it_is_loaded_is_told_once(watched: Watched) -> None:
     path = watched.put("trickle", 0)
     watched.watch.start(watched.found.put)
-    assert watched.next() == ("trickle", "0.csv", {"b", "c"})
+    landed = watched.found.get(timeout=PATIENCE_S)
+    assert (landed.feed, landed.file.name, set(landed.tables)) == ("trickle", "0.csv", {"b", "c"})
     path.unlink()
     watched.until_quiet()
     watched.put("trickle", 0)
     watched.until_quiet()
     assert watched.found.empty()
-    assert watched.watch.file("trickle", "0.csv").consumed.mtime_ns == path.stat().st_mtime_ns
+    (facts,) = facts_of([landed.file])
+    assert facts.consumed.mtime_ns == path.stat().st_mtime_ns
     for table in ("b", "c"):
         watched.watch.loaded(table, ["0.csv"])
 
@@ -125,6 +136,36 @@ def test_a_file_that_comes_back_is_told_to_the_table_that_had_put_it_aside(watch
     assert watched.next() == ("trickle", "0.csv", {"b"})  # the other still has it before it
     watched.until_quiet()
     assert watched.found.empty()
+
+
+def test_what_is_known_of_a_file_that_is_overwritten_reaches_all_who_have_yet_to_load_it(
+    watched: Watched,
+) -> None:
+    path = watched.put("trickle", 0)
+    watched.watch.start(watched.found.put)
+    first = watched.found.get(timeout=PATIENCE_S)
+    path.unlink()
+    watched.watch.loaded("b", ["0.csv"])  # put aside
+    watched.until_quiet()
+    watched.put("trickle", 0)
+    again = watched.found.get(timeout=PATIENCE_S)
+    assert (set(first.tables), set(again.tables)) == ({"b", "c"}, {"b"})
+    for records in (2, 3, 0):
+        lines = [f"2024-05-06T12:00:{number:02},1\n" for number in range(records)]
+        path.write_text("".join(["ts,n\n", *lines]))
+        for landed in (first, again):
+            watched.until(lambda landed=landed, records=records: records == records_of(landed))
+            (facts,) = facts_of([landed.file])
+            assert facts.consumed == Consumed(
+                "0.csv", path.stat().st_size, path.stat().st_mtime_ns, content_digest(path)
+            )
+    watched.until_quiet()
+    assert watched.found.empty()
+
+
+def records_of(landed: Landed) -> int:
+    (facts,) = facts_of([landed.file])
+    return facts.records
 
 
 def test_what_cannot_be_looked_at_is_said_once(watched: Watched) -> None:
@@ -199,3 +240,13 @@ def test_links_in_a_landing_directory_are_said_once(watched: Watched) -> None:
     assert watched.found.empty()
     notes = watched.keeper.notes
     assert len([note for note in notes if "symbolic link, and links are not followed" in note]) == 1
+
+
+def test_a_file_dated_ahead_is_cut_to_the_watch_s_clock(tmp_path: Path) -> None:
+    now = 1_600_000_000 * SECOND  # years before the records
+    with closing(Watched(tmp_path, lambda: now)) as watched:
+        watched.put("trickle", 0)
+        watched.watch.start(watched.found.put)
+        landed = watched.found.get(timeout=PATIENCE_S)
+        assert (landed.arrival, landed.file.timestamp) == (now, now)
+        assert any("0.csv is dated ahead of its arrival" in note for note in watched.keeper.notes)

@@ -6,11 +6,11 @@ import pytest
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from freshline.definitions.load import loads
+from freshline.spark.file_to_load import FileFacts, FileToLoad
 from freshline.spark.frames import Watched, keeps_records, schemas
-from freshline.spark.updater import FileToLoad, Updater
+from freshline.spark.updater import Updater
 from freshline.storage.delta import Consumed, StoredTable
 from freshline.storage.extent import Extent, OtherRecords
-from freshline.tables.events import DataFile
 from freshline.tables.intake import FileIntake
 from freshline.tables.task import TableTask
 from freshline.tables.update import Update
@@ -49,11 +49,9 @@ class Shop:
         found = schemas(spark, warehouse)
         arrow = to_arrow_schema(found["orders"], timezone="UTC")
         self.stored = StoredTable.open_or_create(folder / "table", "orders", arrow, "ts")
-        self.files: dict[str, FileToLoad] = {}
+        self.facts: dict[int, FileFacts] = {}
         landing = {"orders": folder / "orders"}
-        self.updater = Updater(
-            warehouse, {"orders": self.stored}, found, landing, lambda feed, name: self.files[name]
-        )
+        self.updater = Updater(warehouse, {"orders": self.stored}, found, landing)
         self.task = TableTask(0, "orders", 10 * SECOND, 1, FileIntake())
         (folder / "orders").mkdir()
         for number in (1, 2):
@@ -64,13 +62,14 @@ class Shop:
 
     def found(self, number: int, records: int, shifted: int = 0, named: bool = False) -> None:
         """What is said to have been found in a file."""
-        name = f"{number}.csv"
         oldest = START + number * SECOND + shifted
         times = (None, None) if named else (oldest, START + number * SECOND + 200_000)
-        self.files[name] = FileToLoad(Consumed(name, 1, 1, "x"), records, *times)
+        self.facts[number] = FileFacts(Consumed(f"{number}.csv", 1, 1, "x"), records, *times)
 
     def job(self) -> Update:
-        files = tuple(DataFile(START + number * SECOND, f"{number}.csv") for number in (1, 2))
+        files = tuple(
+            FileToLoad(START + number * SECOND, f"{number}.csv", self.facts[number]) for number in (1, 2)
+        )
         return Update(self.task, 1, 0, 0, 0, 0, 0, START + 3 * SECOND, files)
 
 

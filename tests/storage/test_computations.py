@@ -11,6 +11,7 @@ from stored_tables import SCHEMA, file, instants, job, opened, rows, update
 
 from freshline.definitions.computation import Computation
 from freshline.storage import computations
+from freshline.storage.commits import Commits
 from freshline.storage.delta import StoredTable, TableTaken
 from freshline.storage.log import commit_information
 from freshline.storage.migration import add_columns
@@ -76,7 +77,7 @@ def test_a_line_whose_commit_never_came_says_nothing(tmp_path: Path, monkeypatch
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(StoredTable, "_transact", crash)
+        patch.setattr(Commits, "transact", crash)
         with pytest.raises(KeyboardInterrupt):
             table.record(NEW, "accepted")
         with pytest.raises(KeyboardInterrupt):

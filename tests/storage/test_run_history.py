@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from freshline.costs.fit import Run
+from freshline.costs.fit import PastRun
 from freshline.definitions.errors import InputError
 from freshline.storage.history import RUNS_KEPT, History
 from freshline.storage.layout import Layout
 
 
-def run(number: int) -> Run:
-    return Run(started=number, duration_us=250_000 + number, rows=8_000, length_us=3_000_000, files=1)
+def run(number: int) -> PastRun:
+    return PastRun(started=number, duration_us=250_000 + number, rows=8_000, length_us=3_000_000, files=1)
 
 
 @pytest.fixture
@@ -95,11 +95,11 @@ def test_threads_record_and_read_at_once(path):
 def test_runs_outlive_a_process_that_is_killed(path):
     program = (
         "import os, pathlib, sys\n"
-        "from freshline.costs.fit import Run\n"
+        "from freshline.costs.fit import PastRun\n"
         "from freshline.storage.history import History\n"
         "history = History(pathlib.Path(sys.argv[1]))\n"
         "for number in range(50):\n"
-        "    history.record('packets', Run(number, 250_000 + number, 8_000, 3_000_000, 1))\n"
+        "    history.record('packets', PastRun(number, 250_000 + number, 8_000, 3_000_000, 1))\n"
         "os.kill(os.getpid(), 9)\n"
     )
     assert subprocess.run([sys.executable, "-c", program, path], check=False).returncode == -9

@@ -109,7 +109,7 @@ def test_an_error_after_the_commit_does_not_undo_it(tmp_path: Path) -> None:
         commit()
         raise OSError("no answer")
 
-    table._table = _Doubtful(table._table, fail_afterwards)  # type: ignore[assignment]
+    table._commits.table = _Doubtful(table._commits.table, fail_afterwards)  # type: ignore[assignment]
     assert update(table, 2) == 2
     assert (table.version, table.sequence, table.freshness, len(table.files)) == (2, 2, 2, 2)
     assert instants(tmp_path / "t") == [1, 2]
@@ -119,17 +119,17 @@ def test_an_error_after_the_commit_does_not_undo_it(tmp_path: Path) -> None:
 def test_an_error_before_the_commit_leaves_the_table_ours(tmp_path: Path, error: Exception) -> None:
     table = opened(tmp_path / "t")
     update(table, 1)
-    delta = table._table
+    delta = table._commits.table
 
     def fail(commit) -> None:  # type: ignore[no-untyped-def]
         raise error
 
-    table._table = _Doubtful(delta, fail)  # type: ignore[assignment]
+    table._commits.table = _Doubtful(delta, fail)  # type: ignore[assignment]
     folder = job(table, "x", [2])
     with pytest.raises(type(error)):
         table.commit(folder, 2, [], {})
     assert (table.version, table.sequence, len(table.files)) == (1, 1, 1)
-    table._table = delta
+    table._commits.table = delta
     assert table.commit(folder, 2, [], {}) == 2
     assert instants(tmp_path / "t") == [1, 2]
 
@@ -149,7 +149,7 @@ def test_a_commit_below_a_cleaned_log_is_seen_by_nobody(tmp_path: Path) -> None:
         first.clean_log(first.version)
         stray.write_bytes(content)
 
-    second._table = _Doubtful(second._table, sleep_before)  # type: ignore[assignment]
+    second._commits.table = _Doubtful(second._commits.table, sleep_before)  # type: ignore[assignment]
     with pytest.raises(TableTaken):
         second.commit(job(second, "stray", [50]), 50, [file("stray.csv")], {})
     assert first.sequence == 7

@@ -80,7 +80,7 @@ def demo(
 
     Example: freshline demo --for 45s
     """
-    from freshline.live.driver import clock
+    from freshline.live.clock import clock
     from freshline.live.runner import Runner
     from freshline.live.summary import draw_summary, show_summary
     from freshline.testing.network import NETWORK, Generator

@@ -20,7 +20,7 @@ _CONFIDENCE_Z: Final = 1.645  # one-sided 95 % of the normal distribution
 _ALIKE: Final = 1.1  # rows that differ by no more than this factor say nothing about the cost per row
 
 
-class Run(NamedTuple):
+class PastRun(NamedTuple):
     """A finished job, as far as its cost is concerned."""
 
     started: int  # µs since the Unix epoch
@@ -41,7 +41,7 @@ class Fitted:
     runs: int  # how many it was learned from
 
 
-def fit(runs: Sequence[Run], longest_us: int | None = None) -> Fitted | None:
+def fit(runs: Sequence[PastRun], longest_us: int | None = None) -> Fitted | None:
     """The cost of updates up to a length of `longest_us` (default: the usual and longer); None for < 3 runs.
 
     All lines that the runs allow meet in the usual update (median rows, median time). A longer one is
@@ -86,7 +86,7 @@ def upper(values: Sequence[float]) -> float:
     return sorted(values)[max(rank, 1) - 1]
 
 
-def _line(runs: Sequence[Run], rows_usual: float, longer: bool) -> tuple[float, float]:
+def _line(runs: Sequence[PastRun], rows_usual: float, longer: bool) -> tuple[float, float]:
     """Start-up (at least 1 µs) and cost per row of the steepest or the flattest line."""
     flattest, middle, steepest = _slopes(runs) or (0.0, 0.0, inf)
     usual_us = max(1.0, median(run.duration_us - middle * (run.rows - rows_usual) for run in runs))
@@ -98,7 +98,7 @@ def _line(runs: Sequence[Run], rows_usual: float, longer: bool) -> tuple[float, 
     return max(1.0, usual_us - per_row * rows_usual), per_row
 
 
-def _slopes(runs: Sequence[Run]) -> tuple[float, float, float] | None:
+def _slopes(runs: Sequence[PastRun]) -> tuple[float, float, float] | None:
     """The cost per row: median and its 95 % limits, all ≥ 0; None where the runs do not tell.
 
     Theil's incomplete method: with the runs in the order of their rows, the i-th of the lower half and the
@@ -122,5 +122,5 @@ def _slopes(runs: Sequence[Run]) -> tuple[float, float, float] | None:
     return max(0.0, slopes[count - rank]), max(0.0, median(slopes)), max(0.0, slopes[rank - 1])
 
 
-def _rows(run: Run) -> int:
+def _rows(run: PastRun) -> int:
     return run.rows

@@ -9,7 +9,7 @@ from math import ceil
 from typing import Final, Protocol
 
 from freshline.costs.bounds import longest_update_us
-from freshline.costs.fit import Fitted, Run, fit
+from freshline.costs.fit import Fitted, PastRun, fit
 from freshline.definitions.cost import Cost
 from freshline.definitions.duration import SECOND
 from freshline.definitions.warehouse import Warehouse
@@ -22,7 +22,7 @@ _VARIABILITY_GRAIN: Final = 1_000
 class Runs(Protocol):
     """Where the runs of tables are remembered."""
 
-    def runs(self, table: str) -> Sequence[Run]: ...
+    def runs(self, table: str) -> Sequence[PastRun]: ...
 
 
 @dataclass(frozen=True, slots=True)

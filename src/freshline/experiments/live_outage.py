@@ -15,7 +15,15 @@ from pathlib import Path
 from typing import Any, Final
 
 from freshline.definitions.duration import SECOND
-from freshline.experiments.live_verdict import Costs, Loads, Update, fell_behind, judge, overrun_us, show
+from freshline.experiments.live_verdict import (
+    FileCosts,
+    Loads,
+    LoggedUpdate,
+    fell_behind,
+    judge,
+    overrun_us,
+    show,
+)
 from freshline.experiments.outage_feeds import Copies, Rows, generating, specs, whole_period
 from freshline.experiments.stolen import Stolen
 from freshline.testing.network import FeedSpec, Generator
@@ -31,7 +39,7 @@ TRACKS: Final = 2
 NOTES_MAX: Final = 10
 
 
-def project(feeds: list[FeedSpec], policy: str, costs_ms: Costs) -> str:
+def project(feeds: list[FeedSpec], policy: str, costs_ms: FileCosts) -> str:
     """The warehouse as a user's file."""
     lines = [
         "name: outage",
@@ -53,7 +61,7 @@ def project(feeds: list[FeedSpec], policy: str, costs_ms: Costs) -> str:
     return "\n".join([*lines, ""])
 
 
-def _cost(feeds: list[FeedSpec], spec: FeedSpec, costs_ms: Costs) -> str:
+def _cost(feeds: list[FeedSpec], spec: FeedSpec, costs_ms: FileCosts) -> str:
     """A start-up, the same for all, and so much a row: together what a file of its kind costs."""
     short, long = feeds[0].rows, feeds[-1].rows
     row_ms = max(0.0, (costs_ms[1] - costs_ms[0]) / (long - short))
@@ -67,13 +75,13 @@ class Ran:
 
     start: int
     end: int
-    updates: list[Update]
+    updates: list[LoggedUpdate]
     notes: list[str]
     recoveries: list[str]  # what was promised, and how it turned out
     generator: Generator
 
 
-def run(folder: Path, feeds: list[FeedSpec], policy: str, seconds: int, costs_ms: Costs) -> Ran:
+def run(folder: Path, feeds: list[FeedSpec], policy: str, seconds: int, costs_ms: FileCosts) -> Ran:
     from freshline.definitions.load import load
     from freshline.live.runner import Runner
 
@@ -90,19 +98,19 @@ def run(folder: Path, feeds: list[FeedSpec], policy: str, seconds: int, costs_ms
     return Ran(start, end, list(_updates(log)), notes, recoveries, generator)
 
 
-def _updates(log: Path) -> Iterator[Update]:
+def _updates(log: Path) -> Iterator[LoggedUpdate]:
     started: dict[str, int] = {}
     for line in log.read_text(encoding="utf-8").splitlines()[1:]:
         call = json.loads(line)
         for event in call.get("events", ()):
             if "finished" in event:
                 name = event["finished"]
-                yield Update(name, started.pop(name), call["now"], event["freshness"])
+                yield LoggedUpdate(name, started.pop(name), call["now"], event["freshness"])
         for instruction in call.get("instructions", ()):
             started[instruction["start"]] = call["now"]
 
 
-def freshline(folder: Path, rows: Rows, policy: str, seconds: int, costs_ms: Costs) -> dict[str, Any]:
+def freshline(folder: Path, rows: Rows, policy: str, seconds: int, costs_ms: FileCosts) -> dict[str, Any]:
     """Runs one policy, says how it went, and gives that as a record."""
     feeds = specs(rows)
     with Stolen() as stolen:
@@ -132,7 +140,7 @@ def freshline(folder: Path, rows: Rows, policy: str, seconds: int, costs_ms: Cos
     }
 
 
-def show_assumptions(ran: Ran, costs_ms: Costs) -> None:
+def show_assumptions(ran: Ran, costs_ms: FileCosts) -> None:
     """What the bounds rest on and did not hold."""
     over = [update for update in ran.updates if overrun_us(update, costs_ms) > 0]
     first = f", the first at {(over[0].start - ran.start) / SECOND:.0f} s" if over else ""

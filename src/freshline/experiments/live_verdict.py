@@ -15,7 +15,7 @@ from freshline.testing.network import FeedSpec, Generator
 HANDOVER_US: Final = 50_000
 BEHIND_MAX: Final = 8  # sentences
 
-Costs = tuple[int, int]  # of the updates of a short file and of a long one, in ms
+FileCosts = tuple[int, int]  # of the updates of a short file and of a long one, in ms
 Loads = dict[str, list[tuple[int, int]]]  # by table: (instant, freshness reached)
 
 
@@ -32,7 +32,7 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
-class Update:
+class LoggedUpdate:
     """One update of a table, as the run's log has it."""
 
     table: str
@@ -105,10 +105,10 @@ def show(name: str, verdicts: list[Verdict], busy: float | None, stolen: str) ->
 
 def fell_behind(
     verdicts: Sequence[Verdict],
-    updates: Sequence[Update],
+    updates: Sequence[LoggedUpdate],
     start: int,
     tracks: int,
-    costs_ms: Costs,
+    costs_ms: FileCosts,
     stolen: Stolen,
 ) -> Iterator[str]:
     """For each time a healthy table fell behind: since when all tracks had been busy, and with what.
@@ -133,15 +133,15 @@ def fell_behind(
         yield f"and {len(times) - BEHIND_MAX} times more, until {times[-1][0]:.0f} s"
 
 
-def _waited_until(updates: Sequence[Update], table: str, at: int) -> int:
+def _waited_until(updates: Sequence[LoggedUpdate], table: str, at: int) -> int:
     """Its own update may have begun; what made that late went before."""
     return next((own.start for own in updates if own.table == table and own.start < at < own.end), at)
 
 
-def busy_since(updates: Sequence[Update], tracks: int, at: int) -> int:
+def busy_since(updates: Sequence[LoggedUpdate], tracks: int, at: int) -> int:
     """From when on all tracks were busy up to `at`; `at` itself if one was not.
 
-    >>> updates = [Update("t1", 0, 500_000, 0), Update("t2", 200_000, 900_000, 0)]
+    >>> updates = [LoggedUpdate("t1", 0, 500_000, 0), LoggedUpdate("t2", 200_000, 900_000, 0)]
     >>> [busy_since(updates, 2, at) for at in (100_000, 400_000, 800_000)]
     [100000, 200000, 800000]
     """
@@ -155,7 +155,7 @@ def busy_since(updates: Sequence[Update], tracks: int, at: int) -> int:
     return since if free <= 0 else at
 
 
-def overrun_us(update: Update, costs_ms: Costs) -> int:
+def overrun_us(update: LoggedUpdate, costs_ms: FileCosts) -> int:
     """How much longer it took than declared; not above 0: it did not."""
     declared_ms = costs_ms[0] if is_short(update.table) else costs_ms[1]
     return update.end - update.start - declared_ms * 1_000

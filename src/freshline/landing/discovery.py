@@ -31,7 +31,7 @@ class Known(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Landed:
+class FoundFile:
     """A data file to be loaded."""
 
     feed: str
@@ -80,15 +80,15 @@ class Unreadable:
     reason: str
 
 
-_Verdict = Landed | Repeated | Clash | Unreadable
+_Verdict = FoundFile | Repeated | Clash | Unreadable
 
 
 @dataclass(slots=True)
 class Discovered:
     """What one scan brought; each file is in it once, until it changes or goes and comes back."""
 
-    landed: list[Landed] = field(default_factory=list)  # by timestamp, then by name
-    changed: list[Landed] = field(default_factory=list)  # landed before, not loaded yet, now of other content
+    landed: list[FoundFile] = field(default_factory=list)  # by timestamp, then by name
+    changed: list[FoundFile] = field(default_factory=list)  # landed, not loaded yet, now of other content
     repeated: list[Repeated] = field(default_factory=list)
     clashes: list[Clash] = field(default_factory=list)
     unreadable: list[Unreadable] = field(default_factory=list)
@@ -226,7 +226,7 @@ class Discovery:
         timestamp_us = None
         if newest_us is not None:
             timestamp_us = (now_us if cut else newest_us) - self._feed.landing.lateness_us
-        return Landed(
+        return FoundFile(
             feed=feed,
             name=found.name,
             path=path,
@@ -260,7 +260,7 @@ class Discovery:
 
 def _is_plain(verdict: _Verdict) -> bool:
     """Whether it could not be different if the file were still being written."""
-    return isinstance(verdict, Repeated) or (isinstance(verdict, Landed) and verdict.newest_us is not None)
+    return isinstance(verdict, Repeated) or (isinstance(verdict, FoundFile) and verdict.newest_us is not None)
 
 
 def _repeated(feed: str, found: Found, digest: str) -> Repeated:
@@ -279,6 +279,6 @@ def _look_again(found: Found) -> Found:
     return found._replace(size=seen.st_size, mtime_ns=seen.st_mtime_ns)
 
 
-def _order(landed: Landed) -> tuple[int, str]:
+def _order(landed: FoundFile) -> tuple[int, str]:
     # Files without records first: nothing waits for them.
     return (-1 if landed.timestamp_us is None else landed.timestamp_us), landed.name

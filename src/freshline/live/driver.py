@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import queue
-import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from freshline.definitions.duration import SECOND
 from freshline.kernel.events import Event
 from freshline.kernel.journal import Journal
 from freshline.kernel.kernel import Kernel
+from freshline.live.clock import Clock, clock
 from freshline.live.tracks import Tracks
 from freshline.tables.events import Arrived, DataFile
 from freshline.tables.update import Update
@@ -20,11 +20,6 @@ from freshline.tables.update import Update
 _TICK_US = SECOND // 2
 # Far more than ever wait: a full queue only slows discovery down.
 _MESSAGES_MAX = 100_000
-
-
-def clock() -> int:
-    """Wall-clock time in microseconds since the Unix epoch."""
-    return time.time_ns() // 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +61,7 @@ class LiveDriver:
         judge: Judge,
         tracks: Callable[[Callable[[Update, object], None]], Tracks],
         journal: Journal,
-        now: Callable[[], int] = clock,
+        now: Clock = clock,
     ) -> None:
         self.kernel = kernel
         self._judge = judge

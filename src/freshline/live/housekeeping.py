@@ -138,7 +138,8 @@ class Housekeeper:
         try:
             chore.work()
             self._troubles.pop(chore.name, None)
-        except Exception as error:  # a full disk, a damaged file, another writer
+        # The thread's boundary: a full disk, a damaged file, another writer. Nobody else would hear of it.
+        except Exception as error:
             self._failed(chore.name, error, now)
         self._took_us[chore.name] = (time.perf_counter_ns() - started) // 1_000
 

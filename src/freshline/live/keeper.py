@@ -15,7 +15,8 @@ from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.events import Event, Failed
 from freshline.kernel.kernel import Kernel
 from freshline.kernel.task import RUNNING
-from freshline.live.driver import Ended, Landed, clock
+from freshline.live.clock import clock
+from freshline.live.driver import Ended, Landed
 from freshline.live.feed_health import FeedHealth
 from freshline.live.recoveries import Due, Recoveries, dues
 from freshline.live.status import PoolStatus, TableStatus, TrackStatus, WarehouseStatus

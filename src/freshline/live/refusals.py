@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
 
-from freshline.live.driver import clock
+from freshline.live.clock import Clock, clock
 from freshline.live.keeper import Keeper
 from freshline.live.trouble import ATTEMPTS_MAX, Trouble, sentence
 from freshline.storage.quarantine import Quarantine
@@ -30,9 +30,10 @@ class _Refusal:
 class Refusals:
     """Puts files into quarantine, for the thread that finds them and for tracks."""
 
-    def __init__(self, quarantine: Quarantine, keeper: Keeper) -> None:
+    def __init__(self, quarantine: Quarantine, keeper: Keeper, now: Clock = clock) -> None:
         self._quarantine = quarantine
         self._keeper = keeper
+        self._clock = now
         self._waiting: dict[tuple[str, str], _Refusal] = {}  # by feed and name
         self._lock = Lock()
 
@@ -42,7 +43,7 @@ class Refusals:
             seen = _seen(path)
             # Its sender may have taken it back, or another table of the feed may have put it aside.
             if seen is not None:
-                self._keeper.came(feed, clock())
+                self._keeper.came(feed, self._clock())
                 self._try(_Refusal(feed, name, path, reason, attempts, seen))
 
     def try_again(self) -> None:
@@ -50,7 +51,7 @@ class Refusals:
         if not self._waiting:
             return
         with self._lock:
-            now = clock()
+            now = self._clock()
             for refusal in [*self._waiting.values()]:
                 if now >= refusal.retry_at:
                     if _seen(refusal.path) == refusal.seen:
@@ -71,11 +72,12 @@ class Refusals:
             trouble, said = refusal.trouble, refusal.trouble.reason
             trouble.attempts += 1
             trouble.reason = sentence(error)
-            refusal.retry_at = trouble.retry_at(clock())
+            refusal.retry_at = trouble.retry_at(self._clock())
             self._waiting[feed, name] = refusal
             if trouble.reason != said:
                 why = f"it cannot be put into quarantine ({trouble.reason}), which is tried again"
-                self._keeper.note(clock(), f"{feed}: {name} is skipped: {why}; it is bad: {refusal.reason}")
+                note = f"{feed}: {name} is skipped: {why}; it is bad: {refusal.reason}"
+                self._keeper.note(self._clock(), note)
         else:
             self._waiting.pop((feed, name), None)
             self._keeper.refused(feed, name, refusal.reason)

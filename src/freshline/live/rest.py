@@ -10,7 +10,8 @@ from freshline.definitions.duration import SECOND
 from freshline.kernel.events import Failed
 from freshline.kernel.kernel import Kernel
 from freshline.kernel.task import IDLE, WAITING
-from freshline.live.driver import Ended, Judge, clock
+from freshline.live.clock import clock
+from freshline.live.driver import Ended, Judge
 from freshline.live.tracks import Tracks
 from freshline.live.trouble import ATTEMPTS_MAX
 from freshline.tables.events import Finished

@@ -8,8 +8,6 @@ import sqlite3
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, nullcontext, suppress
-from dataclasses import replace
-from fractions import Fraction
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
@@ -22,21 +20,24 @@ from pyspark.sql import SparkSession
 from freshline import __version__, signals
 from freshline.assembly.assemble import assemble
 from freshline.assembly.terms import learned
-from freshline.costs.fit import RUNS_LEAST
-from freshline.costs.learned import learned_costs
-from freshline.definitions.cost import Cost
 from freshline.definitions.duration import SECOND
 from freshline.definitions.live_checks import check_runnable
 from freshline.definitions.serial import to_record
 from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.journal import Journal
 from freshline.kernel.kernel import Kernel
-from freshline.landing.directories import check_directories, landing_directories, remember_directories
-from freshline.live.changes import check_tables, open_tables
-from freshline.live.driver import LiveDriver, clock
-from freshline.live.heartbeat import Heartbeat
+from freshline.landing.directories import check_directories, landing_directories
+from freshline.live.bad_files import BadFiles, OtherFiles
+from freshline.live.books import Books
+from freshline.live.changes import check_tables
+from freshline.live.clock import clock
+from freshline.live.driver import LiveDriver
+from freshline.live.ending import Ending
+from freshline.live.feeds import Feeds
 from freshline.live.housekeeping import Housekeeper
 from freshline.live.keeper import Keeper
+from freshline.live.learning import Learning
+from freshline.live.opening import Opened, Site, open_site
 from freshline.live.refusals import Refusals
 from freshline.live.rest import load_rest, only_rest_is_left
 from freshline.live.status import WarehouseStatus
@@ -44,32 +45,17 @@ from freshline.live.tracks import Tracks
 from freshline.live.trial import Trial
 from freshline.live.trouble import sentence, spark_ended
 from freshline.live.watch import Watch
-from freshline.live.worker import Books, SparkWorker
-from freshline.plan.make import make_plan, without_bounds
+from freshline.live.worker import SparkWorker, Updates
 from freshline.plan.plan import Plan
-from freshline.spark.frames import schemas
-from freshline.spark.java import end_java
-from freshline.spark.session import is_local, open_session
 from freshline.spark.updater import Updater
-from freshline.spark.warm_up import warm_up
-from freshline.storage.history import History
 from freshline.storage.layout import Layout
-from freshline.storage.lease import Identity, Lease
-from freshline.storage.ledger import Ledger
-from freshline.storage.modes import modes_of
 from freshline.storage.quarantine import Quarantine
-from freshline.storage.scratch import scratch_folder
 from freshline.tables.update import Update
 
 _logger = logging.getLogger(__name__)
-_LEARN_EVERY_US = 10 * SECOND
 _COUNT_EVERY_US = 3 * SECOND
 _HOUSEKEEPING_MAX_S = 30
 _CANCELLED_MAX_S = 2.0
-# For the last that loaded files: others only compact, or clean up.
-_COMMITS_SEARCHED = 10
-# What is assumed of a table before it has ever run: it gets no bound, and its pool none.
-_PROVISIONAL = Cost(SECOND, Fraction(1, 10))
 
 
 class Runner:
@@ -100,38 +86,39 @@ class Runner:
     ) -> None:
         check_runnable(warehouse)
         check_tables(warehouse, accepted, "--accept-change")
-        self._accepted = accepted
-        self._landing = landing_directories(warehouse, folder, storage)
-        self._declared = warehouse
-        self.layout = Layout(storage)
-        self._master = master
-        self._settings = settings
-        self._given_session = session
-        self._history_path = history or self.layout.history
-        self._quarantine = quarantine or Quarantine(self.layout.quarantine)
+        landing = landing_directories(warehouse, folder, storage)
+        layout = self.layout = Layout(storage)
+        self._site = Site(
+            warehouse=warehouse,
+            landing=landing,
+            layout=layout,
+            history=history or layout.history,
+            accepted=accepted,
+            master=master,
+            settings=settings,
+            session=session,
+            warm=warm and session is None,
+        )
+        self._quarantine = quarantine or Quarantine(layout.quarantine)
         self._recounts = quarantine is None
         if quarantine is None and not accept_landing:  # with another one nothing is moved
-            loaded = any(self.layout.tables.glob("*"))
-            check_directories(warehouse, self._landing, self.layout.landing, loaded=loaded)
+            loaded = any(layout.tables.glob("*"))
+            check_directories(warehouse, landing, layout.landing, loaded=loaded)
         self._drain = drain
         self._files_max = files_max
-        self._warm = warm and session is None
         self._stack = ExitStack()
         self.run_id = f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{uuid4().hex[:6]}"
         self.on_status: Callable[[WarehouseStatus], None] | None = None
-        self.stopped_because: str | None = None
         self.driver: LiveDriver | None = None
-        self.lost = False  # whether it had to stop: somebody else has the storage, or Spark is gone
+        self._ending = Ending()
         self._drained = False
-        self._abandoned = False
-        self._interrupted = False
 
     # -- opening and closing -----------------------------------------------------------------------
 
     def __enter__(self) -> Self:
         try:
             self._open()
-        except BaseException as error:
+        except BaseException as error:  # by a signal, too: what is open is closed
             self._close(error)
             raise
         return self
@@ -147,122 +134,74 @@ class Runner:
 
     def _close(self, error: BaseException | None) -> None:
         """Who was interrupted, and not by a failure, waits for nothing: and nothing interrupts that."""
-        self._interrupted = error is not None and not isinstance(error, Exception)
-        self._abandoned = self._abandoned or self._interrupted
-        with signals.held() if self._interrupted else nullcontext():
+        interrupted = error is not None and not isinstance(error, Exception)
+        self._ending.interrupted = interrupted
+        self._ending.abandoned = self._ending.abandoned or interrupted
+        with signals.held() if interrupted else nullcontext():
             self._stack.close()
 
     def _open(self) -> None:
-        stack, layout = self._stack, self.layout
-        self._open_storage()
-        self._open_spark()
-        signals.check()
-        self._history = stack.enter_context(History(self._history_path))
-        self._ledger = Ledger(layout.ledger)
-        stack.callback(self._ledger.close)
-        self._open_tables()
-        signals.check()
-        self.plan, self._provisional = self._make_plan(self._declared)
-        now = clock()
+        site = self._site
+        opened = open_site(site, self.run_id, self._stack, self._ending, self._lose)
+        self._session = opened.session
+        self.tables, self.said = opened.tables.tables, opened.tables.said
+        self._learning = Learning(site.warehouse, opened.history)
+        now = self._count_at = clock()
         freshness = {name: table.freshness for name, table in self.tables.items()}
         self.kernel = assemble(self.plan, now, freshness)
-        self.keeper = Keeper(self._declared, self.plan, self.run_id, now, self._lose, self._publish)
+        self.keeper = Keeper(site.warehouse, self.plan, self.run_id, now, self._lose, self._publish)
         self.keeper.resume(self.kernel)
         self.keeper.quarantined = len(self._quarantine.entries())
-        self._open_loop(now, freshness)
+        self._open_loop(opened, self._open_journal(now, freshness))
 
-    def _open_storage(self) -> None:
-        stack, layout = self._stack, self.layout
-        layout.prepare(private=is_local(self._master))
-        stack.enter_context(modes_of(layout.root))
-        identity = Identity.mine(self.run_id)
-        lease = Lease.acquire(layout.lease, identity)
-        stack.callback(lease.release)
-        heartbeat = Heartbeat(lease, self._lose)
-        heartbeat.start()
-        stack.callback(heartbeat.stop)
-        layout.clear(identity)
-        remember_directories(self._landing, layout.landing)
-        self._scratch = stack.enter_context(scratch_folder(layout.scratch, identity, has_lease=True))
-
-    def _open_spark(self) -> None:
-        if self._given_session is not None:
-            self._session = self._given_session
-            return
-        # Before: it may be interrupted when Spark is there and nobody knows.
-        self._stack.callback(lambda: self._interrupted and end_java())
-        local = self._scratch / "spark"
-        self._session = open_session(self._declared.name, self._master, self._settings, local)
-        self._stack.callback(self._stop_spark)
-
-    def _open_tables(self) -> None:
-        self._schemas = schemas(self._session, self._declared)
-        opened = open_tables(self._declared, self.layout, self._schemas, self._accepted)
-        self.tables, self.said = opened.tables, opened.said
-        for name, table in self.tables.items():
-            self._ledger.catch_up(name, table)
-        self.locks = {name: Lock() for name in self.tables}
-        if self._warm:
-            tracks = sum(pool.tracks for pool in self._declared.pools.values())
-            warm_up(self._session, self._declared, self._schemas, self._scratch / "warm-up", tracks)
-
-    def _open_loop(self, now: int, freshness: Mapping[str, int | None]) -> None:
-        books = Books(self._declared, self._ledger, self._history, self._landing, self.layout.archive)
-        self._refusals = Refusals(self._quarantine, self.keeper)
-        self._watch = Watch(
-            self._declared,
-            self._landing,
-            self._ledger,
-            self._refusals,
-            self.keeper,
-            books,
-            self._files_max,
-        )
-        self.keeper.on_loaded = self._watch.loaded
-        updater = Updater(self._declared, self.tables, self._schemas, self._landing, self._watch.file)
-        trial = Trial(self._declared, updater, self._landing, self._scratch, self._other_files)
-        pool_of_track = [pool.name for pool in self.plan.pools for _ in range(pool.tracks)]
-
-        def tracks(report: Callable[[Update, object], None]) -> Tracks:
-            def tell(job: Update, outcome: object) -> None:
-                failed = isinstance(outcome, Exception)
-                report(job, (spark_ended(self._session) if failed else None) or outcome)
-
-            self._tracks = Tracks(
-                len(pool_of_track),
-                lambda track: SparkWorker(
-                    self._session,
-                    pool_of_track[track],
-                    track,
-                    updater,
-                    books,
-                    self.locks,
-                    self.keeper.attempts,
-                    trial,
-                    self._put_aside,
-                    self._watch.leave,
-                ),
-                tell,
-            )
-            return self._tracks
-
+    def _open_journal(self, now: int, freshness: dict[str, int | None]) -> Journal:
         log = self._stack.enter_context(
             (self.layout.logs / f"{self.run_id}.jsonl").open("w", encoding="utf-8", buffering=1 << 16)
         )
-        header = {"freshline": __version__, "run": self.run_id, "now": now, "freshness": dict(freshness)}
-        if self._provisional:
-            header["unknown"] = sorted(self._provisional)
-        self._journal = Journal(log, {**header, "warehouse": to_record(self.plan.warehouse)})
-        self._new_tracks = tracks
-        self.driver = LiveDriver(self.kernel, self.keeper, tracks, self._journal)
-        self.keeper.on_tick = self._tick
-        self._housekeeper = Housekeeper(
-            self.tables, self.locks, self._ledger, [self.layout.ledger, self._history_path], self.keeper.note
-        )
+        header = {"freshline": __version__, "run": self.run_id, "now": now, "freshness": freshness}
+        if self._learning.unknown:
+            header["unknown"] = sorted(self._learning.unknown)
+        return Journal(log, {**header, "warehouse": to_record(self.plan.warehouse)})
+
+    def _open_loop(self, opened: Opened, journal: Journal) -> None:
+        """Whoever finds, loads and looks after files, and the driver between them."""
+        site, keeper, archive = self._site, self.keeper, self.layout.archive
+        feeds = Feeds(site.warehouse, site.landing)
+        books = Books(feeds, opened.ledger, opened.history, archive)
+        refusals = Refusals(self._quarantine, keeper)
+        self._watch = Watch(feeds, books, refusals, keeper, self._files_max)
+        keeper.on_loaded = self._watch.loaded
+        updater = Updater(site.warehouse, self.tables, opened.schemas, site.landing)
+        others = OtherFiles(feeds, self.tables, archive, self._watch.waiting)
+        trial = Trial(feeds, updater, opened.scratch, others.of)
+        locks = {name: Lock() for name in self.tables}
+        self._updates = Updates(updater, books, locks)
+        self._bad_files = BadFiles(feeds, trial, refusals, self._watch, keeper.attempts)
+        self.driver = LiveDriver(self.kernel, keeper, self._new_tracks, journal)
+        keeper.on_tick = self._tick
+        databases = [self.layout.ledger, site.history]
+        self._housekeeper = Housekeeper(self.tables, locks, opened.ledger, databases, keeper.note)
         self._stack.callback(self._finish_housekeeping)
-        self._learn_at = self._count_at = now
         self._watch.start(self.driver.post)
         self._stack.callback(self._watch.stop)
+
+    def _new_tracks(self, report: Callable[[Update, object], None]) -> Tracks:
+        session, updates, bad_files = self._session, self._updates, self._bad_files
+        pools = [pool.name for pool in self.plan.pools for _ in range(pool.tracks)]  # by track
+
+        def tell(job: Update, outcome: object) -> None:
+            failed = isinstance(outcome, Exception)
+            report(job, (spark_ended(session) if failed else None) or outcome)
+
+        def worker(track: int) -> SparkWorker:
+            return SparkWorker(session, pools[track], track, updates, bad_files)
+
+        self._tracks = Tracks(len(pools), worker, tell)
+        return self._tracks
+
+    def _finish_housekeeping(self) -> None:
+        for _ in range(10 * _HOUSEKEEPING_MAX_S):  # in parts, or nobody could hasten it
+            self._housekeeper.finish(0.0 if self._ending.abandoned else 0.1)
 
     # -- running -----------------------------------------------------------------------------------------
 
@@ -279,22 +218,36 @@ class Runner:
             self._tracks.finish_cancelled(_CANCELLED_MAX_S)
 
     def stop(self, why: str) -> None:
-        self.stopped_because = self.stopped_because or why
+        self._ending.because = self._ending.because or why
         if self.driver is not None:
             self.driver.stop()
 
     def abandon(self) -> None:
         """A run that is to stop waits no longer: what is not committed is loaded by the next one."""
-        self._abandoned = True
+        self._ending.abandoned = True
         if self.driver is not None:
             self.driver.abandon()
 
     def status(self) -> WarehouseStatus:
         return self.keeper.status(max(clock(), self.kernel.now), self.kernel)
 
+    @property
+    def plan(self) -> Plan:
+        """With the costs that are known by now."""
+        return self._learning.plan
+
+    @property
+    def stopped_because(self) -> str | None:
+        return self._ending.because
+
+    @property
+    def lost(self) -> bool:
+        """Whether it had to stop: somebody else has the storage, or Spark is gone."""
+        return self._ending.lost
+
     def _lose(self, why: str) -> None:
-        self.lost = True
-        self.stopped_because = why
+        self._ending.lost = True
+        self._ending.because = why
         self.stop(why)
 
     def _tick(self, now: int, kernel: Kernel) -> None:
@@ -304,101 +257,35 @@ class Runner:
             self.keeper.quarantined = _files_below(self.layout.quarantine / "files")
         if stopping:
             return  # nothing is begun any more
-        if self._provisional and now >= self._learn_at:
-            self._learn_at = now + _LEARN_EVERY_US
-            self._learn()
+        self._learn(now)
         self._housekeeper.consider(now, kernel)
         if self._drain and self._watch.is_quiet() and only_rest_is_left(kernel):
             self._drained = True
             self.stop("nothing is left to load")
 
+    def _learn(self, now: int) -> None:
+        """Where costs have become known the kernel goes on with them, and with the bounds that they give."""
+        if self._learning.look(now):
+            assert self.driver is not None
+            self.driver.tell(learned(self.kernel, self.plan))
+            self.keeper.learn(self.plan)
+
     def _load_rest(self) -> bool:
         ended = load_rest(
             self.kernel,
-            self._declared.topological_order,
+            self._site.warehouse.topological_order,
             self._new_tracks,
             self.keeper,
-            lambda: self._abandoned or self.lost,
+            lambda: self._ending.abandoned or self._ending.lost,
         )
         self._publish(self.status())
         return ended
-
-    def _finish_housekeeping(self) -> None:
-        for _ in range(10 * _HOUSEKEEPING_MAX_S):  # in parts, or nobody could hasten it
-            self._housekeeper.finish(0.0 if self._abandoned else 0.1)
-
-    def _stop_spark(self) -> None:
-        if self._interrupted and end_java():
-            return
-        try:
-            self._session.stop()
-        except (Py4JError, OSError):
-            if not self.lost:
-                raise
-
-    # -- costs -------------------------------------------------------------------------------------------
-
-    def _make_plan(self, warehouse: Warehouse) -> tuple[Plan, frozenset[str]]:
-        """The plan with declared and learned costs, and the tables without any: they get no bound."""
-        found = learned_costs(warehouse, self._history)
-        unknown = frozenset(name for name, table in found.warehouse.tables.items() if table.cost is None)
-        tables = {
-            name: replace(table, cost=table.cost or _PROVISIONAL)
-            for name, table in found.warehouse.tables.items()
-        }
-        plan = make_plan(replace(found.warehouse, tables=tables), found.runs)
-        return without_bounds(plan, unknown), unknown
-
-    def _learn(self) -> None:
-        """Where costs have become known the kernel goes on with them, and with the bounds that they give."""
-        # Asked first, for a table of few runs costs little to look up, and fitting all the others much.
-        if not any(len(self._history.runs(name)) >= RUNS_LEAST for name in self._provisional):
-            return
-        plan, unknown = self._make_plan(self._settled())
-        if unknown == self._provisional:
-            return
-        assert self.driver is not None
-        self.driver.tell(learned(self.kernel, plan))
-        self.keeper.learn(plan)
-        self.plan, self._provisional = plan, unknown
-
-    def _settled(self) -> Warehouse:
-        """What is declared, and what was learned where a pool lacks no cost: its bounds count with that."""
-        open_pools = {self._declared.tables[name].pool for name in self._provisional}
-        counted = self.plan.warehouse.tables
-        tables = {
-            name: table if table.pool in open_pools else replace(table, cost=counted[name].cost)
-            for name, table in self._declared.tables.items()
-        }
-        return replace(self._declared, tables=tables)
-
-    # -- outside -----------------------------------------------------------------------------------------
 
     def _publish(self, status: WarehouseStatus) -> None:
         with suppress(OSError):  # a full disk; that the file is old can be seen in it
             status.write(self.layout.status)
         if self.on_status is not None:
             self.on_status(status)
-
-    def _put_aside(self, table: str, name: str, reason: str) -> None:
-        """Moves a file that a table cannot load into quarantine."""
-        feed = self._declared.tables[table].feed
-        assert feed is not None
-        attempts = self.keeper.attempts(table) + 1
-        self._refusals.put(feed, name, self._landing[feed] / name, reason, attempts)
-
-    def _other_files(self, table: str) -> list[Path]:
-        """Files of a table's feed: the last that it has loaded, then those that wait, newest first."""
-        feed, stored = self._declared.tables[table].feed, self.tables[table]
-        assert feed is not None
-        commits = [files for _, files in stored.consumed_since(max(-1, stored.version - _COMMITS_SEARCHED))]
-        loaded = [file.name for files in reversed(commits) for file in files][:1]
-        paths = [
-            folder / name
-            for name in (*loaded, *reversed(self._watch.waiting(feed)))
-            for folder in (self._landing[feed], self.layout.archive / feed)
-        ]
-        return [path for path in paths if path.is_file()]
 
 
 def _files_below(folder: Path) -> int:

@@ -6,7 +6,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from itertools import count
@@ -15,7 +15,7 @@ from typing import Final
 
 from pyspark.sql import SparkSession
 
-from freshline.definitions.warehouse import Warehouse
+from freshline.live.feeds import Feeds
 from freshline.live.trouble import SENTENCE_MAX, sentence
 from freshline.spark.malformed import malformed_record
 from freshline.spark.updater import Updater
@@ -38,7 +38,7 @@ class NotTheFile(Exception):  # noqa: N818  (it is what was found)
 
 
 @dataclass(slots=True)
-class Verdict:
+class Findings:
     """What was found out about a job's files."""
 
     bad: dict[DataFile, str] = field(default_factory=dict)  # with the reason
@@ -56,25 +56,23 @@ class Trial:
 
     def __init__(
         self,
-        warehouse: Warehouse,
+        feeds: Feeds,
         updater: Updater,
-        landing: Mapping[str, Path],
         folder: Path,
         others: Callable[[str], Sequence[Path]],
     ) -> None:
-        self._warehouse = warehouse
+        self._feeds = feeds
         self._updater = updater
-        self._landing = landing
         self._folder = folder
         self._others = others  # by table: files of its feed, the likeliest to be good first
 
-    def judge(self, session: SparkSession, job: Update, error: Exception) -> Verdict:
+    def judge(self, session: SparkSession, job: Update, error: Exception) -> Findings:
         """What is wrong with the files of a job that failed with this error.
 
-        It raises where they are not at fault; an empty verdict says that they fail only together.
+        It raises where they are not at fault; empty findings say that they fail only together.
         """
         with tempfile.TemporaryDirectory(prefix="trial-", dir=self._folder) as scratch:
-            return _Case(self, session, job, error, Path(scratch)).verdict()
+            return _Case(self, session, job, error, Path(scratch)).findings()
 
 
 class _Case:
@@ -83,10 +81,9 @@ class _Case:
     def __init__(
         self, trial: Trial, session: SparkSession, job: Update, error: Exception, scratch: Path
     ) -> None:
-        table = trial._warehouse.tables[job.task.name]
-        assert table.feed is not None
-        self._feed = trial._warehouse.feeds[table.feed]
-        self._landing = trial._landing[table.feed]
+        feed = trial._feeds.of(job.task.name)
+        self._feed = trial._feeds[feed]
+        self._landing = trial._feeds.landing(feed)
         self._trial = trial
         self._session = session
         self._job = job
@@ -94,28 +91,28 @@ class _Case:
         self._scratch = scratch
         self._numbers = count(1)
 
-    def verdict(self) -> Verdict:
-        verdict = Verdict()
-        suspects = self._readable(self._job.files, verdict, _CHUNK)
+    def findings(self) -> Findings:
+        findings = Findings()
+        suspects = self._readable(self._job.files, findings, _CHUNK)
         # One that is left may have failed for another that is gone.
-        if len(suspects) > 1 or (suspects and verdict.left):
+        if len(suspects) > 1 or (suspects and findings.left):
             if self._wrong_with(suspects, self._landing) is None:
-                return verdict
+                return findings
             self._control()  # before many are tried in vain
             suspects = self._failing(suspects)
-        suspects = self._readable(suspects, verdict, sys.maxsize)
+        suspects = self._readable(suspects, findings, sys.maxsize)
         if not suspects:
-            return verdict
+            return findings
         seen = {file: self._seen(file) for file in suspects}
         for file in suspects:
             self._copy(file)
             self._fails_as_copy(file)
         self._control(suspects)
         # Trouble that came and went, a job cancelled among it, does not strike before and after.
-        verdict.bad = {file: self._described(file, self._fails_as_copy(file)) for file in suspects}
+        findings.bad = {file: self._described(file, self._fails_as_copy(file)) for file in suspects}
         if any(self._seen(file) != seen[file] for file in suspects):
             raise self._error  # another has taken its place meanwhile
-        return verdict
+        return findings
 
     def _failing(self, files: tuple[DataFile, ...]) -> tuple[DataFile, ...]:
         """Which of the files that fail together fail alone, found by halves."""
@@ -137,14 +134,14 @@ class _Case:
         """What is wrong with a file, and with which of its records."""
         try:
             where = malformed_record(self._session, self._feed, self._scratch / str(file.name), said)
-        except Exception:  # it is bad enough that not even that can be told
+        except Exception:  # the file is known to be bad, and what that does has no end: some words less
             where = ""
         return said[: SENTENCE_MAX - len(where)].rstrip(".") + where if where else said
 
     def _wrong_with(self, files: tuple[DataFile, ...], folder: Path) -> Exception | None:
         try:
             self._trial._updater.check(self._session, part(self._job, files), folder)
-        except Exception as error:
+        except Exception as error:  # whatever it is, it is what was to be found out
             return error
         return None
 
@@ -154,7 +151,7 @@ class _Case:
         try:
             write_made_up(self._session, self._feed, made_up)
             self._trial._updater.check_control(self._session, self._job.task.name, made_up)
-        except Exception as failure:
+        except Exception as failure:  # as with a suspect, or the two could not be compared
             blamed = {self._landing / str(file.name) for file in suspects}
             others = [path for path in self._trial._others(self._job.task.name) if path not in blamed]
             if not any(self._passes(path) for path in others[:_OTHERS_MAX]):
@@ -163,16 +160,16 @@ class _Case:
     def _passes(self, path: Path) -> bool:
         try:
             self._trial._updater.check_control(self._session, self._job.task.name, path)
-        except Exception:
+        except Exception:  # the same
             return False
         return True
 
     def _readable(
-        self, files: tuple[DataFile, ...], verdict: Verdict, bytes_max: int
+        self, files: tuple[DataFile, ...], findings: Findings, bytes_max: int
     ) -> tuple[DataFile, ...]:
         """The files of which so much can be read; the others are left, for that is no fault of theirs."""
         readable = tuple(file for file in files if self._can_be_read(file, bytes_max))
-        verdict.left += [file for file in files if file not in readable]
+        findings.left += [file for file in files if file not in readable]
         return readable
 
     def _can_be_read(self, file: DataFile, bytes_max: int) -> bool:

@@ -72,7 +72,8 @@ def spark_ended(session: SparkSession) -> SparkEnded | None:
     process: subprocess.Popen[bytes] | None = getattr(context._gateway, "proc", None)  # where Python began it
     try:
         stopped = context._jsc.sc().isStopped()
-    except Exception as error:  # nobody answers
+    # Nobody answers, which has many names. A track asks at its boundary: its job's end must be told anyhow.
+    except Exception as error:
         if process is None:
             return SparkEnded(f"it does not answer: {sentence(error)}")
         try:

@@ -6,24 +6,21 @@ import sqlite3
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from functools import partial
-from pathlib import Path
 
 from freshline.definitions.duration import SECOND
-from freshline.definitions.warehouse import Warehouse
-from freshline.landing.discovery import Clash, Discovered, Discovery, Repeated, Unreadable
-from freshline.landing.discovery import Landed as LandedFile
+from freshline.landing.discovery import Clash, Discovered, Discovery, FoundFile, Repeated, Unreadable
 from freshline.landing.parquet_process import ParquetProcess
-from freshline.live.driver import Landed, clock
+from freshline.live.books import Books
+from freshline.live.clock import Clock, clock
+from freshline.live.driver import Landed
+from freshline.live.feeds import Feeds
 from freshline.live.keeper import Keeper
 from freshline.live.refusals import Refusals
 from freshline.live.trouble import sentence
-from freshline.live.worker import Books
-from freshline.spark.updater import FileToLoad
-from freshline.storage.delta import Consumed
-from freshline.storage.ledger import Ledger
-from freshline.tables.events import DataFile
+from freshline.spark.file_to_load import FileFacts, FileToLoad
+from freshline.storage.files import Consumed
 
 _EVERY_MAX_S = 0.5
 # What is read of one feed in one look: a backlog must not keep the files of other feeds from being found.
@@ -35,34 +32,30 @@ class Watch:
 
     def __init__(
         self,
-        warehouse: Warehouse,
-        landing: Mapping[str, Path],
-        ledger: Ledger,
+        feeds: Feeds,
+        books: Books,
         refusals: Refusals,
         keeper: Keeper,
-        books: Books,
-        files_max: int | None,
+        files_max: int | None = None,
+        now: Clock = clock,
     ) -> None:
-        self._warehouse = warehouse
-        self._ledger = ledger
+        self._feeds = feeds
+        self._books = books
         self._refusals = refusals
         self._keeper = keeper
-        self._books = books
-        self._files_left = dict.fromkeys(landing, files_max)
-        self._readers: dict[str, list[str]] = {}
-        for table in warehouse.tables.values():
-            if table.feed is not None:
-                self._readers.setdefault(table.feed, []).append(table.name)
+        self._clock = now
+        self._files_left = dict.fromkeys(feeds.read, files_max)
         # One for all feeds, and warm by the time that Spark is.
-        reads_parquet = any(warehouse.feeds[name].landing.format == "parquet" for name in self._readers)
+        reads_parquet = any(feeds[name].landing.format == "parquet" for name in feeds.read)
         self._process = ParquetProcess() if reads_parquet else None
         self._discoveries = {
-            name: Discovery(warehouse.feeds[name], root, self._known(name), process=self._process)
-            for name, root in landing.items()
-            if name in self._readers
+            name: Discovery(
+                feeds[name], feeds.landing(name), partial(books.known, name), process=self._process
+            )
+            for name in feeds.read
         }
-        # What is known of files on their way, and the tables that have yet to load them.
-        self._files: dict[tuple[str, str], tuple[FileToLoad, set[str]]] = {}
+        # By feed and name, and by the tables that have yet to load it: the file that each was told of.
+        self._files: dict[tuple[str, str], dict[str, FileToLoad]] = {}
         self._left: set[tuple[str, str]] = set()  # (table, name) of files that a running job leaves
         self._again: deque[tuple[str, str]] = deque()  # (feed, name) of files to be looked for anew
         self._lock = threading.Lock()  # for these: tables load files while others are found
@@ -73,9 +66,7 @@ class Watch:
         self._stop = threading.Event()
         self._looks = 0  # how often all feeds were looked at
         self._found_at_look = 0
-        shortest = min(
-            (warehouse.feeds[name].period_us or SECOND for name in self._discoveries), default=SECOND
-        )
+        shortest = min((feeds[name].period_us or SECOND for name in feeds.read), default=SECOND)
         self._every_s = min(_EVERY_MAX_S, shortest / SECOND / 20)
         self._thread = threading.Thread(target=self._run, name="watch", daemon=True)
         self._post: Callable[[Landed], None] = lambda landed: None
@@ -95,18 +86,13 @@ class Watch:
         """Whether the last looks found nothing: a file that cannot be read yet is tried a few times."""
         return self._looks - self._found_at_look > 4
 
-    def file(self, feed: str, name: str) -> FileToLoad:
-        """What is known of a file that was posted."""
-        return self._files[feed, name][0]
-
     def loaded(self, table: str, names: Iterable[str]) -> None:
         """A table has loaded these files, or they were put aside."""
-        feed = self._warehouse.tables[table].feed
-        assert feed is not None
+        feed = self._feeds.of(table)
         with self._lock:
             for name in names:
-                waiting = self._files[feed, name][1]
-                waiting.discard(table)
+                waiting = self._files[feed, name]
+                waiting.pop(table, None)
                 if not waiting:
                     del self._files[feed, name]
                 if (table, name) in self._left:
@@ -152,7 +138,7 @@ class Watch:
 
     def _scan(self, feed: str) -> None:
         try:
-            found = self._discoveries[feed].scan(clock(), _BYTES_MAX)
+            found = self._discoveries[feed].scan(self._clock(), _BYTES_MAX)
         except (OSError, sqlite3.Error) as error:  # what was found is told by the next scan
             self._report(feed, sentence(error))
             return
@@ -168,8 +154,8 @@ class Watch:
             self._report(feed, f"{folder}: {trouble}" if folder else trouble, folder)
         if found.link is not None:
             note = f"{feed}: {found.link} is a symbolic link, and links are not followed: put files there"
-            self._keeper.note(clock(), note)
-        period_us = self._warehouse.feeds[feed].period_us or 0
+            self._keeper.note(self._clock(), note)
+        period_us = self._feeds[feed].period_us or 0
         if found.missing and self._looks * self._every_s * SECOND > period_us:
             self._report(feed, "its landing directory is not there", "")
 
@@ -187,9 +173,7 @@ class Watch:
         for changed in found.changed:
             # Overwritten before it was loaded: the commit notes what is there now.
             with self._lock:
-                waiting = self._files.get((changed.feed, changed.name))
-                if waiting is not None:
-                    self._files[changed.feed, changed.name] = (_to_load(changed), waiting[1])
+                self._correct(changed)
             if changed.timestamp_us is not None:  # tables that had skipped it are to load what it is now
                 self._untold.append((changed.feed, partial(self._landed, changed, waited)))
         self._untold += [(landed.feed, partial(self._landed, landed, waited)) for landed in found.landed]
@@ -207,20 +191,18 @@ class Watch:
     def _report(self, feed: str, trouble: str, folder: str | None = None) -> None:
         if self._troubles.get((feed, folder)) != trouble:  # once, not at every look
             self._troubles[feed, folder] = trouble
-            self._keeper.note(clock(), f"{feed}: its files cannot be taken in: {trouble}")
+            self._keeper.note(self._clock(), f"{feed}: its files cannot be taken in: {trouble}")
 
-    def _landed(self, landed: LandedFile, waited: bool) -> None:
+    def _landed(self, landed: FoundFile, waited: bool) -> None:
         left = self._files_left[landed.feed]
         if left == 0:
             return
-        readers = self._readers[landed.feed]
         if landed.timestamp_us is None:
             self._keeper.empty(landed.feed, landed.arrival_us)
-            for reader in readers:
-                self._ledger.remember(reader, _consumed(landed))
-            self._books.forget(landed.feed, _consumed(landed))
+            self._books.enter_empty(landed.feed, _consumed(landed))
             return
-        wanting = self._wanting(landed)
+        file = FileToLoad(max(1, landed.timestamp_us), landed.name, _facts(landed))
+        wanting = self._hand_out(landed, file)
         if not wanting:
             return
         if left is not None:
@@ -228,38 +210,34 @@ class Watch:
         if landed.cut:
             note = f"{landed.feed}: {landed.name} is dated ahead of its arrival, and was cut to it"
             self._keeper.note(landed.arrival_us, note)
-        file = DataFile(max(1, landed.timestamp_us), landed.name)
         self._post(Landed(landed.feed, file, wanting, landed.arrival_us, waited))
 
-    def _wanting(self, landed: LandedFile) -> frozenset[str]:
+    def _hand_out(self, landed: FoundFile, file: FileToLoad) -> frozenset[str]:
         """The tables that are to be told of a file.
 
         Some may know of it already: it may go and come back before it is loaded, from quarantine too.
         """
-        key, readers = (landed.feed, landed.name), self._readers[landed.feed]
         with self._lock:
-            missing = {table for table in readers if self._ledger.find(table, landed.name) is None}
-            told = self._files[key][1] if key in self._files else set()
-            if missing or told:
-                self._files[key] = (_to_load(landed), missing | told)
-            return frozenset(missing - told)
+            missing = self._books.missing(landed.feed, landed.name)
+            waiting = self._correct(landed)
+            wanting = frozenset(missing - waiting.keys())
+            if wanting:
+                self._files[landed.feed, landed.name] = waiting | dict.fromkeys(wanting, file)
+            return wanting
 
-    def _known(self, feed: str) -> Callable[[str], Consumed | None]:
-        """A file is known once every table of its feed has it; then it need not be looked at again."""
-        readers = self._readers[feed]
-
-        def known(name: str) -> Consumed | None:
-            found = [self._ledger.find(table, name) for table in readers]
-            return found[0] if all(found) else None
-
-        return known
+    def _correct(self, landed: FoundFile) -> dict[str, FileToLoad]:
+        """What tables were told of and have yet to load, now with what has just been found in it."""
+        waiting, facts = self._files.get((landed.feed, landed.name), {}), _facts(landed)
+        for file in waiting.values():
+            file.facts = facts
+        return waiting
 
 
-def _to_load(landed: LandedFile) -> FileToLoad:
+def _facts(landed: FoundFile) -> FileFacts:
     # A name's timestamp is not that of a record.
     newest = None if landed.oldest_us is None else landed.newest_us
-    return FileToLoad(_consumed(landed), landed.records, landed.oldest_us, newest)
+    return FileFacts(_consumed(landed), landed.records, landed.oldest_us, newest)
 
 
-def _consumed(file: LandedFile | Repeated) -> Consumed:
+def _consumed(file: FoundFile | Repeated) -> Consumed:
     return Consumed(file.name, file.size, file.mtime_ns, file.digest)

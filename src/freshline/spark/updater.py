@@ -18,6 +18,7 @@ from pyspark.sql.types import StructType
 from freshline.definitions.columns import LATE_COLUMN
 from freshline.definitions.tables import Table
 from freshline.definitions.warehouse import Warehouse
+from freshline.spark.file_to_load import FileFacts, facts_of
 from freshline.spark.frames import (
     Watched,
     base_rows,
@@ -33,16 +34,6 @@ from freshline.storage.delta import Consumed, LiveFile, StoredTable
 from freshline.storage.extent import Extent
 from freshline.storage.next_row import next_row
 from freshline.tables.update import Update
-
-
-@dataclass(frozen=True, slots=True)
-class FileToLoad:
-    """A data file on its way: what its commit will note, and what is known of its records."""
-
-    consumed: Consumed
-    records: int  # how many it has
-    oldest: int | None  # their timestamps, where they are known
-    newest: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +56,11 @@ class Updater:
         tables: Mapping[str, StoredTable],
         schemas: Mapping[str, StructType],
         landing: Mapping[str, Path],
-        files: Callable[[str, str], FileToLoad],
     ) -> None:
         self._warehouse = warehouse
         self._tables = tables
         self._schemas = schemas
         self._landing = landing  # by feed: where its files are
-        self._files = files  # (feed, name) -> what is known of the file
         self._keeps_timestamp = {
             table.name: keeps_timestamp(table, warehouse.feeds[table.feed])
             for table in warehouse.tables.values()
@@ -85,10 +74,10 @@ class Updater:
         stored = self._tables[table.name]
         after = None if job.task.empty else job.loaded_from
         freshness = job.loaded_to
-        files: list[FileToLoad] = []
+        files: list[FileFacts] = []
         watched = None
         if table.feed is not None:
-            files = self._known(table.feed, job)
+            files = facts_of(job.files)
             frame, watched = self._base(session, table, job, files, self._landing[table.feed])
         else:
             frame = self._derived(session, table, after, job.loaded_to)
@@ -115,7 +104,7 @@ class Updater:
         """
         table = self._warehouse.tables[job.task.name]
         assert table.feed is not None
-        files = self._known(table.feed, job)
+        files = facts_of(job.files)
         frame, watched = self._base(session, table, job, files, landing)
         self._check(table, frame, lambda: self._expected(table, files, watched))
 
@@ -138,11 +127,8 @@ class Updater:
         finally:
             shutil.rmtree(stored.path / folder, ignore_errors=True)
 
-    def _known(self, feed: str, job: Update) -> list[FileToLoad]:
-        return [self._files(feed, str(file.name)) for file in job.files]
-
     def _base(
-        self, session: SparkSession, table: Table, job: Update, files: Sequence[FileToLoad], landing: Path
+        self, session: SparkSession, table: Table, job: Update, files: Sequence[FileFacts], landing: Path
     ) -> tuple[DataFrame, Watched | None]:
         """The rows of a job's files, as they lie in that folder, and who watches what is read for them."""
         assert table.feed is not None
@@ -163,7 +149,7 @@ class Updater:
             self._keeps_records[table.name] = keeps_records(session, table, feed)
         return self._keeps_records[table.name]
 
-    def _expected(self, table: Table, files: Sequence[FileToLoad], watched: Watched | None) -> Extent | None:
+    def _expected(self, table: Table, files: Sequence[FileFacts], watched: Watched | None) -> Extent | None:
         """What must have been written, now that it is: the records that were found in the files.
 
         Where a `select` leaves some out, what was read for it is compared here instead.

@@ -13,6 +13,8 @@ from pathlib import Path
 from queue import Queue
 from typing import Final
 
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.types import (
@@ -100,7 +102,7 @@ def _round(session: SparkSession, updates: Mapping[str, _Rows], folder: Path, tr
         own = sessions.get()
         try:
             updates[name](own).write.parquet(str(folder / name))
-        except Exception as error:
+        except (PySparkException, Py4JError, OSError) as error:
             # Of made-up rows not everything can be computed: that is no reason not to start.
             _logger.debug("not warmed up: %s: %s", name, error)
         finally:

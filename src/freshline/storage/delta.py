@@ -6,14 +6,11 @@ moves its freshness and notes which data files were consumed, all in one step of
 
 from __future__ import annotations
 
-import contextlib
 import logging
-import os
 import shutil
 import threading
-import time
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import timedelta
 from pathlib import Path
@@ -24,20 +21,18 @@ from deltalake import DeltaTable
 from deltalake import Schema as DeltaSchema
 from deltalake.exceptions import DeltaError, TableNotFoundError
 from deltalake.transaction import (
-    AddAction,
     CommitProperties,
-    PostCommitHookProperties,
-    RemoveAction,
 )
 
 from freshline.definitions.computation import Computation
 from freshline.definitions.errors import InputError
 from freshline.storage import compaction, computations, log
+from freshline.storage.commits import Commits, Overtaken, TableTaken
 from freshline.storage.disk import full_disk
 from freshline.storage.extent import Extent, extent_of
 from freshline.storage.files import Consumed, LiveFile
 from freshline.storage.schema import OtherColumns, check_can_have, differences
-from freshline.storage.snapshot import Snapshot, read_snapshot
+from freshline.storage.snapshot import Snapshot
 from freshline.storage.statistics import Footer, UnreadableFile, read_footers
 from freshline.storage.vacuum import vacuum
 
@@ -58,16 +53,7 @@ _CONFIGURATION: Final = {
     # 13 ms instead of 8. Foreign vacuums keep to it too, so it must not be less than a job or query takes.
     "delta.deletedFileRetentionDuration": "interval 1 hour",
 }
-NO_HOOKS: Final = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
 _logger = logging.getLogger(__name__)
-
-
-class TableTaken(Exception):  # noqa: N818  (it is what happened)
-    """Another writer committed to the table since we opened it: open it again, and decide anew."""
-
-
-class _Overtaken(Exception):  # noqa: N818
-    """A foreign writer committed first, and what we meant to remove may be gone."""
 
 
 class NullTimestamps(Exception):  # noqa: N818  (it is what was found)
@@ -88,11 +74,9 @@ class StoredTable:
         self.schema: pa.Schema = pa.schema(table.schema().to_arrow())
         self._lock = threading.RLock()
         self._cleaning = threading.Lock()
-        self._table = table
-        self._snapshot = read_snapshot(path, timestamp, table)
+        self._commits = Commits(path, timestamp, table)
         self._checkpointed = max(log.checkpoints(path), default=0)
         self._oldest_commit = log.commits(path).start
-        self._taken = False
 
     @classmethod
     def open_or_create(
@@ -132,39 +116,39 @@ class StoredTable:
     @property
     def version(self) -> int:
         """The Delta version of the snapshot."""
-        return self._snapshot.version
+        return self._commits.snapshot.version
 
     @property
     def sequence(self) -> int:
         """How many updates have been committed."""
-        return self._snapshot.sequence
+        return self._commits.snapshot.sequence
 
     @property
     def freshness(self) -> int | None:
         """The newest timestamp loaded, in microseconds; None before the first update."""
-        return self._snapshot.freshness
+        return self._commits.snapshot.freshness
 
     @property
     def files(self) -> tuple[LiveFile, ...]:
         """The table's files; a tuple that stays as it is whatever is committed meanwhile."""
-        return self._snapshot.files
+        return self._commits.snapshot.files
 
     @property
     def computation(self) -> Computation | None:
         """What its rows are computed by; None where there is no record of it."""
-        number = self._snapshot.computation
+        number = self._commits.snapshot.computation
         return None if number is None else computations.find(self.path, number)
 
     def record(self, computation: Computation, how: computations.How) -> None:
         """Notes what rows are computed by from here on, in the table's history too."""
         with self._lock:
             change = computations.told(self.computation, computation, how)
-            self._transact((), (), self._computed_by(computation, how), change)
+            self._commits.transact((), (), self._computed_by(computation, how), change)
 
     def _computed_by(self, computation: Computation, how: computations.How) -> Snapshot:
         """The snapshot once a commit says so. Written down before it is committed: never the other way."""
-        number = computations.add(self.path, computation, how, self._snapshot.computation)
-        return replace(self._snapshot, computation=number)
+        number = computations.add(self.path, computation, how, self._commits.snapshot.computation)
+        return replace(self._commits.snapshot, computation=number)
 
     def files_between(self, after_us: int | None, to_us: int) -> list[str]:
         """The absolute paths of the files that may have rows with after < timestamp <= to."""
@@ -174,7 +158,7 @@ class StoredTable:
         """The files that may have rows with after < timestamp <= to; None: from the beginning."""
         return [
             file
-            for file in self._snapshot.files
+            for file in self._commits.snapshot.files
             if file.rows
             and (file.oldest is None or file.oldest <= to_us)
             and (after_us is None or file.newest is None or file.newest + _STATISTICS_GRAIN_US > after_us)
@@ -199,17 +183,18 @@ class StoredTable:
             self.check_can_have(replacing)
         added = self._acceptable(folder, self.schema if replacing is None else replacing, expected)
         with self._lock:
-            before = self._snapshot
+            before = self._commits.snapshot
             if before.freshness is not None and freshness < before.freshness and replacing is None:
                 raise ValueError(f"freshness of {self.path} would go back: {before.freshness} to {freshness}")
             after = before if computation is None else self._computed_by(computation, "rebuilt")
             after = replace(after, sequence=before.sequence + 1, freshness=freshness)
             information = {**details, "files": [asdict(file) for file in consumed]}
-            self._transact(added, () if replacing is None else before.files, after, information, replacing)
+            removed = () if replacing is None else before.files
+            self._commits.transact(added, removed, after, information, replacing)
             if replacing is not None:
-                self.schema = pa.schema(self._table.schema().to_arrow())
+                self.schema = pa.schema(self._commits.table.schema().to_arrow())
             self._bound_log()
-            return self._snapshot.version
+            return self._commits.snapshot.version
 
     def check(self, folder: str, expected: Extent | None) -> None:
         """Raises what a commit of the folder would find wrong with its files."""
@@ -217,7 +202,7 @@ class StoredTable:
 
     def check_can_have(self, schema: pa.Schema) -> None:
         """Refuses a schema that the table was not made for."""
-        check_can_have(self.path, self._table, schema)
+        check_can_have(self.path, self._commits.table, schema)
 
     def consumed_since(self, version: int) -> Iterator[tuple[int, list[Consumed]]]:
         """What each commit after that version consumed."""
@@ -235,27 +220,27 @@ class StoredTable:
         folder = f"data/compact-{uuid.uuid4().hex}"
         added = self._merged(chosen, folder)
         with self._lock:
-            if not set(chosen) <= set(self._snapshot.files):
+            if not set(chosen) <= set(self._commits.snapshot.files):
                 return 0  # a rebuild has replaced them; vacuum removes what was merged
             try:
-                self._transact(added, chosen, self._snapshot, {"compacted": len(chosen)})
-            except _Overtaken:
+                self._commits.transact(added, chosen, self._commits.snapshot, {"compacted": len(chosen)})
+            except Overtaken:
                 return 0  # somebody else has compacted it, perhaps; vacuum removes what was merged
         return len(chosen)
 
     def checkpoint(self) -> None:
         """Writes a checkpoint, from which the table opens without reading the commits before."""
         with self._lock:
-            if self._checkpointed == self._snapshot.version:
+            if self._checkpointed == self._commits.snapshot.version:
                 return
-            self._table.create_checkpoint()
-            self._checkpointed = self._snapshot.version
-            self._reopen()
+            self._commits.table.create_checkpoint()
+            self._checkpointed = self._commits.snapshot.version
+            self._commits.reopen()
 
     @property
     def commits_in_log(self) -> int:
         """How many commits the log has, of which `clean_log` leaves 50 at most."""
-        return self._snapshot.version + 1 - self._oldest_commit
+        return self._commits.snapshot.version + 1 - self._oldest_commit
 
     def clean_log(self, keep_from_version: int) -> int:
         """Removes what the log has before the last checkpoint up to that version; how many files went.
@@ -275,7 +260,7 @@ class StoredTable:
             removed = log.remove(self.path, past[-1])
             self._oldest_commit = past[-1]
             if removed:
-                self._reopen()
+                self._commits.reopen()
             return removed
 
     def vacuum(self, older_than: timedelta) -> int:
@@ -306,123 +291,17 @@ class StoredTable:
             expected.check(extent_of(footer for _, footer in added))
         return added
 
-    def _transact(
-        self,
-        added: Sequence[tuple[str, Footer]],
-        removed: Sequence[LiveFile],
-        after: Snapshot,
-        information: Mapping[str, Any],
-        replacing: pa.Schema | None = None,
-    ) -> None:
-        """One commit from the snapshot we have, which becomes `after` with the files added and removed.
-
-        If others have committed since, delta-rs checks each of their commits and tries again (15 times, its
-        default). One with an application id of ours fails ours, so does a change of schema or protocol; a
-        foreign compaction or append does not. Without retries every foreign commit would throw a finished
-        Spark job away, and nothing were gained: two writers of ours conflict either way, at the first commit
-        of the second. After a reload they would not. What removes files is not tried again: of files that a
-        foreign compaction has removed too delta-rs says nothing, and their rows would be there twice.
-        """
-        if self._taken:
-            raise TableTaken(f"{self.path} has another writer")
-        before = self._snapshot
-        update = (after.sequence, after.computation) != (before.sequence, before.computation)
-        now_ms = time.time_ns() // 1_000_000
-        identity = uuid.uuid4().hex
-        actions: list[AddAction | RemoveAction] = [
-            AddAction(path, footer.size, {}, now_ms, update, footer.statistics) for path, footer in added
-        ]
-        if replacing is None:  # otherwise delta-rs removes all there are
-            actions += [RemoveAction(file.path, update, now_ms, file.size, {}) for file in removed]
-        properties = CommitProperties(
-            custom_metadata={log.KEY: {**information, "id": identity}},
-            max_commit_retries=0 if removed or replacing is not None else None,
-            app_transactions=after.transactions(),
-        )
-        try:
-            self._table.create_write_transaction(
-                actions,
-                "append" if replacing is None else "overwrite",
-                self._table.schema() if replacing is None else DeltaSchema.from_arrow(replacing),
-                commit_properties=properties,
-                post_commithook_properties=NO_HOOKS,
-            )
-        except (DeltaError, OSError) as error:
-            # The log alone knows whether it was committed before the error, and whether another was first.
-            if not log.has_commit(self.path, before.version, identity):
-                if log.commits(self.path).stop - 1 == before.version:
-                    raise
-                if not update:
-                    self._follow_others()
-                    raise _Overtaken from error
-                self._taken = True
-                raise TableTaken(f"{self.path} has another writer: {error}") from error
-        gone = set(removed)
-        kept = tuple(file for file in before.files if file not in gone) if gone else before.files
-        files = kept + tuple(_live(path, footer) for path, footer in added)
-        self._advance(replace(after, version=before.version + 1, files=files), identity)
-        _touch(self.path / file.path for file in removed)
-
-    def _advance(self, after: Snapshot, identity: str) -> None:
-        """Moves the snapshot to our commit, and makes sure that it is what the log has."""
-        # Until that is certain nothing may be committed: delta-rs would accept the same update once more from
-        # a snapshot that has moved already.
-        self._taken = True
-        try:
-            self._table.update_incremental()
-            alone = self._table.version() == after.version
-        except DeltaError:
-            alone = False
-        if alone and log.commit_information(self.path, after.version).get("id") == identity:
-            self._snapshot, self._taken = after, False
-            return
-        # Others committed too, before or after ours. Or ours went to where the log has been cleaned since,
-        # and no reader will see it.
-        table, snapshot = self._present(after)
-        if not log.has_commit(self.path, after.version - 1, identity):
-            raise TableTaken(f"{self.path} has another writer")
-        self._table, self._snapshot, self._taken = table, snapshot, False
-
-    def _follow_others(self) -> None:
-        """Takes over what others committed, if it was no update."""
-        self._taken = True
-        self._table, self._snapshot = self._present(self._snapshot)
-        self._taken = False
-
-    def _present(self, expected: Snapshot) -> tuple[DeltaTable, Snapshot]:
-        """The table as it is now, with all updates that we know of and no other."""
-        table = DeltaTable(self.path)
-        snapshot = read_snapshot(self.path, self.timestamp, table)
-        if snapshot.versions != expected.versions:
-            raise TableTaken(f"{self.path} has another writer")
-        return table, snapshot
-
-    def _reopen(self) -> None:
-        """Loads the same version anew: fewer commits to carry along, and none that has been cleaned away."""
-        self._table = DeltaTable(self.path, version=self._snapshot.version)
-
     def _bound_log(self) -> None:
         """A table that is never idle has its log kept short too; trouble with that is not the update's."""
-        if self._snapshot.version - self._checkpointed < COMMITS_WITHOUT_CHECKPOINT:
+        if self._commits.snapshot.version - self._checkpointed < COMMITS_WITHOUT_CHECKPOINT:
             return
         try:
             self.checkpoint()
             # Never waiting: who cleans may be waiting for us.
             if self.commits_in_log > COMMITS_WITHOUT_CLEANING and self._cleaning.acquire(blocking=False):
                 try:
-                    self._clean_log(self._snapshot.version)
+                    self._clean_log(self._commits.snapshot.version)
                 finally:
                     self._cleaning.release()
         except (DeltaError, OSError) as error:
             _logger.warning("no checkpoint of %s: %s", self.path, full_disk(error) or error)
-
-
-def _touch(replaced: Iterable[Path]) -> None:
-    """Vacuum goes by a file's own time once the log has forgotten when it was replaced: let it be then."""
-    for path in replaced:
-        with contextlib.suppress(OSError):
-            os.utime(path)
-
-
-def _live(path: str, footer: Footer) -> LiveFile:
-    return LiveFile(path, footer.rows, footer.size, footer.oldest, footer.newest)

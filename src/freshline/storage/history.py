@@ -8,7 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
-from freshline.costs.fit import Run
+from freshline.costs.fit import PastRun
 from freshline.definitions.errors import InputError
 from freshline.storage.disk import full_disk
 from freshline.storage.write_ahead import write_ahead
@@ -53,7 +53,7 @@ class History:
                 "Give access to it, or move it away: costs are then learned anew",
             ) from error
 
-    def record(self, table: str, run: Run) -> None:
+    def record(self, table: str, run: PastRun) -> None:
         """Remembers a run, and now and then forgets the table's oldest."""
         with self._lock:
             connection = self._connection
@@ -76,14 +76,14 @@ class History:
                 )
                 self._counts[table] = RUNS_KEPT
 
-    def runs(self, table: str) -> list[Run]:
+    def runs(self, table: str) -> list[PastRun]:
         """The table's newest runs, oldest first."""
         rows = self._rows(
             "SELECT started, duration_us, rows, length_us, files FROM runs"
             " WHERE table_name = ? ORDER BY id DESC LIMIT ?",
             (table, RUNS_KEPT),
         )
-        return [Run._make(row) for row in reversed(rows)]
+        return [PastRun._make(row) for row in reversed(rows)]
 
     def close(self) -> None:
         with self._lock:

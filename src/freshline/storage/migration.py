@@ -13,7 +13,8 @@ from deltalake.transaction import CommitProperties
 
 from freshline.definitions.computation import Computation
 from freshline.storage import computations, log
-from freshline.storage.delta import NO_HOOKS, StoredTable, TableTaken
+from freshline.storage.commits import NO_HOOKS, TableTaken
+from freshline.storage.delta import StoredTable
 from freshline.storage.snapshot import read_snapshot
 
 

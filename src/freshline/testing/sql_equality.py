@@ -70,7 +70,7 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True)
-class History:
+class TableHistory:
     """The records of two base tables, and the freshness that a derived table had after each update."""
 
     sources: Mapping[str, DataFrame]
@@ -119,7 +119,7 @@ def random_keys(sql: str, rng: random.Random) -> str:
     return align + (f"lookback: {lookback_us}us, " if lookback_us else "")
 
 
-def random_history(session: SparkSession, table: Table, rng: random.Random) -> History:
+def random_history(session: SparkSession, table: Table, rng: random.Random) -> TableHistory:
     """Records at the edges of seconds and between them, some late, with a gap; and updates at random."""
     gap = rng.randrange(-_SPAN_US, _SPAN_US)
     gap_us = rng.choice([0, 5, 20]) * SECOND
@@ -143,10 +143,10 @@ def random_history(session: SparkSession, table: Table, rng: random.Random) -> H
     ends = sorted(rng.randrange(_MIDNIGHT - _SPAN_US, _MIDNIGHT + _SPAN_US) for _ in range(rng.randint(1, 4)))
     edges = [end // step_us * step_us - 1 for end in ends]
     last = -(-(_MIDNIGHT + _SPAN_US + SECOND) // step_us) * step_us - 1
-    return History(sources, [*dict.fromkeys(edges), last])
+    return TableHistory(sources, [*dict.fromkeys(edges), last])
 
 
-def computed(session: SparkSession, table: Table, history: History) -> tuple[Counter[Any], Counter[Any]]:
+def computed(session: SparkSession, table: Table, history: TableHistory) -> tuple[Counter[Any], Counter[Any]]:
     """A table's rows after the last two updates, and what its query gives for both."""
     *before, last = range(len(history.updates))
     parts: list[DataFrame] = []
@@ -171,7 +171,7 @@ def computed(session: SparkSession, table: Table, history: History) -> tuple[Cou
     return found, expected
 
 
-def _sources(history: History, after: int | None, to: int) -> dict[str, DataFrame]:
+def _sources(history: TableHistory, after: int | None, to: int) -> dict[str, DataFrame]:
     """What an update reads: as `Updater` does."""
     columns = {"a": "ts", "b": "at"}
     return {

@@ -1,0 +1,158 @@
+"""The newest version of a table that we know of, and the commits that move it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+from deltalake import DeltaTable
+from deltalake import Schema as DeltaSchema
+from deltalake.exceptions import DeltaError
+from deltalake.transaction import (
+    AddAction,
+    CommitProperties,
+    PostCommitHookProperties,
+    RemoveAction,
+)
+
+from freshline.storage import log
+from freshline.storage.files import LiveFile
+from freshline.storage.snapshot import Snapshot, read_snapshot
+from freshline.storage.statistics import Footer
+
+NO_HOOKS: Final = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
+
+
+class TableTaken(Exception):  # noqa: N818  (it is what happened)
+    """Another writer committed to the table since we opened it: open it again, and decide anew."""
+
+
+class Overtaken(Exception):  # noqa: N818
+    """A foreign writer committed first, and what we meant to remove may be gone."""
+
+
+class Commits:
+    """The end of a table's log as its only writer knows it. One thread at a time commits.
+
+    Readers of other threads take the snapshot, which is replaced as a whole.
+    """
+
+    def __init__(self, path: Path, timestamp: str, table: DeltaTable) -> None:
+        self._path = path
+        self._timestamp = timestamp
+        self.table = table
+        self.snapshot = read_snapshot(path, timestamp, table)
+        self._taken = False
+
+    def transact(
+        self,
+        added: Sequence[tuple[str, Footer]],
+        removed: Sequence[LiveFile],
+        after: Snapshot,
+        information: Mapping[str, Any],
+        replacing: pa.Schema | None = None,
+    ) -> None:
+        """One commit from the snapshot we have, which becomes `after` with the files added and removed.
+
+        If others have committed since, delta-rs checks each of their commits and tries again (15 times, its
+        default). One with an application id of ours fails ours, so does a change of schema or protocol; a
+        foreign compaction or append does not. Without retries every foreign commit would throw a finished
+        Spark job away, and nothing were gained: two writers of ours conflict either way, at the first commit
+        of the second. After a reload they would not. What removes files is not tried again: of files that a
+        foreign compaction has removed too delta-rs says nothing, and their rows would be there twice.
+        """
+        if self._taken:
+            raise TableTaken(f"{self._path} has another writer")
+        before = self.snapshot
+        update = (after.sequence, after.computation) != (before.sequence, before.computation)
+        now_ms = time.time_ns() // 1_000_000
+        identity = uuid.uuid4().hex
+        actions: list[AddAction | RemoveAction] = [
+            AddAction(path, footer.size, {}, now_ms, update, footer.statistics) for path, footer in added
+        ]
+        if replacing is None:  # otherwise delta-rs removes all there are
+            actions += [RemoveAction(file.path, update, now_ms, file.size, {}) for file in removed]
+        properties = CommitProperties(
+            custom_metadata={log.KEY: {**information, "id": identity}},
+            max_commit_retries=0 if removed or replacing is not None else None,
+            app_transactions=after.transactions(),
+        )
+        try:
+            self.table.create_write_transaction(
+                actions,
+                "append" if replacing is None else "overwrite",
+                self.table.schema() if replacing is None else DeltaSchema.from_arrow(replacing),
+                commit_properties=properties,
+                post_commithook_properties=NO_HOOKS,
+            )
+        except (DeltaError, OSError) as error:
+            # The log alone knows whether it was committed before the error, and whether another was first.
+            if not log.has_commit(self._path, before.version, identity):
+                if log.commits(self._path).stop - 1 == before.version:
+                    raise
+                if not update:
+                    self._follow_others()
+                    raise Overtaken from error
+                self._taken = True
+                raise TableTaken(f"{self._path} has another writer: {error}") from error
+        gone = set(removed)
+        kept = tuple(file for file in before.files if file not in gone) if gone else before.files
+        files = kept + tuple(_live(path, footer) for path, footer in added)
+        self._advance(replace(after, version=before.version + 1, files=files), identity)
+        _touch(self._path / file.path for file in removed)
+
+    def _advance(self, after: Snapshot, identity: str) -> None:
+        """Moves the snapshot to our commit, and makes sure that it is what the log has."""
+        # Until that is certain nothing may be committed: delta-rs would accept the same update once more from
+        # a snapshot that has moved already.
+        self._taken = True
+        try:
+            self.table.update_incremental()
+            alone = self.table.version() == after.version
+        except DeltaError:
+            alone = False
+        if alone and log.commit_information(self._path, after.version).get("id") == identity:
+            self.snapshot, self._taken = after, False
+            return
+        # Others committed too, before or after ours. Or ours went to where the log has been cleaned since,
+        # and no reader will see it.
+        table, snapshot = self._present(after)
+        if not log.has_commit(self._path, after.version - 1, identity):
+            raise TableTaken(f"{self._path} has another writer")
+        self.table, self.snapshot, self._taken = table, snapshot, False
+
+    def _follow_others(self) -> None:
+        """Takes over what others committed, if it was no update."""
+        self._taken = True
+        self.table, self.snapshot = self._present(self.snapshot)
+        self._taken = False
+
+    def _present(self, expected: Snapshot) -> tuple[DeltaTable, Snapshot]:
+        """The table as it is now, with all updates that we know of and no other."""
+        table = DeltaTable(self._path)
+        snapshot = read_snapshot(self._path, self._timestamp, table)
+        if snapshot.versions != expected.versions:
+            raise TableTaken(f"{self._path} has another writer")
+        return table, snapshot
+
+    def reopen(self) -> None:
+        """Loads the same version anew: fewer commits to carry along, and none that has been cleaned away."""
+        self.table = DeltaTable(self._path, version=self.snapshot.version)
+
+
+def _touch(replaced: Iterable[Path]) -> None:
+    """Vacuum goes by a file's own time once the log has forgotten when it was replaced: let it be then."""
+    for path in replaced:
+        with contextlib.suppress(OSError):
+            os.utime(path)
+
+
+def _live(path: str, footer: Footer) -> LiveFile:
+    return LiveFile(path, footer.rows, footer.size, footer.oldest, footer.newest)
