@@ -11,7 +11,7 @@ from place import PROJECT, Place
 from freshline.definitions.load import loads
 from freshline.landing.digest import content_digest
 from freshline.live.housekeeping import Housekeeper
-from freshline.live.keeper import Overruns
+from freshline.live.notes import Overruns
 from freshline.live.status import WarehouseStatus
 from freshline.live.trouble import is_of_a_row, sentence, spark_ended
 from freshline.live.worker import Books

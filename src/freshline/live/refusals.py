@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
 
-from freshline.live.driver import clock
-from freshline.live.keeper import Keeper
+from freshline.live.clock import clock
+from freshline.live.messages import Came, Message
+from freshline.live.notes import Notes
 from freshline.live.trouble import ATTEMPTS_MAX, Trouble, sentence
 from freshline.storage.quarantine import Quarantine
 
@@ -30,9 +32,10 @@ class _Refusal:
 class Refusals:
     """Puts files into quarantine, for the thread that finds them and for tracks."""
 
-    def __init__(self, quarantine: Quarantine, keeper: Keeper) -> None:
+    def __init__(self, quarantine: Quarantine, notes: Notes, post: Callable[[Message], None]) -> None:
         self._quarantine = quarantine
-        self._keeper = keeper
+        self._notes = notes
+        self._post = post
         self._waiting: dict[tuple[str, str], _Refusal] = {}  # by feed and name
         self._lock = Lock()
 
@@ -42,7 +45,7 @@ class Refusals:
             seen = _seen(path)
             # Its sender may have taken it back, or another table of the feed may have put it aside.
             if seen is not None:
-                self._keeper.came(feed, clock())
+                self._post(Came(feed, clock()))
                 self._try(_Refusal(feed, name, path, reason, attempts, seen))
 
     def try_again(self) -> None:
@@ -75,10 +78,10 @@ class Refusals:
             self._waiting[feed, name] = refusal
             if trouble.reason != said:
                 why = f"it cannot be put into quarantine ({trouble.reason}), which is tried again"
-                self._keeper.note(clock(), f"{feed}: {name} is skipped: {why}; it is bad: {refusal.reason}")
+                self._notes.note(clock(), f"{feed}: {name} is skipped: {why}; it is bad: {refusal.reason}")
         else:
             self._waiting.pop((feed, name), None)
-            self._keeper.refused(feed, name, refusal.reason)
+            self._notes.refused(feed, name, refusal.reason)
 
 
 def _seen(path: Path) -> tuple[int, int, int] | None:

@@ -33,16 +33,18 @@ from freshline.kernel.journal import Journal
 from freshline.kernel.kernel import Kernel
 from freshline.landing.directories import check_directories, landing_directories, remember_directories
 from freshline.live.changes import check_tables, open_tables
-from freshline.live.driver import LiveDriver, clock
+from freshline.live.clock import clock
+from freshline.live.driver import LiveDriver
 from freshline.live.heartbeat import Heartbeat
 from freshline.live.housekeeping import Housekeeper
 from freshline.live.keeper import Keeper
+from freshline.live.kinds import Kind
+from freshline.live.messages import Ended, Inbox
 from freshline.live.refusals import Refusals
-from freshline.live.rest import load_rest, only_rest_is_left
 from freshline.live.status import WarehouseStatus
 from freshline.live.tracks import Tracks
 from freshline.live.trial import Trial
-from freshline.live.trouble import sentence, spark_ended
+from freshline.live.trouble import ATTEMPTS_MAX, sentence, spark_ended
 from freshline.live.watch import Watch
 from freshline.live.worker import Books, SparkWorker
 from freshline.plan.make import make_plan, without_bounds
@@ -59,6 +61,7 @@ from freshline.storage.ledger import Ledger
 from freshline.storage.modes import modes_of
 from freshline.storage.quarantine import Quarantine
 from freshline.storage.scratch import scratch_folder
+from freshline.tables.drain import Drain, nothing_is_left, only_rest_is_left
 from freshline.tables.update import Update
 
 _logger = logging.getLogger(__name__)
@@ -122,7 +125,7 @@ class Runner:
         self.stopped_because: str | None = None
         self.driver: LiveDriver | None = None
         self.lost = False  # whether it had to stop: somebody else has the storage, or Spark is gone
-        self._drained = False
+        self._draining = False  # whether the kernel was told so
         self._abandoned = False
         self._interrupted = False
 
@@ -166,9 +169,9 @@ class Runner:
         now = clock()
         freshness = {name: table.freshness for name, table in self.tables.items()}
         self.kernel = assemble(self.plan, now, freshness)
-        self.keeper = Keeper(self._declared, self.plan, self.run_id, now, self._lose, self._publish)
-        self.keeper.resume(self.kernel)
-        self.keeper.quarantined = len(self._quarantine.entries())
+        self.keeper = Keeper(self._declared, self.plan, self.run_id, now, self._lose)
+        self.keeper.observation.resume(self.kernel)
+        self.keeper.notes.counted(len(self._quarantine.entries()))
         self._open_loop(now, freshness)
 
     def _open_storage(self) -> None:
@@ -208,44 +211,36 @@ class Runner:
 
     def _open_loop(self, now: int, freshness: Mapping[str, int | None]) -> None:
         books = Books(self._declared, self._ledger, self._history, self._landing, self.layout.archive)
-        self._refusals = Refusals(self._quarantine, self.keeper)
+        inbox = Inbox()
+        notes = self.keeper.notes
+        self._refusals = Refusals(self._quarantine, notes, inbox.post)
         self._watch = Watch(
-            self._declared,
-            self._landing,
-            self._ledger,
-            self._refusals,
-            self.keeper,
-            books,
-            self._files_max,
+            self._declared, self._landing, self._ledger, self._refusals, notes, books, self._files_max
         )
-        self.keeper.on_loaded = self._watch.loaded
+        self.keeper.judge.on_loaded = self._watch.loaded
         updater = Updater(self._declared, self.tables, self._schemas, self._landing, self._watch.file)
         trial = Trial(self._declared, updater, self._landing, self._scratch, self._other_files)
         pool_of_track = [pool.name for pool in self.plan.pools for _ in range(pool.tracks)]
 
-        def tracks(report: Callable[[Update, object], None]) -> Tracks:
-            def tell(job: Update, outcome: object) -> None:
-                failed = isinstance(outcome, Exception)
-                report(job, (spark_ended(self._session) if failed else None) or outcome)
-
-            self._tracks = Tracks(
-                len(pool_of_track),
-                lambda track: SparkWorker(
-                    self._session,
-                    pool_of_track[track],
-                    track,
-                    updater,
-                    books,
-                    self.locks,
-                    self.keeper.attempts,
-                    trial,
-                    self._put_aside,
-                    self._watch.leave,
-                ),
-                tell,
+        def worker(track: int) -> SparkWorker:
+            return SparkWorker(
+                self._session,
+                pool_of_track[track],
+                track,
+                updater,
+                books,
+                self.locks,
+                self.keeper.troubles.attempts,
+                trial,
+                self._put_aside,
+                self._watch.leave,
             )
-            return self._tracks
 
+        def tell(ended: Ended) -> None:
+            gone = spark_ended(self._session) if isinstance(ended.outcome, Exception) else None
+            inbox.post(ended if gone is None else replace(ended, outcome=gone))
+
+        self._tracks = Tracks(len(pool_of_track), {Update: Kind(worker, self.keeper.judge)}, tell)
         log = self._stack.enter_context(
             (self.layout.logs / f"{self.run_id}.jsonl").open("w", encoding="utf-8", buffering=1 << 16)
         )
@@ -253,15 +248,14 @@ class Runner:
         if self._provisional:
             header["unknown"] = sorted(self._provisional)
         self._journal = Journal(log, {**header, "warehouse": to_record(self.plan.warehouse)})
-        self._new_tracks = tracks
-        self.driver = LiveDriver(self.kernel, self.keeper, tracks, self._journal)
-        self.keeper.on_tick = self._tick
-        self._housekeeper = Housekeeper(
-            self.tables, self.locks, self._ledger, [self.layout.ledger, self._history_path], self.keeper.note
+        self.driver = LiveDriver(
+            self.kernel, inbox, self._tracks, self._journal, self.keeper.observation, self._tick
         )
+        databases = [self.layout.ledger, self._history_path]
+        self._housekeeper = Housekeeper(self.tables, self.locks, self._ledger, databases, notes.note)
         self._stack.callback(self._finish_housekeeping)
         self._learn_at = self._count_at = now
-        self._watch.start(self.driver.post)
+        self._watch.start(inbox.post)
         self._stack.callback(self._watch.stop)
 
     # -- running -----------------------------------------------------------------------------------------
@@ -270,8 +264,6 @@ class Runner:
         """Runs until stopped, for so long, or (draining) until there is nothing left to load."""
         assert self.driver is not None, "the runner is not open"
         ended = not self.lost and self.driver.run(None if for_us is None else clock() + for_us)
-        if ended and self._drained:
-            ended = self._load_rest()
         if not ended:
             with suppress(Py4JError, OSError):  # there may be no Spark any more
                 self._session.sparkContext.cancelAllJobs()
@@ -290,7 +282,7 @@ class Runner:
             self.driver.abandon()
 
     def status(self) -> WarehouseStatus:
-        return self.keeper.status(max(clock(), self.kernel.now), self.kernel)
+        return self.keeper.reporting.status(max(clock(), self.kernel.now), self.kernel)
 
     def _lose(self, why: str) -> None:
         self.lost = True
@@ -298,30 +290,31 @@ class Runner:
         self.stop(why)
 
     def _tick(self, now: int, kernel: Kernel) -> None:
+        self._publish(self.keeper.look(now, kernel))
         stopping = self.driver is None or self.driver.stopping
         if self._recounts and (now >= self._count_at or stopping):
             self._count_at = now + _COUNT_EVERY_US
-            self.keeper.quarantined = _files_below(self.layout.quarantine / "files")
+            self.keeper.notes.counted(_files_below(self.layout.quarantine / "files"))
         if stopping:
             return  # nothing is begun any more
-        if self._provisional and now >= self._learn_at:
+        if self._provisional and now >= self._learn_at and not self._draining:
             self._learn_at = now + _LEARN_EVERY_US
             self._learn()
         self._housekeeper.consider(now, kernel)
-        if self._drain and self._watch.is_quiet() and only_rest_is_left(kernel):
-            self._drained = True
-            self.stop("nothing is left to load")
+        if self._drain and self._watch.is_quiet():
+            self._consider_ending(kernel)
 
-    def _load_rest(self) -> bool:
-        ended = load_rest(
-            self.kernel,
-            self._declared.topological_order,
-            self._new_tracks,
-            self.keeper,
-            lambda: self._abandoned or self.lost,
-        )
-        self._publish(self.status())
-        return ended
+    def _consider_ending(self, kernel: Kernel) -> None:
+        """Ends when nothing is left to load. Nobody waits for periods: nothing more will come."""
+        assert self.driver is not None
+        if nothing_is_left(kernel, self._is_given_up):
+            self.stop("nothing is left to load")
+        elif not self._draining and only_rest_is_left(kernel):
+            self._draining = True
+            self.driver.tell(Drain())
+
+    def _is_given_up(self, table: str) -> bool:
+        return self._draining and self.keeper.troubles.attempts(table) >= ATTEMPTS_MAX
 
     def _finish_housekeeping(self) -> None:
         for _ in range(10 * _HOUSEKEEPING_MAX_S):  # in parts, or nobody could hasten it
@@ -384,7 +377,7 @@ class Runner:
         """Moves a file that a table cannot load into quarantine."""
         feed = self._declared.tables[table].feed
         assert feed is not None
-        attempts = self.keeper.attempts(table) + 1
+        attempts = self.keeper.troubles.attempts(table) + 1
         self._refusals.put(feed, name, self._landing[feed] / name, reason, attempts)
 
     def _other_files(self, table: str) -> list[Path]:

@@ -15,8 +15,9 @@ from freshline.definitions.warehouse import Warehouse
 from freshline.landing.discovery import Clash, Discovered, Discovery, Repeated, Unreadable
 from freshline.landing.discovery import Landed as LandedFile
 from freshline.landing.parquet_process import ParquetProcess
-from freshline.live.driver import Landed, clock
-from freshline.live.keeper import Keeper
+from freshline.live.clock import clock
+from freshline.live.messages import Emptied, Landed, Message
+from freshline.live.notes import Notes
 from freshline.live.refusals import Refusals
 from freshline.live.trouble import sentence
 from freshline.live.worker import Books
@@ -39,14 +40,14 @@ class Watch:
         landing: Mapping[str, Path],
         ledger: Ledger,
         refusals: Refusals,
-        keeper: Keeper,
+        notes: Notes,
         books: Books,
         files_max: int | None,
     ) -> None:
         self._warehouse = warehouse
         self._ledger = ledger
         self._refusals = refusals
-        self._keeper = keeper
+        self._notes = notes
         self._books = books
         self._files_left = dict.fromkeys(landing, files_max)
         self._readers: dict[str, list[str]] = {}
@@ -78,9 +79,9 @@ class Watch:
         )
         self._every_s = min(_EVERY_MAX_S, shortest / SECOND / 20)
         self._thread = threading.Thread(target=self._run, name="watch", daemon=True)
-        self._post: Callable[[Landed], None] = lambda landed: None
+        self._post: Callable[[Message], None] = lambda message: None
 
-    def start(self, post: Callable[[Landed], None]) -> None:
+    def start(self, post: Callable[[Message], None]) -> None:
         self._post = post
         self._thread.start()
 
@@ -168,7 +169,7 @@ class Watch:
             self._report(feed, f"{folder}: {trouble}" if folder else trouble, folder)
         if found.link is not None:
             note = f"{feed}: {found.link} is a symbolic link, and links are not followed: put files there"
-            self._keeper.note(clock(), note)
+            self._notes.note(clock(), note)
         period_us = self._warehouse.feeds[feed].period_us or 0
         if found.missing and self._looks * self._every_s * SECOND > period_us:
             self._report(feed, "its landing directory is not there", "")
@@ -207,7 +208,7 @@ class Watch:
     def _report(self, feed: str, trouble: str, folder: str | None = None) -> None:
         if self._troubles.get((feed, folder)) != trouble:  # once, not at every look
             self._troubles[feed, folder] = trouble
-            self._keeper.note(clock(), f"{feed}: its files cannot be taken in: {trouble}")
+            self._notes.note(clock(), f"{feed}: its files cannot be taken in: {trouble}")
 
     def _landed(self, landed: LandedFile, waited: bool) -> None:
         left = self._files_left[landed.feed]
@@ -215,7 +216,7 @@ class Watch:
             return
         readers = self._readers[landed.feed]
         if landed.timestamp_us is None:
-            self._keeper.empty(landed.feed, landed.arrival_us)
+            self._post(Emptied(landed.feed, landed.arrival_us))
             for reader in readers:
                 self._ledger.remember(reader, _consumed(landed))
             self._books.forget(landed.feed, _consumed(landed))
@@ -227,7 +228,7 @@ class Watch:
             self._files_left[landed.feed] = left - 1
         if landed.cut:
             note = f"{landed.feed}: {landed.name} is dated ahead of its arrival, and was cut to it"
-            self._keeper.note(landed.arrival_us, note)
+            self._notes.note(landed.arrival_us, note)
         file = DataFile(max(1, landed.timestamp_us), landed.name)
         self._post(Landed(landed.feed, file, wanting, landed.arrival_us, waited))
 
