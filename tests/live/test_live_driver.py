@@ -11,7 +11,8 @@ import pytest
 from freshline.assembly.assemble import assemble
 from freshline.assembly.replay import replay
 from freshline.assembly.terms import learned
-from freshline.definitions.duration import SECOND
+from freshline.definitions.duration import DAY, SECOND
+from freshline.definitions.policies import POLICIES
 from freshline.kernel.events import Failed
 from freshline.kernel.journal import Journal
 from freshline.kernel.validation import validate
@@ -22,6 +23,7 @@ from freshline.live.messages import Ended, Inbox, Landed
 from freshline.live.tracks import Tracks
 from freshline.plan.make import make_plan, without_bounds
 from freshline.recovery.modes import AdaptiveRelease
+from freshline.tables.drain import Drain, nothing_is_left, only_rest_is_left
 from freshline.tables.events import DataFile, Finished
 from freshline.tables.update import Update
 from freshline.testing.builder import Builder
@@ -122,6 +124,48 @@ def test_what_is_found_out_at_a_tick_is_told_to_the_kernel_and_replays_identical
     lines = [json.loads(line) for line in stream.getvalue().splitlines()][1:]
     assert sum("learned" in event for line in lines for event in line.get("events", ())) == 1
     assert replay(assemble(unknown, start, {"a": None}), lines) == (len(lines), None)
+
+
+@pytest.mark.parametrize("policy", sorted(POLICIES))
+def test_a_run_that_drains_waits_for_no_period_and_its_log_replays_identically(policy):
+    plan = make_plan(
+        Builder(tracks=2, policy=policy)
+        .files("a", period=1)
+        .derived("daily", ["a"], period=DAY // SECOND)
+        .derived("over", ["daily", "a"], period=2 * DAY // SECOND)
+        .build()
+    )
+    start = clock()
+    fresh = dict.fromkeys(["a", "daily", "over"], start - 10 * SECOND)
+    kernel, inbox, stream = assemble(plan, start, fresh), Inbox(), io.StringIO()
+
+    class Drains(Judge):
+        """Tells it when all files are loaded; then it goes on until nothing is left."""
+
+        told = False
+
+        def tick(self, now, kernel):
+            if len(self.heard) < 3 or not only_rest_is_left(kernel):
+                return
+            if not self.told:
+                self.told = True
+                driver.tell(Drain())
+            elif nothing_is_left(kernel, lambda table: False):
+                driver.stop()
+
+    judge, journal = Drains(), Journal(stream, {"now": start})
+    driver = driver_of(kernel, inbox, judge, Tracks(2, kinds(Instant(), judge), inbox.post), journal)
+    for number in (3, 2, 1):
+        file = DataFile(start - number * SECOND, f"{number}")
+        inbox.post(Landed("a", file, frozenset({"a"}), start))
+    assert driver.run(start + PATIENCE_US)
+    assert clock() < start + PATIENCE_US  # it was stopped
+    assert {task.freshness for task in kernel.tasks} == {start - SECOND}
+    lines = [json.loads(line) for line in stream.getvalue().splitlines()][1:]
+    assert sum("drain" in event for line in lines for event in line.get("events", ())) == 1
+    again = assemble(plan, start, fresh)
+    assert replay(again, lines) == (len(lines), None)
+    assert {task.freshness for task in again.tasks} == {start - SECOND}
 
 
 def test_two_tracks_run_two_jobs_at_once():

@@ -249,6 +249,32 @@ def test_after_a_restart_a_backlog_is_worked_off_as_one(place, monkeypatch):
     assert place.numbers("sums") == list(range(1, 12))
 
 
+def test_a_table_that_keeps_failing_while_a_run_drains_is_given_up(place, monkeypatch):
+    """Its first update comes at once; what lands then it would load in an hour."""
+    hourly = "period: 1h, cost: {startup: 5s}}\n"
+    place.project = PROJECT.replace("period: 500ms, cost: {startup: 5s}}\n", hourly)
+    commit, failures = StoredTable.commit, []
+
+    def failing(self, *arguments, **options):
+        if self.path.name != "sums":
+            return commit(self, *arguments, **options)
+        if self.freshness is not None:
+            failures.append(self.freshness)
+            raise full_disk()
+        place.land("orders", 4)
+        return commit(self, *arguments, **options)
+
+    monkeypatch.setattr(StoredTable, "commit", failing)
+    place.run()
+    assert len(failures) >= 3
+    assert place.runner.status().tables[2].state == "FAILED"
+    assert place.numbers("orders") == [1, 2, 3, 4]
+    assert 4 not in place.numbers("sums")
+    monkeypatch.undo()
+    place.run()
+    assert place.numbers("sums") == [1, 2, 3, 4]
+
+
 def test_updates_that_take_longer_than_assumed_are_one_note_a_table(place):
     place.project = PROJECT.replace("orders: {feed: orders, cost: {startup: 5s}}", OVERRUNS)
     place.run()
