@@ -33,6 +33,7 @@ class Tracks:
             thread.start()
 
     def start(self, job: Job) -> None:
+        assert type(job) in self._kinds, f"nobody can do {job!r}"
         self._inboxes[job.track].put(job)
 
     def abandon(self) -> None:
