@@ -11,15 +11,19 @@ import pytest
 from freshline.assembly.assemble import assemble
 from freshline.assembly.replay import replay
 from freshline.assembly.terms import learned
-from freshline.definitions.duration import SECOND
+from freshline.definitions.duration import DAY, SECOND
+from freshline.definitions.policies import POLICIES
 from freshline.kernel.events import Failed
 from freshline.kernel.journal import Journal
 from freshline.kernel.validation import validate
 from freshline.live.clock import clock
-from freshline.live.driver import Ended, Landed, LiveDriver
+from freshline.live.driver import LiveDriver
+from freshline.live.kinds import Kind
+from freshline.live.messages import Ended, Inbox, Landed
 from freshline.live.tracks import Tracks
 from freshline.plan.make import make_plan, without_bounds
 from freshline.recovery.modes import AdaptiveRelease
+from freshline.tables.drain import Drain, nothing_is_left, only_rest_is_left
 from freshline.tables.events import DataFile, Finished
 from freshline.tables.update import Update
 from freshline.testing.builder import Builder
@@ -50,6 +54,14 @@ class Judge:
         pass
 
 
+def kinds(worker, judge):
+    return {Update: Kind(lambda track: worker, judge)}
+
+
+def driver_of(kernel, inbox, judge, tracks, journal):
+    return LiveDriver(kernel, inbox, tracks, journal, judge, judge.tick)
+
+
 def run(plan, worker, files, ends):
     """Runs until so many jobs have ended; returns judge, journal's lines and the kernel."""
     start = clock()
@@ -58,10 +70,11 @@ def run(plan, worker, files, ends):
     judge.stop_after = ends
     stream = io.StringIO()
     journal = Journal(stream, {"now": start})
-    driver = LiveDriver(kernel, judge, lambda report: Tracks(2, lambda track: worker, report), journal)
+    inbox = Inbox()
+    driver = driver_of(kernel, inbox, judge, Tracks(2, kinds(worker, judge), inbox.post), journal)
     judge.driver = driver
     for feed, timestamp, name in files:
-        driver.post(Landed(feed, DataFile(timestamp, name), frozenset({feed}), start))
+        inbox.post(Landed(feed, DataFile(timestamp, name), frozenset({feed}), start))
     assert driver.run(start + PATIENCE_US)
     assert not any(task.job for task in kernel.tasks)
     lines = [json.loads(line) for line in stream.getvalue().splitlines()]
@@ -103,13 +116,56 @@ def test_what_is_found_out_at_a_tick_is_told_to_the_kernel_and_replays_identical
                 driver.stop()
 
     journal = Journal(stream, {"now": start})
-    driver = LiveDriver(kernel, Learns(), lambda report: Tracks(2, lambda track: Instant(), report), journal)
-    driver.post(Landed("a", DataFile(1_000, "1"), frozenset({"a"}), start))
+    judge, inbox = Learns(), Inbox()
+    driver = driver_of(kernel, inbox, judge, Tracks(2, kinds(Instant(), judge), inbox.post), journal)
+    inbox.post(Landed("a", DataFile(1_000, "1"), frozenset({"a"}), start))
     assert driver.run(start + PATIENCE_US)
     assert isinstance(kernel.tasks[0].rule, AdaptiveRelease)
     lines = [json.loads(line) for line in stream.getvalue().splitlines()][1:]
     assert sum("learned" in event for line in lines for event in line.get("events", ())) == 1
     assert replay(assemble(unknown, start, {"a": None}), lines) == (len(lines), None)
+
+
+@pytest.mark.parametrize("policy", sorted(POLICIES))
+def test_a_run_that_drains_waits_for_no_period_and_its_log_replays_identically(policy):
+    plan = make_plan(
+        Builder(tracks=2, policy=policy)
+        .files("a", period=1)
+        .derived("daily", ["a"], period=DAY // SECOND)
+        .derived("over", ["daily", "a"], period=2 * DAY // SECOND)
+        .build()
+    )
+    start = clock()
+    fresh = dict.fromkeys(["a", "daily", "over"], start - 10 * SECOND)
+    kernel, inbox, stream = assemble(plan, start, fresh), Inbox(), io.StringIO()
+
+    class Drains(Judge):
+        """Tells it when all files are loaded; then it goes on until nothing is left."""
+
+        told = False
+
+        def tick(self, now, kernel):
+            if len(self.heard) < 3 or not only_rest_is_left(kernel):
+                return
+            if not self.told:
+                self.told = True
+                driver.tell(Drain())
+            elif nothing_is_left(kernel, lambda table: False):
+                driver.stop()
+
+    judge, journal = Drains(), Journal(stream, {"now": start})
+    driver = driver_of(kernel, inbox, judge, Tracks(2, kinds(Instant(), judge), inbox.post), journal)
+    for number in (3, 2, 1):
+        file = DataFile(start - number * SECOND, f"{number}")
+        inbox.post(Landed("a", file, frozenset({"a"}), start))
+    assert driver.run(start + PATIENCE_US)
+    assert clock() < start + PATIENCE_US  # it was stopped
+    assert {task.freshness for task in kernel.tasks} == {start - SECOND}
+    lines = [json.loads(line) for line in stream.getvalue().splitlines()][1:]
+    assert sum("drain" in event for line in lines for event in line.get("events", ())) == 1
+    again = assemble(plan, start, fresh)
+    assert replay(again, lines) == (len(lines), None)
+    assert {task.freshness for task in again.tasks} == {start - SECOND}
 
 
 def test_two_tracks_run_two_jobs_at_once():
@@ -171,11 +227,12 @@ def test_the_end_of_a_job_during_closing_is_told_and_replays_identically():
     kernel = assemble(plan, start, {"a": None})
     worker, judge, stream = EndsLater(), Judge(), io.StringIO()
     journal = Journal(stream, {"now": start})
-    driver = LiveDriver(kernel, judge, lambda report: Closing(1, lambda track: worker, report), journal)
+    inbox = Inbox()
+    driver = driver_of(kernel, inbox, judge, Closing(1, kinds(worker, judge), inbox.post), journal)
     worker.driver = driver
     for number in (1, 2):
         file = DataFile(number, str(number))
-        driver.post(Landed("a", file, frozenset({"a"}), start))
+        inbox.post(Landed("a", file, frozenset({"a"}), start))
     assert driver.run(start + PATIENCE_US, grace_s=PATIENCE_S)
     assert [end.job.files[0].name for end in judge.ended] == ["1"]
     assert (kernel.tasks[0].freshness, kernel.tasks[0].job) == (1, None)
@@ -211,7 +268,7 @@ def endless() -> Iterator[Endless]:
 def busy_tracks(count: int, worker: Endless) -> Tracks:
     plan = make_plan(Builder(tracks=count).files("a", period=1).build())
     (task,) = assemble(plan, 0, {"a": None}).tasks
-    tracks = Tracks(count, lambda track: worker, lambda job, outcome: None)
+    tracks = Tracks(count, kinds(worker, Judge()), lambda ended: None)
     for track in range(count):
         tracks.start(Update(task, track + 1, 0, 1, 0, track, 0, 1, ()))
     return tracks
@@ -227,8 +284,9 @@ def test_a_run_that_is_closing_can_be_hastened(endless):
     plan = make_plan(Builder(tracks=1).files("a", period=1).build())
     start = clock()
     kernel, journal = assemble(plan, start, {"a": None}), Journal(io.StringIO(), {"now": start})
-    driver = LiveDriver(kernel, Judge(), lambda report: Tracks(1, lambda track: endless, report), journal)
-    driver.post(Landed("a", DataFile(1, "1"), frozenset({"a"}), start))
+    judge, inbox = Judge(), Inbox()
+    driver = driver_of(kernel, inbox, judge, Tracks(1, kinds(endless, judge), inbox.post), journal)
+    inbox.post(Landed("a", DataFile(1, "1"), frozenset({"a"}), start))
 
     def hasten() -> None:
         assert endless.started.wait(PATIENCE_S)

@@ -12,7 +12,7 @@ from deltalake import DeltaTable
 from freshline.assembly.replay import kernel_of, replay
 from freshline.definitions.duration import SECOND
 from freshline.definitions.load import load
-from freshline.live.keeper import TableBooks
+from freshline.live.observation import ObservedTable
 from freshline.live.rebuild import rebuild
 from freshline.live.runner import Runner
 from freshline.live.status import utc
@@ -71,7 +71,7 @@ class Project:
     def storage(self) -> Path:
         return self.folder / "warehouse"
 
-    def run(self, until: Iterable[str] = DERIVED) -> dict[str, TableBooks]:
+    def run(self, until: Iterable[str] = DERIVED) -> dict[str, ObservedTable]:
         """Runs until the derived tables are as fresh as their sources allow; what is noted of each table."""
         wanted = [*until]
         with Runner(
@@ -94,7 +94,7 @@ class Project:
         log = [json.loads(line) for line in journal.splitlines()]
         _, difference = replay(kernel_of(log[0]), log[1:])
         assert difference is None
-        return runner.keeper.books
+        return runner.keeper.observation.tables
 
     def freshness(self, name: str, version: int | None = None) -> int:
         path = self.storage / "tables" / name

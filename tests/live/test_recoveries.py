@@ -9,8 +9,8 @@ from freshline.assembly.assemble import assemble
 from freshline.cli.status import status_record
 from freshline.definitions.duration import SECOND, format_duration
 from freshline.kernel.events import Start
-from freshline.live.driver import Ended, Landed
 from freshline.live.keeper import Keeper
+from freshline.live.messages import Ended, Landed
 from freshline.live.status import TableStatus, WarehouseStatus
 from freshline.live.summary import show_summary
 from freshline.live.view import render
@@ -33,8 +33,9 @@ class Run:
         freshness = None if fresh_s is None else {name: at_s * SECOND for name, at_s in fresh_s.items()}
         self.kernel = assemble(plan, started, freshness)
         self.said: list[WarehouseStatus] = []
-        self.keeper = Keeper(plan.warehouse, plan, "run-1", started, self.stopped, self.said.append)
-        self.keeper.resume(self.kernel)
+        self.keeper = Keeper(plan.warehouse, plan, "run-1", started, self.stopped)
+        self.observation = self.keeper.observation
+        self.observation.resume(self.kernel)
         self.running: list[Update] = []
 
     def stopped(self, why: str) -> None:
@@ -45,19 +46,22 @@ class Run:
         for instruction in self.kernel.handle(now, events):
             assert isinstance(instruction, Start)
             self.running.append(instruction.job)
-        self.keeper.tick(now, self.kernel)
+        self.look(now)
+
+    def look(self, now: int) -> None:
+        self.said.append(self.keeper.look(now, self.kernel))
 
     def land(self, at_s: int, tables: str, *timestamps_s: int, waited: bool = False) -> None:
         files = [(table, DataFile(second * SECOND, second)) for table in tables for second in timestamps_s]
         for table, file in files:
-            self.keeper.landed(Landed(table, file, frozenset({table}), at_s * SECOND, waited))
+            self.observation.landed(Landed(table, file, frozenset({table}), at_s * SECOND, waited))
         self.handle(at_s, *(Arrived(table, file) for table, file in files))
 
     def end(self, at_s: float) -> None:
         """The job that has run for the longest ends well."""
         job = self.running.pop(0)
         now = round(at_s * SECOND)
-        finished = self.keeper.judge(Ended(job, update(job), now), now)
+        finished = Ended(job, update(job), now, self.keeper.judge).event(self.observation, now)
         assert isinstance(finished, Finished)
         self.handle(at_s, finished)
 
@@ -167,7 +171,7 @@ def test_a_recovery_that_outlasts_its_promise_says_by_how_much():
     run.land(100, "a", *AFTER_AN_OUTAGE)
     due = run.table("a").recovery_due_us
     assert due is not None
-    run.keeper.tick(due + 5 * SECOND, run.kernel)
+    run.look(due + 5 * SECOND)
     assert run.said[-1].recoveries == ("a: recovering, should have been over 5s ago",)
 
 
@@ -187,7 +191,7 @@ def test_a_certificate_that_is_given_up_is_a_broken_assumption():
     assert fell_back == [
         "+2m 30s pool updates fell back to aus, 1 in all: an update of a cost more than was assumed"
     ]
-    run.keeper.tick(151 * SECOND, run.kernel)
+    run.look(151 * SECOND)
     assert sum("fell back" in note for note in run.said[-1].broken_assumptions) == 1
 
 
@@ -235,8 +239,8 @@ def test_an_expected_bound_that_was_exceeded_is_not_called_a_bug():
     run = Run(builder.files("a", period=10, phase=10, cost=3, variability=0.1))
     run.land(5, "a", 5)
     run.end(8)
-    run.keeper.feeds["a"].last_arrival = 200 * SECOND
-    run.keeper.tick(200 * SECOND, run.kernel)
+    run.observation.feeds["a"].last_arrival = 200 * SECOND
+    run.look(200 * SECOND)
     a = run.table("a")
     assert (a.staleness_max_us or 0) > (a.staleness_bound_us or 0)
     assert run.said[-1].broken_assumptions == ()
@@ -252,7 +256,7 @@ def test_the_log_says_by_when_a_recovery_must_be_over_and_how_that_compared(capl
     assert begun == run.said[-1].recoveries[0]
     run.work_off(100, 3)
     assert caplog.messages[1:] == list(run.said[-1].recoveries)
-    run.keeper.tick(500 * SECOND, run.kernel)
+    run.look(500 * SECOND)
     assert len(caplog.messages) == 2
 
 
@@ -298,7 +302,7 @@ def base_and_derived() -> Builder:
 
 def summed_up(run: Run) -> str:
     screen = on_screen()
-    show_summary(screen, run.said[-1], 0, run.said[-1].at_us, run.keeper.asserted_max_us)
+    show_summary(screen, run.said[-1], 0, run.said[-1].at_us, run.observation.asserted_max_us)
     return " ".join(screen.file.getvalue().split())
 
 
@@ -323,7 +327,7 @@ def test_what_piled_up_before_the_run_is_observed_but_breaks_no_bound():
     assert run.said[-1].broken_assumptions == ()
     for name, table in zip("ab", run.said[-1].tables, strict=True):
         assert (table.state, table.lag_us) == ("HEALTHY", 0)
-        asserted_us, bound_us = run.keeper.asserted_max_us[name], table.staleness_bound_us
+        asserted_us, bound_us = run.observation.asserted_max_us[name], table.staleness_bound_us
         assert asserted_us is not None
         assert bound_us is not None
         assert 5 * SECOND < asserted_us < bound_us < 100 * SECOND <= (table.staleness_max_us or 0)
@@ -343,25 +347,25 @@ def test_after_a_restart_a_table_that_was_fresh_and_exceeds_its_bound_is_a_bug()
 def test_while_a_feed_is_down_and_until_what_came_is_loaded_no_bound_is_asserted():
     run = restarted()
     for at_s in range(591, 750):
-        run.keeper.tick(at_s * SECOND, run.kernel)
+        run.look(at_s * SECOND)
     run.land(750, "a", *range(600, 751, 10))
     go_on(run, 750, 800)
-    assert all(name in run.keeper.asserted for name in run.keeper.books)
+    assert all(name in run.observation.asserted for name in run.observation.tables)
     for table in run.said[-1].tables:
         assert (table.staleness_max_us or 0) > 150 * SECOND
-        assert (run.keeper.asserted_max_us[table.name] or 0) < (table.staleness_bound_us or 0)
+        assert (run.observation.asserted_max_us[table.name] or 0) < (table.staleness_bound_us or 0)
 
 
 def test_a_table_that_fails_and_those_that_read_it_are_not_held_to_their_bounds():
     run = restarted()
     run.land(600, "a", 600)
     job = run.running.pop(0)
-    assert all(name in run.keeper.asserted for name in run.keeper.books)
-    failed = run.keeper.judge(Ended(job, OSError("disk full"), 601 * SECOND), 601 * SECOND)
-    run.handle(601, failed)
-    assert not any(name in run.keeper.asserted for name in run.keeper.books)
+    assert all(name in run.observation.asserted for name in run.observation.tables)
+    ended = Ended(job, OSError("disk full"), 601 * SECOND, run.keeper.judge)
+    run.handle(601, ended.event(run.observation, 601 * SECOND))
+    assert not any(name in run.observation.asserted for name in run.observation.tables)
     run.work_off(601, 0.5, 610)
-    assert all(name in run.keeper.asserted for name in run.keeper.books)
+    assert all(name in run.observation.asserted for name in run.observation.tables)
 
 
 def test_data_that_is_old_when_it_comes_breaks_no_bound():
@@ -374,13 +378,13 @@ def test_data_that_is_old_when_it_comes_breaks_no_bound():
         "+10s feed a: the newest record of a file was 11d 14h old when it came, timestamp_jitter says at "
         "most 0s"
     )
-    assert (run.table("a").jobs, run.keeper.asserted_max_us) == (10, {"a": None})
+    assert (run.table("a").jobs, run.observation.asserted_max_us) == (10, {"a": None})
 
 
 def test_data_that_grows_old_breaks_no_bound_and_is_noted_once():
     """A file comes every ten seconds, and its timestamps move by one."""
     run = restarted()
-    asserted_us = run.keeper.asserted_max_us
+    asserted_us = run.observation.asserted_max_us
     for number in range(1, 31):
         run.land(590 + 10 * number, "a", 590 + number)
         run.work_off(590 + 10 * number, 0.2, 600 + 10 * number)
@@ -390,7 +394,7 @@ def test_data_that_grows_old_breaks_no_bound_and_is_noted_once():
         "0s"
     )
     assert (run.table("a").staleness_max_us or 0) > 200 * SECOND
-    assert run.keeper.asserted_max_us == asserted_us
+    assert run.observation.asserted_max_us == asserted_us
     assert "bug" not in summed_up(run)
 
 
@@ -417,7 +421,7 @@ def test_files_found_in_another_order_than_told_do_not_make_their_feed_silent():
     run = Run(Builder().files("a", period=10, cost=1), 1_000, {"a": 5})
     for timestamp, arrival_s in ((900, 1_030), (990, 1_012)):
         file = DataFile(timestamp * SECOND, timestamp)
-        run.keeper.landed(Landed("a", file, frozenset({"a"}), arrival_s * SECOND))
-    run.keeper.tick(1_030 * SECOND, run.kernel)
+        run.observation.landed(Landed("a", file, frozenset({"a"}), arrival_s * SECOND))
+    run.look(1_030 * SECOND)
     assert run.said[-1].broken_assumptions == ()
     assert run.table("a").state != "SILENT"

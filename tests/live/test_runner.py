@@ -382,15 +382,22 @@ def test_a_calibration_waits_for_no_period_and_measures_derived_tables_too(tmp_p
     assert measured.lost_because is None
 
 
-def test_draining_does_not_wait_for_the_release_of_derived_tables_and_leaves_nothing_out(tmp_path, spark):
-    shop = long_periods(tmp_path, spark, "edf")
+@pytest.mark.parametrize("policy", ["edf", "aus"])
+def test_draining_does_not_wait_for_the_release_of_derived_tables_and_leaves_nothing_out(
+    tmp_path, spark, policy
+):
+    shop = long_periods(tmp_path, spark, policy)
     runner = shop.drain()
     expected = [(shop.at(number), number) for number in range(1, 6)]
     assert shop.rows("orders", "ts, price") == expected
     assert shop.rows("revenue", "ts, price") == shop.rows("report", "ts, price") == expected
     assert len({table.freshness_us for table in runner.status().tables}) == 1
     header, *calls = log_of(shop)
-    assert replay(kernel_of(header), calls) == (len(calls), None)
+    kernel = kernel_of(header)
+    assert replay(kernel, calls) == (len(calls), None)
+    assert sum("drain" in event for call in calls for event in call.get("events", ())) == 1
+    reached = {table.name: table.freshness_us for table in runner.status().tables}
+    assert {task.name: task.freshness for task in kernel.tasks} == reached
     shop.orders("6.csv", [(6, "tea", 6)])
     shop.drain()
     assert shop.rows("report", "ts, price") == [*expected, (shop.at(6), 6)]

@@ -13,7 +13,7 @@ from freshline.landing.digest import content_digest
 from freshline.live.books import Books
 from freshline.live.feeds import Feeds
 from freshline.live.housekeeping import Housekeeper
-from freshline.live.keeper import Overruns
+from freshline.live.notes import Overruns
 from freshline.live.status import WarehouseStatus
 from freshline.live.trouble import is_of_a_row, sentence, spark_ended
 from freshline.storage.delta import StoredTable
@@ -248,6 +248,32 @@ def test_after_a_restart_a_backlog_is_worked_off_as_one(place, monkeypatch):
     assert place.said[0].tables[2].state == "RECOVERING"
     assert place.states("sums") == {"RECOVERING", "HEALTHY"}
     assert place.numbers("sums") == list(range(1, 12))
+
+
+def test_a_table_that_keeps_failing_while_a_run_drains_is_given_up(place, monkeypatch):
+    """Its first update comes at once; what lands then it would load in an hour."""
+    hourly = "period: 1h, cost: {startup: 5s}}\n"
+    place.project = PROJECT.replace("period: 500ms, cost: {startup: 5s}}\n", hourly)
+    commit, failures = StoredTable.commit, []
+
+    def failing(self, *arguments, **options):
+        if self.path.name != "sums":
+            return commit(self, *arguments, **options)
+        if self.freshness is not None:
+            failures.append(self.freshness)
+            raise full_disk()
+        place.land("orders", 4)
+        return commit(self, *arguments, **options)
+
+    monkeypatch.setattr(StoredTable, "commit", failing)
+    place.run()
+    assert len(failures) >= 3
+    assert place.runner.status().tables[2].state == "FAILED"
+    assert place.numbers("orders") == [1, 2, 3, 4]
+    assert 4 not in place.numbers("sums")
+    monkeypatch.undo()
+    place.run()
+    assert place.numbers("sums") == [1, 2, 3, 4]
 
 
 def test_updates_that_take_longer_than_assumed_are_one_note_a_table(place):

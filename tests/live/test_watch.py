@@ -16,9 +16,9 @@ from freshline.definitions.load import loads
 from freshline.landing.digest import content_digest
 from freshline.live.books import Books
 from freshline.live.clock import Clock, clock
-from freshline.live.driver import Landed
 from freshline.live.feeds import Feeds
 from freshline.live.keeper import Keeper
+from freshline.live.messages import Landed
 from freshline.live.refusals import Refusals
 from freshline.live.watch import Watch
 from freshline.plan.make import make_plan
@@ -52,12 +52,13 @@ class Watched:
         self.landing = {name: folder / name for name in warehouse.feeds}
         self.ledger, self.history = Ledger(folder / "ledger.sqlite"), History(folder / "history.sqlite")
         self.started = clock()
-        self.keeper = Keeper(warehouse, make_plan(warehouse), "run", self.started, print, lambda status: None)
+        self.keeper = Keeper(warehouse, make_plan(warehouse), "run", self.started, print)
+        self.found: queue.Queue[Landed] = queue.Queue()
         feeds = Feeds(warehouse, self.landing)
         books = Books(feeds, self.ledger, self.history, folder / "archive")
-        refusals = Refusals(Quarantine(folder / "quarantine"), self.keeper)
-        self.watch = Watch(feeds, books, refusals, self.keeper, now=now)
-        self.found: queue.Queue[Landed] = queue.Queue()
+        notes = self.keeper.notes
+        refusals = Refusals(Quarantine(folder / "quarantine"), notes, self.found.put)
+        self.watch = Watch(feeds, books, refusals, notes, now=now)
 
     def put(self, feed: str, number: int) -> Path:
         self.landing[feed].mkdir(exist_ok=True)
@@ -173,9 +174,9 @@ def test_what_cannot_be_looked_at_is_said_once(watched: Watched) -> None:
     (watched.landing["flood"] / "sub").mkdir()
     Path(str(watched.landing["flood"] / "sub") + "/\udcff.csv").write_text("")
     watched.watch.start(watched.found.put)
-    watched.until(lambda: len(watched.keeper.notes) == 2)
+    watched.until(lambda: len(watched.keeper.notes.lines) == 2)
     watched.until_quiet()
-    notes = sorted(note.split(" ", 1)[1] for note in watched.keeper.notes)
+    notes = sorted(note.split(" ", 1)[1] for note in watched.keeper.notes.lines)
     assert notes == [
         "flood: its files cannot be taken in: sub: the name '\\udcff.csv' is not UTF-8",
         "trickle: its files cannot be taken in: its landing directory is not there",
@@ -200,10 +201,10 @@ def test_a_file_that_cannot_be_looked_at_is_said_once_and_lands_when_it_can(
         watched.watch.start(watched.found.put)
         assert {watched.next()[:2], watched.next()[:2]} == {("flood", "0.csv"), ("trickle", "2.csv")}
         watched.until_quiet()
-        (note,) = watched.keeper.notes
+        (note,) = watched.keeper.notes.lines
         assert note.endswith(" trickle: its files cannot be taken in: 1.csv: Input/output error")
     assert watched.next()[:2] == ("trickle", "1.csv")
-    assert watched.keeper.quarantined == 0
+    assert watched.keeper.notes.quarantined == 0
 
 
 def test_a_feed_that_delivers_only_empty_files_is_not_silent_but_no_bound_of_it_counts(
@@ -217,15 +218,15 @@ def test_a_feed_that_delivers_only_empty_files_is_not_silent_but_no_bound_of_it_
     # Since the run began a period has passed, and time to find a file; since the empty file came it has not.
     overdue = watched.started + 2 * SECOND + 1
     kernel = assemble(make_plan(loads(PROJECT)), overdue, dict.fromkeys("abc", watched.started))
-    keeper.asserted = Asserted(dict.fromkeys("abc", ()), from_start=True)
-    keeper.tick(overdue, kernel)
-    states = {table.name: table.state for table in keeper.status(overdue, kernel).tables}
+    watched.found.get(timeout=PATIENCE_S).event(keeper.observation, overdue)
+    keeper.observation.asserted = Asserted(dict.fromkeys("abc", ()), from_start=True)
+    states = {table.name: table.state for table in keeper.look(overdue, kernel).tables}
     assert states == {"a": "SILENT", "b": "HEALTHY", "c": "HEALTHY"}
-    assert [note for note in keeper.notes if "silent" in note] == ["+2s feed flood has gone silent"]
-    assert not any(name in keeper.asserted for name in keeper.books)
+    assert [note for note in keeper.notes.lines if "silent" in note] == ["+2s feed flood has gone silent"]
+    assert not any(name in keeper.observation.asserted for name in keeper.observation.tables)
     # Neither comes: then it is silent, too.
-    keeper.tick(overdue + 60 * SECOND, kernel)
-    assert any("feed trickle has gone silent" in note for note in keeper.notes)
+    keeper.look(overdue + 60 * SECOND, kernel)
+    assert any("feed trickle has gone silent" in note for note in keeper.notes.lines)
 
 
 def test_links_in_a_landing_directory_are_said_once(watched: Watched) -> None:
@@ -238,7 +239,7 @@ def test_links_in_a_landing_directory_are_said_once(watched: Watched) -> None:
     (watched.landing["trickle"] / "4.csv").symlink_to(target)
     watched.until_quiet()
     assert watched.found.empty()
-    notes = watched.keeper.notes
+    notes = watched.keeper.notes.lines
     assert len([note for note in notes if "symbolic link, and links are not followed" in note]) == 1
 
 

@@ -15,6 +15,7 @@ from freshline.kernel.journal import FORMAT
 from freshline.kernel.kernel import Kernel, NotRunning
 from freshline.plan.make import make_plan, without_bounds
 from freshline.recovery.events import Learned
+from freshline.tables.drain import Drain
 from freshline.tables.events import Arrived, Finished
 from freshline.tables.membership import Added, Removed
 
@@ -26,6 +27,7 @@ _EVENTS: dict[str, Callable[[Record, Kernel], Event]] = {
     "learned": Learned.from_record,
     "added": Added.from_record,
     "removed": Removed.from_record,
+    "drain": Drain.from_record,
 }
 
 

@@ -103,20 +103,20 @@ def demo(
         generator = Generator(specs, into / "landing", seed, start)
         thread = threading.Thread(target=generator.run, args=(stop,), daemon=True)
         thread.start()
-        runner.keeper.keep_samples = True
+        runner.keeper.observation.keep_samples = True
         try:
             follow(screen, runner, for_us)
         finally:
             stop.set()
             thread.join(10)
         status = runner.status()
-        samples = {name: books.samples for name, books in runner.keeper.books.items()}
+        samples = {name: seen.samples for name, seen in runner.keeper.observation.tables.items()}
     outage = (f"{_DOWN} down", start + round(down[0] * SECOND), start + round(down[1] * SECOND))
     picture = draw_summary(samples, status, into / "staleness.png", [outage])
     if screen is None:
         print_json(_record(plan, status, runner.stopped_because, down, picture))
         return
-    show_summary(screen, status, status.started_us, status.at_us, runner.keeper.asserted_max_us)
+    show_summary(screen, status, status.started_us, status.at_us, runner.keeper.observation.asserted_max_us)
     screen.print(
         f'Drawn: {picture}. Ask the tables: freshline sql -p {into} "SELECT * FROM hosts"', highlight=False
     )

@@ -98,7 +98,9 @@ def run(
     if screen is None:
         print_json(summary_record(status, runner.stopped_because) | {"said": list(runner.said)})
     else:
-        show_summary(screen, status, status.started_us, status.at_us, runner.keeper.asserted_max_us)
+        show_summary(
+            screen, status, status.started_us, status.at_us, runner.keeper.observation.asserted_max_us
+        )
     if runner.stopped_because and runner.lost:
         print(f"Stopped: {printable(runner.stopped_because)}.", file=sys.stderr)
     raise typer.Exit(1 if runner.lost or targets_exceeded(status) else 0)

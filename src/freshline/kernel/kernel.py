@@ -74,7 +74,7 @@ class Kernel:
     def handle(self, now: int, events: Sequence[Event], closing: bool = False) -> list[Instruction]:
         """Takes all events of one instant and dispatches once.
 
-        They are taken in the order finished, arrived, learned, timer.
+        They are taken in the order finished, arrived, learned, drain, timer.
 
         `closing`: a run ends, so events are taken and nothing is started any more.
         """

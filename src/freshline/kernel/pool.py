@@ -30,6 +30,12 @@ class Pool:
         self.running: dict[int, Job] = {}  # by track
         self._touched = touched
 
+    def adopt(self, order: Order[Any]) -> None:
+        """Jobs start in that order from now on. Those that are ready are to be added to it anew."""
+        self.order = order
+        self.controller = order.controller
+        self._touched.append(self)
+
     def join(self, task: Task) -> None:
         """The task's jobs run here from now on."""
         task.pool = self

@@ -33,6 +33,11 @@ class Timers:
         self._heap[:] = [entry for entry in self._heap if entry[2] is not waiter]
         heapify(self._heap)
 
+    def keep(self, kind: type[Waiter]) -> None:
+        """Only timers of waiters of that kind go off from now on."""
+        self._heap[:] = [entry for entry in self._heap if isinstance(entry[2], kind)]
+        heapify(self._heap)
+
     def earliest(self) -> int:
         return self._heap[0][0] if self._heap else NEVER
 

@@ -16,6 +16,8 @@ class FeedHealth:
         self._overdue_us = feed.period_us + feed.jitter_us + FINDING_US
         self._pace_us = feed.period_us // 2
         self._age_max_us = feed.jitter_us + feed.timestamp_jitter_us + feed.landing.lateness_us + FINDING_US
+        self._started = started
+        self.first_came: int | None = None  # when its first file came, loaded or refused
         self.last_arrival = started
         self._last_empty = started
         self._newest = 0
@@ -27,6 +29,11 @@ class FeedHealth:
     @property
     def name(self) -> str:
         return self._feed.name
+
+    def came(self, at: int) -> None:
+        """It brought something that has records, or should have."""
+        if self.first_came is None:
+            self.first_came = max(at, self._started)
 
     def landed(self, arrival: int, timestamp: int) -> None:
         """A file with records came."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
 
 from freshline.live.clock import Clock, clock
-from freshline.live.keeper import Keeper
+from freshline.live.messages import Came, Message
+from freshline.live.notes import Notes
 from freshline.live.trouble import ATTEMPTS_MAX, Trouble, sentence
 from freshline.storage.quarantine import Quarantine
 
@@ -30,9 +32,16 @@ class _Refusal:
 class Refusals:
     """Puts files into quarantine, for the thread that finds them and for tracks."""
 
-    def __init__(self, quarantine: Quarantine, keeper: Keeper, now: Clock = clock) -> None:
+    def __init__(
+        self,
+        quarantine: Quarantine,
+        notes: Notes,
+        post: Callable[[Message], None],
+        now: Clock = clock,
+    ) -> None:
         self._quarantine = quarantine
-        self._keeper = keeper
+        self._notes = notes
+        self._post = post
         self._clock = now
         self._waiting: dict[tuple[str, str], _Refusal] = {}  # by feed and name
         self._lock = Lock()
@@ -43,7 +52,7 @@ class Refusals:
             seen = _seen(path)
             # Its sender may have taken it back, or another table of the feed may have put it aside.
             if seen is not None:
-                self._keeper.came(feed, self._clock())
+                self._post(Came(feed, self._clock()))
                 self._try(_Refusal(feed, name, path, reason, attempts, seen))
 
     def try_again(self) -> None:
@@ -77,10 +86,10 @@ class Refusals:
             if trouble.reason != said:
                 why = f"it cannot be put into quarantine ({trouble.reason}), which is tried again"
                 note = f"{feed}: {name} is skipped: {why}; it is bad: {refusal.reason}"
-                self._keeper.note(self._clock(), note)
+                self._notes.note(self._clock(), note)
         else:
             self._waiting.pop((feed, name), None)
-            self._keeper.refused(feed, name, refusal.reason)
+            self._notes.refused(feed, name, refusal.reason)
 
 
 def _seen(path: Path) -> tuple[int, int, int] | None:

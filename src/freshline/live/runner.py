@@ -8,6 +8,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, nullcontext, suppress
+from dataclasses import replace
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
@@ -36,20 +37,22 @@ from freshline.live.ending import Ending
 from freshline.live.feeds import Feeds
 from freshline.live.housekeeping import Housekeeper
 from freshline.live.keeper import Keeper
+from freshline.live.kinds import Kind
 from freshline.live.learning import Learning
+from freshline.live.messages import Ended, Inbox
 from freshline.live.opening import Opened, Site, open_site
 from freshline.live.refusals import Refusals
-from freshline.live.rest import load_rest, only_rest_is_left
 from freshline.live.status import WarehouseStatus
 from freshline.live.tracks import Tracks
 from freshline.live.trial import Trial
-from freshline.live.trouble import sentence, spark_ended
+from freshline.live.trouble import ATTEMPTS_MAX, sentence, spark_ended
 from freshline.live.watch import Watch
 from freshline.live.worker import SparkWorker, Updates
 from freshline.plan.plan import Plan
 from freshline.spark.updater import Updater
 from freshline.storage.layout import Layout
 from freshline.storage.quarantine import Quarantine
+from freshline.tables.drain import Drain, nothing_is_left, only_rest_is_left
 from freshline.tables.update import Update
 
 _logger = logging.getLogger(__name__)
@@ -111,7 +114,7 @@ class Runner:
         self.on_status: Callable[[WarehouseStatus], None] | None = None
         self.driver: LiveDriver | None = None
         self._ending = Ending()
-        self._drained = False
+        self._draining = False  # whether the kernel was told so
 
     # -- opening and closing -----------------------------------------------------------------------
 
@@ -149,9 +152,9 @@ class Runner:
         now = self._count_at = clock()
         freshness = {name: table.freshness for name, table in self.tables.items()}
         self.kernel = assemble(self.plan, now, freshness)
-        self.keeper = Keeper(site.warehouse, self.plan, self.run_id, now, self._lose, self._publish)
-        self.keeper.resume(self.kernel)
-        self.keeper.quarantined = len(self._quarantine.entries())
+        self.keeper = Keeper(site.warehouse, self.plan, self.run_id, now, self._lose)
+        self.keeper.observation.resume(self.kernel)
+        self.keeper.notes.counted(len(self._quarantine.entries()))
         self._open_loop(opened, self._open_journal(now, freshness))
 
     def _open_journal(self, now: int, freshness: dict[str, int | None]) -> Journal:
@@ -166,38 +169,38 @@ class Runner:
     def _open_loop(self, opened: Opened, journal: Journal) -> None:
         """Whoever finds, loads and looks after files, and the driver between them."""
         site, keeper, archive = self._site, self.keeper, self.layout.archive
+        inbox, notes = Inbox(), keeper.notes
         feeds = Feeds(site.warehouse, site.landing)
         books = Books(feeds, opened.ledger, opened.history, archive)
-        refusals = Refusals(self._quarantine, keeper)
-        self._watch = Watch(feeds, books, refusals, keeper, self._files_max)
-        keeper.on_loaded = self._watch.loaded
+        refusals = Refusals(self._quarantine, notes, inbox.post)
+        self._watch = Watch(feeds, books, refusals, notes, self._files_max)
+        keeper.judge.on_loaded = self._watch.loaded
         updater = Updater(site.warehouse, self.tables, opened.schemas, site.landing)
         others = OtherFiles(feeds, self.tables, archive, self._watch.waiting)
         trial = Trial(feeds, updater, opened.scratch, others.of)
         locks = {name: Lock() for name in self.tables}
-        self._updates = Updates(updater, books, locks)
-        self._bad_files = BadFiles(feeds, trial, refusals, self._watch, keeper.attempts)
-        self.driver = LiveDriver(self.kernel, keeper, self._new_tracks, journal)
-        keeper.on_tick = self._tick
+        updates = Updates(updater, books, locks)
+        bad_files = BadFiles(feeds, trial, refusals, self._watch, keeper.troubles.attempts)
+        self._tracks = self._new_tracks(updates, bad_files, inbox)
+        self.driver = LiveDriver(self.kernel, inbox, self._tracks, journal, keeper.observation, self._tick)
         databases = [self.layout.ledger, site.history]
-        self._housekeeper = Housekeeper(self.tables, locks, opened.ledger, databases, keeper.note)
+        self._housekeeper = Housekeeper(self.tables, locks, opened.ledger, databases, notes.note)
         self._stack.callback(self._finish_housekeeping)
-        self._watch.start(self.driver.post)
+        self._watch.start(inbox.post)
         self._stack.callback(self._watch.stop)
 
-    def _new_tracks(self, report: Callable[[Update, object], None]) -> Tracks:
-        session, updates, bad_files = self._session, self._updates, self._bad_files
+    def _new_tracks(self, updates: Updates, bad_files: BadFiles, inbox: Inbox) -> Tracks:
+        session = self._session
         pools = [pool.name for pool in self.plan.pools for _ in range(pool.tracks)]  # by track
-
-        def tell(job: Update, outcome: object) -> None:
-            failed = isinstance(outcome, Exception)
-            report(job, (spark_ended(session) if failed else None) or outcome)
 
         def worker(track: int) -> SparkWorker:
             return SparkWorker(session, pools[track], track, updates, bad_files)
 
-        self._tracks = Tracks(len(pools), worker, tell)
-        return self._tracks
+        def tell(ended: Ended) -> None:
+            gone = spark_ended(session) if isinstance(ended.outcome, Exception) else None
+            inbox.post(ended if gone is None else replace(ended, outcome=gone))
+
+        return Tracks(len(pools), {Update: Kind(worker, self.keeper.judge)}, tell)
 
     def _finish_housekeeping(self) -> None:
         for _ in range(10 * _HOUSEKEEPING_MAX_S):  # in parts, or nobody could hasten it
@@ -209,8 +212,6 @@ class Runner:
         """Runs until stopped, for so long, or (draining) until there is nothing left to load."""
         assert self.driver is not None, "the runner is not open"
         ended = not self.lost and self.driver.run(None if for_us is None else clock() + for_us)
-        if ended and self._drained:
-            ended = self._load_rest()
         if not ended:
             with suppress(Py4JError, OSError):  # there may be no Spark any more
                 self._session.sparkContext.cancelAllJobs()
@@ -229,7 +230,7 @@ class Runner:
             self.driver.abandon()
 
     def status(self) -> WarehouseStatus:
-        return self.keeper.status(max(clock(), self.kernel.now), self.kernel)
+        return self.keeper.reporting.status(max(clock(), self.kernel.now), self.kernel)
 
     @property
     def plan(self) -> Plan:
@@ -251,17 +252,18 @@ class Runner:
         self.stop(why)
 
     def _tick(self, now: int, kernel: Kernel) -> None:
+        self._publish(self.keeper.look(now, kernel))
         stopping = self.driver is None or self.driver.stopping
         if self._recounts and (now >= self._count_at or stopping):
             self._count_at = now + _COUNT_EVERY_US
-            self.keeper.quarantined = _files_below(self.layout.quarantine / "files")
+            self.keeper.notes.counted(_files_below(self.layout.quarantine / "files"))
         if stopping:
             return  # nothing is begun any more
-        self._learn(now)
+        if not self._draining:
+            self._learn(now)
         self._housekeeper.consider(now, kernel)
-        if self._drain and self._watch.is_quiet() and only_rest_is_left(kernel):
-            self._drained = True
-            self.stop("nothing is left to load")
+        if self._drain and self._watch.is_quiet():
+            self._consider_ending(kernel)
 
     def _learn(self, now: int) -> None:
         """Where costs have become known the kernel goes on with them, and with the bounds that they give."""
@@ -270,16 +272,17 @@ class Runner:
             self.driver.tell(learned(self.kernel, self.plan))
             self.keeper.learn(self.plan)
 
-    def _load_rest(self) -> bool:
-        ended = load_rest(
-            self.kernel,
-            self._site.warehouse.topological_order,
-            self._new_tracks,
-            self.keeper,
-            lambda: self._ending.abandoned or self._ending.lost,
-        )
-        self._publish(self.status())
-        return ended
+    def _consider_ending(self, kernel: Kernel) -> None:
+        """Ends when nothing is left to load. Nobody waits for periods: nothing more will come."""
+        assert self.driver is not None
+        if nothing_is_left(kernel, self._is_given_up):
+            self.stop("nothing is left to load")
+        elif not self._draining and only_rest_is_left(kernel):
+            self._draining = True
+            self.driver.tell(Drain())
+
+    def _is_given_up(self, table: str) -> bool:
+        return self._draining and self.keeper.troubles.attempts(table) >= ATTEMPTS_MAX
 
     def _publish(self, status: WarehouseStatus) -> None:
         with suppress(OSError):  # a full disk; that the file is old can be seen in it

@@ -6,42 +6,34 @@ import queue
 import threading
 import time
 from collections.abc import Callable
-from typing import Protocol, TypeVar
 
-from freshline.tables.update import Update
+from freshline.kernel.job import Job
+from freshline.live.clock import Clock, clock
+from freshline.live.kinds import Kinds, Worker
+from freshline.live.messages import Ended
 
-Outcome = TypeVar("Outcome", covariant=True)
 # How soon it is seen that running jobs are to be abandoned.
 _LOOK_EVERY_S = 0.1
 
 
-class Worker(Protocol[Outcome]):
-    """Runs jobs on one track, in the track's own thread."""
-
-    def run(self, job: Update) -> Outcome: ...
-
-
 class Tracks:
-    """A thread for each track. A job that ends, well or badly, is reported from its thread."""
+    """A thread for each track, for jobs of every kind. One that ends, well or badly, is told from there."""
 
-    def __init__(
-        self,
-        count: int,
-        worker: Callable[[int], Worker[object]],
-        report: Callable[[Update, object], None],
-    ) -> None:
-        self._inboxes: list[queue.SimpleQueue[Update | None]] = [queue.SimpleQueue() for _ in range(count)]
+    def __init__(self, count: int, kinds: Kinds, post: Callable[[Ended], None], now: Clock = clock) -> None:
+        self._kinds = kinds
+        self._post = post
+        self._clock = now
+        self._inboxes: list[queue.SimpleQueue[Job | None]] = [queue.SimpleQueue() for _ in range(count)]
         self._abandoned = False
         self._threads = [
-            threading.Thread(
-                target=self._serve, args=(track, worker, report), name=f"track-{track}", daemon=True
-            )
+            threading.Thread(target=self._serve, args=(track,), name=f"track-{track}", daemon=True)
             for track in range(count)
         ]
         for thread in self._threads:
             thread.start()
 
-    def start(self, job: Update) -> None:
+    def start(self, job: Job) -> None:
+        assert type(job) in self._kinds, f"nobody can do {job!r}"
         self._inboxes[job.track].put(job)
 
     def abandon(self) -> None:
@@ -65,16 +57,16 @@ class Tracks:
                 thread.join(min(left_s, _LOOK_EVERY_S))
         return not any(thread.is_alive() for thread in self._threads)
 
-    def _serve(
-        self, track: int, worker: Callable[[int], Worker[object]], report: Callable[[Update, object], None]
-    ) -> None:
-        mine: Worker[object] | None = None
+    def _serve(self, track: int) -> None:
+        workers: dict[type[Job], Worker] = {}
         while (job := self._inboxes[track].get()) is not None:
+            kind = self._kinds[type(job)]
             try:
-                mine = mine or worker(track)
-                outcome = mine.run(job)
+                if type(job) not in workers:
+                    workers[type(job)] = kind.worker(track)
+                outcome = workers[type(job)].run(job)
             except (
                 Exception
             ) as error:  # the driver's boundary: whatever it was, it is reported with its reason
                 outcome = error
-            report(job, outcome)
+            self._post(Ended(job, outcome, self._clock(), kind.judge))

@@ -14,9 +14,9 @@ from freshline.landing.discovery import Clash, Discovered, Discovery, FoundFile,
 from freshline.landing.parquet_process import ParquetProcess
 from freshline.live.books import Books
 from freshline.live.clock import Clock, clock
-from freshline.live.driver import Landed
 from freshline.live.feeds import Feeds
-from freshline.live.keeper import Keeper
+from freshline.live.messages import Emptied, Landed, Message
+from freshline.live.notes import Notes
 from freshline.live.refusals import Refusals
 from freshline.live.trouble import sentence
 from freshline.spark.file_to_load import FileFacts, FileToLoad
@@ -35,14 +35,14 @@ class Watch:
         feeds: Feeds,
         books: Books,
         refusals: Refusals,
-        keeper: Keeper,
+        notes: Notes,
         files_max: int | None = None,
         now: Clock = clock,
     ) -> None:
         self._feeds = feeds
         self._books = books
         self._refusals = refusals
-        self._keeper = keeper
+        self._notes = notes
         self._clock = now
         self._files_left = dict.fromkeys(feeds.read, files_max)
         # One for all feeds, and warm by the time that Spark is.
@@ -69,9 +69,9 @@ class Watch:
         shortest = min((feeds[name].period_us or SECOND for name in feeds.read), default=SECOND)
         self._every_s = min(_EVERY_MAX_S, shortest / SECOND / 20)
         self._thread = threading.Thread(target=self._run, name="watch", daemon=True)
-        self._post: Callable[[Landed], None] = lambda landed: None
+        self._post: Callable[[Message], None] = lambda message: None
 
-    def start(self, post: Callable[[Landed], None]) -> None:
+    def start(self, post: Callable[[Message], None]) -> None:
         self._post = post
         self._thread.start()
 
@@ -154,7 +154,7 @@ class Watch:
             self._report(feed, f"{folder}: {trouble}" if folder else trouble, folder)
         if found.link is not None:
             note = f"{feed}: {found.link} is a symbolic link, and links are not followed: put files there"
-            self._keeper.note(self._clock(), note)
+            self._notes.note(self._clock(), note)
         period_us = self._feeds[feed].period_us or 0
         if found.missing and self._looks * self._every_s * SECOND > period_us:
             self._report(feed, "its landing directory is not there", "")
@@ -191,14 +191,14 @@ class Watch:
     def _report(self, feed: str, trouble: str, folder: str | None = None) -> None:
         if self._troubles.get((feed, folder)) != trouble:  # once, not at every look
             self._troubles[feed, folder] = trouble
-            self._keeper.note(self._clock(), f"{feed}: its files cannot be taken in: {trouble}")
+            self._notes.note(self._clock(), f"{feed}: its files cannot be taken in: {trouble}")
 
     def _landed(self, landed: FoundFile, waited: bool) -> None:
         left = self._files_left[landed.feed]
         if left == 0:
             return
         if landed.timestamp_us is None:
-            self._keeper.empty(landed.feed, landed.arrival_us)
+            self._post(Emptied(landed.feed, landed.arrival_us))
             self._books.enter_empty(landed.feed, _consumed(landed))
             return
         file = FileToLoad(max(1, landed.timestamp_us), landed.name, _facts(landed))
@@ -209,7 +209,7 @@ class Watch:
             self._files_left[landed.feed] = left - 1
         if landed.cut:
             note = f"{landed.feed}: {landed.name} is dated ahead of its arrival, and was cut to it"
-            self._keeper.note(landed.arrival_us, note)
+            self._notes.note(landed.arrival_us, note)
         self._post(Landed(landed.feed, file, wanting, landed.arrival_us, waited))
 
     def _hand_out(self, landed: FoundFile, file: FileToLoad) -> frozenset[str]:

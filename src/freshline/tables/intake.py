@@ -28,6 +28,10 @@ class Intake:
         """Whether there is anything to load (not FRESH, paper 001 (2))."""
         raise NotImplementedError
 
+    def lacks(self, freshness: int, since: int) -> bool:
+        """Whether there is anything to load; where there always is, of what there was at `since`."""
+        return self.stale(freshness)
+
     def backlogged(self, freshness: int, period_us: int) -> bool:
         """Whether a whole update is waiting, so that an idle track may start it before its release."""
         raise NotImplementedError
@@ -76,6 +80,9 @@ class ContinuousIntake(Intake):
 
     def stale(self, freshness: int) -> bool:
         return True
+
+    def lacks(self, freshness: int, since: int) -> bool:
+        return freshness < since
 
     def backlogged(self, freshness: int, period_us: int) -> bool:
         return False

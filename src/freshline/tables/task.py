@@ -74,7 +74,9 @@ class TableTask(Task):
         if jump_to > loaded_to and self.rule.may_jump(now):
             job.jump_to = jump_to
         if updates != 1:
-            job.updates = updates or len(files) or max(1, -(-job.length_us // self.period_us))
+            # The first update of all is one, however far back it reaches.
+            periods = 1 if self.empty else max(1, -(-job.length_us // self.period_us))
+            job.updates = updates or len(files) or periods
         if updates is None:
             self.rule.absorb()
         elif now < self.release:

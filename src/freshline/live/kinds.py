@@ -1,0 +1,29 @@
+"""The kinds of jobs that can run live: who does them, and who says what their ends mean."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from freshline.kernel.job import Job
+from freshline.live.messages import Judge
+
+
+class Worker(Protocol):
+    """Runs jobs of its kind on one track, in the track's own thread."""
+
+    def run(self, job: Any) -> object:
+        """What the job did; whatever it raises is how it failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One kind of job."""
+
+    worker: Callable[[int], Worker]  # for the track of that number
+    judge: Judge
+
+
+# By the job's type.
+Kinds = Mapping[type[Job], Kind]
