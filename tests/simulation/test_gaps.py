@@ -22,6 +22,7 @@ from freshline.simulation.gaps import checked_gaps, gaps_of_sources, next_row
 from freshline.simulation.lag import lag_points
 from freshline.simulation.simulate import files_of, simulate
 from freshline.simulation.spans import common, merged
+from freshline.simulation.updates import Updates
 from freshline.tables.events import Finished
 from freshline.tables.intake import DerivedIntake
 from freshline.tables.update import Update
@@ -160,7 +161,7 @@ def test_an_update_that_jumped_as_far_as_it_might_has_taken_all_there_was_at_its
 def test_a_job_never_claims_to_be_fresher_than_it_may():
     kernel = assemble(make_plan(back_from_an_outage().build()))
     costs = {task.name: FixedCosts([S]) for task in kernel.tasks}
-    driver = Driver(kernel, costs, {"v": FixedFiles([(10 * S, 10 * S)])})
+    driver = Driver(kernel, {Update: Updates(costs)}, {"v": FixedFiles([(10 * S, 10 * S)])})
     driver.run(10 * S)
     job = kernel.tasks[0].job
     with pytest.raises(AssertionError, match="is not what it may load"):
@@ -231,7 +232,7 @@ def test_a_job_jumps_only_over_time_without_rows_and_to_the_edge_of_a_window(see
         for name, feed in warehouse.feeds.items()
         if feed.arrival == "files"
     }
-    Driver(kernel, costs, files, Jumps(by_table), gaps=by_table).run(150 * S)
+    Driver(kernel, {Update: Updates(costs, Jumps(by_table), by_table)}, files).run(150 * S)
     validate(kernel)
 
 
@@ -251,7 +252,8 @@ def test_there_are_jumps_in_random_warehouses():
             for name, feed in warehouse.feeds.items()
             if feed.arrival == "files"
         }
-        Driver(assemble(make_plan(warehouse)), costs, files, witness, gaps=by_table).run(200 * S)
+        updates = Updates(costs, witness, by_table)
+        Driver(assemble(make_plan(warehouse)), {Update: updates}, files).run(200 * S)
         jumps += witness.count
     assert jumps > 100
 

@@ -20,13 +20,15 @@ from freshline.recovery.aus import given_up
 from freshline.recovery.modes import is_recovering, recovery_rule
 from freshline.recovery.terms import Recovery
 from freshline.simulation.arrivals import Arrivals
-from freshline.simulation.driver import Costs, Driver, Files
+from freshline.simulation.driver import Driver, Files
 from freshline.simulation.gaps import Gap, Gaps, checked_gaps, gaps_of_sources
 from freshline.simulation.observation import History, Observation
 from freshline.simulation.outages import Interrupted, Outage, Outages, checked_outages, downstream
 from freshline.simulation.slow import Slowed, checked_factors
+from freshline.simulation.updates import UpdateCosts, Updates
 from freshline.tables.state import TableState, exceeds, table_state
 from freshline.tables.task import TableTask, tables_of
+from freshline.tables.update import Update
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,12 +121,13 @@ def simulate(
     history = History() if keep_history else None
     journal = None if log is None else Journal(log, _header(warehouse, end, seed, down, quiet, factors))
     without_rows = gaps_of_sources(warehouse, quiet) if quiet else None
-    driver = Driver(kernel, _costs(warehouse, seed, factors), files, history, journal, without_rows)
-    observation = driver.run(end, progress)
+    updates = Updates(_costs(warehouse, seed, factors), history, without_rows)
+    driver = Driver(kernel, {Update: updates}, files, journal)
+    driver.run(end, progress)
     if history is not None:
         history.ended(kernel)
-    pools = _pool_results(plan, kernel, observation, end)
-    tables = _table_results(plan, kernel, observation, end, down, factors)
+    pools = _pool_results(plan, kernel, driver.busy_us, end)
+    tables = _table_results(plan, kernel, updates.observation, end, down, factors)
     return SimulationResult(plan, seed, end, down, quiet, factors, pools, tables, history)
 
 
@@ -134,8 +137,8 @@ def files_of(feed: Feed, seed: int, outages: Sequence[Outage]) -> Files:
     return Interrupted(arrivals, outages) if outages else arrivals
 
 
-def _costs(warehouse: Warehouse, seed: int, slow: Mapping[str, Fraction]) -> dict[str, Costs]:
-    costs: dict[str, Costs] = {}
+def _costs(warehouse: Warehouse, seed: int, slow: Mapping[str, Fraction]) -> dict[str, UpdateCosts]:
+    costs: dict[str, UpdateCosts] = {}
     for name, table in warehouse.tables.items():
         assert table.cost is not None, "a plan has all costs"
         draws = CostDraws(table.cost, seed, name)
@@ -157,16 +160,16 @@ def _header(
     return {**header, "warehouse": to_record(warehouse)}
 
 
-def _pool_results(plan: Plan, kernel: Kernel, observation: Observation, end: int) -> tuple[PoolResult, ...]:
+def _pool_results(plan: Plan, kernel: Kernel, busy_us: Mapping[int, int], end: int) -> tuple[PoolResult, ...]:
     assembled = {pool.name: pool for pool in kernel.pools}
     pools = []
     first_track = 0
     for pool in plan.pools:
         tracks = range(first_track, first_track + pool.tracks)
-        busy_us = sum(observation.busy_us.get(track, 0) for track in tracks)
+        pool_us = sum(busy_us.get(track, 0) for track in tracks)
         # A pool that is run in clusters is there by other names.
         broken = tuple(given_up(assembled[pool.name])) if pool.name in assembled else ()
-        pools.append(PoolResult(pool.name, pool.tracks, busy_us / end if end else 0.0, broken))
+        pools.append(PoolResult(pool.name, pool.tracks, pool_us / end if end else 0.0, broken))
         first_track += pool.tracks
     return tuple(pools)
 

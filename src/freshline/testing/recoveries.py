@@ -18,6 +18,7 @@ from freshline.simulation.driver import Driver
 from freshline.simulation.gaps import Gaps, gaps_of_sources
 from freshline.simulation.outages import Outages, downstream
 from freshline.simulation.simulate import files_of
+from freshline.simulation.updates import Updates
 from freshline.tables.task import tables_of
 from freshline.tables.update import Update
 
@@ -94,7 +95,8 @@ def run_with_outages(
         if feed.arrival == "files"
     }
     without_rows = gaps_of_sources(warehouse, gaps) if gaps else None
-    observed = Driver(kernel, costs, files, witness, gaps=without_rows).run(end)
+    updates = Updates(costs, witness, without_rows)
+    Driver(kernel, {Update: updates}, files).run(end)
     validate(kernel)
     affected = downstream(warehouse, outages)
     for task, table in zip(tables_of(kernel), plan.tables, strict=True):
@@ -102,7 +104,7 @@ def run_with_outages(
         if rule is not None:
             witness.note(task.name, rule)
         if task.name not in affected and table.staleness_bound_us is not None:
-            staleness_us = observed.tables[task.name].staleness_max_us
+            staleness_us = updates.observation.tables[task.name].staleness_max_us
             witness.compare(task.name, staleness_us, table.staleness_bound_us, end)
     for (name, _), recovery in sorted(witness.recoveries.items()):
         kept.recoveries.append(recovery)
