@@ -29,7 +29,8 @@ from freshline.kernel.validation import validate
 from freshline.plan.make import make_plan, what_if
 from freshline.simulation.driver import Driver
 from freshline.simulation.outages import checked_outages
-from freshline.simulation.simulate import files_of, simulate
+from freshline.simulation.simulate import simulate
+from freshline.simulation.simulated_run import files_of
 from freshline.simulation.updates import Updates
 from freshline.tables.events import Finished
 from freshline.tables.update import Update

@@ -33,7 +33,7 @@ from freshline.recovery.modes import AdaptiveRelease
 from freshline.recovery.terms import NORMAL, RECOVERING, Recovery
 from freshline.simulation.driver import Driver
 from freshline.simulation.outages import Outages, checked_outages
-from freshline.simulation.simulate import files_of
+from freshline.simulation.simulated_run import files_of
 from freshline.simulation.updates import Updates
 from freshline.tables.events import Arrived, DataFile, Finished
 from freshline.tables.update import Update

@@ -20,7 +20,7 @@ from freshline.kernel.journal import Journal
 from freshline.kernel.validation import validate
 from freshline.plan.make import make_plan, what_if
 from freshline.simulation.driver import Driver
-from freshline.simulation.simulate import files_of
+from freshline.simulation.simulated_run import files_of
 from freshline.simulation.updates import Updates
 from freshline.tables.events import Arrived, DataFile, Finished
 from freshline.tables.membership import Added, Newcomer, Removed

@@ -22,7 +22,7 @@ from freshline.recovery.modes import AdaptiveRelease
 from freshline.simulation.driver import Driver
 from freshline.simulation.observation import Observation
 from freshline.simulation.outages import Outages, checked_outages
-from freshline.simulation.simulate import files_of
+from freshline.simulation.simulated_run import files_of
 from freshline.simulation.updates import Updates
 from freshline.tables.state import exceeds
 from freshline.tables.update import Update

@@ -22,20 +22,23 @@ from freshline.tables.release import PeriodicRelease, StaleRelease
 from freshline.tables.task import TableTask
 
 
-def assemble(plan: Plan, now: int = 0, freshness: Mapping[str, int | None] | None = None) -> Kernel:
+def assemble(
+    plan: Plan, now: int = 0, freshness: Mapping[str, int | None] | None = None, live: bool | None = None
+) -> Kernel:
     """The kernel for a planned warehouse: at instant 0, all tables empty, or as it was found at `now`.
 
-    `freshness` then says how far each table is loaded, None for one into which nothing was loaded yet.
+    `freshness` then says how far each table is loaded, None for one into which nothing was loaded yet. `live`
+    says whether files take a moment to be found; by default they do where tables were found.
     """
     kernel = Kernel()
-    _add_tasks(kernel, plan, freshness)
+    _add_tasks(kernel, plan, freshness, freshness is not None if live is None else live)
     for pool in plan.pools:
         _add_pool(kernel, pool, plan.tables)
     kernel.begin(now)
     return kernel
 
 
-def _add_tasks(kernel: Kernel, plan: Plan, freshness: Mapping[str, int | None] | None) -> None:
+def _add_tasks(kernel: Kernel, plan: Plan, freshness: Mapping[str, int | None] | None, live: bool) -> None:
     warehouse = plan.warehouse
     index_of = {name: index for index, name in enumerate(warehouse.tables)}
     tasks: dict[str, TableTask] = {}
@@ -52,7 +55,7 @@ def _add_tasks(kernel: Kernel, plan: Plan, freshness: Mapping[str, int | None] |
         if name not in warehouse.released_by_files:
             task.rule = PeriodicRelease(task, table.phase_us, kernel.timers)
             continue
-        terms = terms_of(plan, table, planned, index_of, live=freshness is not None)
+        terms = terms_of(plan, table, planned, index_of, live)
         if terms is not None:
             task.rule = AdaptiveRelease(task, kernel.timers, terms)
         elif POLICIES[warehouse.pools[table.pool].policy].adaptive:

@@ -10,6 +10,7 @@ from freshline.definitions.serial import from_record
 from freshline.kernel.events import Event, Failed, Record
 from freshline.kernel.kernel import Kernel, NotRunning
 from freshline.plan.make import make_plan, without_bounds
+from freshline.plan.plan import Plan
 from freshline.recovery.events import Learned
 from freshline.tables.events import Arrived, Finished
 from freshline.tables.membership import Added, Removed
@@ -27,9 +28,12 @@ _EVENTS: dict[str, Callable[[Record, Kernel], Event]] = {
 
 def kernel_of(header: Record) -> Kernel:
     """The kernel of the run that a journal's header tells of, as it was when the run began."""
+    return assemble(_plan_of(header), header["now"], header["freshness"])
+
+
+def _plan_of(header: Record) -> Plan:
     plan = make_plan(from_record(header["warehouse"]))
-    plan = without_bounds(plan, frozenset(header.get("unknown", ())))
-    return assemble(plan, header["now"], header["freshness"])
+    return without_bounds(plan, frozenset(header.get("unknown", ())))
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,15 +56,23 @@ def _event(record: Record, kernel: Kernel) -> Event:
     return _EVENTS[next(iter(record))](record, kernel)
 
 
-def replay(kernel: Kernel, records: Iterable[Record]) -> tuple[int, Difference | None]:
+def replay(
+    kernel: Kernel, records: Iterable[Record], header: Record | None = None
+) -> tuple[int, Difference | None]:
     """Plays a journal's calls to a fresh kernel: how many calls agreed, and the first that did not.
 
+    Where a simulated runner crashed another kernel goes on, made by the journal's header.
     A full disk can cost lines of a journal. A line that was cut short is to be given as an empty record.
     """
     calls = 0
     for record in records:
         if "now" not in record:
             return calls, Difference(calls + 1, kernel.now, [], [], "its line is cut short")
+        if "restarted" in record:
+            assert header is not None, "the runner crashed, and nobody says what it ran"
+            kernel = assemble(_plan_of(header), record["now"], record["restarted"], live=False)
+            calls += 1
+            continue
         written = record.get("instructions", [])
         try:
             events = [_event(entry, kernel) for entry in record.get("events", ())]

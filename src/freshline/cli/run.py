@@ -177,7 +177,7 @@ def replay(
     header = next(records, None)
     if header is None or "warehouse" not in header:
         raise InputError(f"{log} is not a log of a run", "Name a log of `freshline run` or `simulate --log`")
-    calls, difference = replay_journal(kernel_of(header), records)
+    calls, difference = replay_journal(kernel_of(header), records, header)
     if as_json:
         print_json(
             {

@@ -15,6 +15,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+from freshline.cli import what_if as what_if_options
 from freshline.cli.plan import show_rest
 from freshline.cli.shared import (
     DEFAULT_PROJECT,
@@ -41,6 +42,8 @@ from freshline.definitions.warehouse import Warehouse
 from freshline.plan.advice import counted
 from freshline.plan.make import make_plan, what_if
 from freshline.recovery.terms import Recovery
+from freshline.simulation.crashes import checked_crashes
+from freshline.simulation.failures import checked_failures
 from freshline.simulation.gaps import checked_gaps
 from freshline.simulation.outages import checked_outages
 from freshline.simulation.simulate import PoolResult, SimulationResult, TableResult
@@ -83,6 +86,19 @@ def simulate(
             metavar="TABLE:FACTOR",
         ),
     ] = None,
+    fail: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A table's jobs fail by chance, and are tried again as in a run (repeatable).",
+            metavar="TABLE:RATE",
+        ),
+    ] = None,
+    crash: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="The runner is gone, for 10s or FOR, and comes back (repeatable).", metavar="TIME[:FOR]"
+        ),
+    ] = None,
     plot: Annotated[
         Path | None, typer.Option(help="Draw staleness, lag and tracks into this folder.", metavar="DIR")
     ] = None,
@@ -97,6 +113,8 @@ def simulate(
     Example: freshline simulate --tracks 1 --for 24h --plot out
 
     What if: freshline simulate --outage packets:1h-2h --gap flows:3h-5h --slow traffic:1.5
+
+    Or: freshline simulate --fail traffic:0.1 --crash 4h:2m
     """
     warehouse, learned = load_with_costs(project)
     end = duration_option(for_, "--for")
@@ -104,6 +122,8 @@ def simulate(
     outages = checked_outages(changed, _spans("--outage", outage or [], end))
     gaps = checked_gaps(changed, _spans("--gap", gap or [], end))
     factors = checked_factors(changed, _factors(slow or []))
+    rates = checked_failures(changed, what_if_options.failures(fail or []))
+    gone = checked_crashes(what_if_options.crashes(crash or []), end)
     with working("planning"):
         plan = make_plan(changed, learned)
     with ExitStack() as stack:
@@ -116,6 +136,8 @@ def simulate(
             outages=outages,
             gaps=gaps,
             slow=factors,
+            failures=rates,
+            crashes=gone,
             keep_history=plot is not None,
             log=stream,
             progress=progress,
@@ -129,7 +151,7 @@ def simulate(
         print_json(_record(result))
     else:
         _show(console(), result, pictures, all_rows)
-    broken = [table.plan.name for table in result.tables if table.exceeded_bound and table.as_assumed]
+    broken = [table.plan.name for table in result.tables if table.exceeded_bound]
     if broken:
         print(
             f"A proven bound was exceeded: {', '.join(broken)}. This is a bug of Freshline: "
@@ -242,6 +264,8 @@ def _record(result: SimulationResult) -> dict[str, Any]:
         "outages": _span_records(result.outages),
         "gaps": _span_records(result.gaps),
         "slow": {table: float(factor) for table, factor in result.slow.items()},
+        "failures": {table: float(rate) for table, rate in result.failures.items()},
+        "crashes": [{"start": seconds(start), "end": seconds(back)} for start, back in result.crashes],
         "pools": [
             {**pool_record(pool, plan.tables), "tracks_busy": round(busy[pool.name], 6)}
             for pool in plan.pools
@@ -253,6 +277,7 @@ def _record(result: SimulationResult) -> dict[str, Any]:
                 "lag_max": seconds(table.lag_max_us),
                 "jobs": table.jobs,
                 "misses": table.misses,
+                "failed": table.failed,
                 "state": table.state,
                 "recovered_at": seconds(table.recovered_at_us),
                 "recovery": _recovery_record(table.recovery),
@@ -285,7 +310,7 @@ def _show(screen: Console, result: SimulationResult, pictures: list[Path], all_r
     rows = list(result.tables)
     if not all_rows and len(rows) > ROWS_MAX:
         rows = sorted(rows, key=_urgency)[:ROWS_MAX]
-    changed = bool(result.outages or result.gaps or result.slow)
+    changed = bool(result.outages or result.gaps or result.slow or result.failures or result.crashes)
     table = grid(
         f"{result.plan.warehouse.name} over {format_duration(result.end)}, seed {result.seed}",
         {
@@ -334,7 +359,7 @@ def _show(screen: Console, result: SimulationResult, pictures: list[Path], all_r
         screen.print(f"Drawn: {picture}", highlight=False, markup=False, soft_wrap=True)
     exceeded = sum(row.exceeded_target for row in result.tables)
     if exceeded:
-        # The plan knows of no outage, no gap and no slow table.
+        # The plan knows of nothing that goes wrong.
         advice = "" if changed else " `freshline plan` says what would help."
         screen.print(f"[red]Exceeded[/]: {exceeded} targets.{advice}", highlight=False)
     else:
@@ -360,6 +385,13 @@ def _show_what_if(screen: Console, result: SimulationResult) -> None:
             screen.print(f"Feed {feed} {what}: {spans}.", highlight=False, markup=False)
     for name, factor in result.slow.items():
         screen.print(f"Table {name}: costs multiplied by {float(factor):g}.", highlight=False, markup=False)
+    for row in result.tables:
+        if row.plan.name in result.failures:
+            said = f"Table {row.plan.name}: {row.failed} of {row.jobs + row.failed} jobs failed."
+            screen.print(said, highlight=False, markup=False)
+    for start, back in result.crashes:
+        said = f"The runner was gone: {format_duration(start)} to {format_duration(back)}."
+        screen.print(said, highlight=False, markup=False)
 
 
 def _urgency(row: TableResult) -> tuple[bool, float]:

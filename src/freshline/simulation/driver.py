@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from heapq import heappop, heappush
 from typing import Any, Protocol, TypeVar
 
-from freshline.kernel.events import Event
+from freshline.kernel.events import Event, Record
 from freshline.kernel.job import Job
 from freshline.kernel.journal import Journal
 from freshline.kernel.kernel import Kernel
@@ -21,11 +21,17 @@ J = TypeVar("J", bound=Job, contravariant=True)
 class Kind(Protocol[J]):
     """What a simulation has to know of the jobs of one kind."""
 
+    def begins(self, kernel: Kernel) -> None:
+        """The kernel runs from now on."""
+
     def cost_us(self, job: J) -> int:
         """How long the job takes that starts now."""
 
     def ended(self, now: int, job: J) -> Event:
         """The job ends now: looks at how all is before the kernel hears of it, and says what it hears."""
+
+    def crashed(self, now: int) -> None:
+        """The kernel is gone, and all jobs that ran."""
 
     def over(self, end: int, kernel: Kernel) -> None:
         """The run is over."""
@@ -60,6 +66,8 @@ class Driver:
         self._tellings = 0
         for feed in files:
             self._expect_file(feed)
+        for kind in kinds.values():
+            kind.begins(kernel)
 
     def tell(self, at: int, event: Event) -> None:
         """Something else happens at an instant that is yet to come."""
@@ -80,11 +88,42 @@ class Driver:
     def run(self, end: int, progress: Callable[[int], None] | None = None) -> None:
         """Simulates up to and including the instant `end`, and looks at how everything is then."""
         self.advance(end, progress)
-        for pool in self.kernel.pools:
-            for track, job in pool.running.items():
-                self.busy_us[track] = self.busy_us.get(track, 0) + end - job.start
+        self._count_running(end)
         for kind in self._kinds.values():
             kind.over(end, self.kernel)
+
+    def stop(self, now: int, until: int) -> list[tuple[str, DataFile]]:
+        """The runner is gone, before anything happens at this instant: its jobs are lost.
+
+        Returns the files that come until it is back, by feed. What else was to happen meanwhile happens then.
+        """
+        self._count_running(now)
+        self._completions.clear()
+        for kind in self._kinds.values():
+            kind.crashed(now)
+        while self._told and self._told[0][0] < until:
+            self.tell(until, heappop(self._told)[2])
+        came = []
+        while self._coming and self._coming[0][0] <= until:
+            _, feed, file = heappop(self._coming)
+            came.append((feed, file))
+            self._expect_file(feed)
+        return came
+
+    def resume(self, now: int, kernel: Kernel, events: Sequence[Event], found: Record) -> None:
+        """Another kernel runs from now on, and is told these events first. `found` is what it was made of."""
+        self.kernel = kernel
+        for kind in self._kinds.values():
+            kind.begins(kernel)
+        if self._journal is not None:
+            self._journal.restarted(now, found)
+        for event in events:
+            self.tell(now, event)
+
+    def _count_running(self, now: int) -> None:
+        for pool in self.kernel.pools:
+            for track, job in pool.running.items():
+                self.busy_us[track] = self.busy_us.get(track, 0) + now - job.start
 
     def advance(self, end: int, progress: Callable[[int], None] | None = None) -> None:
         """Simulates up to and including the instant `end`."""

@@ -17,7 +17,7 @@ from freshline.recovery.terms import Recovery
 from freshline.simulation.driver import Driver
 from freshline.simulation.gaps import Gaps, gaps_of_sources
 from freshline.simulation.outages import Outages, downstream
-from freshline.simulation.simulate import files_of
+from freshline.simulation.simulated_run import files_of
 from freshline.simulation.updates import Updates
 from freshline.tables.task import tables_of
 from freshline.tables.update import Update
