@@ -29,8 +29,11 @@ from freshline.kernel.validation import validate
 from freshline.plan.make import make_plan, what_if
 from freshline.simulation.driver import Driver
 from freshline.simulation.outages import checked_outages
-from freshline.simulation.simulate import files_of, simulate
+from freshline.simulation.simulate import simulate
+from freshline.simulation.simulated_run import files_of
+from freshline.simulation.updates import Updates
 from freshline.tables.events import Finished
+from freshline.tables.update import Update
 from freshline.testing.warehouses import (
     ANY_SHAPE,
     crowded_warehouse,
@@ -105,7 +108,7 @@ def troubled(seed: int, policy: PolicyName, length_s: int) -> str:
         for name, feed in warehouse.feeds.items()
         if feed.arrival == "files"
     }
-    driver = Troubled(kernel_of(header), costs, files, None, Journal(log, header))
+    driver = Troubled(kernel_of(header), {Update: Updates(costs)}, files, Journal(log, header))
     driver.trouble(seed, rng.randrange(length_s * SECOND * 3 // 4), warehouse)
     driver.run(length_s * SECOND)
     validate(driver.kernel)

@@ -23,7 +23,7 @@ from freshline.kernel.task import BACKED_OFF, IDLE, RUNNING, WAITING
 from freshline.kernel.timers import NEVER
 from freshline.kernel.validation import validate
 from freshline.plan.make import make_plan, what_if, without_bounds
-from freshline.simulation.simulate import files_of
+from freshline.simulation.simulated_run import files_of
 from freshline.tables.drain import Drain, DrainingOrder, nothing_is_left, only_rest_is_left
 from freshline.tables.events import Arrived, DataFile, Finished
 from freshline.tables.intake import ContinuousIntake

@@ -17,7 +17,9 @@ from freshline.kernel.timers import NEVER
 from freshline.kernel.validation import validate
 from freshline.plan.make import make_plan, what_if
 from freshline.simulation.driver import Driver
+from freshline.simulation.updates import Updates
 from freshline.tables.events import Arrived, DataFile, Finished
+from freshline.tables.update import Update
 from freshline.testing.builder import Builder
 from freshline.testing.script import FixedCosts, FixedFiles
 from freshline.testing.warehouses import random_warehouse
@@ -74,7 +76,7 @@ def test_a_kernel_whose_tracks_are_numbered_from_elsewhere_decides_the_same(poli
         stream = io.StringIO()
         driver = Driver(
             kernel,
-            {name: FixedCosts(cost) for name, cost in costs.items()},
+            {Update: Updates({name: FixedCosts(cost) for name, cost in costs.items()})},
             {name: FixedFiles(arrivals) for name, arrivals in files.items()},
             journal=Journal(stream, {}),
         )
@@ -164,7 +166,7 @@ def test_a_job_cannot_finish_twice():
         kernel.handle(2 * SECOND, [Finished(start.job, 0)])
 
 
-def test_a_failed_job_is_tried_again_after_its_back_off_with_its_files_and_deadline():
+def test_a_failed_job_is_tried_again_after_its_back_off_with_its_files_as_the_tables_next_job():
     kernel = assemble(make_plan(Builder().files("a", period=10).build()))
     file = DataFile(10 * SECOND, "1")
     (start,) = kernel.handle(10 * SECOND, [Arrived("a", file)])
@@ -175,8 +177,55 @@ def test_a_failed_job_is_tried_again_after_its_back_off_with_its_files_and_deadl
     assert kernel.handle(12 * SECOND, [Arrived("a", DataFile(12 * SECOND, "2"))]) == []
     (again,) = kernel.handle(14 * SECOND, [])
     assert again.job.files == (file,)
-    assert (again.job.release, again.job.deadline) == (start.job.release, start.job.deadline)
+    # Released when the failed one was due; an idle track takes it at once.
+    assert (again.job.release, again.job.deadline) == (start.job.deadline, 30 * SECOND)
     assert again.job.number == 2
+    validate(kernel)
+
+
+def test_a_table_that_failed_for_long_does_not_go_before_others():
+    kernel = assemble(make_plan(Builder().files("a", period=10).files("b", period=30).build()))
+    (start,) = kernel.handle(10 * SECOND, [Arrived("a", DataFile(10 * SECOND, "1"))])
+    kernel.handle(11 * SECOND, [Failed(start.job, 95 * SECOND)])
+    files = [Arrived("a", DataFile(at * SECOND, str(at))) for at in (20, 30, 40, 50, 60, 70)]
+    kernel.handle(70 * SECOND, files)
+    (busy,) = kernel.handle(94 * SECOND, [Arrived("b", DataFile(90 * SECOND, "1"))])
+    # Its job of before was due at 20; b's next one is due at 154.
+    assert kernel.handle(95 * SECOND, [Arrived("b", DataFile(95 * SECOND, "2"))]) == []
+    a = kernel.tasks[0]
+    assert (a.release, a.deadline) == (95 * SECOND, 105 * SECOND)
+    (again,) = kernel.handle(96 * SECOND, [Finished(busy.job, busy.job.loaded_to)])
+    kernel.handle(97 * SECOND, [Finished(again.job, again.job.loaded_to)])
+    assert (a.release, a.deadline) == (105 * SECOND, 115 * SECOND)
+    validate(kernel)
+
+
+@pytest.mark.parametrize("policy", ["fifo", "rm", "prp"])
+def test_where_nothing_is_proven_a_retry_waits_for_its_back_off_only(policy):
+    kernel = assemble(make_plan(Builder(policy=policy).files("a", period=10).build()))
+    (start,) = kernel.handle(10 * SECOND, [Arrived("a", DataFile(10 * SECOND, "1"))])
+    kernel.handle(11 * SECOND, [Failed(start.job, 14 * SECOND)])
+    (again,) = kernel.handle(14 * SECOND, [])
+    assert (again.job.release, again.job.deadline) == (14 * SECOND, 24 * SECOND)
+    validate(kernel)
+
+
+def test_without_early_starts_a_retry_waits_for_its_period():
+    kernel = assemble(make_plan(Builder(policy="edf-strict").files("a", period=10).build()))
+    (start,) = kernel.handle(10 * SECOND, [Arrived("a", DataFile(10 * SECOND, "1"))])
+    kernel.handle(11 * SECOND, [Failed(start.job, 14 * SECOND)])
+    assert kernel.handle(14 * SECOND, []) == []
+    (again,) = kernel.handle(20 * SECOND, [])
+    assert (again.job.release, again.job.deadline) == (20 * SECOND, 30 * SECOND)
+    validate(kernel)
+
+
+def test_a_periodic_job_that_failed_keeps_its_release_and_deadline():
+    kernel = assemble(make_plan(Builder().continuous("a", period=10).build()))
+    (start,) = kernel.handle(0, [])
+    kernel.handle(SECOND, [Failed(start.job, 3 * SECOND)])
+    (again,) = kernel.handle(3 * SECOND, [])
+    assert (again.job.release, again.job.deadline) == (0, 10 * SECOND)
     validate(kernel)
 
 

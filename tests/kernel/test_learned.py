@@ -33,7 +33,8 @@ from freshline.recovery.modes import AdaptiveRelease
 from freshline.recovery.terms import NORMAL, RECOVERING, Recovery
 from freshline.simulation.driver import Driver
 from freshline.simulation.outages import Outages, checked_outages
-from freshline.simulation.simulate import files_of
+from freshline.simulation.simulated_run import files_of
+from freshline.simulation.updates import Updates
 from freshline.tables.events import Arrived, DataFile, Finished
 from freshline.tables.update import Update
 from freshline.testing.builder import Builder
@@ -135,7 +136,7 @@ class Run:
             if feed.arrival == "files"
         }
         journal = Journal(self._stream, self.header)
-        self.driver = Learning(self.kernel, costs, files, None, journal)
+        self.driver = Learning(self.kernel, {Update: Updates(costs)}, files, journal)
         self.driver.learn(
             learned_at, lambda: learned(self.kernel, self.plan, live=False), self.witness.finished
         )

@@ -24,10 +24,12 @@ from freshline.kernel.journal import Journal
 from freshline.kernel.validation import validate
 from freshline.plan.make import make_plan, what_if
 from freshline.simulation.driver import Driver
-from freshline.simulation.simulate import files_of
+from freshline.simulation.simulated_run import files_of
+from freshline.simulation.updates import Updates
 from freshline.tables.events import Arrived, DataFile, Finished
 from freshline.tables.membership import Added, Removed
 from freshline.tables.newcomer import Newcomer
+from freshline.tables.update import Update
 from freshline.testing.builder import Builder
 from freshline.testing.warehouses import random_outages, random_warehouse
 
@@ -66,7 +68,7 @@ class Run:
             if feed.arrival == "files"
         }
         journal = Journal(self._stream, self.header)
-        self.driver = Driver(kernel_of(self.header), costs, files, None, journal)
+        self.driver = Driver(kernel_of(self.header), {Update: Updates(costs)}, files, journal)
 
     @property
     def lines(self) -> list[dict]:

@@ -6,7 +6,9 @@ from freshline.kernel.task import RUNNING
 from freshline.kernel.validation import validate
 from freshline.plan.make import make_plan
 from freshline.simulation.driver import Driver
+from freshline.simulation.updates import Updates
 from freshline.tables.events import Finished
+from freshline.tables.update import Update
 from freshline.testing.builder import Builder
 from freshline.testing.script import Done, FixedCosts, play
 
@@ -52,5 +54,6 @@ def test_example_2_the_supremum_of_staleness_is_taken_just_before_a_completion_a
 
     # Just before 5 the table is 5 s stale, just before 10 it is 10 − 3 = 7 s.
     for end, staleness_max in ((4, 4), (5, 5), (9, 6), (10, 7), (12, 7)):
-        driver = Driver(assemble(plan), {"v1": FixedCosts([2 * SECOND])}, {})
-        assert driver.run(end * SECOND).tables["v1"].staleness_max_us == staleness_max * SECOND
+        updates = Updates({"v1": FixedCosts([2 * SECOND])})
+        Driver(assemble(plan), {Update: updates}, {}).run(end * SECOND)
+        assert updates.observation.tables["v1"].staleness_max_us == staleness_max * SECOND

@@ -16,7 +16,7 @@ from freshline.assembly.assemble import assemble
 from freshline.definitions.duration import SECOND
 from freshline.kernel.events import Failed
 from freshline.kernel.kernel import Kernel
-from freshline.kernel.task import BACKED_OFF, READY, Task
+from freshline.kernel.task import BACKED_OFF, Task
 from freshline.kernel.validation import validate
 from freshline.plan.make import make_plan
 from freshline.recovery.modes import AdaptiveRelease
@@ -359,20 +359,30 @@ def test_where_nothing_is_spare_a_late_table_does_not_enter_recovery():
 # -- failures ----------------------------------------------------------------------------------------------
 
 
-def test_a_job_that_waits_to_be_tried_again_is_released_anew_when_its_table_enters():
+def test_a_table_that_enters_while_it_backs_off_is_promised_something_when_that_is_over():
     kernel = kernel_of_v(late_after=11)
     (start,) = kernel.handle(10 * SECOND, [Arrived("v", DataFile(3 * SECOND, 1))])
     kernel.handle(11 * SECOND, [Failed(start.job, retry_at=30 * SECOND)])
     late = [Arrived("v", DataFile(at * SECOND, number)) for number, at in ((2, 7), (3, 12))]
     assert kernel.handle(12 * SECOND, late) == []
     v = kernel.tasks[0]
-    assert (v.state, v.release, v.deadline) == (BACKED_OFF, 12 * SECOND, 16 * SECOND)
-    assert recovery_of(kernel) == Recovery(12 * SECOND, theorem_4(12, 30))
+    assert v.state == BACKED_OFF
+    assert rule_of(v).excused
+    assert recovery_of(kernel) == Recovery(12 * SECOND, None)
     validate(kernel)
 
     (again,) = kernel.handle(30 * SECOND, [])
-    assert (again.job.release, again.job.deadline) == (12 * SECOND, 16 * SECOND)
-    assert v.state != READY
+    assert (again.job.release, again.job.deadline) == (30 * SECOND, 34 * SECOND)
+    assert recovery_of(kernel) == Recovery(12 * SECOND, theorem_4(30, 30))
+    validate(kernel)
+
+    # What was promised is withdrawn when it fails once more.
+    kernel.handle(31 * SECOND, [Failed(again.job, retry_at=32 * SECOND)])
+    assert recovery_of(kernel) == Recovery(12 * SECOND, None)
+    # An idle track takes it before its release at 34, of which the promise counts.
+    (once_more,) = kernel.handle(32 * SECOND, [])
+    assert once_more.job.release == 34 * SECOND
+    assert recovery_of(kernel) == Recovery(12 * SECOND, theorem_4(34, 32))
     validate(kernel)
 
 

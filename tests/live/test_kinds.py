@@ -64,6 +64,8 @@ class NoRule:
 
     def due(self, at): ...
 
+    def job_failed(self, now, job): ...
+
     def unfinished_deadlines(self):
         return []
 
@@ -86,6 +88,9 @@ class Asker(Task):
         self.job.asked = self.asked
         self.state = RUNNING
         return self.job
+
+    def retry(self, now: int) -> None:
+        self.ask(self.asked, now)
 
     def answered(self, job: Question, now: int) -> None:
         self.job, self.state = None, IDLE

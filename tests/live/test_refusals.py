@@ -26,9 +26,9 @@ class Refused:
 
     def __init__(self, folder: Path) -> None:
         self.now = START
-        self.keeper = Keeper(loads(PROJECT), make_plan(loads(PROJECT)), "run", START, print, print)
+        self.keeper = Keeper(loads(PROJECT), make_plan(loads(PROJECT)), "run", START, print)
         self.quarantine = Quarantine(folder / "quarantine")
-        self.refusals = Refusals(self.quarantine, self.keeper, lambda: self.now)
+        self.refusals = Refusals(self.quarantine, self.keeper.notes, lambda message: None, lambda: self.now)
         self.path = folder / "1.csv"
         self.path.write_text("bad")
         self._obstacle = folder / "quarantine"
@@ -67,7 +67,7 @@ def test_what_cannot_be_put_aside_is_said_once_and_tried_when_it_is_time(refused
         refused.now += MINUTE
         refused.refusals.try_again()
     assert not refused.refusals.are_fresh()
-    assert len([note for note in refused.keeper.notes if "cannot be put into quarantine" in note]) == 1
+    assert len([note for note in refused.keeper.notes.lines if "cannot be put into quarantine" in note]) == 1
     refused.repair()
     refused.refusals.try_again()  # not before it is time
     assert refused.names == []

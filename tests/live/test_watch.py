@@ -250,4 +250,4 @@ def test_a_file_dated_ahead_is_cut_to_the_watch_s_clock(tmp_path: Path) -> None:
         watched.watch.start(watched.found.put)
         landed = watched.found.get(timeout=PATIENCE_S)
         assert (landed.arrival, landed.file.timestamp) == (now, now)
-        assert any("0.csv is dated ahead of its arrival" in note for note in watched.keeper.notes)
+        assert any("0.csv is dated ahead of its arrival" in note for note in watched.keeper.notes.lines)

@@ -24,6 +24,7 @@ from freshline.recovery.terms import LEAVING, NORMAL, RECOVERING, Recovery
 from freshline.simulation.arrivals import Arrivals
 from freshline.simulation.driver import Driver
 from freshline.simulation.outages import Interrupted, checked_outages, downstream
+from freshline.simulation.updates import Updates
 from freshline.tables.events import Arrived, DataFile
 from freshline.tables.task import TableTask
 from freshline.tables.update import Update
@@ -258,8 +259,9 @@ def run_checked(
         else CostDraws(table.cost, seed, name)
         for planned, (name, table) in zip(plan.tables, warehouse.tables.items(), strict=True)
     }
-    observed = Driver(kernel, costs, files, watch).run(end)
-    staleness = [observed.tables[name].staleness_max_us for name in warehouse.tables]
+    updates = Updates(costs, watch)
+    Driver(kernel, {Update: updates}, files).run(end)
+    staleness = [updates.observation.tables[name].staleness_max_us for name in warehouse.tables]
     validate(kernel)
     watch.ended(end)
     return plan, staleness, set(warehouse.tables) - downstream(warehouse, outages)

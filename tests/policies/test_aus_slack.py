@@ -20,6 +20,7 @@ from freshline.simulation.driver import Driver
 from freshline.simulation.gaps import checked_gaps
 from freshline.simulation.outages import checked_outages
 from freshline.simulation.simulate import simulate
+from freshline.simulation.updates import Updates
 from freshline.tables.task import TableTask
 from freshline.tables.update import Update
 from freshline.testing.builder import Builder
@@ -270,7 +271,7 @@ def with_gaps(
     files = {feed: FixedFiles(files) for feed, files in arrived.items()}
     costs = {name: FixedCosts([cost * SECOND]) for name, cost in (("s", 1), ("d", 2), ("healthy", 3))}
     gaps = {"s": (), "d": ((100 * SECOND, 900 * SECOND),), "healthy": ()}
-    Driver(kernel, costs, files, jumps, gaps=gaps).run(end)
+    Driver(kernel, {Update: Updates(costs, jumps, gaps)}, files).run(end)
     return [adaptive(task) for task in kernel.tasks], jumps
 
 

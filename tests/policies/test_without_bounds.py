@@ -22,8 +22,10 @@ from freshline.recovery.modes import AdaptiveRelease
 from freshline.simulation.driver import Driver
 from freshline.simulation.observation import Observation
 from freshline.simulation.outages import Outages, checked_outages
-from freshline.simulation.simulate import files_of
+from freshline.simulation.simulated_run import files_of
+from freshline.simulation.updates import Updates
 from freshline.tables.state import exceeds
+from freshline.tables.update import Update
 from freshline.testing.builder import Builder
 from freshline.testing.script import Schedule, play
 from freshline.testing.warehouses import random_outages, random_warehouse
@@ -52,9 +54,10 @@ def run(
         for name, feed in actual.feeds.items()
         if feed.arrival == "files"
     }
-    observed = Driver(kernel, costs, files, None, Journal(stream, {})).run(end)
+    updates = Updates(costs)
+    Driver(kernel, {Update: updates}, files, Journal(stream, {})).run(end)
     validate(kernel)
-    return observed, stream.getvalue().splitlines()[1:]
+    return updates.observation, stream.getvalue().splitlines()[1:]
 
 
 @settings(max_examples=80, deadline=None)

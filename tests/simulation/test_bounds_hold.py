@@ -38,6 +38,8 @@ def test_jobs_answer_within_their_response_bound(seed):
     from freshline.costs.draws import CostDraws
     from freshline.simulation.arrivals import Arrivals
     from freshline.simulation.driver import Driver
+    from freshline.simulation.updates import Updates
+    from freshline.tables.update import Update
     from freshline.testing.script import Schedule
 
     warehouse = random_warehouse(seed)
@@ -49,7 +51,7 @@ def test_jobs_answer_within_their_response_bound(seed):
         if table.cost
     }
     files = {name: Arrivals(feed, seed) for name, feed in warehouse.feeds.items() if feed.arrival == "files"}
-    Driver(assemble(plan), costs, files, schedule).run(100 * SECOND)
+    Driver(assemble(plan), {Update: Updates(costs, schedule)}, files).run(100 * SECOND)
     bounds = {table.name: table.response_bound_us for table in plan.tables}
     for job in schedule.jobs:
         bound_us = bounds[job.table]

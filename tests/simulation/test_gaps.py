@@ -20,8 +20,10 @@ from freshline.plan.make import make_plan, what_if
 from freshline.simulation.driver import Driver
 from freshline.simulation.gaps import checked_gaps, gaps_of_sources, next_row
 from freshline.simulation.lag import lag_points
-from freshline.simulation.simulate import files_of, simulate
+from freshline.simulation.simulate import simulate
+from freshline.simulation.simulated_run import files_of
 from freshline.simulation.spans import common, merged
+from freshline.simulation.updates import Updates
 from freshline.tables.events import Finished
 from freshline.tables.intake import DerivedIntake
 from freshline.tables.update import Update
@@ -149,7 +151,7 @@ def test_an_update_that_jumped_as_far_as_it_might_has_taken_all_there_was_at_its
 def test_a_job_never_claims_to_be_fresher_than_it_may():
     kernel = assemble(make_plan(back_from_an_outage().build()))
     costs = {task.name: FixedCosts([S]) for task in kernel.tasks}
-    driver = Driver(kernel, costs, {"v": FixedFiles([(10 * S, 10 * S)])})
+    driver = Driver(kernel, {Update: Updates(costs)}, {"v": FixedFiles([(10 * S, 10 * S)])})
     driver.run(10 * S)
     job = kernel.tasks[0].job
     with pytest.raises(AssertionError, match="is not what it may load"):
@@ -181,7 +183,7 @@ def test_tables_without_an_outage_upstream_keep_their_bounds_with_gaps(seed):
     plan = make_plan(random_warehouse(seed, Shape(tables_max=40, tracks_max=3, pools_max=1)))
     outages = random_outages(plan.warehouse, seed, 100 * S)
     result = simulate(plan, 150 * S, seed, outages=outages, gaps=random_gaps(plan.warehouse, seed, 150 * S))
-    assert not [table.plan.name for table in result.tables if table.as_assumed and table.exceeded_bound]
+    assert not [table.plan.name for table in result.tables if table.exceeded_bound]
 
 
 class Jumps:
@@ -220,7 +222,7 @@ def test_a_job_jumps_only_over_time_without_rows_and_to_the_edge_of_a_window(see
         for name, feed in warehouse.feeds.items()
         if feed.arrival == "files"
     }
-    Driver(kernel, costs, files, Jumps(by_table), gaps=by_table).run(150 * S)
+    Driver(kernel, {Update: Updates(costs, Jumps(by_table), by_table)}, files).run(150 * S)
     validate(kernel)
 
 
@@ -240,7 +242,8 @@ def test_there_are_jumps_in_random_warehouses():
             for name, feed in warehouse.feeds.items()
             if feed.arrival == "files"
         }
-        Driver(assemble(make_plan(warehouse)), costs, files, witness, gaps=by_table).run(200 * S)
+        updates = Updates(costs, witness, by_table)
+        Driver(assemble(make_plan(warehouse)), {Update: updates}, files).run(200 * S)
         jumps += witness.count
     assert jumps > 100
 

@@ -14,7 +14,8 @@ from freshline.definitions.policies import PolicyName
 from freshline.plan.make import make_plan, what_if
 from freshline.simulation.lag import lag_points
 from freshline.simulation.outages import Interrupted, checked_outages, downstream
-from freshline.simulation.simulate import SimulationResult, files_of, simulate
+from freshline.simulation.simulate import SimulationResult, simulate
+from freshline.simulation.simulated_run import files_of
 from freshline.testing.builder import Builder
 from freshline.testing.script import FixedFiles
 from freshline.testing.warehouses import Shape, random_outages, random_warehouse
@@ -246,9 +247,12 @@ def test_an_outage_affects_what_loads_the_feed_and_what_reads_that():
     builder.derived("deep", ["ab"], period=40)
     assert downstream(builder.build(), ["a"]) == {"a", "ab", "deep"}
     result = run(builder, 400, {"a": [(45, 385)]})
-    assert [table.plan.name for table in result.tables if table.as_assumed] == ["b", "bb"]
-    assert [table.plan.name for table in result.tables if table.exceeded_bound] == ["a", "ab", "deep"]
-    assert all(table.as_assumed for table in run(builder, 200, {"a": [(201, 300)]}).tables)
+    unasserted = [table for table in result.tables if table.staleness_max_us != table.asserted_max_us]
+    assert [table.plan.name for table in unasserted] == ["a", "ab", "deep"]
+    assert all(table.staleness_max_us > table.plan.staleness_bound_us for table in unasserted)
+    assert not any(table.exceeded_bound for table in result.tables)
+    healthy = run(builder, 200, {"a": [(201, 300)]}).tables
+    assert all(table.staleness_max_us == table.asserted_max_us for table in healthy)
 
 
 @settings(max_examples=200, deadline=None)
@@ -257,7 +261,7 @@ def test_tables_without_an_outage_upstream_keep_their_bounds(seed, crowded):
     crowd = Shape(tables_max=40, tracks_max=3, pools_max=1)
     plan = make_plan(random_warehouse(seed, crowd if crowded else Shape()))
     result = simulate(plan, 150 * S, seed, outages=random_outages(plan.warehouse, seed, 100 * S))
-    assert not [table.plan.name for table in result.tables if table.as_assumed and table.exceeded_bound]
+    assert not [table.plan.name for table in result.tables if table.exceeded_bound]
 
 
 # -- random outages ----------------------------------------------------------------------------------------

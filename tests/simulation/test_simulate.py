@@ -30,6 +30,8 @@ from freshline.simulation import simulate as module
 from freshline.simulation.arrivals import Arrivals
 from freshline.simulation.driver import Driver
 from freshline.simulation.simulate import simulate
+from freshline.simulation.updates import Updates
+from freshline.tables.update import Update
 from freshline.testing.builder import Builder
 from freshline.testing.warehouses import random_warehouse
 
@@ -310,7 +312,8 @@ def test_a_driver_that_is_stepped_does_as_one_that_runs(seed, policy):
         files = {
             name: Arrivals(feed, seed) for name, feed in warehouse.feeds.items() if feed.arrival == "files"
         }
-        drive(Driver(assemble(make_plan(warehouse)), costs, files, None, Journal(stream, {})))
+        kernel = assemble(make_plan(warehouse))
+        drive(Driver(kernel, {Update: Updates(costs)}, files, Journal(stream, {})))
         return stream.getvalue()
 
     def step(driver: Driver) -> None:

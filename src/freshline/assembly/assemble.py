@@ -21,15 +21,20 @@ from freshline.tables.task import TableTask
 
 
 def assemble(
-    plan: Plan, now: int = 0, freshness: Mapping[str, int | None] | None = None, tracks_from: int = 0
+    plan: Plan,
+    now: int = 0,
+    freshness: Mapping[str, int | None] | None = None,
+    tracks_from: int = 0,
+    live: bool | None = None,
 ) -> Kernel:
     """The kernel for a planned warehouse: at instant 0, all tables empty, or as it was found at `now`.
 
     `freshness` then says how far each table is loaded, None for one into which nothing was loaded yet.
-    `tracks_from` is the number of its first track.
+    `tracks_from` is the number of its first track. `live` says whether files take a moment to be found; by
+    default they do where tables were found.
     """
     kernel = Kernel()
-    _add_tables(kernel, plan, freshness)
+    _add_tables(kernel, plan, freshness, freshness is not None if live is None else live)
     for pool in plan.pools:
         _add_pool(kernel, pool, plan, tracks_from)
     kernel.begin(now)
@@ -55,7 +60,7 @@ def newcomer(warehouse: Warehouse, planned: TablePlan, freshness: int | None) ->
     )
 
 
-def _add_tables(kernel: Kernel, plan: Plan, freshness: Mapping[str, int | None] | None) -> None:
+def _add_tables(kernel: Kernel, plan: Plan, freshness: Mapping[str, int | None] | None, live: bool) -> None:
     warehouse = plan.warehouse
     plans = plan.tables_by_name
     place_of = {name: place for place, name in enumerate(warehouse.tables)}
@@ -64,7 +69,7 @@ def _add_tables(kernel: Kernel, plan: Plan, freshness: Mapping[str, int | None] 
         table = newcomer(warehouse, plans[name], 0 if freshness is None else freshness[name])
         task = make_task(kernel, table, place_of[name], [tasks[source] for source in table.sources])
         if table.released_by_files and POLICIES[warehouse.pools[table.pool].policy].adaptive:
-            task.rule = _recovery_rule(kernel, task, warehouse, plans, live=freshness is not None)
+            task.rule = _recovery_rule(kernel, task, warehouse, plans, live)
         tasks[name] = task
     for name in warehouse.tables:
         kernel.add(tasks[name])

@@ -14,6 +14,7 @@ from freshline.kernel.events import Event, Failed, Record
 from freshline.kernel.journal import FORMAT
 from freshline.kernel.kernel import Kernel, NotRunning
 from freshline.plan.make import make_plan, without_bounds
+from freshline.plan.plan import Plan
 from freshline.recovery.events import Learned
 from freshline.tables.drain import Drain
 from freshline.tables.events import Arrived, Finished
@@ -37,9 +38,12 @@ _DAMAGE: Final = (ArithmeticError, AssertionError, AttributeError, LookupError, 
 
 def kernel_of(header: Record) -> Kernel:
     """The kernel of the run that a journal's header tells of, as it was when the run began."""
+    return assemble(_plan_of(header), header["now"], header["freshness"])
+
+
+def _plan_of(header: Record) -> Plan:
     plan = make_plan(from_record(header["warehouse"]))
-    plan = without_bounds(plan, frozenset(header.get("unknown", ())))
-    return assemble(plan, header["now"], header["freshness"])
+    return without_bounds(plan, frozenset(header.get("unknown", ())))
 
 
 def kernel_to_replay(header: Record, journal: str) -> Kernel:
@@ -80,9 +84,12 @@ def _event(record: Record, kernel: Kernel) -> Event:
     return _EVENTS[word](record, kernel)
 
 
-def replay(kernel: Kernel, records: Iterable[Record]) -> tuple[int, Difference | None]:
+def replay(
+    kernel: Kernel, records: Iterable[Record], header: Record | None = None
+) -> tuple[int, Difference | None]:
     """Plays a journal's calls to a fresh kernel: how many calls agreed, and the first that did not.
 
+    Where a simulated runner crashed another kernel goes on, made by the journal's header.
     A full disk can cost lines of a journal. A line that was cut short is to be given as an empty record.
     An event that no journal of this version has is an InputError.
     """
@@ -92,6 +99,11 @@ def replay(kernel: Kernel, records: Iterable[Record]) -> tuple[int, Difference |
             return calls, Difference(calls + 1, kernel.now, [], [], "its line is cut short")
         written = record.get("instructions", [])
         try:
+            if "restarted" in record:
+                assert header is not None, "the runner crashed, and nobody says what it ran"
+                kernel = assemble(_plan_of(header), record["now"], record["restarted"], live=False)
+                calls += 1
+                continue
             events = [_event(entry, kernel) for entry in record.get("events", ())]
             instructions = kernel.handle(record["now"], events, record.get("closing", False))
         except InputError:

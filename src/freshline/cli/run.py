@@ -177,7 +177,7 @@ def replay(
     """
     records = _records(log)
     header = next(records, {})
-    calls, difference = replay_journal(kernel_to_replay(header, str(log)), records)
+    calls, difference = replay_journal(kernel_to_replay(header, str(log)), records, header)
     if as_json:
         print_json(
             {

@@ -30,6 +30,8 @@ def simulated_record(result: SimulationResult) -> dict[str, Any]:
         "outages": _span_records(result.outages),
         "gaps": _span_records(result.gaps),
         "slow": {table: float(factor) for table, factor in result.slow.items()},
+        "failures": {table: float(rate) for table, rate in result.failures.items()},
+        "crashes": [{"start": seconds(start), "end": seconds(back)} for start, back in result.crashes],
         "pools": [
             {**pool_record(pool, plan.tables), "tracks_busy": round(busy[pool.name], 6)}
             for pool in plan.pools
@@ -41,6 +43,7 @@ def simulated_record(result: SimulationResult) -> dict[str, Any]:
                 "lag_max": seconds(table.lag_max_us),
                 "jobs": table.jobs,
                 "misses": table.misses,
+                "failed": table.failed,
                 "state": table.state,
                 "recovered_at": seconds(table.recovered_at_us),
                 "recovery": _recovery_record(table.recovery),
@@ -73,7 +76,7 @@ def show_simulated(screen: Console, result: SimulationResult, pictures: list[Pat
     rows = list(result.tables)
     if not all_rows and len(rows) > ROWS_MAX:
         rows = sorted(rows, key=_urgency)[:ROWS_MAX]
-    changed = bool(result.outages or result.gaps or result.slow)
+    changed = bool(result.outages or result.gaps or result.slow or result.failures or result.crashes)
     table = grid(
         f"{result.plan.warehouse.name} over {format_duration(result.end)}, seed {result.seed}",
         {
@@ -122,7 +125,7 @@ def show_simulated(screen: Console, result: SimulationResult, pictures: list[Pat
         screen.print(f"Drawn: {picture}", highlight=False, markup=False, soft_wrap=True)
     exceeded = sum(row.exceeded_target for row in result.tables)
     if exceeded:
-        # The plan knows of no outage, no gap and no slow table.
+        # The plan knows of nothing that goes wrong.
         advice = "" if changed else " `freshline plan` says what would help."
         screen.print(f"[red]Exceeded[/]: {exceeded} targets.{advice}", highlight=False)
     else:
@@ -148,6 +151,13 @@ def _show_what_if(screen: Console, result: SimulationResult) -> None:
             screen.print(f"Feed {feed} {what}: {spans}.", highlight=False, markup=False)
     for name, factor in result.slow.items():
         screen.print(f"Table {name}: costs multiplied by {float(factor):g}.", highlight=False, markup=False)
+    for row in result.tables:
+        if row.plan.name in result.failures:
+            said = f"Table {row.plan.name}: {row.failed} of {row.jobs + row.failed} jobs failed."
+            screen.print(said, highlight=False, markup=False)
+    for start, back in result.crashes:
+        said = f"The runner was gone: {format_duration(start)} to {format_duration(back)}."
+        screen.print(said, highlight=False, markup=False)
 
 
 def _urgency(row: TableResult) -> tuple[bool, float]:

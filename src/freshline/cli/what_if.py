@@ -8,12 +8,13 @@ from typing import Annotated
 
 import typer
 
-from freshline.definitions.duration import format_duration, parse_duration
+from freshline.definitions.duration import SECOND, format_duration, parse_duration
 from freshline.definitions.errors import InputError
 from freshline.definitions.names import cut
 from freshline.definitions.policies import POLICIES, PolicyName
 from freshline.definitions.values import TRACKS_MAX
 from freshline.definitions.warehouse import Warehouse
+from freshline.simulation.crashes import Crash
 from freshline.simulation.spans import Span
 
 PolicyOption = Annotated[
@@ -41,6 +42,21 @@ SlowOption = Annotated[
         help="A table's costs are multiplied, though not in the plan (repeatable).", metavar="TABLE:FACTOR"
     ),
 ]
+FailOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="A table's jobs fail by chance, and are tried again as in a run (repeatable).",
+        metavar="TABLE:RATE",
+    ),
+]
+CrashOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="The runner is gone, for 10s or FOR, and comes back (repeatable).", metavar="TIME[:FOR]"
+    ),
+]
+# How long a runner is gone that somebody starts again at once.
+_GONE_US = 10 * SECOND
 _FACTOR = re.compile(r"[0-9]{1,6}(\.[0-9]{1,6})?")
 
 
@@ -109,3 +125,29 @@ def factor_options(options: list[str]) -> dict[str, Fraction]:
             raise InputError(f"--slow is given twice for table {cut(table)}", "Keep one of the two")
         factors[table] = Fraction(factor)
     return factors
+
+
+def failure_options(options: list[str]) -> dict[str, Fraction]:
+    """`TABLE:RATE`, by table: the chance that a job fails."""
+    rates: dict[str, Fraction] = {}
+    for option in options:
+        table, _, rate = option.rpartition(":")
+        if not table or not _FACTOR.fullmatch(rate):
+            raise InputError(f"--fail {cut(option)} is not TABLE:RATE", "Write it as in --fail traffic:0.1")
+        if table in rates:
+            raise InputError(f"--fail is given twice for table {cut(table)}", "Keep one of the two")
+        rates[table] = Fraction(rate)
+    return rates
+
+
+def crash_options(options: list[str]) -> list[Crash]:
+    """`TIME[:FOR]`: from when to when the runner is gone."""
+    spans: list[Crash] = []
+    for option in options:
+        time, separator, length = option.partition(":")
+        try:
+            start = parse_duration(time)
+            spans.append((start, start + (parse_duration(length) if separator else _GONE_US)))
+        except InputError as error:
+            raise InputError(f"--crash {cut(option)}: {error.what}", error.remedy) from None
+    return spans

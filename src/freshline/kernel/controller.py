@@ -20,8 +20,5 @@ class Controller(Protocol[J]):
     def ended(self, job: J, now: int) -> None:
         """A job has ended, well or badly. Its track is not free yet."""
 
-    def failed(self, job: J, now: int) -> None:
-        """A job has ended without effect, and is tried again later."""
-
     def review(self, now: int) -> None:
         """Jobs are about to be dispatched: what is to change for them changes now."""

@@ -36,6 +36,10 @@ class Journal:
             record["instructions"] = [instruction.record() for instruction in instructions]
         self._line(record)
 
+    def restarted(self, now: int, found: Record) -> None:
+        """Another kernel goes on from here, made of what was found."""
+        self._line({"now": now, "restarted": found})
+
     def flush(self) -> None:
         self._stream.flush()
 

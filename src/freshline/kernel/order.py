@@ -55,6 +55,8 @@ class Order(Generic[E]):
 
     # Whether a track may be left idle although a job is ready.
     idles: ClassVar[bool] = False
+    # Whether what is proven of it counts on a period between two jobs of a task.
+    keeps_distance: ClassVar[bool] = False
     # Whether tasks may come and go while it runs.
     open: ClassVar[bool] = False
     # Who adapts the pool, where its policy does that; it may be the order itself.

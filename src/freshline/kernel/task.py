@@ -15,7 +15,7 @@ IDLE: Final = 0  # no job released
 WAITING: Final = 1  # the next job's release is known and lies ahead
 READY: Final = 2  # released, not started
 RUNNING: Final = 3
-BACKED_OFF: Final = 4  # the job failed and is tried again later
+BACKED_OFF: Final = 4  # its job failed, and there is to be another one later
 
 
 class Rule(Protocol):
@@ -26,6 +26,12 @@ class Rule(Protocol):
 
     def due(self, at: int) -> int | None:
         """The timer set for `at` went off. Returns the instant of the next one, if there is one."""
+
+    def job_failed(self, now: int, job: Any) -> None:
+        """The task's job has ended without effect, and is tried again later."""
+
+    def retry(self, now: int) -> None:
+        """The back-off of a failed job is over: what it was to do is to be done."""
 
     def unfinished_deadlines(self) -> list[int]:
         """The deadlines of the jobs that are released and not finished."""
@@ -77,21 +83,18 @@ class Task:
         """Its job has ended without effect, and is tried again later."""
         assert self.job is job, f"{job!r} is not running"
         self.job = None
-        pool = self.pool
-        pool.release_track(job, now)
+        self.pool.release_track(job, now)
         self.give_back(job)
         self.state = BACKED_OFF
-        if pool.controller is not None:
-            pool.controller.failed(job, now)
+        self.rule.job_failed(now, job)
 
     def give_back(self, job: Job) -> None:
         """What a failed job was to do is to be done again."""
 
-    def retry(self) -> None:
-        """The back-off of a failed job is over: it is ready again, with the release and deadline it had."""
+    def retry(self, now: int) -> None:
+        """The back-off of a failed job is over. When the next attempt is released is its rule's to say."""
         if self.state == BACKED_OFF:
-            self.state = READY
-            self.pool.add(self)
+            self.rule.retry(now)
 
     def queued(self) -> Sequence[Entry]:
         """What of it waits in its pool's order."""
@@ -124,5 +127,5 @@ class Retry:
         self.task = task
 
     def due(self, at: int) -> int | None:
-        self.task.retry()
+        self.task.retry(at)
         return None

@@ -9,14 +9,12 @@ from dataclasses import dataclass
 from pyspark import errors
 from pyspark.sql import SparkSession
 
-from freshline.definitions.duration import SECOND
 from freshline.spark.texts import NO_TEXT
 from freshline.storage.disk import full_disk
+from freshline.tables.back_off import back_off_us
 
 # After so many the files themselves are looked at.
 ATTEMPTS_MAX = 3
-_BACK_OFF_US = SECOND // 2
-_BACK_OFF_MAX_US = 60 * SECOND
 # What Spark makes of a row that a query cannot compute. A machine in trouble is none of these.
 _ROW_ERRORS = (
     errors.ArithmeticException,
@@ -60,8 +58,8 @@ class Trouble:
     reason: str = ""
 
     def retry_at(self, now: int) -> int:
-        """When to try again: ever later, up to a minute."""
-        return now + min(_BACK_OFF_MAX_US, _BACK_OFF_US << min(self.attempts - 1, 20))
+        """When to try again."""
+        return now + back_off_us(self.attempts)
 
 
 def spark_ended(session: SparkSession) -> SparkEnded | None:

@@ -18,6 +18,7 @@ class StrictEdf(Order[E]):
     """
 
     open: ClassVar[bool] = True
+    keeps_distance: ClassVar[bool] = True
 
     def key(self, entry: E) -> int:
         return entry.deadline

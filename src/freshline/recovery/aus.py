@@ -33,8 +33,8 @@ class Aus(Edf[TableTask]):
     equal weights the one that asks for the least extra share, as in the paper. None goes before one that
     waits ahead of it: what a waiting table may expect can be said then.
 
-    No job of a table that can recover so starts early. Those of a table without a bound do, as with `edf`: it
-    has no recovery mode, and would stay behind for ever.
+    No job of a table that can recover so starts early, save that of one whose last job failed. Those of a
+    table without a bound do, as with `edf`: it has no recovery mode, and would stay behind for ever.
     """
 
     open = False  # shares and bounds are made for those that are there
@@ -70,7 +70,7 @@ class Aus(Edf[TableTask]):
             heapify(self._ready)
 
     def expect(self, entry: TableTask) -> None:
-        if not isinstance(entry.rule, AdaptiveRelease):
+        if not isinstance(entry.rule, AdaptiveRelease) or entry.rule.failed:
             super().expect(entry)
 
     # -- what the tables' rules tell --------------------------------------------------------------
@@ -112,9 +112,6 @@ class Aus(Edf[TableTask]):
     # -- decisions ---------------------------------------------------------------------------------
 
     def ended(self, job: Update, now: int) -> None:
-        pass
-
-    def failed(self, job: Update, now: int) -> None:
         pass
 
     def review(self, now: int) -> None:

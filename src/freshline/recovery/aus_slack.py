@@ -221,7 +221,7 @@ class AusSlack(Aus):
             return None
         ends: dict[str, int] = {}
         for task in self._tasks:
-            if task.empty or task.state == BACKED_OFF:
+            if task.empty or (task.state == BACKED_OFF and not _is_excused(task)):
                 return None  # nobody knows what it will take, or when
             if task.job is not None:
                 ends[task.name] = task.job.start + task.job.worst_case_us
@@ -241,8 +241,13 @@ class AusSlack(Aus):
         ).certify()
 
     def _is_left_out(self, task: TableTask, batch: int | None) -> bool:
-        """Whether a certificate need not care for a table: it is late, and its recovery job leaves it so."""
+        """Whether a certificate need not care for a table.
+
+        It is late, and its recovery job leaves it so; or its last job failed, and nobody knows of the next.
+        """
         rule = task.rule
+        if task.state == BACKED_OFF:
+            return True
         if not isinstance(rule, AdaptiveRelease) or not rule.forgiven:
             return False
         if batch is None and task.job is None:
@@ -259,10 +264,6 @@ class AusSlack(Aus):
             rule.next_from = now if rule.forgiven else min(rule.next_from, now)
         if self._in_window and now > job.start + job.worst_case_us:
             self._give_up(now, f"an update of {job.task.name} cost more than was assumed")
-
-    def failed(self, job: Update, now: int) -> None:
-        if self._in_window:
-            self._give_up(now, f"an update of {job.task.name} failed")
 
     def _give_up(self, now: int, why: str) -> None:
         self.broken.append((now, why))
@@ -295,6 +296,10 @@ def _may_surprise(job: Update) -> bool:
     """Whether a certificate has to know how far a job goes that may jump."""
     rule = job.task.rule
     return job.jump_to > job.loaded_to and isinstance(rule, AdaptiveRelease) and not rule.forgiven
+
+
+def _is_excused(task: TableTask) -> bool:
+    return isinstance(task.rule, AdaptiveRelease) and task.rule.excused
 
 
 def _has_work(task: TableTask) -> bool:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class AdaptiveRelease(PromisingRelease):
     """Rule (4) with the period of the task's mode; Rule RN, and the reweighting rules (i) to (vii)."""
 
-    __slots__ = ("behind", "excused", "queued")
+    __slots__ = ("behind", "excused", "failed", "queued")
 
     def __init__(self, task: TableTask, timers: Timers, terms: Terms) -> None:
         super().__init__(task, timers, terms)
@@ -32,6 +32,7 @@ class AdaptiveRelease(PromisingRelease):
         # again once the table has caught up (paper 001, Theorems 2 and 3).
         self.excused = False
         self.behind = False  # by more than a period
+        self.failed = False  # the last job
 
     @classmethod
     def succeeding(cls, rule: RememberingRelease, terms: Terms) -> Self:
@@ -40,6 +41,7 @@ class AdaptiveRelease(PromisingRelease):
         own.order = rule.order
         own.finish_before, own.next_from = rule.finish_before, rule.next_from
         own._last_arrival, own._silent_us = rule._last_arrival, rule._silent_us
+        own.failed = rule.task.state == BACKED_OFF
         return own
 
     def take_over(self, now: int) -> None:
@@ -118,7 +120,23 @@ class AdaptiveRelease(PromisingRelease):
                 self.order.late(task)
                 task.pool.touch()
 
+    def job_failed(self, now: int, job: Update) -> None:
+        self.failed = True
+        self._excuse(True)
+        entered_running, self._entered_running = self._entered_running, False
+        if self.mode == RECOVERING:
+            assert self.recovery is not None
+            self.recovery.due = None
+            if entered_running:
+                self._count_from_end(now, job)
+
+    def retry(self, now: int) -> None:
+        super().retry(now)
+        if self._lacks_promise:
+            self._promise(now, self.task.release)
+
     def job_finished(self, now: int, job: Update) -> None:
+        self.failed = False
         entered_running, self._entered_running = self._entered_running, False
         caught_up = self.task.intake.caught_up(self.task.freshness, self.task.period_us, job)
         if caught_up:
@@ -155,11 +173,10 @@ class AdaptiveRelease(PromisingRelease):
     def rebase(self, now: int) -> None:
         """A released job that was made to wait is released anew, and what it missed is forgotten."""
         task = self.task
-        if task.state in (READY, BACKED_OFF) and task.release < now:
+        if task.state == READY and task.release < now:
             task.release = now
             task.deadline = self.next_from = now + task.period_now_us
-            if task.state == READY:
-                task.pool.add(task)
+            task.pool.add(task)
         elif task.state == RUNNING and self.next_from < now:
             self.next_from = now
 
@@ -185,15 +202,18 @@ class AdaptiveRelease(PromisingRelease):
             # (iii), and (iv) of a job that has ended: the next is released at its deadline.
             task.deadline = self.next_from = task.release + period_us
             self._promise(now, task.release)
+            if self.failed:
+                self.order.expect(task)  # again, with its new deadline
             return
+        elif task.state == BACKED_OFF:
+            return  # when it will be released is not known yet
         elif task.deadline <= now:
             self.next_from = now  # (ii)
         elif task.deadline - now > period_us:
             # (i) and (iv): released now, due a recovery period later.
             task.release = now
             task.deadline = self.next_from = now + period_us
-            if task.state == READY:
-                task.pool.add(task)  # again, with its new deadline
+            task.pool.add(task)  # again, with its new deadline
             self._promise(now, now)
             return
         # (iii) where the deadline is near: the job keeps it, and the next one is released then.
@@ -201,11 +221,14 @@ class AdaptiveRelease(PromisingRelease):
 
     def _reweigh(self, now: int, job: Update) -> None:
         """(vi) and (vii), when the job that ran at t_c has ended."""
+        self._count_from_end(now, job)
+        self._promise(now, self.next_from)
+
+    def _count_from_end(self, now: int, job: Update) -> None:
         if now < job.deadline:
             period_us = self.terms.period_us
             gone_us = (now - job.release) * period_us // self.task.period_us
             self.next_from = now + period_us - gone_us
-        self._promise(now, self.next_from)
 
     # -- leaving: Rule RN --------------------------------------------------------------------------------
 

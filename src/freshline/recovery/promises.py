@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from freshline.analysis.adaptive import recovery_time
-from freshline.kernel.task import WAITING
+from freshline.kernel.task import BACKED_OFF, WAITING
 from freshline.recovery.outages import RememberingRelease
 from freshline.recovery.terms import NORMAL, RECOVERING, Recovery, Terms
 from freshline.tables.intake import DerivedIntake, FileIntake
@@ -44,8 +44,12 @@ class PromisingRelease(RememberingRelease):
 
     @property
     def _lacks_promise(self) -> bool:
-        """Whether it recovers without a promise; not while the job runs after which there will be one."""
-        return self.mode == RECOVERING and not self._is_promised and not self._entered_running
+        """Whether it recovers without a promise.
+
+        Not while the job runs, or the back-off of a failed one lasts, after which there will be one.
+        """
+        waits = self._entered_running or self.task.state == BACKED_OFF
+        return self.mode == RECOVERING and not self._is_promised and not waits
 
     def _is_still_coming(self, now: int) -> bool:
         """Whether more files have come since the promise than of a feed that is well again.

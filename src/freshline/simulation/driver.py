@@ -2,27 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from heapq import heappop, heappush
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
-from freshline.kernel.events import Event
+from freshline.kernel.events import Event, Record
+from freshline.kernel.job import Job
 from freshline.kernel.journal import Journal
 from freshline.kernel.kernel import Kernel
-from freshline.simulation.gaps import next_row
-from freshline.simulation.observation import Observation
-from freshline.simulation.spans import Spans
-from freshline.tables.events import Arrived, DataFile, Finished
-from freshline.tables.update import Update
+from freshline.tables.events import Arrived, DataFile
 
 # How many instants pass between two reports of progress.
 _INSTANTS_PER_REPORT = 20_000
 
+J = TypeVar("J", bound=Job, contravariant=True)
 
-class Costs(Protocol):
-    """What the jobs of one table cost, one after the other."""
 
-    def draw_us(self, length_us: int) -> int: ...
+class Kind(Protocol[J]):
+    """What a simulation has to know of the jobs of one kind."""
+
+    def begins(self, kernel: Kernel) -> None:
+        """The kernel runs from now on."""
+
+    def cost_us(self, job: J) -> int:
+        """How long the job takes that starts now."""
+
+    def ended(self, now: int, job: J) -> Event:
+        """The job ends now: looks at how all is before the kernel hears of it, and says what it hears."""
+
+    def crashed(self, now: int) -> None:
+        """The kernel is gone, and all jobs that ran."""
+
+    def over(self, end: int, kernel: Kernel) -> None:
+        """The run is over."""
 
 
 class Files(Protocol):
@@ -31,40 +43,31 @@ class Files(Protocol):
     def next(self) -> tuple[int, DataFile] | None: ...
 
 
-class Witness(Protocol):
-    """Someone who is told of every job that ends."""
-
-    def finished(self, now: int, job: Update, freshness: int) -> None: ...
-
-
 class Driver:
-    """Runs a kernel in simulated time. `costs` are by table, `files` by feed.
-
-    `gaps` says by table when its sources have no rows; without it they always have.
-    """
+    """Runs a kernel in simulated time. `kinds` are by type of job, `files` by feed."""
 
     def __init__(
         self,
         kernel: Kernel,
-        costs: Mapping[str, Costs],
+        kinds: Mapping[type[Job], Kind[Any]],
         files: Mapping[str, Files],
-        witness: Witness | None = None,
         journal: Journal | None = None,
-        gaps: Mapping[str, Spans] | None = None,
     ) -> None:
         self.kernel = kernel
-        self.observation = Observation()
-        self._draw = {name: cost.draw_us for name, cost in costs.items()}
-        self._witness = witness
+        self.busy_us: dict[int, int] = {}  # by track
+        self._kinds = kinds
+        self._cost_us = {job: kind.cost_us for job, kind in kinds.items()}
+        self._ended = {job: kind.ended for job, kind in kinds.items()}
         self._journal = journal
-        self._gaps = gaps
-        self._completions: list[tuple[int, int, Update]] = []
+        self._completions: list[tuple[int, int, Job]] = []
         self._files = files
         self._coming: list[tuple[int, str, DataFile]] = []
         self._told: list[tuple[int, int, Event]] = []
         self._tellings = 0
         for feed in files:
             self._expect_file(feed)
+        for kind in kinds.values():
+            kind.begins(kernel)
 
     def tell(self, at: int, event: Event) -> None:
         """Something else happens at an instant that is yet to come."""
@@ -82,11 +85,45 @@ class Driver:
         """Lets happen what happens next, at one instant."""
         self.advance(self.next_at)
 
-    def run(self, end: int, progress: Callable[[int], None] | None = None) -> Observation:
+    def run(self, end: int, progress: Callable[[int], None] | None = None) -> None:
         """Simulates up to and including the instant `end`, and looks at how everything is then."""
         self.advance(end, progress)
-        self.observation.ended(end, self.kernel)
-        return self.observation
+        self._count_running(end)
+        for kind in self._kinds.values():
+            kind.over(end, self.kernel)
+
+    def stop(self, now: int, until: int) -> list[tuple[str, DataFile]]:
+        """The runner is gone, before anything happens at this instant: its jobs are lost.
+
+        Returns the files that come until it is back, by feed. What else was to happen meanwhile happens then.
+        """
+        self._count_running(now)
+        self._completions.clear()
+        for kind in self._kinds.values():
+            kind.crashed(now)
+        while self._told and self._told[0][0] < until:
+            self.tell(until, heappop(self._told)[2])
+        came = []
+        while self._coming and self._coming[0][0] <= until:
+            _, feed, file = heappop(self._coming)
+            came.append((feed, file))
+            self._expect_file(feed)
+        return came
+
+    def resume(self, now: int, kernel: Kernel, events: Sequence[Event], found: Record) -> None:
+        """Another kernel runs from now on, and is told these events first. `found` is what it was made of."""
+        self.kernel = kernel
+        for kind in self._kinds.values():
+            kind.begins(kernel)
+        if self._journal is not None:
+            self._journal.restarted(now, found)
+        for event in events:
+            self.tell(now, event)
+
+    def _count_running(self, now: int) -> None:
+        for pool in self.kernel.pools:
+            for track, job in pool.running.items():
+                self.busy_us[track] = self.busy_us.get(track, 0) + now - job.start
 
     def advance(self, end: int, progress: Callable[[int], None] | None = None) -> None:
         """Simulates up to and including the instant `end`."""
@@ -94,7 +131,7 @@ class Driver:
         completions = self._completions
         coming = self._coming
         told = self._told
-        draw = self._draw
+        cost_us = self._cost_us
         journal = self._journal
         instants = 0
         while True:
@@ -110,10 +147,8 @@ class Driver:
             events = self._events(now)
             instructions = kernel.handle(now, events)
             for instruction in instructions:
-                job: Any = instruction.job  # an update: no other job is given a cost
-                task = job.task
-                end_at = now + draw[task.name](job.loaded_to - job.loaded_from)
-                heappush(completions, (end_at, task.place, job))
+                job = instruction.job
+                heappush(completions, (now + cost_us[type(job)](job), job.task.place, job))
             if journal is not None:
                 journal.write(now, events, instructions)
             if progress is not None:
@@ -126,17 +161,11 @@ class Driver:
         events: list[Event] = []
         completions = self._completions
         if completions and completions[0][0] == now:
-            jobs = [heappop(completions)[2]]
+            ended, busy_us = self._ended, self.busy_us
             while completions and completions[0][0] == now:
-                jobs.append(heappop(completions)[2])
-            self.observation.finished(now, jobs)
-            if self._gaps is None:
-                events = [Finished(job, job.loaded_to) for job in jobs]
-            else:
-                events = [Finished(job, self._reached(job)) for job in jobs]
-            if self._witness is not None:
-                for job in jobs:
-                    self._witness.finished(now, job, self._reached(job))
+                job = heappop(completions)[2]
+                busy_us[job.track] = busy_us.get(job.track, 0) + now - job.start
+                events.append(ended[type(job)](now, job))
         coming = self._coming
         while coming and coming[0][0] == now:
             _, feed, file = heappop(coming)
@@ -145,13 +174,6 @@ class Driver:
         while self._told and self._told[0][0] == now:
             events.append(heappop(self._told)[2])
         return events
-
-    def _reached(self, job: Update) -> int:
-        """How fresh a job makes its table, which jumps over time in which its sources have no rows."""
-        task = job.task
-        if self._gaps is None or job.jump_to == job.loaded_to:
-            return job.loaded_to
-        return task.intake.jumped(job, next_row(self._gaps[task.name], job.loaded_to))
 
     def _expect_file(self, feed: str) -> None:
         coming = self._files[feed].next()

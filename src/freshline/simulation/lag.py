@@ -9,7 +9,8 @@ from operator import itemgetter
 
 from freshline.assembly.assemble import assemble
 from freshline.simulation.job_records import JobRecords
-from freshline.simulation.simulate import SimulationResult, files_of
+from freshline.simulation.simulate import SimulationResult
+from freshline.simulation.simulated_run import files_of
 from freshline.tables.task import tables_of
 
 # The instant, the table that ended a job (None: a file came), and the timestamp that it reached.

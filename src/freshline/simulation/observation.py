@@ -1,9 +1,8 @@
-"""What a run showed: the worst staleness and lag of each table, misses, busy tracks."""
+"""What a run showed: the worst staleness and lag of each table, and misses."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
 
 from freshline.kernel.kernel import Kernel
 from freshline.tables.task import tables_of
@@ -35,25 +34,22 @@ class Observation:
 
     def __init__(self) -> None:
         self.tables: defaultdict[str, Observed] = defaultdict(Observed)
-        self.busy_us: dict[int, int] = {}  # by track
 
-    def finished(self, now: int, jobs: Sequence[Update]) -> None:
-        """These jobs end now."""
-        for job in jobs:
-            task = job.task
-            seen = self.tables[task.name]
-            freshness = job.loaded_from
-            if now - freshness > seen.staleness_max_us:
-                seen.staleness_max_us = now - freshness
-            lag_us = task.intake.trailing_edge(now) - freshness
-            if lag_us > seen.lag_max_us:
-                seen.lag_max_us = lag_us
-            if lag_us > task.period_us:
-                seen.behind_at = now
-            seen.jobs += 1
-            if now > job.deadline:
-                seen.misses += 1
-            self.busy_us[job.track] = self.busy_us.get(job.track, 0) + now - job.start
+    def finished(self, now: int, job: Update) -> None:
+        """The job ends now."""
+        task = job.task
+        seen = self.tables[task.name]
+        freshness = job.loaded_from
+        if now - freshness > seen.staleness_max_us:
+            seen.staleness_max_us = now - freshness
+        lag_us = task.intake.trailing_edge(now) - freshness
+        if lag_us > seen.lag_max_us:
+            seen.lag_max_us = lag_us
+        if lag_us > task.period_us:
+            seen.behind_at = now
+        seen.jobs += 1
+        if now > job.deadline:
+            seen.misses += 1
 
     def ended(self, end: int, kernel: Kernel) -> None:
         """The run is over."""
@@ -62,6 +58,3 @@ class Observation:
             seen.staleness_max_us = max(seen.staleness_max_us, end - task.freshness)
             seen.lag_max_us = max(seen.lag_max_us, task.intake.trailing_edge(end) - task.freshness)
             seen.misses += sum(deadline < end for deadline in task.rule.unfinished_deadlines())
-            if task.job is not None:
-                track = task.job.track
-                self.busy_us[track] = self.busy_us.get(track, 0) + end - task.job.start

@@ -37,10 +37,10 @@ def checked_outages(warehouse: Warehouse, outages: Mapping[str, Sequence[Outage]
     return {name: merged(outages[name]) for name in warehouse.feeds if outages.get(name)}
 
 
-def downstream(warehouse: Warehouse, feeds: Iterable[str]) -> frozenset[str]:
-    """The tables that load one of these feeds, and all that read them, directly or not."""
+def downstream(warehouse: Warehouse, feeds: Iterable[str], tables: Iterable[str] = ()) -> frozenset[str]:
+    """The tables that load one of these feeds, these tables, and all that read them, directly or not."""
     loaded = frozenset(feeds)
-    reached: set[str] = set()
+    reached = set(tables)
     for name in warehouse.topological_order:
         table = warehouse.tables[name]
         if table.feed in loaded or not reached.isdisjoint(table.sources):

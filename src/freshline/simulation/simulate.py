@@ -5,27 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, TextIO
+from typing import TextIO
 
-from freshline import __version__
-from freshline.assembly.assemble import assemble
-from freshline.costs.draws import CostDraws
-from freshline.definitions.feeds import Feed
-from freshline.definitions.serial import to_record
-from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.journal import Journal
-from freshline.kernel.kernel import Kernel
 from freshline.plan.plan import Plan, TablePlan
 from freshline.recovery.aus import given_up
 from freshline.recovery.modes import is_recovering, recovery_rule
 from freshline.recovery.terms import Recovery
-from freshline.simulation.arrivals import Arrivals
-from freshline.simulation.driver import Costs, Driver, Files
-from freshline.simulation.gaps import Gap, Gaps, checked_gaps, gaps_of_sources
+from freshline.simulation.conditions import checked
+from freshline.simulation.crashes import Crash, Crashes
+from freshline.simulation.gaps import Gap, Gaps
 from freshline.simulation.job_records import JobRecords
-from freshline.simulation.observation import Observation
-from freshline.simulation.outages import Interrupted, Outage, Outages, checked_outages, downstream
-from freshline.simulation.slow import Slowed, checked_factors
+from freshline.simulation.observation import Observed
+from freshline.simulation.outages import Outage, Outages, downstream
+from freshline.simulation.simulated_run import SimulatedRun, header_of
 from freshline.tables.state import TableState, exceeds, table_state
 from freshline.tables.task import TableTask, tables_of
 
@@ -40,11 +33,12 @@ class TableResult:
     jobs: int  # finished
     misses: int  # finished, or unfinished at the end, after the deadline
     state: TableState  # at the end
-    # When its lag fell to a period or less for the last time since the first outage began. None where it was
-    # never above since then, or is so at the end.
+    # When its lag fell to a period or less for the last time since something first went wrong. None where it
+    # was never above since then, or is so at the end.
     recovered_at_us: int | None
-    # Its feeds delivered, no table was slow, and its bound is more than expected: it must have held.
-    as_assumed: bool
+    # The worst while its bound was asserted; None where it never was, as with costs above those planned for.
+    asserted_max_us: int | None
+    failed: int = 0  # jobs that ended without effect
     recovery: Recovery | None = None  # the last one, of a table that its policy gives a recovery mode
 
     @property
@@ -53,8 +47,8 @@ class TableResult:
 
     @property
     def exceeded_bound(self) -> bool:
-        """Never true where all was as assumed: it would be a flaw of the analysis or of the kernel."""
-        return exceeds(self.staleness_max_us, self.plan.staleness_bound_us)
+        """Whether it was while it was asserted: a flaw of the analysis or of the kernel."""
+        return exceeds(self.asserted_max_us, self.plan.staleness_bound_us)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +64,7 @@ class PoolResult:
 
 @dataclass(frozen=True, slots=True)
 class SimulationResult:
-    """What a run showed. Seed, outages, gaps, slow tables and version replay it."""
+    """What a run showed. Seed, version and all that it was put through replay it."""
 
     plan: Plan
     seed: int
@@ -81,6 +75,8 @@ class SimulationResult:
     pools: tuple[PoolResult, ...]
     tables: tuple[TableResult, ...]
     records: JobRecords | None  # of every job, where they were kept
+    failures: Mapping[str, Fraction]  # by table: the chance that a job fails
+    crashes: Crashes  # of the runner
 
     @property
     def holds(self) -> bool:
@@ -95,6 +91,8 @@ def simulate(
     outages: Mapping[str, Sequence[Outage]] | None = None,
     gaps: Mapping[str, Sequence[Gap]] | None = None,
     slow: Mapping[str, Fraction] | None = None,
+    failures: Mapping[str, Fraction] | None = None,
+    crashes: Sequence[Crash] = (),
     keep_records: bool = False,
     journal_to: TextIO | None = None,
     progress: Callable[[int], None] | None = None,
@@ -103,97 +101,58 @@ def simulate(
 
     `outages` says by feed from when to when it is down: the files of that time come at its end; `gaps` when
     it delivers on time, but no rows. `slow` says by table what its costs are multiplied with, of which the
-    plan knows nothing. Memory does not grow with the length of the run, except for the records of jobs (40
+    plan knows nothing, `failures` the chance that a job fails at its end. `crashes` says from when to when
+    the runner is gone. Memory does not grow with the length of the run, except for the records of jobs (40
     bytes each), if asked for.
     """
-    warehouse = plan.warehouse
-    down = checked_outages(warehouse, outages or {})
-    quiet = checked_gaps(warehouse, gaps or {})
-    factors = checked_factors(warehouse, slow or {})
-    kernel = assemble(plan)
-    used = {table.feed for table in warehouse.tables.values()}
-    files = {
-        name: files_of(feed, seed, down.get(name, ()))
-        for name, feed in warehouse.feeds.items()
-        if feed.arrival == "files" and name in used
-    }
+    conditions = checked(plan.warehouse, end, outages, gaps, slow, failures, crashes)
     records = JobRecords() if keep_records else None
-    journal = (
-        None
-        if journal_to is None
-        else Journal(journal_to, _header(warehouse, end, seed, down, quiet, factors))
-    )
-    without_rows = gaps_of_sources(warehouse, quiet) if quiet else None
-    driver = Driver(kernel, _costs(warehouse, seed, factors), files, records, journal, without_rows)
-    observation = driver.run(end, progress)
+    header = header_of(plan, end, seed, conditions)
+    journal = None if journal_to is None else Journal(journal_to, header)
+    run = SimulatedRun(plan, seed, conditions, records, journal)
+    run.run(end, progress)
     if records is not None:
-        records.ended(kernel, end)
-    pools = _pool_results(plan, kernel, observation, end)
-    tables = _table_results(plan, kernel, observation, end, down, factors)
-    return SimulationResult(plan, seed, end, down, quiet, factors, pools, tables, records)
+        records.ended(run.kernel, end)
+    return SimulationResult(
+        plan,
+        seed,
+        end,
+        conditions.outages,
+        conditions.gaps,
+        conditions.slow,
+        _pool_results(run, end),
+        _table_results(run, end),
+        records,
+        conditions.failures,
+        conditions.crashes,
+    )
 
 
-def files_of(feed: Feed, seed: int, outages: Sequence[Outage]) -> Files:
-    """The files of a feed, for a seed."""
-    arrivals = Arrivals(feed, seed)
-    return Interrupted(arrivals, outages) if outages else arrivals
-
-
-def _costs(warehouse: Warehouse, seed: int, slow: Mapping[str, Fraction]) -> dict[str, Costs]:
-    costs: dict[str, Costs] = {}
-    for name, table in warehouse.tables.items():
-        assert table.cost is not None, "a plan has all costs"
-        draws = CostDraws(table.cost, seed, name)
-        costs[name] = Slowed(draws, slow[name]) if name in slow else draws
-    return costs
-
-
-def _header(
-    warehouse: Warehouse, end: int, seed: int, outages: Outages, gaps: Gaps, slow: Mapping[str, Fraction]
-) -> dict[str, Any]:
-    """The first line of a journal: what run this was."""
-    header: dict[str, Any] = {"freshline": __version__, "seed": seed, "end": end, "now": 0, "freshness": None}
-    if outages:
-        header["outages"] = outages
-    if gaps:
-        header["gaps"] = gaps
-    if slow:
-        header["slow"] = {name: str(factor) for name, factor in slow.items()}
-    return {**header, "warehouse": to_record(warehouse)}
-
-
-def _pool_results(plan: Plan, kernel: Kernel, observation: Observation, end: int) -> tuple[PoolResult, ...]:
-    assembled = {pool.name: pool for pool in kernel.pools}
+def _pool_results(run: SimulatedRun, end: int) -> tuple[PoolResult, ...]:
+    broken: dict[str, list[tuple[int, str]]] = {}
+    for kernel in run.kernels:
+        for assembled in kernel.pools:
+            broken.setdefault(assembled.name, []).extend(given_up(assembled))
     pools = []
     first_track = 0
-    for pool in plan.pools:
+    for pool in run.plan.pools:
         tracks = range(first_track, first_track + pool.tracks)
-        busy_us = sum(observation.busy_us.get(track, 0) for track in tracks)
+        busy_us = sum(run.driver.busy_us.get(track, 0) for track in tracks)
         # A pool that is run in clusters is there by other names.
-        broken = tuple(given_up(assembled[pool.name])) if pool.name in assembled else ()
-        pools.append(PoolResult(pool.name, pool.tracks, busy_us / end if end else 0.0, broken))
+        gave_up = tuple(broken.get(pool.name, ()))
+        pools.append(PoolResult(pool.name, pool.tracks, busy_us / end if end else 0.0, gave_up))
         first_track += pool.tracks
     return tuple(pools)
 
 
-def _table_results(
-    plan: Plan,
-    kernel: Kernel,
-    observation: Observation,
-    end: int,
-    outages: Outages,
-    slow: Mapping[str, Fraction],
-) -> tuple[TableResult, ...]:
-    begun = {feed: times for feed, times in outages.items() if times[0][0] <= end}
-    first = min((times[0][0] for times in begun.values()), default=end + 1)
-    affected = downstream(plan.warehouse, begun)
-    silent = {feed for feed, times in begun.items() if any(start <= end < over for start, over in times)}
-    slowed = any(factor > 1 for factor in slow.values())
+def _table_results(run: SimulatedRun, end: int) -> tuple[TableResult, ...]:
+    plan, failures = run.plan, run.failures
+    went_wrong = _WentWrong(run, end)
     results = []
-    for table, task in zip(plan.tables, tables_of(kernel), strict=True):
-        seen = observation.tables[task.name]
+    for table, task in zip(plan.tables, tables_of(run.kernel), strict=True):
+        seen = run.updates.observation.tables[task.name]
         lag_us = task.intake.trailing_edge(end) - task.freshness
-        is_silent = plan.warehouse.tables[table.name].feed in silent
+        recovered = seen.behind_at >= went_wrong.first_at and lag_us <= task.period_us
         results.append(
             TableResult(
                 plan=table,
@@ -201,15 +160,43 @@ def _table_results(
                 lag_max_us=seen.lag_max_us,
                 jobs=seen.jobs,
                 misses=seen.misses,
-                state=_state(table, task, lag_us, is_silent, table.name in affected),
-                recovered_at_us=seen.behind_at
-                if seen.behind_at >= first and lag_us <= task.period_us
-                else None,
-                as_assumed=table.name not in affected and not slowed and not table.expected,
+                state=_state(table, task, lag_us, went_wrong),
+                recovered_at_us=seen.behind_at if recovered else None,
+                asserted_max_us=_asserted_max_us(run, table, seen),
+                failed=0 if failures is None else failures.count.get(task.name, 0),
                 recovery=_recovery(task),
             )
         )
     return tuple(results)
+
+
+def _asserted_max_us(run: SimulatedRun, table: TablePlan, seen: Observed) -> int | None:
+    if table.expected or any(factor > 1 for factor in run.conditions.slow.values()):
+        return None
+    if run.assertions is None:
+        return seen.staleness_max_us
+    return run.assertions.max_us.get(table.name)
+
+
+class _WentWrong:
+    """What went wrong up to the end of a run, and for which tables."""
+
+    def __init__(self, run: SimulatedRun, end: int) -> None:
+        warehouse, conditions, failures = run.plan.warehouse, run.conditions, run.failures
+        begun = {feed: times for feed, times in conditions.outages.items() if times[0][0] <= end}
+        instants = [times[0][0] for times in begun.values()]
+        instants += [start for start, _ in conditions.crashes]
+        failed: list[str] = []
+        self.failing: frozenset[str] = frozenset()
+        if failures is not None and failures.first_at is not None:
+            instants.append(failures.first_at)
+            failed = [name for name, count in failures.count.items() if count]
+            self.failing = frozenset(filter(failures.is_failing, failed))
+        self.first_at = min(instants, default=end + 1)
+        self.below_failing = downstream(warehouse, (), self.failing) - self.failing
+        self.affected = downstream(warehouse, begun, warehouse.tables if conditions.crashes else failed)
+        silent = {feed for feed, times in begun.items() if any(start <= end < over for start, over in times)}
+        self.silent = frozenset(name for name, table in warehouse.tables.items() if table.feed in silent)
 
 
 def _recovery(task: TableTask) -> Recovery | None:
@@ -217,15 +204,17 @@ def _recovery(task: TableTask) -> Recovery | None:
     return None if rule is None else rule.recovery
 
 
-def _state(table: TablePlan, task: TableTask, lag_us: int, silent: bool, affected: bool) -> TableState:
+def _state(table: TablePlan, task: TableTask, lag_us: int, went_wrong: _WentWrong) -> TableState:
     rule = recovery_rule(task)
     return table_state(
         loaded=task.freshness > 0,
         lag_us=lag_us,
         period_us=task.period_us,
         staleness_bound_us=rule.terms.threshold_us if rule else table.staleness_bound_us,
-        silent=silent,
+        silent=table.name in went_wrong.silent,
+        failed=table.name in went_wrong.failing,
+        upstream_failed=table.name in went_wrong.below_failing,
         # A policy with a recovery mode says itself which tables recover.
-        recovering=affected and rule is None,
+        recovering=table.name in went_wrong.affected and rule is None,
         in_recovery=is_recovering(task),
     )

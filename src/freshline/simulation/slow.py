@@ -8,7 +8,7 @@ from fractions import Fraction
 from freshline.definitions.errors import InputError
 from freshline.definitions.names import Names
 from freshline.definitions.warehouse import Warehouse
-from freshline.simulation.driver import Costs
+from freshline.simulation.updates import UpdateCosts
 
 
 def checked_factors(warehouse: Warehouse, slow: Mapping[str, Fraction]) -> Mapping[str, Fraction]:
@@ -28,7 +28,7 @@ class Slowed:
 
     __slots__ = ("_denominator", "_draw_us", "_numerator")
 
-    def __init__(self, costs: Costs, factor: Fraction) -> None:
+    def __init__(self, costs: UpdateCosts, factor: Fraction) -> None:
         self._draw_us = costs.draw_us
         self._numerator = factor.numerator
         self._denominator = factor.denominator

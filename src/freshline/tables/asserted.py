@@ -14,14 +14,14 @@ class Asserted:
     tables asserts all bounds from its start on (`from_start`), one that finds tables each once it is fresh.
     """
 
-    __slots__ = ("_asserted", "_sources")
+    __slots__ = ("_since", "_sources")
 
     def __init__(self, sources: Mapping[str, Sequence[str]], from_start: bool = False) -> None:
         self._sources = sources
-        self._asserted = set(sources) if from_start else set()
+        self._since = dict.fromkeys(sources, 0) if from_start else {}  # by table, from when on
 
     def __contains__(self, table: str) -> bool:
-        return table in self._asserted
+        return table in self._since
 
     def suspend(self, tables: Iterable[str]) -> None:
         """Something broke: their bounds, and those of all downstream, count again once they are fresh."""
@@ -31,22 +31,22 @@ class Asserted:
         for table, sources in self._sources.items():
             if table in suspended or not suspended.isdisjoint(sources):
                 suspended.add(table)
-                self._asserted.discard(table)
+                self._since.pop(table, None)
 
     def ended(self, job: Update, freshness: int, now: int, bound_us: int | None, delivers: bool) -> None:
         """An update ends now, of which the kernel has not heard yet: does the bound count from here on?
 
         So it is if the update took all there was, and what the table loads from is as it should be: its feed
-        `delivers` and its sources' bounds count. A table that is staler than its bound even then has
-        got old data, which is not the warehouse's doing.
+        `delivers`, and its sources' bounds have counted since it started, or what it took was old. A table
+        that is staler than its bound even then has got old data, which is not the warehouse's doing.
         """
         task = job.task
         if (
-            task.name not in self._asserted
+            task.name not in self._since
             and delivers
             and bound_us is not None
             and now - freshness <= bound_us
             and task.intake.caught_up(freshness, task.period_us, job)
-            and all(source in self._asserted for source in self._sources[task.name])
+            and all(self._since.get(source, now) <= job.start for source in self._sources[task.name])
         ):
-            self._asserted.add(task.name)
+            self._since[task.name] = now

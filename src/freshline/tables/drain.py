@@ -70,6 +70,12 @@ class DrainingRelease:
     def job_finished(self, now: int, job: Update) -> None:
         self.source_advanced(now)
 
+    def job_failed(self, now: int, job: Update) -> None: ...
+
+    def retry(self, now: int) -> None:
+        self._task.state = IDLE
+        self.source_advanced(now)
+
     def unfinished_deadlines(self) -> list[int]:
         return [] if self._task.state == IDLE else [self._task.deadline]
 
@@ -113,8 +119,6 @@ class DrainingOrder(Order[TableTask]):
     def ended(self, job: Job, now: int) -> None:
         for pool in self._pools:
             pool.touch()
-
-    def failed(self, job: Job, now: int) -> None: ...
 
     def review(self, now: int) -> None: ...
 

@@ -66,6 +66,10 @@ class Intake:
         """The backlog |BL|: the files that have arrived and are not loaded, those being loaded included."""
         return 0
 
+    def unloaded(self, job: Update | None) -> tuple[DataFile, ...]:
+        """The files of the backlog, oldest first."""
+        return ()
+
     def validate(self, task: TableTask) -> None:
         """Raises AssertionError where its state and the task's contradict each other."""
 
@@ -139,6 +143,9 @@ class FileIntake(Intake):
 
     def files(self, job: Update | None) -> int:
         return len(self.pending) + (0 if job is None else len(job.files))
+
+    def unloaded(self, job: Update | None) -> tuple[DataFile, ...]:
+        return (*(() if job is None else job.files), *self.pending)
 
     def validate(self, task: TableTask) -> None:
         assert self.pending == sorted(self.pending)

@@ -97,6 +97,12 @@ class Leaving:
     def job_finished(self, now: int, job: Update) -> None:
         self._kernel.remove(self._task)
 
+    def job_failed(self, now: int, job: Update) -> None:
+        self._rule.job_failed(now, job)
+
+    def retry(self, now: int) -> None:
+        self._rule.retry(now)
+
     def unfinished_deadlines(self) -> list[int]:
         return self._rule.unfinished_deadlines()
 

@@ -72,6 +72,15 @@ class PeriodicRelease:
             task.state = READY
             task.pool.add(task)
 
+    def job_failed(self, now: int, job: Update) -> None:
+        pass
+
+    def retry(self, now: int) -> None:
+        # With the release and deadline it had: periodic jobs come whether one failed or not, so that this is
+        # one more than the analysis knows of. Bounds in its pool are not asserted any more.
+        self.task.state = READY
+        self.task.pool.add(self.task)
+
     def source_advanced(self, now: int) -> None:
         pass
 
@@ -129,6 +138,19 @@ class StaleRelease:
         self.finish_before = now
         if self.task.intake.stale(self.task.freshness):
             self._release(now)
+
+    def job_failed(self, now: int, job: Update) -> None:
+        pass
+
+    def retry(self, now: int) -> None:
+        if not self.task.pool.order.keeps_distance:
+            self.next_from = min(self.next_from, now)
+        # The attempt that failed has had its turn, and this is the table's next job: were it due when the
+        # failed one was, and those after it a period later each, then a table that failed for long would go
+        # before all others until it has caught up. An idle track may take it as it is.
+        self._release(now)
+        if self.task.state == WAITING:
+            self.task.pool.expect(self.task)
 
     def source_advanced(self, now: int) -> None:
         task = self.task

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from freshline.kernel.kernel import Kernel
 from freshline.kernel.validation import validate
 from freshline.simulation.driver import Driver
+from freshline.simulation.updates import Updates
 from freshline.tables.events import DataFile
 from freshline.tables.update import Update
 
@@ -86,12 +87,8 @@ def play(
     `costs_us` gives each table's costs, `files` each feed's (arrival, timestamp) pairs.
     """
     schedule = Schedule()
-    driver = Driver(
-        kernel,
-        {task.name: FixedCosts(costs_us[task.name]) for task in kernel.tasks},
-        {feed: FixedFiles(arrivals) for feed, arrivals in files.items()},
-        schedule,
-    )
-    driver.run(end)
+    costs = {task.name: FixedCosts(costs_us[task.name]) for task in kernel.tasks}
+    coming = {feed: FixedFiles(arrivals) for feed, arrivals in files.items()}
+    Driver(kernel, {Update: Updates(costs, schedule)}, coming).run(end)
     validate(kernel)
     return schedule

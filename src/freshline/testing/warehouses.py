@@ -1,4 +1,4 @@
-"""Random warehouses, and outages and gaps of their feeds, replayed from a seed."""
+"""Random warehouses, and what goes wrong with them, replayed from a seed."""
 
 from __future__ import annotations
 
@@ -86,6 +86,33 @@ def random_gaps(warehouse: Warehouse, seed: int, horizon: int) -> dict[str, list
                 start = max(0, begin - rng.choice((0, rng.randint(0, length_us // 4))))
                 gaps.setdefault(feed, []).append((start, begin + rng.randint(length_us // 2, length_us)))
     return gaps
+
+
+def random_failures(warehouse: Warehouse, seed: int) -> dict[str, Fraction]:
+    """The chance that a job fails, by table: of some tables, seldom or nearly always.
+
+    Where a table fails that is released periodically nothing is asserted of its pool any more, so that this
+    happens in one of five warehouses only, or where there are no others.
+    """
+    rng = random.Random(f"failures:{seed}")
+    tables = [name for name in warehouse.tables if name in warehouse.released_by_files]
+    if not tables or rng.random() < 0.2:
+        tables = list(warehouse.tables)
+    failing = rng.sample(tables, rng.randint(1, max(1, len(tables) // 2)))
+    return {name: Fraction(rng.choice((2, 10, 40, 90)), 100) for name in failing}
+
+
+def random_crashes(seed: int, horizon: int) -> list[tuple[int, int]]:
+    """One to three times, one after the other, at which the runner is gone: for a moment, or for minutes."""
+    rng = random.Random(f"crashes:{seed}")
+    crashes = []
+    start = 0
+    for _ in range(rng.randint(1, 3)):
+        start += rng.randint(1, horizon // 3)
+        back_at = start + rng.choice((0, rng.randint(1, SECOND), rng.randint(1, 120 * SECOND)))
+        crashes.append((start, back_at))
+        start = back_at
+    return crashes
 
 
 def crowded_warehouse(seed: int) -> Warehouse:

@@ -1,0 +1,109 @@
+"""Which bounds a simulated run asserts when, and the worst staleness while it does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from freshline.kernel.kernel import Kernel
+from freshline.plan.plan import Plan
+from freshline.recovery.modes import recovery_rule
+from freshline.simulation.outages import Outages
+from freshline.tables.asserted import Asserted
+from freshline.tables.task import TableTask, tables_of
+from freshline.tables.update import Update
+
+
+class Assertions:
+    """Looks at every job that ends, before the kernel hears of it.
+
+    A bound is asserted from the start on. It is not from an outage of a feed upstream on, a failure or a
+    crash, until the table is fresh after it. Where a table fails that is released periodically, its pool has
+    more jobs than the analysis knows of: nothing of the pool is asserted again before the next start.
+    """
+
+    def __init__(self, plan: Plan, outages: Outages) -> None:
+        warehouse = plan.warehouse
+        sources = {name: warehouse.tables[name].sources for name in warehouse.topological_order}
+        self._asserted = Asserted(sources, from_start=True)
+        self._bounds_us = {
+            table.name: None if table.expected else table.staleness_bound_us for table in plan.tables
+        }
+        self._feeds = {name: table.feed for name, table in warehouse.tables.items()}
+        self._periodic = warehouse.tables.keys() - warehouse.released_by_files
+        self._outages = outages
+        # The latest first: those that are past are taken from the end.
+        self._beginning = sorted(
+            ((start, feed) for feed, times in outages.items() for start, _ in times), reverse=True
+        )
+        self._tables: list[TableTask] = []
+        self._overloaded: set[str] = set()  # pools
+        self.max_us: dict[str, int] = {}  # by table: the worst staleness while its bound was asserted
+        # Told of each staleness that is compared with its bound: the table, the instant, the staleness.
+        self.compared: Callable[[str, int, int], None] | None = None
+
+    def begins(self, kernel: Kernel) -> None:
+        """The kernel runs from now on."""
+        self._tables = tables_of(kernel)
+        self._overloaded.clear()
+
+    def finished(self, now: int, job: Update, freshness: int) -> None:
+        """A job ends now, and makes its table as fresh as that."""
+        self._notice_outages(now)
+        task = job.task
+        if task.name in self._asserted and _is_excused(task):
+            self._asserted.suspend([task.name])
+        self._compare(task, now)
+        delivers = self._delivers(task.name, now) and self.promises_count(task)
+        self._asserted.ended(job, freshness, now, self._bounds_us[task.name], delivers)
+
+    def failed(self, now: int, job: Update) -> None:
+        """A job ends now without effect."""
+        self._notice_outages(now)
+        task = job.task
+        suspended = {task.name}
+        if task.name in self._periodic:
+            self._overloaded.add(task.pool.name)
+            suspended.update(other.name for other in self._tables if other.pool is task.pool)
+        self._suspend(now, suspended)
+
+    def crashed(self, now: int) -> None:
+        """The runner is gone."""
+        self._notice_outages(now)
+        self._suspend(now, self._bounds_us)
+
+    def over(self, end: int) -> None:
+        """The run is over."""
+        self._notice_outages(end)
+        self._suspend(end, ())
+
+    def promises_count(self, task: TableTask) -> bool:
+        """Whether the jobs of the task's pool are no more than its bounds and promises were made for."""
+        return task.pool.name not in self._overloaded
+
+    def _notice_outages(self, now: int) -> None:
+        """Nothing has ended since they began, so that all tables still are as they were then."""
+        while self._beginning and self._beginning[-1][0] <= now:
+            start, feed = self._beginning.pop()
+            self._suspend(start, [name for name, own in self._feeds.items() if own == feed])
+
+    def _delivers(self, table: str, now: int) -> bool:
+        feed = self._feeds[table]
+        return feed is None or not any(start <= now < end for start, end in self._outages.get(feed, ()))
+
+    def _suspend(self, now: int, tables: Iterable[str]) -> None:
+        for task in self._tables:
+            self._compare(task, now)
+        self._asserted.suspend(tables)
+
+    def _compare(self, task: TableTask, now: int) -> None:
+        name, staleness_us = task.name, now - task.freshness
+        if name in self._asserted and self._bounds_us[name] is not None and not _is_excused(task):
+            self.max_us[name] = max(self.max_us.get(name, 0), staleness_us)
+            if self.compared is not None:
+                self.compared(name, now, staleness_us)
+
+
+def _is_excused(task: TableTask) -> bool:
+    """Whether the table's own policy does not assert its bound."""
+    rule = recovery_rule(task)
+    return rule is not None and rule.excused

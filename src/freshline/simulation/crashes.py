@@ -1,0 +1,66 @@
+"""The runner is gone for a while, and comes back to what it had committed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from freshline.assembly.assemble import assemble
+from freshline.definitions.duration import format_duration
+from freshline.definitions.errors import InputError
+from freshline.kernel.events import Event
+from freshline.kernel.kernel import Kernel
+from freshline.plan.plan import Plan
+from freshline.simulation.driver import Driver
+from freshline.simulation.spans import Span, Spans
+from freshline.tables.events import Arrived, DataFile
+from freshline.tables.task import tables_of
+
+# From when to when it is gone.
+Crash = Span
+Crashes = Spans
+
+
+def checked_crashes(crashes: Sequence[Crash], end: int) -> Crashes:
+    """The crashes of a run that ends then, in order."""
+    over = 0
+    for start, back_at in sorted(crashes):
+        when = f"the crash at {format_duration(start)}"
+        if not 0 < start <= back_at:
+            raise InputError(
+                f"{when} does not lie within the run", "Let it begin after 0, and end after it begins"
+            )
+        if start <= over:
+            raise InputError(
+                f"{when} begins before the one ahead of it is over", "Let them begin one after the other"
+            )
+        if back_at >= end:
+            raise InputError(
+                f"{when} is not over when the run of {format_duration(end)} is",
+                "Let it begin earlier, or simulate for longer with --for",
+            )
+        over = back_at
+    return tuple(sorted(crashes))
+
+
+def crash(driver: Driver, plan: Plan, start: int, back_at: int) -> Kernel:
+    """The driver's kernel is lost, with the jobs that run. Another goes on at `back_at`; which one.
+
+    It finds the tables as fresh as they were, and all files that came and are not loaded.
+    """
+    lost = driver.kernel
+    came = driver.stop(start, back_at)
+    found: list[tuple[DataFile, str, frozenset[str] | None]] = [(file, feed, None) for feed, file in came]
+    for feed, readers in lost.readers.items():
+        missing: dict[DataFile, set[str]] = {}
+        tables = [task for task in tables_of(lost) if any(reader is task for reader in readers)]
+        for task in tables:
+            for file in task.intake.unloaded(task.job):
+                missing.setdefault(file, set()).add(task.name)
+        for file, names in missing.items():
+            found.append((file, feed, None if len(names) == len(tables) else frozenset(names)))
+    freshness = {task.name: task.freshness for task in tables_of(lost)}
+    kernel = assemble(plan, back_at, freshness, live=False)
+    in_order = sorted(found, key=lambda each: (each[0].timestamp, each[1], each[0]))
+    events: list[Event] = [Arrived(feed, file, tables) for file, feed, tables in in_order]
+    driver.resume(back_at, kernel, events, freshness)
+    return kernel

@@ -1,0 +1,62 @@
+"""Tables whose jobs fail now and then, and are tried again as in a run on Spark."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from fractions import Fraction
+
+from freshline.definitions.errors import InputError
+from freshline.definitions.names import Names
+from freshline.definitions.warehouse import Warehouse
+from freshline.tables.back_off import back_off_us
+
+
+def checked_failures(warehouse: Warehouse, rates: Mapping[str, Fraction]) -> Mapping[str, Fraction]:
+    """By table: the chance that a job fails."""
+    for name, rate in rates.items():
+        if name not in warehouse.tables:
+            raise InputError(
+                f"the failing table `{name}` does not exist", Names("tables", warehouse.tables).remedy(name)
+            )
+        if not 0 <= rate < 1:
+            raise InputError(
+                f"the table `{name}` fails at the rate {rate}", "Give a rate of 0 or above, and below 1"
+            )
+    return dict(rates)
+
+
+class Failures:
+    """Decides of each job, at its end, whether it fails.
+
+    Each (seed, table) has a stream of its own, so that costs and arrivals are drawn as without failures.
+    """
+
+    def __init__(self, rates: Mapping[str, Fraction], seed: int) -> None:
+        self._draws = {
+            name: (float(rate), random.Random(f"failure:{seed}:{name}").random)
+            for name, rate in rates.items()
+        }
+        self._attempts: dict[str, int] = {}
+        self.count = dict.fromkeys(rates, 0)  # by table
+        self.first_at: int | None = None
+
+    def fails(self, table: str, now: int) -> int | None:
+        """When to try again, if the table's job that ends now fails."""
+        draw = self._draws.get(table)
+        if draw is None or draw[1]() >= draw[0]:
+            self._attempts.pop(table, None)
+            return None
+        attempts = self._attempts[table] = self._attempts.get(table, 0) + 1
+        self.count[table] += 1
+        if self.first_at is None:
+            self.first_at = now
+        return now + back_off_us(attempts)
+
+    def is_failing(self, table: str) -> bool:
+        """Whether the table's last job failed."""
+        return table in self._attempts
+
+    def forget(self) -> None:
+        """The runner is gone, and with it what it knew of attempts."""
+        self._attempts.clear()

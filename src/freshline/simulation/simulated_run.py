@@ -1,0 +1,94 @@
+"""One simulated run of a plan: all its parts, put together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+from freshline import __version__
+from freshline.assembly.assemble import assemble
+from freshline.costs.draws import CostDraws
+from freshline.definitions.feeds import Feed
+from freshline.definitions.policies import POLICIES
+from freshline.definitions.serial import to_record
+from freshline.definitions.warehouse import Warehouse
+from freshline.kernel.journal import Journal
+from freshline.kernel.kernel import Kernel
+from freshline.plan.plan import Plan
+from freshline.simulation.arrivals import Arrivals
+from freshline.simulation.assertions import Assertions
+from freshline.simulation.conditions import Conditions
+from freshline.simulation.crashes import crash
+from freshline.simulation.driver import Driver, Files
+from freshline.simulation.failures import Failures
+from freshline.simulation.gaps import gaps_of_sources
+from freshline.simulation.outages import Interrupted, Outage
+from freshline.simulation.slow import Slowed
+from freshline.simulation.updates import UpdateCosts, Updates, Witness
+from freshline.tables.update import Update
+
+
+class SimulatedRun:
+    """From instant 0 on, all tables empty; with kernels one after the other where the runner crashes."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        seed: int,
+        conditions: Conditions,
+        witness: Witness | None = None,
+        journal: Journal | None = None,
+    ) -> None:
+        warehouse = plan.warehouse
+        self.plan = plan
+        self.conditions = conditions
+        self.failures = Failures(conditions.failures, seed) if conditions.failures else None
+        # Where all goes well every bound is asserted throughout, and nobody has to ask for each job.
+        asked = conditions.outages or conditions.failures or conditions.crashes
+        adapts = any(POLICIES[pool.policy].adaptive for pool in plan.pools)
+        self.assertions = Assertions(plan, conditions.outages) if asked or adapts else None
+        without_rows = gaps_of_sources(warehouse, conditions.gaps) if conditions.gaps else None
+        costs = _costs(warehouse, seed, conditions.slow)
+        self.updates = Updates(costs, witness, without_rows, self.failures, self.assertions)
+        self.kernels = [assemble(plan)]
+        used = {table.feed for table in warehouse.tables.values()}
+        files = {
+            name: files_of(feed, seed, conditions.outages.get(name, ()))
+            for name, feed in warehouse.feeds.items()
+            if feed.arrival == "files" and name in used
+        }
+        self.driver = Driver(self.kernels[0], {Update: self.updates}, files, journal)
+
+    @property
+    def kernel(self) -> Kernel:
+        """The one that runs, or ran last."""
+        return self.kernels[-1]
+
+    def run(self, end: int, progress: Callable[[int], None] | None = None) -> None:
+        """Up to and including the instant `end`."""
+        for start, back_at in self.conditions.crashes:
+            self.driver.advance(start - 1, progress)
+            self.kernels.append(crash(self.driver, self.plan, start, back_at))
+        self.driver.run(end, progress)
+
+
+def header_of(plan: Plan, end: int, seed: int, conditions: Conditions) -> dict[str, Any]:
+    """The first line of a run's log: which run it was."""
+    header = {"freshline": __version__, "seed": seed, "end": end, "now": 0, "freshness": None}
+    return {**header, **conditions.record(), "warehouse": to_record(plan.warehouse)}
+
+
+def files_of(feed: Feed, seed: int, outages: Sequence[Outage]) -> Files:
+    """The files of a feed, for a seed."""
+    arrivals = Arrivals(feed, seed)
+    return Interrupted(arrivals, outages) if outages else arrivals
+
+
+def _costs(warehouse: Warehouse, seed: int, slow: Mapping[str, Fraction]) -> dict[str, UpdateCosts]:
+    costs: dict[str, UpdateCosts] = {}
+    for name, table in warehouse.tables.items():
+        assert table.cost is not None, "a plan has all costs"
+        draws = CostDraws(table.cost, seed, name)
+        costs[name] = Slowed(draws, slow[name]) if name in slow else draws
+    return costs

@@ -1,0 +1,90 @@
+"""Simulated updates of tables: what they cost, how they end, and what is seen of the tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from freshline.kernel.events import Event, Failed
+from freshline.kernel.kernel import Kernel
+from freshline.simulation.assertions import Assertions
+from freshline.simulation.failures import Failures
+from freshline.simulation.gaps import next_row
+from freshline.simulation.observation import Observation
+from freshline.simulation.spans import Spans
+from freshline.tables.events import Finished
+from freshline.tables.update import Update
+
+
+class UpdateCosts(Protocol):
+    """What the updates of one table cost, one after the other."""
+
+    def draw_us(self, length_us: int) -> int: ...
+
+
+class Witness(Protocol):
+    """Someone who is told of every update that ends well."""
+
+    def finished(self, now: int, job: Update, freshness: int) -> None: ...
+
+
+class Updates:
+    """The kind of job that tables have. `costs` are by table.
+
+    `gaps` says by table when its sources have no rows; without it they always have. Without `failures` no job
+    fails; without `assertions` nobody asks when bounds are asserted.
+    """
+
+    def __init__(
+        self,
+        costs: Mapping[str, UpdateCosts],
+        witness: Witness | None = None,
+        gaps: Mapping[str, Spans] | None = None,
+        failures: Failures | None = None,
+        assertions: Assertions | None = None,
+    ) -> None:
+        self.observation = Observation()
+        self._draw_us = {name: cost.draw_us for name, cost in costs.items()}
+        self._witness = witness
+        self._gaps = gaps
+        self._failures = failures
+        self._assertions = assertions
+
+    def begins(self, kernel: Kernel) -> None:
+        if self._assertions is not None:
+            self._assertions.begins(kernel)
+
+    def cost_us(self, job: Update) -> int:
+        return self._draw_us[job.task.name](job.loaded_to - job.loaded_from)
+
+    def ended(self, now: int, job: Update) -> Event:
+        if self._failures is not None:
+            retry_at = self._failures.fails(job.task.name, now)
+            if retry_at is not None:
+                if self._assertions is not None:
+                    self._assertions.failed(now, job)
+                return Failed(job, retry_at)
+        self.observation.finished(now, job)
+        freshness = job.loaded_to if self._gaps is None else self._reached(job, self._gaps)
+        if self._assertions is not None:
+            self._assertions.finished(now, job, freshness)
+        if self._witness is not None:
+            self._witness.finished(now, job, freshness)
+        return Finished(job, freshness)
+
+    def crashed(self, now: int) -> None:
+        if self._failures is not None:
+            self._failures.forget()
+        if self._assertions is not None:
+            self._assertions.crashed(now)
+
+    def over(self, end: int, kernel: Kernel) -> None:
+        self.observation.ended(end, kernel)
+        if self._assertions is not None:
+            self._assertions.over(end)
+
+    def _reached(self, job: Update, gaps: Mapping[str, Spans]) -> int:
+        """How fresh a job makes its table, which jumps over time in which its sources have no rows."""
+        if job.jump_to == job.loaded_to:
+            return job.loaded_to
+        return job.task.intake.jumped(job, next_row(gaps[job.task.name], job.loaded_to))
