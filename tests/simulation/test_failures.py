@@ -3,6 +3,7 @@
 import io
 import json
 from fractions import Fraction
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -57,10 +58,7 @@ def test_attempts_are_ever_further_apart_up_to_a_minute_until_one_ends_well():
 def test_a_success_ends_the_back_off():
     failures = Failures({"a": Fraction(1, 2)}, 0)
     waits = [failures.fails("a", 0) for _ in range(200)]
-    assert {after for before, after in zip(waits, waits[1:], strict=False) if before is None} == {
-        None,
-        S // 2,
-    }
+    assert {after for before, after in pairwise(waits) if before is None} == {None, S // 2}
     assert 70 < failures.count["a"] < 130
 
 
