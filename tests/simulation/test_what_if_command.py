@@ -1,4 +1,4 @@
-"""`freshline simulate` with outages, gaps and slow tables."""
+"""`freshline simulate` with outages, gaps, slow tables, failures and crashes."""
 
 import json
 import subprocess
@@ -54,9 +54,40 @@ def test_json_tells_of_outages_states_and_recoveries(project):
     assert (sums["state"], sums["recovered_at"], sums["lag_max"]) == ("HEALTHY", 116.0, 50.0)
 
 
+def test_failures_and_crashes_are_told_and_the_log_replays(project, tmp_path):
+    changes = (
+        "--for",
+        "400s",
+        "--fail",
+        "raw:0.3",
+        "--fail",
+        "sums:0",
+        "--crash",
+        "100s",
+        "--crash",
+        "200s:30s",
+    )
+    shown = record(project, *changes)
+    assert shown["failures"] == {"raw": 0.3, "sums": 0.0}
+    assert shown["crashes"] == [{"start": 100.0, "end": 110.0}, {"start": 200.0, "end": 230.0}]
+    raw, sums = shown["tables"]
+    assert raw["failed"] > 0 == sums["failed"]
+    log = tmp_path / "log.jsonl"
+    result = simulate(project, *changes, "--log", log)
+    assert result.stderr == ""  # no bound was exceeded that was asserted
+    assert f"Table raw: {raw['failed']} of {raw['jobs'] + raw['failed']} jobs failed." in result.stdout
+    assert "Table sums: 0 of" in result.stdout
+    assert "The runner was gone: 1m 40s to 1m 50s." in result.stdout
+    assert "The runner was gone: 3m 20s to 3m 50s." in result.stdout
+    assert "recovered at" in result.stdout
+    replayed = CliRunner().invoke(app, ["replay", str(log)])
+    assert (replayed.exit_code, "Identical" in replayed.stdout) == (0, True)
+
+
 def test_json_without_a_what_if_has_the_same_fields(project):
     shown = record(project, "--for", "200s")
-    assert (shown["outages"], shown["slow"]) == ([], {})
+    assert (shown["outages"], shown["slow"], shown["failures"], shown["crashes"]) == ([], {}, {}, [])
+    assert [table["failed"] for table in shown["tables"]] == [0, 0]
     assert [(table["state"], table["recovered_at"]) for table in shown["tables"]] == [("HEALTHY", None)] * 2
 
 
@@ -151,6 +182,21 @@ def test_pictures_are_drawn_with_outages(project, tmp_path):
         (("--slow", "raw:0"), "the table `raw` is slow by the factor 0. Give a factor above zero."),
         (("--slow", "raws:2"), "the slow table `raws` does not exist. Perhaps `raw` is meant."),
         (("--slow", "raw:2", "--slow", "raw:3"), "--slow is given twice for table raw."),
+        (("--fail", "raw"), "--fail raw is not TABLE:RATE. Write it as in --fail traffic:0.1."),
+        (("--fail", ":0.5"), "--fail :0.5 is not TABLE:RATE."),
+        (("--fail", "raw:nan"), "is not TABLE:RATE."),
+        (("--fail", "raw:-0.1"), "is not TABLE:RATE."),
+        (("--fail", "raw:1e-3"), "is not TABLE:RATE."),
+        (("--fail", "raw:1"), "the table `raw` fails at the rate 1. Give a rate of 0 or above, and below 1."),
+        (("--fail", "raws:0.5"), "the failing table `raws` does not exist. Perhaps `raw` is meant."),
+        (("--fail", "raw:0.1", "--fail", "raw:0.2"), "--fail is given twice for table raw."),
+        (("--crash", "soon"), "--crash soon: 'soon' is not a duration."),
+        (("--crash", "5s:"), "--crash 5s:: the duration is empty."),
+        (("--crash", "0s"), "the crash at 0s does not lie within the run."),
+        (("--crash", "400s"), "the crash at 6m 40s is not over when the run of 5m is."),
+        (("--crash", "295s"), "the crash at 4m 55s is not over when the run of 5m is."),
+        (("--crash", "20s", "--crash", "25s"), "the crash at 25s begins before the one ahead of it is over."),
+        (("--crash", "20s", "--crash", "20s"), "the crash at 20s begins before the one ahead of it is over."),
     ],
 )
 def test_what_cannot_be_is_bad_input(arguments, words, project):
