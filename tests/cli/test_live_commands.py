@@ -421,7 +421,8 @@ def test_a_run_whose_spark_is_killed_ends_and_says_so_and_the_next_one_goes_on(t
     )
     try:
         deadline = time.monotonic() + PATIENCE_S
-        while not (tmp_path / "warehouse/tables/packets").exists() or rows(tmp_path, "packets") < 1:
+        packets = str(tmp_path / "warehouse/tables/packets")
+        while not DeltaTable.is_deltatable(packets) or rows(tmp_path, "packets") < 1:
             assert process.poll() is None, process.stderr.read()
             assert time.monotonic() < deadline
             time.sleep(0.2)
