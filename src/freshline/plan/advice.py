@@ -24,15 +24,13 @@ def advise(
     which tables.
     """
     advice: list[str] = []
-    place_of = {name: place for place, name in enumerate(tables)}
     remedies = None
     for pool, answer in zip(pools, least, strict=True):
         own = [tables[name] for name in pool.tables]
         failing = [table for table in own if not table.holds]
         if failing:
             advice += _pool_troubles(pool, own)
-        helped = [tables[name] for name in sorted(answer.tables, key=place_of.__getitem__)]
-        advice += _in_vain(pool, answer) + _tracks_that_do(pool, answer, helped)
+        advice += _in_vain(pool, answer) + _tracks_that_do(pool, answer, tables)
         if failing:
             remedies = remedies or _Remedies(tables, least, model)
             advice += remedies.of_several([table for table in failing if not _too_costly(table)])
@@ -72,19 +70,16 @@ def _in_vain(pool: PoolPlan, answer: Least) -> list[str]:
     return [f"Pool {pool.name}: {unknown}; tried in vain: {tried}."]
 
 
-def _tracks_that_do(pool: PoolPlan, answer: Least, helped: Sequence[TablePlan]) -> list[str]:
+def _tracks_that_do(pool: PoolPlan, answer: Least, tables: Mapping[str, TablePlan]) -> list[str]:
     if answer.tracks is None:
         return []
-    own = [table for table in helped if table.pool == pool.name]
-    others = [
-        table.name
-        for table in helped
-        if table.pool != pool.name and not table.holds and table.target_lag_us is not None
-    ]
+    failing = [table for table in tables.values() if not table.holds and table.name in answer.tables]
+    others = [table.name for table in failing if table.pool != pool.name and table.target_lag_us is not None]
     does = []
-    if not all(table.holds for table in own):
+    if any(table.pool == pool.name for table in failing):
+        own = [name for name in pool.tables if name in answer.tables]
         what = "its tables" if len(own) == len(pool.tables) else "its tables that tracks can prove"
-        targets = any(table.target_lag_us is not None for table in own)
+        targets = any(tables[name].target_lag_us is not None for name in own)
         does.append(f"prove every target of {what}" if targets else "bound all of its tables")
     if others:
         does.append(f"prove the target{'s' if len(others) > 1 else ''} of {_named(others)}")
