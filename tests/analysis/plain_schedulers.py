@@ -53,6 +53,42 @@ def np_edf_tardiness(
     return tardiness
 
 
+def np_edf_tardiness_with_batches(
+    tasks: Tasks, offsets: Sequence[int], tracks: int, until: int, batches: Sequence[tuple[int, int]]
+) -> list[int]:
+    """The same without early starts but for batches: (task, cost), each as soon as it may start.
+
+    It may when a track finds no released job and the task has none running; its next job is then released a
+    period after the batch's start at the earliest.
+    """
+    costs, periods = apart(tasks)
+    releases = list(offsets)
+    free_from = [0] * len(tasks)
+    busy_until = [0] * tracks
+    tardiness = [0] * len(tasks)
+    waiting = list(batches)
+    now = 0
+    while now < until:
+        ready = [
+            (release + periods[task], task)
+            for task, release in enumerate(releases)
+            if release <= now and free_from[task] <= now
+        ]
+        track = min(range(tracks), key=busy_until.__getitem__)
+        if ready and busy_until[track] <= now:
+            deadline, task = min(ready)
+            finish = busy_until[track] = free_from[task] = now + costs[task]
+            tardiness[task] = max(tardiness[task], finish - deadline)
+            releases[task] += periods[task]
+        elif waiting and busy_until[track] <= now and free_from[waiting[0][0]] <= now:
+            task, cost = waiting.pop(0)
+            busy_until[track] = free_from[task] = now + cost
+            releases[task] = max(releases[task], now + periods[task])
+        else:
+            now = min(time for time in (*free_from, *busy_until, *releases) if time > now)
+    return tardiness
+
+
 def preemptive_edf_tardiness(tasks: Tasks, offsets: Sequence[int], tracks: int, until: int) -> list[int]:
     """The largest tardiness of each task under preemptive global EDF, for jobs done by `until`."""
     costs, periods = apart(tasks)

@@ -71,3 +71,41 @@ def test_it_is_never_above_the_bound_with_one_x_for_all(tasks: Tasks, more: int)
     else:
         assert tardiness is None
         assert x is None
+
+
+def blocked_work_by_trying_all(tasks: Tasks, m: int, blocking: int) -> Fraction:
+    """σ where the tasks that block may do so with batches, over all choices."""
+    places = range(len(tasks))
+    return max(
+        (
+            m * sum(tasks[j][0] if j in carriers else max(tasks[j][0], blocking) for j in chosen)
+            - sum(Fraction(tasks[j][0] ** 2, tasks[j][1]) for j in carriers)
+        )
+        / (m - sum((Fraction(*tasks[j]) for j in carriers), Fraction(0)))
+        for size in range(1, m + 1)
+        for chosen in combinations(places, size)
+        for carrying in range(min(size, m - 1) + 1)
+        for carriers in combinations(chosen, carrying)
+    )
+
+
+@settings(deadline=None)
+@given(task_lists(6, 30, size_min=3), st.integers(0, 2), st.integers(0, 60))
+def test_with_batches_the_work_left_is_the_least_that_satisfies_every_choice(
+    tasks: Tasks, more: int, blocking: int
+) -> None:
+    tracks = min(tracks_at_least(*apart(tasks)) + more, len(tasks) - 1)
+    analysis = NpGedfPerTask(*apart(tasks), blocking)
+    exact = blocked_work_by_trying_all(tasks, tracks, blocking)
+    assert analysis.work_left(tracks) == -(-exact.numerator // exact.denominator)
+    assert analysis.work_left_at_least(tracks) <= analysis.work_left(tracks)
+
+
+@settings(deadline=None)
+@given(task_lists(7, 30, size_min=3), st.integers(0, 2))
+def test_batches_of_the_mth_largest_cost_are_counted_already(tasks: Tasks, more: int) -> None:
+    costs, periods = apart(tasks)
+    tracks = min(tracks_at_least(costs, periods) + more, len(tasks) - 1)
+    free = sorted(costs, reverse=True)[tracks - 1]
+    without = NpGedfPerTask(costs, periods).work_left(tracks)
+    assert NpGedfPerTask(costs, periods, free).work_left(tracks) == without

@@ -71,7 +71,11 @@ def _common_exactly(period: int, tracks: int, load: tuple[int, int]) -> int:
 
 
 def adaptive_tardiness(
-    costs: Sequence[int], periods: Sequence[int], recovery_periods: Sequence[int], tracks: int
+    costs: Sequence[int],
+    periods: Sequence[int],
+    recovery_periods: Sequence[int],
+    tracks: int,
+    blocking: int = 0,
 ) -> list[int] | None:
     """Y_i of paper 001's Theorem 1 with W = e / p^[r], rounded up; all 0 with no more tasks than tracks.
 
@@ -82,7 +86,7 @@ def adaptive_tardiness(
         return None
     if len(costs) <= tracks:
         return [0] * len(costs)
-    x = NpGedf(costs, periods, recovery_periods).x(tracks)
+    x = NpGedf(costs, periods, recovery_periods, blocking).x(tracks)
     return None if x is None else [cost + ceiling_of(x.numerator, x.denominator) for cost in costs]
 
 

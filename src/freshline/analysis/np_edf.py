@@ -15,7 +15,9 @@ from freshline.analysis.exact import SCALE, bracketed_sum
 POINTS_MAX = 1_000_000
 
 
-def schedulable(costs: Sequence[int], periods: Sequence[int], points_max: int = POINTS_MAX) -> bool | None:
+def schedulable(
+    costs: Sequence[int], periods: Sequence[int], points_max: int = POINTS_MAX, blocking: int = 0
+) -> bool | None:
     """Whether no deadline is ever missed, whatever the phases (Jeffay, Stanat and Martel 1991).
 
     The condition is U ≤ 1 and L ≥ e_i + Σ_{p_j < p_i} (⌈L/p_j⌉ − 1)·e_j for every task i and every L in
@@ -25,37 +27,60 @@ def schedulable(costs: Sequence[int], periods: Sequence[int], points_max: int = 
 
         t − Σ_j ⌊t/p_j⌋·e_j ≥ max{e_i : p_i > t}   for every multiple t, p_min ≤ t < p_max.
 
+    A batch may block for `blocking`, whatever t is (docs/batches.md): the right side is never below it.
+
     `None`: not decided within `points_max` multiples.
 
     >>> schedulable([1, 2], [2, 6])
     False
     """
+    spare = spare_time(costs, periods, points_max, blocking)
+    return None if spare is None else spare >= blocking
+
+
+def spare_time(
+    costs: Sequence[int], periods: Sequence[int], points_max: int = POINTS_MAX, enough: int | None = None
+) -> int | None:
+    """For how long a batch may block and no deadline is missed; −1 where one may be missed without any.
+
+    It is the least t − Σ_j ⌊t/p_j⌋·e_j of all multiples t of the periods, those above p_max included. Where
+    that is at least `enough` it may be more than what is said. `None`: not decided within `points_max`.
+
+    >>> spare_time([4, 1, 1], [6, 7, 8])
+    2
+    """
     utilization = bracketed_sum(costs, periods)
     if not utilization.at_most(1):
-        return False
-    spare = SCALE - utilization.high
+        return -1
+    idle = SCALE - utilization.high
     # The shortest periods stand last: those up to t are popped as t grows.
     blockers = _largest_cost_by_period_above(costs, periods)
     # The next multiple of each period, the period, and the cost of all its tasks together.
     multiples = [(period, period, cost) for period, cost in _total_cost_by_period(costs, periods).items()]
     heapify(multiples)
-    demand = 0
+    demand, least = 0, min(periods)
     for _ in range(points_max):
         t, period, cost = multiples[0]
         while blockers and blockers[-1][0] <= t:
             blockers.pop()
-        # From here on t − demand ≥ t·(1 − U) is enough, as t only grows and the blocking only shrinks.
-        if not blockers or t * spare >= blockers[-1][1] * SCALE:
-            return True
+        # From here on t − demand ≥ t·(1 − U), as t only grows and the blocking only shrinks.
+        needed = least if enough is None else min(least, enough)
+        needed = max(needed, blockers[-1][1]) if blockers else needed
+        if needed == 0 or t * idle >= needed * SCALE:
+            return least
         demand += cost
         heapreplace(multiples, (t + period, period, cost))
-        if multiples[0][0] > t and t - demand < blockers[-1][1]:
-            return False
+        if multiples[0][0] > t:
+            if blockers and t - demand < blockers[-1][1]:
+                return -1
+            least = min(least, t - demand)
+            if not blockers and least == 0:
+                return 0
     return None
 
 
-def blocking_tardiness(costs: Sequence[int], periods: Sequence[int]) -> list[int] | None:
-    """Tardiness of at most max{e_j : p_j > p_i} for every task, 0 for the longest period; `None` where U > 1.
+def blocking_tardiness(costs: Sequence[int], periods: Sequence[int], blocking: int = 0) -> list[int] | None:
+    """Tardiness of at most max{e_j : p_j > p_i}, or `blocking`, for every task; `None` where U > 1.
 
     Before a late job the track has been busy, since some t, with jobs due no later, released since t and so
     demanding at most U·(d − t), and with the rest of at most one job due later: one released before t, whose
@@ -67,7 +92,7 @@ def blocking_tardiness(costs: Sequence[int], periods: Sequence[int]) -> list[int
     if not bracketed_sum(costs, periods).at_most(1):
         return None
     longer: dict[int, int] = {}
-    largest = 0
+    largest = blocking
     for period, cost in reversed(_largest_cost_by_period(costs, periods)):
         longer[period] = largest
         largest = max(largest, cost)

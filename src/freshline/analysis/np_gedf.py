@@ -18,7 +18,8 @@ class NpGedf:
     period that task j may ever have), e_min the smallest e of all tasks, subtracted once, and min(n, m),
     min(n, m−1) in place of m, m−1 where there are fewer tasks (paper 001, Theorem 1; paper 004 refers to it
     in Theorem 2). W is not the utilisation where periods change: with u_j in its place the bound is unsafe.
-    On one track it is paper 004's fallback e_i + max e − min e (section 4.2).
+    On one track it is paper 004's fallback e_i + max e − min e (section 4.2). Where batches may block
+    (docs/batches.md) max(e, blocking) stands for e in the sum of the largest.
 
     The theorem asks for U ≤ m and for every e to be at most its period; where it does not apply the answer
     is `None`.
@@ -28,10 +29,15 @@ class NpGedf:
     """
 
     def __init__(
-        self, costs: Sequence[int], periods: Sequence[int], shortest_periods: Sequence[int] | None = None
+        self,
+        costs: Sequence[int],
+        periods: Sequence[int],
+        shortest_periods: Sequence[int] | None = None,
+        blocking: int = 0,
     ) -> None:
         assert len(costs) == len(periods) > 0, "a task set has at least one task"
         self._costs = costs
+        self._blocking = blocking
         self._shortest_periods = periods if shortest_periods is None else shortest_periods
         self._some_cost_exceeds_its_period = any(map(gt, costs, self._shortest_periods))
         self._rates = scaled_quotients(costs, self._shortest_periods)
@@ -41,7 +47,8 @@ class NpGedf:
         """x exactly; `None` where the theorem does not apply."""
         if tracks < self.tracks_at_least or self._some_cost_exceeds_its_period:
             return None
-        excess = sum(nlargest(tracks, self._costs)) - min(self._costs)
+        longest = nlargest(tracks, self._costs)
+        excess = sum(max(cost, self._blocking) for cost in longest) - min(self._costs)
         carried = largest(min(len(self._costs), tracks - 1), self._rates, self._rate)
         numerator, denominator = exact_sum(
             [self._costs[task] for task in carried], [self._shortest_periods[task] for task in carried]

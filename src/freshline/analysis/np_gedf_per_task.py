@@ -6,7 +6,8 @@ Let σ satisfy m·σ ≥ m·Σ_{A∪B} e_j + Σ_A u_j·(σ − e_j) for all disj
 
 This is paper 001's Theorem 1 with an x for each task, as in the compliant vectors of preemptive EDF: σ bounds
 the work that is left at a deadline, A are the tasks that carry late work in, B those that block with a job
-due later. The proof is in docs/np-gedf-per-task.md. It covers releases further apart than the period, costs
+due later. Where batches may block (docs/batches.md) max(e_j, blocking) stands for e_j in the sum over B. The
+proof is in docs/np-gedf-per-task.md. It covers releases further apart than the period, costs
 below e, any order of equal deadlines, and a track that finds no released job and starts one before its
 release, with its deadline kept.
 """
@@ -37,12 +38,13 @@ class NpGedfPerTask:
     [214, 214, 150, 150]
     """
 
-    def __init__(self, costs: Sequence[int], periods: Sequence[int]) -> None:
+    def __init__(self, costs: Sequence[int], periods: Sequence[int], blocking: int = 0) -> None:
         self._costs = costs
+        self._blocking = [max(cost, blocking) for cost in costs]
+        self._blocking_max = max(self._blocking)
         self._periods = periods
         self._some_cost_exceeds_its_period = any(map(gt, costs, periods))
         self._tracks_at_least = tracks_at_least(costs, periods)
-        self._cost_max = max(costs)
         by_cost = sorted(range(len(costs)), key=costs.__getitem__, reverse=True)
         rates = scaled_quotients(costs, periods)
         squares = scaled_quotients([cost * cost for cost in costs], periods)
@@ -70,59 +72,78 @@ class NpGedfPerTask:
             demands = self._heaviest(tracks, work)
             if all(demand.at_most(tracks * work) for _, _, demand in demands):
                 return work
-            solutions = [self._work_of(tracks, carriers, other) for carriers, other, _ in demands]
+            solutions = [self._work_of(tracks, carriers, others) for carriers, others, _ in demands]
             work = max(work + 1, *solutions)
 
     def work_left_at_least(self, tracks: int) -> int:
         """At most σ, without a search: σ for the costliest tasks. It rules out most numbers of tracks."""
-        return max(
-            self._cost_max,
-            _solution_at_least(
-                tracks,
-                self._cost_sums[tracks],
-                self._rate_sums[tracks - 1],
-                self._square_sums[tracks - 1] + tracks - 1,
-            ),
+        solution = _solution_at_least(
+            tracks,
+            self._cost_sums[tracks],
+            self._rate_sums[tracks - 1],
+            self._square_sums[tracks - 1] + tracks - 1,
         )
+        return max(self._blocking_max, solution)
 
-    def _work_of(self, tracks: int, carriers: Sequence[int], other: int) -> int:
+    def _work_of(self, tracks: int, carriers: Sequence[int], others: Sequence[int]) -> int:
         """σ for one choice, rounded up, or a little less."""
         return _solution_at_least(
             tracks,
-            self._costs[other] + sum(self._costs[task] for task in carriers),
+            self._cost_of(carriers, others),
             sum(self._rates[task] for task in carriers),
             sum(self._squares[task] for task in carriers) + len(carriers),
         )
 
-    def _heaviest(self, tracks: int, work: int) -> list[tuple[list[int], int, Bracketed]]:
-        """Two choices of A (m − 1 tasks) and B (one), one of them the heaviest at this σ, and their weights.
+    def _cost_of(self, carriers: Sequence[int], others: Sequence[int]) -> int:
+        return sum(self._costs[task] for task in carriers) + sum(self._blocking[task] for task in others)
 
-        With c_j = u_j·(σ − e_j) carried, the m tasks of largest m·e_j + c_j are chosen. Either the one of
-        them with the least c_j does not carry, or the costliest other task takes the place of the lightest.
+    def _heaviest(self, tracks: int, work: int) -> list[tuple[list[int], list[int], Bracketed]]:
+        """One or two choices of A (m − 1 tasks at most) and B, the heaviest at this σ among them, weighed.
+
+        A task weighs m·e_j + u_j·(σ − e_j) if it carries and m·max(e_j, blocking) if it blocks. The m tasks
+        of largest weight are chosen, each as what it weighs more. Where all of them would carry, either that
+        one of them blocks which loses the least by it, or the heaviest blocker among the others takes the
+        place of the lightest.
         """
-        costs, periods = self._costs, self._periods
+        costs, periods, blocking = self._costs, self._periods, self._blocking
 
         def exactly_carried(task: int) -> Fraction:
             return Fraction(costs[task] * (work - costs[task]), periods[task])
 
         def exactly(task: int) -> Fraction:
+            if blocks[task]:
+                return Fraction(tracks * blocking[task])
             return tracks * costs[task] + exactly_carried(task)
 
+        def loss(task: int) -> tuple[int, Fraction]:
+            blocked = tracks * blocking[task]
+            return weights[task] - blocked * SCALE, exactly(task) - blocked
+
+        blocks = [
+            e * (work - e) < tracks * (b - e) * p for e, p, b in zip(costs, periods, blocking, strict=True)
+        ]
         carried = [(e * (work - e) << SCALE_BITS) // p for e, p in zip(costs, periods, strict=True)]
-        weights = [tracks * e * SCALE + c for e, c in zip(costs, carried, strict=True)]
+        weights = [
+            tracks * (b if blocked else e) * SCALE + (0 if blocked else c)
+            for e, b, c, blocked in zip(costs, blocking, carried, blocks, strict=True)
+        ]
         chosen = largest(tracks, weights, exactly)
+        carriers = [task for task in chosen if not blocks[task]]
+        if len(carriers) < tracks:
+            others = [task for task in chosen if blocks[task]]
+            return [self._weighed(tracks, work, carried, carriers, others)]
         lightest = min(chosen, key=lambda task: (weights[task], exactly(task)))
-        least_carried = min(chosen, key=lambda task: (carried[task], exactly_carried(task)))
-        costliest = max(set(range(len(costs))).difference(chosen), key=costs.__getitem__)
+        least_lost = min(chosen, key=loss)
+        heaviest = max(set(range(len(costs))).difference(chosen), key=blocking.__getitem__)
         return [
-            self._weighed(tracks, work, carried, [task for task in chosen if task != left_out], other)
-            for left_out, other in ((least_carried, least_carried), (lightest, costliest))
+            self._weighed(tracks, work, carried, [task for task in chosen if task != left_out], [other])
+            for left_out, other in ((least_lost, least_lost), (lightest, heaviest))
         ]
 
     def _weighed(
-        self, tracks: int, work: int, carried: Sequence[int], carriers: list[int], other: int
-    ) -> tuple[list[int], int, Bracketed]:
-        whole = tracks * (self._costs[other] + sum(self._costs[task] for task in carriers))
+        self, tracks: int, work: int, carried: Sequence[int], carriers: list[int], others: list[int]
+    ) -> tuple[list[int], list[int], Bracketed]:
+        whole = tracks * self._cost_of(carriers, others)
         low = whole * SCALE + sum(carried[task] for task in carriers)
         numerators = [self._costs[task] * (work - self._costs[task]) for task in carriers]
 
@@ -130,7 +151,7 @@ class NpGedfPerTask:
             numerator, denominator = exact_sum(numerators, [self._periods[task] for task in carriers])
             return numerator + whole * denominator, denominator
 
-        return carriers, other, Bracketed(low, low + len(carriers), exactly)
+        return carriers, others, Bracketed(low, low + len(carriers), exactly)
 
 
 def _solution_at_least(tracks: int, cost: int, rate_scaled: int, squares_scaled: int) -> int:

@@ -9,12 +9,15 @@ from freshline.analysis.np_edf import blocking_tardiness, schedulable
 from freshline.analysis.np_gedf_per_task import NpGedfPerTask
 
 
-def tardiness_bounds(costs: Sequence[int], periods: Sequence[int], tracks: int) -> list[int] | None:
+def tardiness_bounds(
+    costs: Sequence[int], periods: Sequence[int], tracks: int, blocking: int = 0
+) -> list[int] | None:
     """The tardiness Y_i of every task in whole units, rounded up (paper 004, Definition 8).
 
     All 0 where there are no more tasks than tracks, or where Jeffay's test holds on one track; otherwise
     the blocking on one track, and the per-task bound on more, which is never above Theorem 2's e_i + x.
-    `None` where U > m or some e is above its period: then nothing is bounded.
+    `None` where U > m or some e is above its period: then nothing is bounded. Batches may block for
+    `blocking` (docs/batches.md).
     """
     if any(map(gt, costs, periods)):
         return None
@@ -22,5 +25,7 @@ def tardiness_bounds(costs: Sequence[int], periods: Sequence[int], tracks: int) 
         return [0] * len(costs)
     if tracks == 1:
         # Blocking is never above the bounds for several tracks, which on one are max e and e_i + x.
-        return [0] * len(costs) if schedulable(costs, periods) else blocking_tardiness(costs, periods)
-    return NpGedfPerTask(costs, periods).tardiness(tracks)
+        if schedulable(costs, periods, blocking=blocking):
+            return [0] * len(costs)
+        return blocking_tardiness(costs, periods, blocking)
+    return NpGedfPerTask(costs, periods, blocking).tardiness(tracks)
