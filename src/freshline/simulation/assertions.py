@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from freshline.definitions.policies import POLICIES
 from freshline.kernel.kernel import Kernel
 from freshline.plan.plan import Plan
 from freshline.recovery.modes import recovery_rule
@@ -37,7 +38,9 @@ class Assertions:
         )
         self._tables: list[TableTask] = []
         self._overloaded: set[str] = set()  # pools
-        self.max_us: dict[str, int] = {}  # by table: the worst staleness while its bound was asserted
+        self._adapts = any(POLICIES[pool.policy].adaptive for pool in plan.pools)
+        self._bounded = frozenset(name for name, bound_us in self._bounds_us.items() if bound_us is not None)
+        self._max_us = dict.fromkeys(self._bounds_us, -1)
         # Told of each staleness that is compared with its bound: the table, the instant, the staleness.
         self.compared: Callable[[str, int, int], None] | None = None
 
@@ -46,15 +49,29 @@ class Assertions:
         self._tables = tables_of(kernel)
         self._overloaded.clear()
 
+    def max_us(self, table: str) -> int | None:
+        """The worst staleness of a table while its bound was asserted; None where it never was."""
+        staleness_us = self._max_us[table]
+        return None if staleness_us < 0 or table not in self._bounded else staleness_us
+
     def finished(self, now: int, job: Update, freshness: int) -> None:
         """A job ends now, and makes its table as fresh as that."""
-        self._notice_outages(now)
+        if self._beginning and self._beginning[-1][0] <= now:
+            self._notice_outages(now)
         task = job.task
-        if task.name in self._asserted and _is_excused(task):
-            self._asserted.suspend([task.name])
-        self._compare(task, now)
-        delivers = self._delivers(task.name, now) and self.promises_count(task)
-        self._asserted.ended(job, freshness, now, self._bounds_us[task.name], delivers)
+        name = task.name
+        if name in self._asserted.since:  # most are, most of the time
+            rule = recovery_rule(task) if self._adapts else None
+            if rule is None or not rule.excused:
+                staleness_us = now - job.loaded_from
+                if staleness_us > self._max_us[name]:
+                    self._max_us[name] = staleness_us
+                if self.compared is not None:
+                    self.compared(name, now, staleness_us)
+                return
+            self._asserted.suspend([name])
+        delivers = task.pool.name not in self._overloaded and self._delivers(name, now)
+        self._asserted.ended(job, freshness, now, self._bounds_us[name], delivers)
 
     def failed(self, now: int, job: Update) -> None:
         """A job ends now without effect."""
@@ -88,7 +105,9 @@ class Assertions:
 
     def _delivers(self, table: str, now: int) -> bool:
         feed = self._feeds[table]
-        return feed is None or not any(start <= now < end for start, end in self._outages.get(feed, ()))
+        if feed is None or feed not in self._outages:
+            return True
+        return not any(start <= now < end for start, end in self._outages[feed])
 
     def _suspend(self, now: int, tables: Iterable[str]) -> None:
         for task in self._tables:
@@ -97,8 +116,8 @@ class Assertions:
 
     def _compare(self, task: TableTask, now: int) -> None:
         name, staleness_us = task.name, now - task.freshness
-        if name in self._asserted and self._bounds_us[name] is not None and not _is_excused(task):
-            self.max_us[name] = max(self.max_us.get(name, 0), staleness_us)
+        if name in self._asserted and not _is_excused(task):
+            self._max_us[name] = max(self._max_us[name], staleness_us)
             if self.compared is not None:
                 self.compared(name, now, staleness_us)
 

@@ -175,7 +175,7 @@ def _asserted_max_us(run: SimulatedRun, table: TablePlan, seen: Observed) -> int
         return None
     if run.assertions is None:
         return seen.staleness_max_us
-    return run.assertions.max_us.get(table.name)
+    return run.assertions.max_us(table.name)
 
 
 class _WentWrong:

@@ -10,7 +10,6 @@ from freshline import __version__
 from freshline.assembly.assemble import assemble
 from freshline.costs.draws import CostDraws
 from freshline.definitions.feeds import Feed
-from freshline.definitions.policies import POLICIES
 from freshline.definitions.serial import to_record
 from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.journal import Journal
@@ -44,10 +43,11 @@ class SimulatedRun:
         self.plan = plan
         self.conditions = conditions
         self.failures = Failures(conditions.failures, seed) if conditions.failures else None
-        # Where all goes well every bound is asserted throughout, and nobody has to ask for each job.
-        asked = conditions.outages or conditions.failures or conditions.crashes
-        adapts = any(POLICIES[pool.policy].adaptive for pool in plan.pools)
-        self.assertions = Assertions(plan, conditions.outages) if asked or adapts else None
+        # Where all goes well every bound is asserted throughout, and nobody has to ask for each job. A table
+        # with a threshold of its own may recover without anything going wrong, and is not asserted then.
+        thresholds = any(table.late_after_us is not None for table in warehouse.tables.values())
+        asked = conditions.outages or conditions.failures or conditions.crashes or thresholds
+        self.assertions = Assertions(plan, conditions.outages) if asked else None
         without_rows = gaps_of_sources(warehouse, conditions.gaps) if conditions.gaps else None
         costs = _costs(warehouse, seed, conditions.slow)
         self.updates = Updates(costs, witness, without_rows, self.failures, self.assertions)

@@ -14,14 +14,14 @@ class Asserted:
     tables asserts all bounds from its start on (`from_start`), one that finds tables each once it is fresh.
     """
 
-    __slots__ = ("_since", "_sources")
+    __slots__ = ("_sources", "since")
 
     def __init__(self, sources: Mapping[str, Sequence[str]], from_start: bool = False) -> None:
         self._sources = sources
-        self._since = dict.fromkeys(sources, 0) if from_start else {}  # by table, from when on
+        self.since = dict.fromkeys(sources, 0) if from_start else {}  # by table, from when on
 
     def __contains__(self, table: str) -> bool:
-        return table in self._since
+        return table in self.since
 
     def suspend(self, tables: Iterable[str]) -> None:
         """Something broke: their bounds, and those of all downstream, count again once they are fresh."""
@@ -31,7 +31,7 @@ class Asserted:
         for table, sources in self._sources.items():
             if table in suspended or not suspended.isdisjoint(sources):
                 suspended.add(table)
-                self._since.pop(table, None)
+                self.since.pop(table, None)
 
     def ended(self, job: Update, freshness: int, now: int, bound_us: int | None, delivers: bool) -> None:
         """An update ends now, of which the kernel has not heard yet: does the bound count from here on?
@@ -42,11 +42,11 @@ class Asserted:
         """
         task = job.task
         if (
-            task.name not in self._since
+            task.name not in self.since
             and delivers
             and bound_us is not None
             and now - freshness <= bound_us
             and task.intake.caught_up(freshness, task.period_us, job)
-            and all(self._since.get(source, now) <= job.start for source in self._sources[task.name])
+            and all(self.since.get(source, now) <= job.start for source in self._sources[task.name])
         ):
-            self._since[task.name] = now
+            self.since[task.name] = now
