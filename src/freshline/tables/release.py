@@ -145,8 +145,8 @@ class StaleRelease:
     def retry(self, now: int) -> None:
         if not self.task.pool.order.keeps_distance:
             self.next_from = min(self.next_from, now)
-        # This is the table's next job. Were it due when the failed one was, a table that failed for long would
-        # go before all others (docs/np-gedf-per-task.md, "Failed jobs"). An idle track may take it early.
+        # This is the table's next job. Were it due when the failed one was, a table that failed for long
+        # would go before all others: docs/np-gedf-per-task.md, "Failed jobs". An idle track may take it.
         self._release(now)
         if self.task.state == WAITING:
             self.task.pool.expect(self.task)
