@@ -1,1 +1,1 @@
-"""What an update costs: at worst, on average, and in one simulated run."""
+"""What an update costs: at worst, on average, in one simulated run, and as learned from runs."""

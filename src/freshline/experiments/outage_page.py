@@ -48,17 +48,17 @@ def _page(record: Record) -> str:
         f"Freshline {__version__}, {record['seeds']} seeds (from 0). Made by "
         "`freshline experiment outage-recovery`.",
         "",
-        "Two tracks; V1–V7 with a period of 300 s and V8–V14 with 900 s, a feed of files for each without "
-        "jitter, S = 0.01·p, R = 0.1, b = 0.2. The feeds of V1–V4 are down from 5,000 to 10,000 s; the run "
+        "Two tracks. V1–V7 have a period of 300 s, V8–V14 one of 900 s, each with a feed of files without",
+        "jitter; S = 0.01·p, R = 0.1, b = 0.2. The feeds of V1–V4 are down from 5,000 to 10,000 s; the run",
         "ends at 30,000 s. V5–V14 are the healthy tables. Times are in seconds.",
         "",
-        "The paper does not give the phases of the feeds, and they matter. Uniform phases are whole seconds "
-        "in [0, p), drawn for each feed and seed; with phase 0 the files of all 14 tables come together at "
-        "every multiple of 900 s. PRP's clusters are under-determined in print: periods within a factor of "
+        "The paper does not give the phases of the feeds, and they matter. Uniform phases are whole seconds",
+        "in [0, p), drawn for each feed and seed. With phase 0 the files of all 14 tables come together at",
+        "every multiple of 900 s. PRP's clusters are under-determined in print: periods within a factor of",
         "10 (one cluster), or 1 (a cluster for each period). PRP and EDF know no provisioning.",
         "",
-        "A lag is the trailing edge less the table's freshness. Without jitter it is, once a table has been "
-        "loaded, a whole number of periods: 1 while a file waits or is loaded, 2 once the next one has "
+        "A lag is the trailing edge less the table's freshness. Without jitter, once a table has been",
+        "loaded, it is a whole number of periods: 1 while a file waits or is loaded, 2 once the next one has",
         "come meanwhile. It is looked at over the whole run, not only while tables recover.",
         "",
         "![lag over time](figure.png)",
@@ -121,10 +121,10 @@ def _over_two(found: Record) -> str:
 
 def _promises(record: Record) -> list[str]:
     rows = [
-        "Theorem 4's time counts from a table's first release with p^[r], here for an outage of 5,000 s. "
-        "AUS recovers one table at a time, so it is set beside the time from when the table before had "
-        "recovered, or from the end of the outage. With average provisioning the bounds hold in "
-        "expectation only.",
+        "Theorem 4's time counts from a table's first release with p^[r], here for an outage of 5,000 s. AUS",
+        "recovers one table at a time. So the promise is set beside the time from when the table before had",
+        "recovered, or from the end of the outage. With average provisioning the bounds hold in expectation",
+        "only.",
         "",
         "| policy | period | x | A(V) | p / p^[r] | Theorem 4 | measured, uniform: mean, max "
         "| measured, phase 0: mean, max |",
@@ -177,11 +177,14 @@ def _claims(record: Record) -> list[str]:
     return [
         *rows,
         "",
-        "Recovery periods follow (7) with min where the print has max, since otherwise no table could ever "
-        "recover. A table alone in recovery mode clears 5,000 s in about 5,000/(p/p^[r] − 1) s, so four of "
+        "Which other healthy tables fell over two periods behind is in the tables above.",
+        "",
+        "Recovery periods follow (7) with min where the print has max, since otherwise no table could ever",
+        "recover. A table alone in recovery mode clears 5,000 s in about 5,000/(p/p^[r] − 1) s. So four of",
         f"them end at about {_four_in_turn_s(average):,.0f} (average) and {_four_in_turn_s(worst):,.0f} "
-        f"(worst). The paper's p/3 would end at {_four_in_turn_s(3):,.0f}: by this reckoning its two "
-        "figures for the worst case do not go together, and ours lies nearer to its 25,000.",
+        "(worst).",
+        f"The paper's p/3 would end at {_four_in_turn_s(3):,.0f}. By this reckoning its two figures for the",
+        "worst case do not go together, and ours lies nearer to its 25,000.",
     ]
 
 
@@ -198,7 +201,9 @@ def _said(what: str, record: Record, policy: str, phases: str) -> str:
         until_s = found["healthy"]["V8"]["behind_until_s"]
         return "never behind" if until_s is None else f"by {until_s:,.0f} at worst"
     if what == "over two":
-        return f"over two periods (seeds): {_over_two(found)}"
+        seeds = {name: found["healthy"][name]["seeds_above_two"] for name in ("V8", "V9")}
+        named = " and ".join(f"{name} in {above}" for name, above in seeds.items())
+        return f"over two periods: {named} of {record['seeds']} seeds"
     return f"above in {found['seeds_above_one']} of {record['seeds']} seeds, worst {_worst_lag(found)}"
 
 

@@ -113,16 +113,16 @@ def _page(record: dict[str, Any], settings: list[Setting]) -> str:
     lines = [
         "# Staleness and its bounds: paper 004, section 5",
         "",
-        f"Freshline {__version__}, seed {record['seed']}, at least {record['events']:,} scheduling events "
-        f"(releases and completions) a simulation: {min(events):,} to {max(events):,}, as results.json says "
-        "of each. Made by `freshline experiment staleness-bounds`.",
+        f"Freshline {__version__}, seed {record['seed']}. Made by `freshline experiment staleness-bounds`.",
+        f"At least {record['events']:,} scheduling events (releases and completions)",
+        f"a simulation: {min(events):,} to {max(events):,}, as results.json says of each.",
         "",
-        "The paper does not say which utilisation fills the task set (0.11 on average, 0.132 at worst), nor "
-        "the phases of its tasks; both matter, so all four readings were run. PRP's clusters are "
+        "The paper does not say which utilisation fills the task set (0.11 on average, 0.132 at worst), nor",
+        "the phases of its tasks. Both matter, so all four readings were run. PRP's clusters are",
         "under-determined in print: periods within a factor of 10, or 1 (a cluster for each period).",
         "",
-        "Pessimism is given for the paper's bound and, after the slash, for the smaller per-task bound that "
-        "`freshline plan` uses (docs/np-gedf-per-task.md).",
+        "Pessimism is (bound − observed)/observed. It is given for the paper's bound and, after the slash,",
+        "for the smaller bound for each task that `freshline plan` uses (docs/np-gedf-per-task.md).",
         "",
         "![figure](figure.png)",
         "",

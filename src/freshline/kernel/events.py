@@ -17,7 +17,8 @@ class Event:
     """Something that happened. It knows how it is taken, and how a journal tells it."""
 
     __slots__ = ()
-    # Of several at one instant the lower is taken first: ends, what comes, what is learned, the end of all.
+    # Of several at one instant the lower is taken first: 0 ends of jobs, 1 what comes in, 2 what is learned
+    # and who comes or goes, 3 the end of all.
     priority: ClassVar[int] = 0
     # Whether what it brings is there before any event of its instant is taken.
     arrives: ClassVar[bool] = False

@@ -74,7 +74,8 @@ class Kernel:
     def handle(self, now: int, events: Sequence[Event], closing: bool = False) -> list[Instruction]:
         """Takes all events of one instant and dispatches once.
 
-        They are taken in the order finished, arrived, learned, drain, timer.
+        They are taken by their priority: jobs that ended, what came, what was learned and who comes or goes,
+        `Drain`. Then timers go off.
 
         `closing`: a run ends, so events are taken and nothing is started any more.
         """

@@ -87,7 +87,7 @@ class Order(Generic[E]):
         heappush(self._ready, (self.key(entry), entry.place, entry))
 
     def expect(self, entry: E) -> None:
-        """The job is not released yet, but all its work is there. Strict policies wait."""
+        """The job is not released yet, but all its work is there. Strict orders wait."""
 
     def take(self, now: int, idle: list[int]) -> Entry | None:
         """Removes and returns what runs next, given the idle tracks (a heap, not empty)."""

@@ -13,7 +13,7 @@ from freshline.kernel.task import Task
 
 
 class Pool:
-    """Gives free tracks to jobs in the order that its policy says."""
+    """Gives free tracks to jobs, in the order that its policy has."""
 
     __slots__ = ("_touched", "controller", "idle", "name", "order", "running", "tracks", "tracks_from")
 

@@ -81,7 +81,7 @@ class LiveDriver:
         if not events and (closing or now < self.kernel.wake_at):
             return
         instructions = self.kernel.handle(now, events, closing)
-        with suppress(OSError):  # a full disk costs lines of the log, which a replay finds missing
+        with suppress(OSError):  # a full disk costs lines of the journal, which a replay finds missing
             self._journal.write(now, events, instructions, closing)
         for instruction in instructions:
             self._tracks.start(instruction.job)

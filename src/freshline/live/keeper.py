@@ -1,4 +1,4 @@
-"""The books of a live run, and how they hang together."""
+"""What a live run knows of itself: judge, observation, notes and reporting, and how they hang together."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from freshline.plan.plan import Plan
 
 
 class Keeper:
-    """Makes the books and looks into them twice a second. Whoever needs one of them is given that one.
+    """Makes these parts, and has them look twice a second. Whoever needs one of them is given that one.
 
     `notes` and `troubles` may be asked by any thread; everything else here is the driver's thread's alone.
     """

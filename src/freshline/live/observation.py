@@ -35,7 +35,7 @@ class ObservedTable:
 
 
 class Observation:
-    """Hears of everything, before the kernel does, and looks twice a second. The driver's thread alone."""
+    """Hears of everything before the kernel does, and looks twice a second; in the driver's thread alone."""
 
     def __init__(self, warehouse: Warehouse, plan: Plan, started: int, notes: Notes) -> None:
         self._warehouse = warehouse

@@ -46,7 +46,7 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """All of it, open."""
+    """What was opened at a site."""
 
     scratch: Path
     session: SparkSession

@@ -17,7 +17,7 @@ _LOOK_EVERY_S = 0.1
 
 
 class Tracks:
-    """A thread for each track, for jobs of every kind. One that ends, well or badly, is told from there."""
+    """A thread for each track, for jobs of every kind. It posts how each of them ended."""
 
     def __init__(self, count: int, kinds: Kinds, post: Callable[[Ended], None], now: Clock = clock) -> None:
         self._kinds = kinds

@@ -52,7 +52,7 @@ class SparkEnded(Exception):  # noqa: N818  (it is what happened)
 
 @dataclass(slots=True)
 class Trouble:
-    """The failures of one table since its last success."""
+    """The failures in a row: of a table's jobs, or of putting a file aside."""
 
     attempts: int = 0
     reason: str = ""

@@ -30,8 +30,8 @@ class StrictEdf(Order[E]):
 class Edf(StrictEdf[T]):
     """NP-GEDF that wastes no track: where no job is released, a backlogged table's next one starts early.
 
-    It takes nothing from the others but the blocking that a non-preemptive job may always cause; the next
-    job counts from its start (docs/np-gedf-per-task.md says why the bounds stand).
+    Others lose nothing but the blocking that a non-preemptive job may always cause: docs/np-gedf-per-task.md,
+    "Early starts", says why the bounds stand.
     """
 
     def __init__(self) -> None:

@@ -1,7 +1,7 @@
 """Recovery of late tables: paper 001's two modes, and what is promised of the way back.
 
 In recovery mode a table's jobs are released every p^[r] instead of every p. When a task may enter that mode
-is its pool's policy to say; how its releases change then is said here.
+is its pool's order to say (`recovery.aus`); how its releases change then is said here.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How a feed has delivered."""
+"""How a feed has delivered: what a table's release rule remembers of it."""
 
 from __future__ import annotations
 

@@ -123,6 +123,6 @@ class Assertions:
 
 
 def _is_excused(task: TableTask) -> bool:
-    """Whether the table's own policy does not assert its bound."""
+    """Whether the table's release rule says that its bound is not asserted."""
     rule = recovery_rule(task)
     return rule is not None and rule.excused

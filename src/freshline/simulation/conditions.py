@@ -17,7 +17,7 @@ from freshline.simulation.slow import checked_factors
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """Checked for one warehouse."""
+    """What a run is put through, checked for its warehouse."""
 
     outages: Outages = field(default_factory=dict)
     gaps: Gaps = field(default_factory=dict)
@@ -26,7 +26,7 @@ class Conditions:
     crashes: Crashes = ()
 
     def record(self) -> dict[str, Any]:
-        """As a log's header has it: only what there is."""
+        """As a journal's header has it: only what there is."""
         record = {
             "outages": self.outages,
             "gaps": self.gaps,

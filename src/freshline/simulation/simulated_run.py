@@ -74,7 +74,7 @@ class SimulatedRun:
 
 
 def header_of(plan: Plan, end: int, seed: int, conditions: Conditions) -> dict[str, Any]:
-    """The first line of a run's log: which run it was."""
+    """The first line of a run's journal: which run it was."""
     header = {"freshline": __version__, "seed": seed, "end": end, "now": 0, "freshness": None}
     return {**header, **conditions.record(), "warehouse": to_record(plan.warehouse)}
 

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 class Drain(Event):
     """From now on no table keeps its period: one that has anything to load takes all of it, at once.
 
-    What runs goes on, and what failed is tried again at its time. Policies have nothing more to say.
+    What runs goes on, and what failed is tried again at its time. The orders of the policies are replaced.
     """
 
     __slots__ = ()
-    priority: ClassVar[int] = 3  # after what is learned at its instant, which is told to the policies
+    priority: ClassVar[int] = 3  # after what is learned at its instant: the orders that it replaces hear that
 
     def take(self, kernel: Kernel, now: int) -> None:
         kernel.timers.keep(Retry)

@@ -76,8 +76,8 @@ class PeriodicRelease:
         pass
 
     def retry(self, now: int) -> None:
-        # With the release and deadline it had: periodic jobs come whether one failed or not, so that this is
-        # one more than the analysis knows of. Bounds in its pool are not asserted any more.
+        # With the release and deadline it had. Periodic jobs come whether one failed or not, so this is one
+        # more than the analysis knows of, and bounds in its pool are not asserted any more.
         self.task.state = READY
         self.task.pool.add(self.task)
 
@@ -145,9 +145,8 @@ class StaleRelease:
     def retry(self, now: int) -> None:
         if not self.task.pool.order.keeps_distance:
             self.next_from = min(self.next_from, now)
-        # The attempt that failed has had its turn, and this is the table's next job: were it due when the
-        # failed one was, and those after it a period later each, then a table that failed for long would go
-        # before all others until it has caught up. An idle track may take it as it is.
+        # This is the table's next job. Were it due when the failed one was, a table that failed for long
+        # would go before all others: docs/np-gedf-per-task.md, "Failed jobs". An idle track may take it.
         self._release(now)
         if self.task.state == WAITING:
             self.task.pool.expect(self.task)
@@ -164,8 +163,8 @@ class StaleRelease:
         pass
 
     def started_early(self, now: int) -> None:
-        # The next job counts from this start. Counting from the deadline that this job was to have, a table
-        # that caught up in idle time would stand far ahead of time for ever and live on idle time alone.
+        # From the deadline that this job was to have the table would stand ahead of time for ever:
+        # docs/np-gedf-per-task.md, "Early starts".
         self.next_from = now + self.task.period_now_us
 
     def may_jump(self, now: int) -> bool:
