@@ -75,7 +75,7 @@ def test_a_rate_of_zero_changes_nothing(seed, policy):
 
     def calls(**changes) -> str:
         log = io.StringIO()
-        simulate(plan, 60 * S, seed, log=log, **changes)
+        simulate(plan, 60 * S, seed, journal_to=log, **changes)
         return log.getvalue().split("\n", 1)[1]
 
     assert calls(failures=dict.fromkeys(plan.warehouse.tables, Fraction(0))) == calls()
@@ -102,7 +102,7 @@ def test_a_table_that_fails_at_the_end_is_failed_and_what_reads_it_too():
 def test_the_rates_are_in_the_log():
     log = io.StringIO()
     plan = make_plan(Builder().files("a", period=10, phase=10, cost=2).build())
-    simulate(plan, 100 * S, failures={"a": Fraction(1, 4)}, log=log)
+    simulate(plan, 100 * S, failures={"a": Fraction(1, 4)}, journal_to=log)
     assert json.loads(log.getvalue().splitlines()[0])["failures"] == {"a": "1/4"}
 
 
