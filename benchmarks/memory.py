@@ -1,10 +1,12 @@
-"""Memory of a running warehouse over 1,000 updates: the driver's, and that of Spark's JVM.
+"""Memory of a running warehouse over many updates, the driver's and Spark's JVM's, and what idling costs.
 
-500 files of one feed wait to be loaded, and a derived table follows with an aggregate over each
-of them, so that files, views and SQL are all in use. Every 100 updates it is noted how much memory the two
-processes have, and how much of the JVM's heap is in use after a garbage collection.
+Small files of some feeds wait to be loaded, enough for so many updates, and keep all tracks busy: a job takes
+one file, and a derived table follows each feed. Every twentieth of the run it is noted how much memory the
+two processes have, and how much of the JVM's heap is in use after a garbage collection. Then nothing comes
+any more, and it is noted how much processor time they take all the same.
 
-    .venv/bin/python benchmarks/memory.py
+    .venv/bin/python benchmarks/memory.py                                  # 1,000 updates on 2 tables
+    .venv/bin/python benchmarks/memory.py --tables 20 --updates 20000 --seconds 5400
 """
 
 from __future__ import annotations
@@ -26,24 +28,33 @@ from freshline.live.status import WarehouseStatus
 from freshline.spark.session import open_session
 from freshline.testing.network import FeedSpec, Generator
 
-SPEC: Final = FeedSpec("packets", "csv", 3, 100)
-WARM_UP: Final = 200
+WARM_UP: Final = 1_000
 MIB: Final = 1 << 20
-PROJECT: Final = f"""\
-name: memory
-pools: {{updates: {{tracks: 2}}}}
-feeds:
-  packets: {{path: landing/packets, format: csv, schema: "{SPEC.schema}", timestamp: ts, period: 3s}}
-tables:
-  packets:
-    feed: packets
-    select: "SELECT ts, upper(src) AS src, bytes FROM packets"
-    cost: {{startup: 1s}}
-  traffic:
-    sql: "SELECT ts, src, sum(bytes) AS bytes FROM packets GROUP BY ts, src"
-    period: 3s
-    cost: {{startup: 1s}}
-"""
+TICKS_PER_S: Final = os.sysconf("SC_CLK_TCK")
+
+
+def specs(tables: int) -> list[FeedSpec]:
+    """A feed for every second table; the others are derived from them."""
+    return [FeedSpec(f"packets{number}", "csv", 3, 100, kind="packets") for number in range(tables // 2)]
+
+
+def project(feeds: list[FeedSpec]) -> str:
+    """One file a job, whatever waits."""
+    lines = ["name: memory", "pools: {updates: {tracks: 2, policy: edf-strict}}", "feeds:"]
+    lines += [
+        f'  {spec.name}: {{path: landing/{spec.name}, format: csv, schema: "{spec.schema}", timestamp: ts, '
+        "period: 3s}"
+        for spec in feeds
+    ]
+    lines.append("tables:")
+    for spec in feeds:
+        lines += [
+            f"  {spec.name}: {{feed: {spec.name}, cost: {{startup: 1s}}, "
+            f'select: "SELECT ts, upper(src) AS src, bytes FROM {spec.name}"}}',
+            f"  of_{spec.name}: {{period: 3s, cost: {{startup: 1s}}, "
+            f'sql: "SELECT ts, src, sum(bytes) AS bytes FROM {spec.name} GROUP BY ts, src"}}',
+        ]
+    return "\n".join(lines) + "\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +73,7 @@ class Sampler:
     def __init__(self, session: SparkSession, every: int) -> None:
         jvm: Any = session.sparkContext._jvm
         self._jvm = jvm
-        self._jvm_pid = int(jvm.java.lang.ProcessHandle.current().pid())
+        self.jvm_pid = int(jvm.java.lang.ProcessHandle.current().pid())
         self._every = every
         self.samples: list[Sample] = []
 
@@ -70,7 +81,7 @@ class Sampler:
         updates = sum(table.jobs for table in status.tables)
         if updates < (len(self.samples) + 1) * self._every:
             return
-        sample = Sample(updates, _resident(os.getpid()), _resident(self._jvm_pid), self._heap())
+        sample = Sample(updates, _resident(os.getpid()), _resident(self.jvm_pid), self._heap())
         self.samples.append(sample)
         print(
             f"{updates:>8,} {sample.driver / MIB:>9.0f} {sample.jvm / MIB:>9.0f} {sample.heap / MIB:>9.1f}",
@@ -96,7 +107,7 @@ def _resident(pid: int) -> int:
 
 def growth(samples: list[Sample]) -> str:
     """From when everything is warm to the end."""
-    first = next(sample for sample in samples if sample.updates >= WARM_UP)
+    first = next((sample for sample in samples if sample.updates >= WARM_UP), samples[0])
     last = samples[-1]
     return (
         f"growth from update {first.updates:,} to {last.updates:,}: driver {last.driver / first.driver:.2f}, "
@@ -104,19 +115,38 @@ def growth(samples: list[Sample]) -> str:
     )
 
 
+def processor_s(pid: int) -> float:
+    """Processor time that a process has had so far."""
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS_PER_S
+
+
+def idle(runner: Runner, jvm_pid: int, seconds: int) -> str:
+    """How much of a core the run takes while nothing comes."""
+    pids = (os.getpid(), jvm_pid)
+    before, began = [processor_s(pid) for pid in pids], time.monotonic()
+    runner.run(seconds * SECOND)
+    took = time.monotonic() - began
+    driver, jvm = (100 * (processor_s(pid) - was) / took for pid, was in zip(pids, before, strict=True))
+    return f"idle for {took:.0f} s: driver {driver:.2f} %, JVM {jvm:.2f} % of a core (less than 2 is asked)"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--tables", type=int, default=2, help="an even number")
     parser.add_argument("--updates", type=int, default=1_000)
     parser.add_argument("--seconds", type=int, default=600, help="to give up after")
+    parser.add_argument("--idle", type=int, default=60, help="seconds to idle for")
     arguments = parser.parse_args()
+    feeds = specs(arguments.tables)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        (folder / "freshline.yml").write_text(PROJECT, encoding="utf-8")
+        (folder / "freshline.yml").write_text(project(feeds), encoding="utf-8")
         now = time.time_ns() // 1_000
-        begin = now - (arguments.updates // 2 + 1) * SPEC.period_us
-        Generator([SPEC], folder / "landing", 0, begin).due(now)
+        begin = now - (arguments.updates // arguments.tables + 1) * feeds[0].period_us
+        Generator(feeds, folder / "landing", 0, begin).due(now)
         session = open_session("memory", "local[2]")
-        sampler = Sampler(session, max(1, arguments.updates // 10))
+        sampler = Sampler(session, max(1, arguments.updates // 20))
         print(f"{'updates':>8} {'driver':>9} {'JVM':>9} {'heap':>9}  (MiB)", flush=True)
         try:
             warehouse = load(folder / "freshline.yml")
@@ -124,6 +154,8 @@ def main() -> None:
                 runner.on_status = sampler.see
                 runner.run(arguments.seconds * SECOND)
                 print(f"ended: {runner.stopped_because or 'out of time'}")
+            with Runner(warehouse, folder, folder / "storage", session=session) as runner:
+                print(idle(runner, sampler.jvm_pid, arguments.idle))
         finally:
             session.stop()
     print(growth(sampler.samples))
