@@ -1,4 +1,4 @@
-"""Compaction, checkpoints, vacuum, and the logs kept short."""
+"""Compaction, checkpoints, vacuum, and logs that end with their tables' history."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ _SMALL_FILES_MAX = 40
 _SMALL_BYTES = 8 << 20
 _TARGET_BYTES = 64 << 20
 _COMMITS_PER_CHECKPOINT = 50
-_COMMITS_IN_LOG_MAX = 100
+# A log is cut after so much of its history, so that each time a small part of it goes.
+_CUTS_PER_HISTORY = 24
+_CUT_EVERY_LEAST_US, _CUT_EVERY_MOST_US = MINUTE, HOUR
 # A warehouse whose tracks are never all idle is looked after when it is so many times as urgent.
 _PATIENCE = 3
 _FOLD_EVERY_US = MINUTE
@@ -79,6 +81,7 @@ class Housekeeper:
         self._took_us: dict[str, int] = {}
         self._checkpointed = {name: table.version for name, table in tables.items()}
         self._vacuumed: dict[str, int] = {}
+        self._cut_at: dict[str, int] = {}
         self._folded_at: int | None = None
         self._troubles: dict[str, _Trouble] = {}
 
@@ -98,13 +101,19 @@ class Housekeeper:
             self._thread.join(timeout_s)
 
     def _light(self, now: int) -> _Chore | None:
-        for name, table in self._tables.items():
-            if table.commits_in_log > _COMMITS_IN_LOG_MAX and self._may(f"log of {name}", now):
-                return _Chore(f"log of {name}", partial(self._clean, name))
         self._folded_at = now if self._folded_at is None else self._folded_at
         if self._books and now - self._folded_at >= _FOLD_EVERY_US:
             self._folded_at = now
             return _Chore("books", self._fold)
+        for name, table in self._tables.items():
+            # Soon after the start too: a run may be shorter than the time between two.
+            due_at = self._cut_at.setdefault(name, now + _CUT_EVERY_LEAST_US)
+            if due_at <= now and self._may(f"log of {name}", now):
+                every_us = min(
+                    max(_CUT_EVERY_LEAST_US, table.history_us // _CUTS_PER_HISTORY), _CUT_EVERY_MOST_US
+                )
+                self._cut_at[name] = now + every_us
+                return _Chore(f"log of {name}", partial(self._clean, name))
         return None
 
     def _heavy(self, now: int, kernel: Kernel) -> _Chore | None:
