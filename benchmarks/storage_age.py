@@ -92,7 +92,8 @@ class AgeingTable:
     def pretend(self, commits: int) -> None:
         """So many commits more, each like the last one."""
         first = self.table.version + 1
-        actions = [json.loads(line) for line in log.commit_path(self.table.path, first - 1).open()]
+        last = log.commit_path(self.table.path, first - 1).read_text()
+        actions = [json.loads(line) for line in last.splitlines()]
         template = {next(iter(action)): action for action in actions}
         template |= {action["txn"]["appId"]: action for action in actions if "txn" in action}
         information, add = template["commitInfo"]["commitInfo"], template["add"]["add"]
