@@ -153,6 +153,30 @@ def test_a_commit_that_cannot_be_published_is_none(
     assert instants(tmp_path / "t") == [1, 2]
 
 
+def test_what_may_not_be_linked_is_copied_into_the_window(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = opened(tmp_path / "t")
+    for number in range(1, 31):
+        update(table, number)
+    link = os.link
+
+    def only_ours(source: Path, target: Path) -> None:
+        """As Linux does with `protected_hardlinks`."""
+        if Path(source).parent == tmp_path / "t/_delta_log" and Path(source).exists():
+            raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+        link(source, target)
+
+    monkeypatch.setattr("freshline.storage.window.os.link", only_ours)
+    table = opened(tmp_path / "t")
+    write_deltalake(str(tmp_path / "t"), rows([90]), mode="append")
+    for number in range(31, 61):
+        update(table, number)
+    _Between(table, lambda: write_deltalake(str(tmp_path / "t"), rows([91]), mode="append"))
+    update(table, 61)
+    assert instants(tmp_path / "t") == [*range(1, 62), 90, 91]
+
+
 def test_a_commit_that_was_published_in_spite_of_an_error_counts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -98,14 +98,14 @@ class Window:
         if checkpoint >= 0:
             public = log.checkpoint_path(self._table, checkpoint)
             with contextlib.suppress(FileExistsError):
-                os.link(public, log.checkpoint_path(self.root, checkpoint))
+                self._bring(public, log.checkpoint_path(self.root, checkpoint))
             self._link_commit(checkpoint)  # delta-rs commits to no version that it has no commit of
         return self.follow(checkpoint)
 
     def _link_commit(self, version: int) -> bool:
         window, public = log.commit_path(self.root, version), log.commit_path(self._table, version)
         try:
-            os.link(public, window)
+            self._bring(public, window)
         except FileExistsError:
             if not _is_same(window, public):
                 window.unlink()
@@ -115,6 +115,17 @@ class Window:
                 raise
             return False
         return True
+
+    def _bring(self, public: Path, window: Path) -> None:
+        """Links what never changes, or copies it: Linux may forbid links to what belongs to others."""
+        try:
+            os.link(public, window)
+        except (FileExistsError, FileNotFoundError):
+            raise
+        except OSError:
+            draft = self.root / "draft"
+            shutil.copyfile(public, draft)
+            draft.replace(window)
 
 
 def _hinted(table: Path) -> int | None:
