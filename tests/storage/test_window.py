@@ -194,7 +194,8 @@ def test_a_commit_that_was_published_in_spite_of_an_error_counts(
     assert instants(tmp_path / "t") == [1, 2]
 
 
-def test_what_is_left_unpublished_in_a_window_is_nobodys(tmp_path: Path) -> None:
+@pytest.mark.parametrize("meanwhile", [[], [90]])
+def test_what_is_left_unpublished_in_a_window_is_nobodys(tmp_path: Path, meanwhile: list[int]) -> None:
     table = opened(tmp_path / "t")
     update(table, 1)
 
@@ -205,8 +206,10 @@ def test_what_is_left_unpublished_in_a_window_is_nobodys(tmp_path: Path) -> None
     with pytest.raises(KeyboardInterrupt):
         update(table, 2)
     assert log.commits(windows(tmp_path / "t")[0]) == range(3)
-    assert table.commit("data/000002", 2, [file("2.csv")], {}) == 2
-    assert instants(tmp_path / "t") == [1, 2]
+    for instant in meanwhile:
+        write_deltalake(str(tmp_path / "t"), rows([instant]), mode="append")
+    assert table.commit("data/000002", 2, [file("2.csv")], {}) == 2 + len(meanwhile)
+    assert instants(tmp_path / "t") == [1, 2, *meanwhile]
 
 
 @pytest.mark.parametrize(
