@@ -18,7 +18,7 @@ from freshline.definitions.errors import InputError
 
 # The key of our part of a commit's information.
 KEY: Final = "freshline"
-_ENTRY: Final = re.compile(r"(\d{20})\.(json|crc|checkpoint(?:\.[0-9a-f-]{36})?\.(?:parquet|json))")
+_CHECKPOINT: Final = re.compile(r"checkpoint(?:\.[0-9a-f-]{36})?\.(?:parquet|json)")
 
 Lists = tuple[int, list[dict[str, Any]]]  # a version and the files that it consumed
 
@@ -153,19 +153,19 @@ def archive(table: Path, before: int) -> None:
 
 def remove(table: Path, before: int) -> int:
     """Removes the log's entries below a version that has a checkpoint, once they are in the archive."""
-    doomed = sorted((version, path) for version, _, path in _entries(table) if version < before)
+    doomed = sorted((version, name) for version, _, name in _entries(table) if version < before)
     # Oldest first: a crash in between leaves no gap.
-    for _, path in doomed:
-        path.unlink(missing_ok=True)
+    for _, name in doomed:
+        (table / "_delta_log" / name).unlink(missing_ok=True)
     return len(doomed)
 
 
-def _entries(table: Path) -> Iterator[tuple[int, str, Path]]:
-    with os.scandir(table / "_delta_log") as entries:
-        for entry in entries:
-            match = _ENTRY.fullmatch(entry.name)
-            if match:
-                yield int(match[1]), match[2], Path(entry.path)
+def _entries(table: Path) -> Iterator[tuple[int, str, str]]:
+    """The version, the kind and the name of each file; there may be tens of thousands."""
+    for name in os.listdir(table / "_delta_log"):
+        kind = name[21:]
+        if name[:20].isdecimal() and (kind in ("json", "crc") or _CHECKPOINT.fullmatch(kind)):
+            yield int(name[:20]), kind, name
 
 
 def _archive(table: Path) -> Path:
