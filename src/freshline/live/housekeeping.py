@@ -61,8 +61,8 @@ class Housekeeper:
     takes a processor for a second or two where a history is long, but nobody waits for it: one idle track is
     enough, and after long not even that. What needs the table waits until all tracks are idle, or after long
     until one is, and starts only if it expects to be done, by twice what the table took last time, before the
-    kernel wants to be woken. What it cannot foresee is a file: an update of the very table it is at then waits
-    for it. Where it fails the table is as it was, updates go on, and the other tables have their turn.
+    kernel wants to be woken. What it cannot foresee is a file: an update of the table it is at then waits for
+    it. Where it fails the table is as it was, updates go on, and the other tables have their turn.
     """
 
     def __init__(
