@@ -1,8 +1,9 @@
-"""Whether a table gets slower with age: opening it and committing to it after 100 and after 10,000 commits.
+"""Whether a table gets slower with age: opening it and committing to it with 200 and with 30,000 commits in
+its log, a day of an update every three seconds.
 
-Both are made of real commits of small Parquet files, with the housekeeping that a running warehouse does
-between updates, and the ledger of what was consumed. All of it happens within minutes, so their logs still
-hold every file that was ever replaced; the log of a table that is as old as it looks holds those of an hour.
+Both begin and end with real commits of small Parquet files, with the housekeeping that a running warehouse
+does between updates, and the ledger of what was consumed. Those between are copies of a real one under other
+names and numbers, each of which adds a file and replaces an older one.
 
     .venv/bin/python benchmarks/storage_age.py
 """
@@ -10,10 +11,12 @@ hold every file that was ever replaced; the log of a table that is as old as it 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from statistics import median
 from threading import Lock
@@ -22,10 +25,12 @@ from typing import Any, Final, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from deltalake import DeltaTable
 
 from freshline.definitions.duration import SECOND
 from freshline.kernel.kernel import Kernel
 from freshline.live.housekeeping import Housekeeper
+from freshline.storage import log
 from freshline.storage.delta import Consumed, StoredTable
 from freshline.storage.ledger import Ledger
 
@@ -36,7 +41,10 @@ ROWS: Final = 20
 IDLE: Final = cast(
     Kernel, SimpleNamespace(tasks=(), pools=(SimpleNamespace(idle=(0,)),), wake_at=sys.maxsize)
 )
-ASKED: Final = 1.5
+ASKED: Final = 1.2
+REAL: Final = 100  # real commits, before and after those that are made up
+LIVE: Final = 40
+SMALL_BYTES, TARGET_BYTES = 8 << 20, 64 << 20
 
 
 class AgeingTable:
@@ -69,15 +77,48 @@ class AgeingTable:
         pq.write_table(rows, self.table.path / folder / "part-0.parquet")
         return folder
 
+    def _consumed(self, number: int) -> Consumed:
+        mtime_ns = self._begun_us * 1_000 + number
+        return Consumed(f"records-{number:08d}.csv", 1_000, mtime_ns, f"{number:064x}")
+
     def commit(self, folder: str) -> None:
         """An update becomes visible, and the ledger notes its file."""
         number = self.table.sequence + 1
-        consumed = [
-            Consumed(f"records-{number:08d}.csv", 1_000, self._begun_us * 1_000 + number, f"{number:064x}")
-        ]
+        consumed = [self._consumed(number)]
         freshness = self._begun_us + number * PERIOD_US
         version = self.table.commit(folder, freshness, consumed, {"table": "records", "job": number})
         self._ledger.record("records", version, consumed)
+
+    def pretend(self, commits: int) -> None:
+        """So many commits more, each like the last one."""
+        first = self.table.version + 1
+        last = log.commit_path(self.table.path, first - 1).read_text()
+        actions = [json.loads(line) for line in last.splitlines()]
+        template = {next(iter(action)): action for action in actions}
+        template |= {action["txn"]["appId"]: action for action in actions if "txn" in action}
+        information, add = template["commitInfo"]["commitInfo"], template["add"]["add"]
+        sequence = self.table.sequence
+        for place in range(commits):
+            number = sequence + 1 + place
+            information["timestamp"] = time.time_ns() // 1_000_000
+            information[log.KEY] |= {"id": f"{number:032x}", "files": [asdict(self._consumed(number))]}
+            template["freshline"]["txn"]["version"] = number
+            template["freshline.freshness"]["txn"]["version"] = self._begun_us + number * PERIOD_US
+            add["path"] = f"data/{number:08d}/part-0.parquet"
+            lines = [*actions]
+            if place >= LIVE:
+                lines.append(_removal(f"data/{number - LIVE:08d}/part-0.parquet", information["timestamp"]))
+            text = "\n".join(map(json.dumps, lines))
+            log.commit_path(self.table.path, first + place).write_text(text + "\n")
+        # The files that are live at the end must be there: they are compacted.
+        source = (self.table.path / self.table.files[-1].path).read_bytes()
+        for number in range(sequence + commits + 1 - LIVE, sequence + commits + 1):
+            folder = self.table.path / f"data/{number:08d}"
+            folder.mkdir()
+            (folder / "part-0.parquet").write_bytes(source)
+        DeltaTable(self.table.path).create_checkpoint()
+        self.close()
+        self.open()
 
     def age(self, commits: int) -> None:
         """So many updates, and between them the housekeeping of an idle warehouse."""
@@ -92,6 +133,11 @@ class AgeingTable:
             self.commit(self.write())
             keeper.consider(self._begun_us, IDLE)
             keeper.finish(60)
+
+
+def _removal(path: str, at_ms: int) -> dict[str, Any]:
+    details = {"deletionTimestamp": at_ms, "dataChange": False, "size": 1_000, "partitionValues": {}}
+    return {"remove": {"path": path, "extendedFileMetadata": True, **details}}
 
 
 def timed_ms(work: Callable[..., Any], *arguments: Any) -> float:
@@ -109,11 +155,16 @@ def committing_ms(ageing: AgeingTable) -> float:
     return timed_ms(ageing.commit, ageing.write())
 
 
-def compare(what: str, young: list[float], old: list[float]) -> None:
+def foreign_open_ms(ageing: AgeingTable) -> float:
+    """As any other reader does, who knows of no window."""
+    return timed_ms(DeltaTable, ageing.table.path)
+
+
+def compare(what: str, young: list[float], old: list[float], asked: float | None) -> None:
     ratio = median(old) / median(young)
+    asked_for = "" if asked is None else f" (at most {asked} is asked)"
     print(
-        f"{what}: {median(young):.1f} ms young, {median(old):.1f} ms old; ratio {ratio:.2f} "
-        f"(at most {ASKED} is asked)",
+        f"{what}: {median(young):.1f} ms young, {median(old):.1f} ms old; ratio {ratio:.2f}{asked_for}",
         flush=True,
     )
 
@@ -121,7 +172,7 @@ def compare(what: str, young: list[float], old: list[float]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument(
-        "--commits", type=int, nargs=2, default=[100, 10_000], help="of the young and the old"
+        "--commits", type=int, nargs=2, default=[2 * REAL, 30_000], help="of the young and the old"
     )
     parser.add_argument("--rounds", type=int, default=100, help="of measuring each")
     arguments = parser.parse_args()
@@ -129,18 +180,34 @@ def main() -> None:
         tables = []
         for commits in arguments.commits:
             ageing = AgeingTable(Path(name) / str(commits))
-            took_s = timed_ms(ageing.age, commits) / 1_000
+            started = time.perf_counter()
+            ageing.age(REAL)
+            if commits > 2 * REAL:
+                ageing.pretend(commits - 2 * REAL)
+            ageing.age(REAL)
+            # Both as housekeeping leaves a table: with few files, and a checkpoint.
+            ageing.table.compact(SMALL_BYTES, TARGET_BYTES)
+            ageing.table.checkpoint()
+            took_s = time.perf_counter() - started
             print(
                 f"{commits:,} commits in {took_s:.0f} s; {len(ageing.table.files)} live files, "
                 f"{len(list((ageing.table.path / '_delta_log').iterdir()))} files in the log",
                 flush=True,
             )
             tables.append(ageing)
-        for what, measure in (("open", reopening_ms), ("commit", committing_ms)):
-            # In turns, so that whatever else the machine does meets both alike.
-            rounds = [[measure(ageing) for ageing in tables] for _ in range(arguments.rounds)]
-            young, old = ([times[which] for times in rounds] for which in (0, 1))
-            compare(what, young, old)
+        measures = {
+            "commit": (committing_ms, ASKED),
+            "open": (reopening_ms, ASKED),
+            "open by another reader": (foreign_open_ms, None),
+        }
+        took: dict[str, list[list[float]]] = {what: [] for what in measures}
+        for _ in range(arguments.rounds):
+            for what, (measure, _asked) in measures.items():
+                # In turns, so that whatever else the machine does meets both alike.
+                took[what].append([measure(ageing) for ageing in tables])
+        for what, (_measure, asked) in measures.items():
+            young, old = ([times[which] for times in took[what]] for which in (0, 1))
+            compare(what, young, old, asked)
         for ageing in tables:
             ageing.close()
 

@@ -26,6 +26,11 @@ def test_the_schema_says_which_draft_it_is_and_what_it_describes() -> None:
     assert without_descriptions(schema) == {
         "name": {"type": "string", "minLength": 1, "examples": ["network"]},
         "storage": {"type": "string", "minLength": 1, "default": "./warehouse"},
+        "history": {
+            "type": "string",
+            "pattern": DURATION_PATTERN,
+            "examples": ["5 minutes", "300s", "1h 30m"],
+        },
         "pools": {
             "type": "object",
             "additionalProperties": {"$ref": "#/$defs/PoolEntry"},
@@ -91,7 +96,7 @@ def test_a_table_is_base_or_derived() -> None:
     ]
     assert list(table["properties"]) == [
         "feed", "select", "sql", "sources", "timestamp", "period", "phase", "lookback",
-        "lookback_trusted", "align", "pool", "target_lag", "cost", "late_after", "weight",
+        "lookback_trusted", "align", "pool", "target_lag", "cost", "late_after", "weight", "history",
     ]  # fmt: skip
     assert without_descriptions(table)["late_after"] == without_descriptions(table)["period"]
     assert without_descriptions(table)["weight"] == {"type": "number", "minimum": 0}
@@ -139,6 +144,7 @@ def test_the_schemas_keys_are_those_that_are_read() -> None:
     text = """
     name: n
     storage: s
+    history: 2 days
     pools: {p: {tracks: 1, policy: prp, cluster_factor: 2, provisioning: worst, recovery: fastest}}
     feeds: {f: {arrival: files, period: 1s, phase: 0, jitter: 0s, timestamp_jitter: 1s, path: p, format: csv,
                 schema: ts timestamp, timestamp: ts, header: no, encoding: utf-8, name_timestamp: "%Y",
@@ -146,7 +152,7 @@ def test_the_schemas_keys_are_those_that_are_read() -> None:
                 after_load: keep}}
     tables: {t: {feed: f, select: s, sql: s, sources: [a], timestamp: ts, period: 1s, phase: 1s, lookback: 0,
                  lookback_trusted: false, align: 1s, pool: p, target_lag: 1s,
-                 cost: {startup: 1s, rate: 1, variability: 0}, late_after: 1s, weight: 2}}
+                 cost: {startup: 1s, rate: 1, variability: 0}, late_after: 1s, weight: 2, history: 1d}}
     """
     tree = parse(text, "freshline.yml").tree
     schema = json_schema()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from freshline.definitions.cost import Cost
-from freshline.definitions.duration import HOUR, MINUTE, SECOND
+from freshline.definitions.duration import DAY, HOUR, MINUTE, SECOND
 from freshline.definitions.errors import InputError, Place
 from freshline.definitions.feeds import Feed, Landing
 from freshline.definitions.load import load, loads
@@ -126,6 +126,19 @@ def test_every_key_of_recovery_reaches_its_record() -> None:
         Table("a", "p", 10 * SECOND, "f", late_after_us=MINUTE, weight=weight, place=places[0]),
         Table("b", "q", 20 * SECOND, sources=("a",), weight=Fraction(0), place=places[1]),
     ]
+
+
+def test_a_tables_history_is_its_own_or_the_warehouses_or_a_day() -> None:
+    text = """
+    name: n
+    history: 2 weeks
+    pools: {p: {tracks: 1}}
+    feeds: {f: {period: 1s}}
+    tables: {t: {feed: f}, u: {feed: f, history: 1 minute}}
+    """
+    tables = loads(text).tables
+    assert (tables["t"].history_us, tables["u"].history_us) == (14 * DAY, MINUTE)
+    assert loads(text.replace("history: 2 weeks", "")).tables["t"].history_us == DAY
 
 
 def test_every_key_reaches_its_record() -> None:

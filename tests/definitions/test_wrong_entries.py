@@ -8,7 +8,7 @@ TRACKS = "is not a whole number from 1 to 1000000. Write how many jobs may run a
 POLICIES = "Write 'fifo', 'rm', 'edf', 'edf-strict', 'clustered-edf', 'prp', 'aus' or 'aus-slack'."
 TABLE_KEYS = (
     "`feed`, `select`, `sql`, `sources`, `timestamp`, `period`, `phase`, `lookback`, "
-    "`lookback_trusted`, `align`, `pool`, `target_lag`, `cost`, `late_after` or `weight`"
+    "`lookback_trusted`, `align`, `pool`, `target_lag`, `cost`, `late_after`, `weight` or `history`"
 )
 USELESS_UNDER_EDF = "it has no effect with the policy edf. Remove it, or set `policy: aus`."
 USELESS_ON_STREAM = "it has no effect on a continuous feed. Remove it, or set `arrival: files`."
@@ -267,6 +267,23 @@ def test_a_wrong_feed_is_refused(feed: str, message: str) -> None:
             "{feed: packets, late_after: 90}",
             ".late_after: the duration 90 has no unit. Add the unit, such as '90s'.",
         ),
+        (
+            "{feed: packets, history: 0}",
+            ".history: the duration is zero. Give one above zero, such as '5 minutes'.",
+        ),
+        (
+            "{feed: packets, history: 59s}",
+            ".history: a history is from a minute to a year. Give one between, such as '1 day'.",
+        ),
+        (
+            "{feed: packets, history: 53 weeks}",
+            ".history: a history is from a minute to a year. Give one between, such as '1 day'.",
+        ),
+        (
+            "{feed: packets, history: 400 years}",
+            ".history: '400 years' has the unknown unit 'years'. "
+            "Use us, ms, s, m, h, d or w, or their names.",
+        ),
         ("{feed: packets, weight: -1}", ".weight: -1 is out of range. Write a number of 0 or more."),
         (
             "{feed: packets, weight: heavy}",
@@ -322,3 +339,20 @@ def test_a_path_has_no_character_with_the_code_0() -> None:
     said = "it has a character with the code 0, which no path can have. Remove it."
     assert with_feed(r'{period: 5m, path: "a\0b"}') == [f"freshline.yml:5: feeds.extra.path: {said}"]
     assert complaints(HEAD + r'storage: "\0"') == [f"freshline.yml:11: storage: {said}"]
+
+
+@pytest.mark.parametrize(
+    ("history", "said"),
+    [
+        ("0", "the duration is zero. Give one above zero, such as '5 minutes'."),
+        (
+            "for ever",
+            "'for ever' is not a duration. Write a number and a unit, such as '5 minutes' or '300s'.",
+        ),
+        ("10 s", "a history is from a minute to a year. Give one between, such as '1 day'."),
+        ("30000 days", "a history is from a minute to a year. Give one between, such as '1 day'."),
+        ("", "it is empty. Give it a value, or remove the key."),
+    ],
+)
+def test_a_wrong_history_of_the_warehouse_is_refused(history: str, said: str) -> None:
+    assert complaints(f"{HEAD}history: {history}") == [f"freshline.yml:11: history: {said}"]

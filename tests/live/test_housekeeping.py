@@ -1,6 +1,7 @@
 """Tables are looked after in idle time, and one with which that fails keeps no other from its turn."""
 
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Lock
@@ -62,6 +63,10 @@ class House:
         self.keeper.consider(NOW + after_us, kernel or idle())
         self.keeper.finish(30)
         return {name: len(table.files) for name, table in self.tables.items()}
+
+    def consider_all(self, after_us: int, kernel: Kernel | None = None) -> dict[str, int]:
+        """The same for the log, the files and the rest, each of which is a turn of its own."""
+        return [self.consider(after_us, kernel) for _ in range(3)][-1]
 
 
 @pytest.fixture
@@ -134,12 +139,12 @@ def test_another_reason_is_told_too_and_the_table_is_left_alone_for_an_hour_at_m
     house.consider()
     file.unlink()
     for minute in (1, 3, 7, 15, 31, 63):
-        house.consider(minute * MINUTE)
+        house.consider_all(minute * MINUTE)
     assert [text.startswith("clicks: housekeeping failed: ") for _, text in house.said] == [True, True]
     assert "part-07.parquet" in house.said[1][1]
     file.write_bytes(sound)
     assert house.consider(63 * MINUTE + HOUR - 1) == {"clicks": MANY}
-    assert house.consider(63 * MINUTE + HOUR) == {"clicks": 1}
+    assert house.consider_all(63 * MINUTE + HOUR) == {"clicks": 1}
 
 
 @of(clicks=MANY)
@@ -158,6 +163,21 @@ def test_what_crashed_jobs_left_goes_every_hour_even_where_nothing_can_be_merged
     assert len(house.said) == 1
 
 
+@of(clicks=FEW)
+def test_vacuum_waits_for_no_update_and_for_an_idle_track_three_hours_at_most(house):
+    orphan = house.tables["clicks"].path / "data" / "crashed" / "part-0.parquet"
+    orphan.parent.mkdir()
+    pq.write_table(pa.table([[1]], SCHEMA), orphan)
+    os.utime(orphan, (1_000, 1_000))
+    with house.locks["clicks"]:
+        for hours in (0, 1, 2):
+            house.consider_all(hours * HOUR, full())
+        assert orphan.exists()
+        house.consider_all(3 * HOUR, full())
+    assert not orphan.exists()
+    assert house.said == []
+
+
 @of(clicks=MANY)
 def test_another_writer_is_told_of(house):
     other = StoredTable.open(house.tables["clicks"].path, "ts")
@@ -165,6 +185,13 @@ def test_another_writer_is_told_of(house):
     assert house.consider() == {"clicks": MANY}
     ((_, text),) = house.said
     assert "has another writer" in text
+
+
+def full() -> Kernel:
+    """The only track has a job that never ends."""
+    kernel = idle()
+    kernel.handle(NOW, [Arrived("flows", DataFile(NOW, "1.csv"))])
+    return kernel
 
 
 def busy() -> Kernel:
@@ -189,16 +216,21 @@ def test_while_a_track_is_busy_only_what_is_urgent_is_done(house):
 
 
 @of(flows=1)
-def test_a_long_log_is_cleaned_while_the_tracks_are_busy_and_an_update_is_under_way(house):
+def test_what_is_before_the_history_goes_while_the_tracks_are_busy_and_an_update_is_under_way(house):
     table = house.tables["flows"]
     for number in range(2, 103):
         table.commit(None, number, [], {})
-    assert table.commits_in_log == 103
+    commits = sorted((table.path / "_delta_log").glob("*.json"))
+    for path in commits[:60]:
+        then_s = time.time() - 2 * table.history_us / SECOND
+        os.utime(path, (then_s, then_s))
     house.ledger.catch_up("flows", table)
     with house.locks["flows"]:
         house.consider(SECOND, busy())
-    assert table.commits_in_log == 28  # two checkpoints stay, of versions 75 and 100
-    assert len(list((table.path / "_delta_log").glob("*.json"))) == 28
+        assert len(list((table.path / "_delta_log").glob("*.json"))) == 103
+        house.consider(SECOND + MINUTE, busy())
+    left = sorted((table.path / "_delta_log").glob("*.json"))
+    assert left == commits[50:], "from the checkpoint on that is needed to read version 60"
     assert len(list(table.consumed_since(-1))) == 103
     house.ledger.catch_up("flows", table)
     table.commit(None, 200, [], {})

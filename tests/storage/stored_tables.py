@@ -14,9 +14,9 @@ from freshline.storage.delta import Consumed, StoredTable
 SCHEMA = pa.schema([("ts", pa.timestamp("us", "UTC")), ("n", pa.int64()), ("text", pa.string())])
 
 
-def opened(path: Path, schema: pa.Schema = SCHEMA) -> StoredTable:
-    """The table at a path, made if it is not there."""
-    return StoredTable.open_or_create(path, "flows", schema, "ts")
+def opened(path: Path, schema: pa.Schema = SCHEMA, history_us: int = 0) -> StoredTable:
+    """The table at a path, made if it is not there; without a history its log may be cleaned at once."""
+    return StoredTable.open_or_create(path, "flows", schema, "ts", history_us=history_us)
 
 
 def rows(instants: Sequence[int | None]) -> pa.Table:

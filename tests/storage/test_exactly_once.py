@@ -10,6 +10,7 @@ from stored_tables import file, instants, opened
 from freshline.storage.ledger import Ledger
 
 LOADER = Path(__file__).with_name("loader_process.py")
+KILLED = Path(__file__).with_name("killed_process.py")
 
 
 def start(storage: Path, count: int) -> subprocess.Popen[str]:
@@ -68,3 +69,12 @@ def test_writers_that_both_believe_they_own_the_table_load_nothing_twice(tmp_pat
         assert (first.returncode, second.returncode) == (0, 0)
     assert sum(answer.count("ready") for answer in answers) > 2, "they never met"
     check_all_loaded_once(tmp_path, 60)
+
+
+def test_a_writer_killed_at_any_line_that_commits_loses_and_repeats_nothing(tmp_path: Path) -> None:
+    """At every 23rd of some 1,400 lines, others each time."""
+    first = random.randint(1, 23)
+    command = [sys.executable, str(KILLED), str(tmp_path), str(first), "23"]
+    killed = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert killed.returncode == 0, f"first line {first}: {killed.stderr}"
+    assert int(killed.stdout.rpartition("lines ")[2]) > 500

@@ -133,17 +133,13 @@ def test_nan_is_not_lost_from_filters_by_compaction(tmp_path: Path) -> None:
     assert (add["min.ts"] is None, add["min.real"], add["max.real"]) == (False, None, None)
 
 
-def test_a_table_that_nobody_looks_after_keeps_a_short_log(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("freshline.storage.delta.COMMITS_WITHOUT_CLEANING", 75)
+def test_a_table_that_is_never_idle_has_a_checkpoint_every_25_commits(tmp_path: Path) -> None:
     table = opened(tmp_path / "t")
-    for number in range(1, 101):
+    for number in range(1, 131):
         update(table, number)
-    assert (versions(table, ".json")[0], table.commits_in_log) == (50, 51)
-    for number in range(101, 131):
-        update(table, number)
-    assert table.commits_in_log == 31
+    assert versions(table, ".checkpoint.parquet") == [25, 50, 75, 100, 125]
+    assert versions(table, ".json") == list(range(131)), "to clean it is the housekeeper's"
+    table.clean_log(table.version)
     assert versions(table, ".checkpoint.parquet") == [100, 125]
     assert versions(table, ".json") == list(range(100, 131))
     assert consumed(table) == [(0, []), *((n, [f"{n}.csv"]) for n in range(1, 131))]
@@ -177,7 +173,7 @@ def test_what_was_consumed_survives_an_archive_that_was_cut_short(tmp_path: Path
         update(table, number)
         table.checkpoint()
     archive = tmp_path / "t/_freshline/consumed.jsonl"
-    archive.parent.mkdir()
+    archive.parent.mkdir(exist_ok=True)
     archive.write_text('{"from":0,"to":2,"commits":[[0,[]],[1,[{"na')
     table.clean_log(4)
     assert consumed(table) == [(0, []), *((n, [f"{n}.csv"]) for n in range(1, 5))]

@@ -11,7 +11,7 @@ from pydantic_core import core_schema
 
 from freshline.definitions.names import NAME_PATTERN
 from freshline.definitions.section import Section
-from freshline.definitions.values import Entry, PathText, Text
+from freshline.definitions.values import Entry, Given, History, PathText, Text
 from freshline.definitions.warehouse import SECTIONS
 
 
@@ -22,6 +22,12 @@ class Whole(Entry):
 
     name: Text = Field(description="What the warehouse is called.", examples=["network"])
     storage: PathText = Field("./warehouse", description="The directory that holds the tables.")
+    history_us: Given[History] = Field(
+        None,
+        alias="history",
+        description="How long readers can follow a table's changes and read it as it was (default 1 day), "
+        "for tables that do not say it themselves.",
+    )
 
 
 def _field(section: Section[Any, Any]) -> tuple[Any, Any]:

@@ -35,7 +35,8 @@ def _warehouse(document: Document) -> Warehouse:
     errors = [*document.errors, *_name_errors(document)]
     file = _validated(document, errors)
     if file is not None:
-        resolution = Resolution({section: getattr(file, section) for section in SECTIONS}, document)
+        entries = {section: getattr(file, section) for section in SECTIONS}
+        resolution = Resolution(entries, document, file.history_us)
         for section in SECTIONS.values():
             resolution.fields |= section.resolve(resolution)
         errors += resolution.errors

@@ -46,7 +46,10 @@ class Resolution:
     The document has the other entries too, and to refer to one of those is not another error.
     """
 
-    def __init__(self, entries: Mapping[str, Mapping[str, Any]], document: Document) -> None:
+    def __init__(
+        self, entries: Mapping[str, Mapping[str, Any]], document: Document, history_us: int | None
+    ) -> None:
+        self.history_us = history_us  # of tables that do not say it themselves
         self.errors: list[InputError] = []
         self.fields: dict[str, Any] = {}  # of the warehouse, as far as its sections are resolved
         self._entries = entries

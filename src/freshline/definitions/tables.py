@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final
 from pydantic import ConfigDict, Field
 
 from freshline.definitions.cost import Cost, CostEntry
-from freshline.definitions.duration import format_duration
+from freshline.definitions.duration import DAY, format_duration
 from freshline.definitions.errors import NOWHERE, InputError, Place
 from freshline.definitions.feeds import FEEDS
 from freshline.definitions.graph import cycles, topological_order
@@ -20,7 +20,7 @@ from freshline.definitions.pools import POOLS
 from freshline.definitions.section import Path, Resolution, Section
 from freshline.definitions.sql.query import tables_read
 from freshline.definitions.table_sql import check_tables
-from freshline.definitions.values import Duration, Entry, Flag, Given, PositiveDuration, Rate, Text
+from freshline.definitions.values import Duration, Entry, Flag, Given, History, PositiveDuration, Rate, Text
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +43,7 @@ class Table:
     cost: Cost | None = None
     late_after_us: int | None = None  # ΔF: a table that is behind by more is late; default its bound
     weight: Fraction = Fraction(1)  # of several late tables that could recover, the heavier goes first
+    history_us: int = DAY  # so long its commits, and the files they need, are kept for readers
     place: Place = NOWHERE
 
 
@@ -121,6 +122,12 @@ class TableEntry(Entry):
         None,
         description="Of several late tables the one with the larger weight recovers first (default 1). It "
         f"matters in a pool with {as_written(adaptive_policies())}.",
+    )
+    history_us: Given[History] = Field(
+        None,
+        alias="history",
+        description="How long readers can follow its changes and read it as it was (default: the "
+        "warehouse's `history`).",
     )
 
 
@@ -279,6 +286,7 @@ class _Rules:
             cost=None if entry.cost is None else entry.cost.resolved(),
             late_after_us=entry.late_after_us,
             weight=Fraction(1) if entry.weight is None else entry.weight,
+            history_us=entry.history_us or self._resolution.history_us or DAY,
             place=self._resolution.place(("tables", name)),
         )
 

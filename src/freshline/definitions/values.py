@@ -18,11 +18,14 @@ from pydantic import (
 )
 
 from freshline.definitions.document import shown
-from freshline.definitions.duration import DURATION_PATTERN, NUMBER_AND_UNIT, parse_duration
+from freshline.definitions.duration import DAY, DURATION_PATTERN, MINUTE, NUMBER_AND_UNIT, parse_duration
 from freshline.definitions.errors import InputError
 from freshline.definitions.names import cut
 
 TRACKS_MAX: Final = 1_000_000
+# Readers that are at it need a little; a year's commits are millions of files in one folder.
+_HISTORY_LEAST_US: Final = MINUTE
+_HISTORY_MOST_US: Final = 366 * DAY
 # More digits mean nothing here, and as an exact fraction they could fill the memory.
 _DIGITS_MAX: Final = 30
 
@@ -62,6 +65,13 @@ def _positive_duration(value: object) -> int:
     duration_us = _duration(value)
     if duration_us == 0:
         raise InputError("the duration is zero", "Give one above zero, such as '5 minutes'")
+    return duration_us
+
+
+def _history(value: object) -> int:
+    duration_us = _positive_duration(value)
+    if not _HISTORY_LEAST_US <= duration_us <= _HISTORY_MOST_US:
+        raise InputError("a history is from a minute to a year", "Give one between, such as '1 day'")
     return duration_us
 
 
@@ -113,6 +123,7 @@ Duration = Annotated[
 PositiveDuration = Annotated[
     int, PlainValidator(_positive_duration), WithJsonSchema({"type": "string", **_DURATION_SCHEMA})
 ]
+History = Annotated[int, PlainValidator(_history), WithJsonSchema({"type": "string", **_DURATION_SCHEMA})]
 Rate = Annotated[Fraction, PlainValidator(_number(0)), WithJsonSchema({"type": "number", "minimum": 0})]
 Share = Annotated[
     Fraction, PlainValidator(_number(0, 1)), WithJsonSchema({"type": "number", "minimum": 0, "maximum": 1})

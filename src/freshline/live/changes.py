@@ -50,7 +50,7 @@ def open_tables(
         schema = to_arrow_schema(columns[name], timezone="UTC")
         try:
             stored = StoredTable.open_or_create(
-                layout.table(name), name, schema, table.timestamp, Computation.of(table)
+                layout.table(name), name, schema, table.timestamp, Computation.of(table), table.history_us
             )
         except OtherColumns as error:
             remedy = error.remedy if error.is_partitioned else columns_remedy(table, error.differences)

@@ -1,4 +1,4 @@
-"""Compaction, checkpoints, vacuum, and the logs kept short."""
+"""Compaction, checkpoints, vacuum, and logs that end with their tables' history."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ _SMALL_FILES_MAX = 40
 _SMALL_BYTES = 8 << 20
 _TARGET_BYTES = 64 << 20
 _COMMITS_PER_CHECKPOINT = 50
-_COMMITS_IN_LOG_MAX = 100
+# A log is cut after so much of its history, so that each time a small part of it goes.
+_CUTS_PER_HISTORY = 24
+_CUT_EVERY_LEAST_US, _CUT_EVERY_MOST_US = MINUTE, HOUR
 # A warehouse whose tracks are never all idle is looked after when it is so many times as urgent.
 _PATIENCE = 3
 _FOLD_EVERY_US = MINUTE
@@ -55,11 +57,12 @@ class _Chore:
 class Housekeeper:
     """Does one thing at a time, in a thread of its own.
 
-    What needs the disk alone is done at any time: cleaning logs, folding the books' write-ahead logs. What
-    needs the table or a processor waits until all tracks are idle, or after long until one is, and starts
-    only if it expects to be done, by twice what the table took last time, before the kernel wants to be
-    woken. What it cannot foresee is a file: an update of the very table it is at then waits for it. Where it
-    fails the table is as it was, updates go on, and the other tables have their turn.
+    What needs the disk alone is done at any time: cleaning logs, folding the books' write-ahead logs. Vacuum
+    takes a processor for a second or two where a history is long, but nobody waits for it: one idle track is
+    enough, and after long not even that. What needs the table waits until all tracks are idle, or after long
+    until one is, and starts only if it expects to be done, by twice what the table took last time, before the
+    kernel wants to be woken. What it cannot foresee is a file: an update of the table it is at then waits for
+    it. Where it fails the table is as it was, updates go on, and the other tables have their turn.
     """
 
     def __init__(
@@ -79,6 +82,7 @@ class Housekeeper:
         self._took_us: dict[str, int] = {}
         self._checkpointed = {name: table.version for name, table in tables.items()}
         self._vacuumed: dict[str, int] = {}
+        self._cut_at: dict[str, int] = {}
         self._folded_at: int | None = None
         self._troubles: dict[str, _Trouble] = {}
 
@@ -86,7 +90,7 @@ class Housekeeper:
         """Called by the driver now and then."""
         if self._thread is not None and self._thread.is_alive():
             return
-        chore = self._light(now) or self._heavy(now, kernel)
+        chore = self._light(now) or self._vacuuming(now, kernel) or self._heavy(now, kernel)
         if chore is not None:
             self._thread = threading.Thread(
                 target=self._do, args=(chore, now), name="housekeeping", daemon=True
@@ -98,13 +102,27 @@ class Housekeeper:
             self._thread.join(timeout_s)
 
     def _light(self, now: int) -> _Chore | None:
-        for name, table in self._tables.items():
-            if table.commits_in_log > _COMMITS_IN_LOG_MAX and self._may(f"log of {name}", now):
-                return _Chore(f"log of {name}", partial(self._clean, name))
         self._folded_at = now if self._folded_at is None else self._folded_at
         if self._books and now - self._folded_at >= _FOLD_EVERY_US:
             self._folded_at = now
             return _Chore("books", self._fold)
+        for name, table in self._tables.items():
+            # Soon after the start too: a run may be shorter than the time between two.
+            due_at = self._cut_at.setdefault(name, now + _CUT_EVERY_LEAST_US)
+            if due_at <= now and self._may(f"log of {name}", now):
+                every_us = min(
+                    max(_CUT_EVERY_LEAST_US, table.history_us // _CUTS_PER_HISTORY), _CUT_EVERY_MOST_US
+                )
+                self._cut_at[name] = now + every_us
+                return _Chore(f"log of {name}", partial(self._clean, name))
+        return None
+
+    def _vacuuming(self, now: int, kernel: Kernel) -> _Chore | None:
+        patience = 1 if any(pool.idle for pool in kernel.pools) else _PATIENCE
+        for name in self._tables:
+            due_at = self._vacuumed.setdefault(name, now) + patience * _VACUUM_EVERY_US
+            if due_at <= now and self._may(f"files of {name}", now):
+                return _Chore(f"files of {name}", partial(self._vacuum, name, now))
         return None
 
     def _heavy(self, now: int, kernel: Kernel) -> _Chore | None:
@@ -115,7 +133,7 @@ class Housekeeper:
         for name in self._tables:
             done_by = now + 2 * self._took_us.get(name, SECOND // 2)
             if name not in busy and self._needs(name, now, patience) and done_by < kernel.wake_at:
-                return _Chore(name, partial(self._tidy, name, now))
+                return _Chore(name, partial(self._tidy, name))
         return None
 
     def _may(self, what: str, now: int) -> bool:
@@ -127,11 +145,7 @@ class Housekeeper:
         return self._may(name, now) and (
             _small_files(table) > patience * _SMALL_FILES_MAX
             or table.version - self._checkpointed[name] >= patience * _COMMITS_PER_CHECKPOINT
-            or self._is_to_be_vacuumed(name, now, patience)
         )
-
-    def _is_to_be_vacuumed(self, name: str, now: int, patience: int = 1) -> bool:
-        return now - self._vacuumed.setdefault(name, now) >= patience * _VACUUM_EVERY_US
 
     def _do(self, chore: _Chore, now: int) -> None:
         started = time.perf_counter_ns()
@@ -146,17 +160,18 @@ class Housekeeper:
     def _clean(self, name: str) -> None:
         self._tables[name].clean_log(self._ledger.applied(name))
 
+    def _vacuum(self, name: str, now: int) -> None:
+        """Without the table's lock: what it removes has not been the table's for long."""
+        self._tables[name].vacuum(_ORPHANS_OLDER_THAN)
+        self._vacuumed[name] = now
+
     def _fold(self) -> None:
         for database in self._books:
             fold(database)
 
-    def _tidy(self, name: str, now: int) -> None:
+    def _tidy(self, name: str) -> None:
         table = self._tables[name]
         with self._locks[name]:
-            # First what makes room: where the disk is full nothing else can be done.
-            if self._is_to_be_vacuumed(name, now):
-                table.vacuum(_ORPHANS_OLDER_THAN)
-                self._vacuumed[name] = now
             if _small_files(table) > _SMALL_FILES_MAX:
                 table.compact(_SMALL_BYTES, _TARGET_BYTES)
             table.checkpoint()

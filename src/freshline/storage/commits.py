@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import time
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -14,7 +12,7 @@ from typing import Any, Final
 import pyarrow as pa
 from deltalake import DeltaTable
 from deltalake import Schema as DeltaSchema
-from deltalake.exceptions import DeltaError
+from deltalake.exceptions import CommitFailedError, DeltaError
 from deltalake.transaction import (
     AddAction,
     CommitProperties,
@@ -23,11 +21,14 @@ from deltalake.transaction import (
 )
 
 from freshline.storage import log
+from freshline.storage.checkpoint import slim
 from freshline.storage.files import LiveFile
 from freshline.storage.snapshot import Snapshot, read_snapshot
 from freshline.storage.statistics import Footer
+from freshline.storage.window import Window
 
 NO_HOOKS: Final = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
+_ATTEMPTS: Final = 15
 
 
 class TableTaken(Exception):  # noqa: N818  (it is what happened)
@@ -44,9 +45,10 @@ class Commits:
     Readers of other threads take the snapshot, which is replaced as a whole.
     """
 
-    def __init__(self, path: Path, timestamp: str, table: DeltaTable) -> None:
+    def __init__(self, path: Path, timestamp: str, table: DeltaTable, window: Window) -> None:
         self._path = path
         self._timestamp = timestamp
+        self._window = window  # from the first commit on `table` is the one in there
         self.table = table
         self.snapshot = read_snapshot(path, timestamp, table)
         self._taken = False
@@ -79,12 +81,14 @@ class Commits:
         ]
         if replacing is None:  # otherwise delta-rs removes all there are
             actions += [RemoveAction(file.path, update, now_ms, file.size, {}) for file in removed]
+        attempts = 1 if removed or replacing is not None else _ATTEMPTS
         properties = CommitProperties(
             custom_metadata={log.KEY: {**information, "id": identity}},
-            max_commit_retries=0 if removed or replacing is not None else None,
+            max_commit_retries=0 if attempts == 1 else None,
             app_transactions=after.transactions(),
         )
-        try:
+
+        def write() -> None:
             self.table.create_write_transaction(
                 actions,
                 "append" if replacing is None else "overwrite",
@@ -92,6 +96,9 @@ class Commits:
                 commit_properties=properties,
                 post_commithook_properties=NO_HOOKS,
             )
+
+        try:
+            self._publish(write, identity, attempts)
         except (DeltaError, OSError) as error:
             # The log alone knows whether it was committed before the error, and whether another was first.
             if not log.has_commit(self._path, before.version, identity):
@@ -106,7 +113,32 @@ class Commits:
         kept = tuple(file for file in before.files if file not in gone) if gone else before.files
         files = kept + tuple(_live(path, footer) for path, footer in added)
         self._advance(replace(after, version=before.version + 1, files=files), identity)
-        _touch(self._path / file.path for file in removed)
+
+    def _publish(self, write: Callable[[], None], identity: str, attempts: int) -> None:
+        """Has delta-rs commit in the window, and then the table.
+
+        A commit that somebody publishes in between fails ours, which is then checked against it like any
+        other. After a crash before it is published there is no commit; after that there is.
+        """
+        for _ in range(attempts):
+            self._enter_window()
+            if not log.has(self._path, self.snapshot.version):
+                break  # the log has been cleaned up to beyond it: what is written there is seen by nobody
+            newest = self._window.follow(self.snapshot.version)
+            try:
+                write()
+            except (DeltaError, OSError):
+                if log.identity(self._window.root, newest + 1) != identity:
+                    raise
+            if self._window.publish(newest + 1):
+                return
+        raise CommitFailedError("others have committed")
+
+    def _enter_window(self) -> None:
+        """Has delta-rs work there, where it does not yet, or somebody has removed it."""
+        if not self._window.has(self.snapshot.version):
+            self._window.build()
+            self.table = DeltaTable(self._window.root, version=self.snapshot.version)
 
     def _advance(self, after: Snapshot, identity: str) -> None:
         """Moves the snapshot to our commit, and makes sure that it is what the log has."""
@@ -118,6 +150,8 @@ class Commits:
             alone = self.table.version() == after.version
         except DeltaError:
             alone = False
+        # With the commit before ours still there the log cannot have gone on elsewhere: it has no gaps.
+        alone = alone and log.has(self._path, after.version - 1)
         if alone and log.commit_information(self._path, after.version).get("id") == identity:
             self.snapshot, self._taken = after, False
             return
@@ -136,22 +170,22 @@ class Commits:
 
     def _present(self, expected: Snapshot) -> tuple[DeltaTable, Snapshot]:
         """The table as it is now, with all updates that we know of and no other."""
-        table = DeltaTable(self._path)
+        self._window.build()
+        table = DeltaTable(self._window.root)
         snapshot = read_snapshot(self._path, self._timestamp, table)
         if snapshot.versions != expected.versions:
             raise TableTaken(f"{self._path} has another writer")
         return table, snapshot
 
-    def reopen(self) -> None:
-        """Loads the same version anew: fewer commits to carry along, and none that has been cleaned away."""
-        self.table = DeltaTable(self._path, version=self.snapshot.version)
-
-
-def _touch(replaced: Iterable[Path]) -> None:
-    """Vacuum goes by a file's own time once the log has forgotten when it was replaced: let it be then."""
-    for path in replaced:
-        with contextlib.suppress(OSError):
-            os.utime(path)
+    def checkpoint(self) -> None:
+        """Writes a checkpoint, and goes on from it: fewer commits to carry along."""
+        version = self.snapshot.version
+        self._enter_window()
+        self.table.create_checkpoint()
+        hint = slim(self._path, log.checkpoint_path(self._window.root, version), version)
+        self._window.publish_checkpoint(version, hint)
+        self._window.cut(version)
+        self.table = DeltaTable(self._window.root, version=version)
 
 
 def _live(path: str, footer: Footer) -> LiveFile:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import shutil
 import threading
+import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
@@ -25,9 +26,10 @@ from deltalake.transaction import (
 )
 
 from freshline.definitions.computation import Computation
+from freshline.definitions.duration import DAY, HOUR, SECOND
 from freshline.definitions.errors import InputError
 from freshline.storage import compaction, computations, log
-from freshline.storage.commits import Commits, Overtaken, TableTaken
+from freshline.storage.commits import NO_HOOKS, Commits, Overtaken, TableTaken
 from freshline.storage.disk import full_disk
 from freshline.storage.extent import Extent, extent_of
 from freshline.storage.files import Consumed, LiveFile
@@ -35,24 +37,19 @@ from freshline.storage.schema import OtherColumns, check_can_have, differences
 from freshline.storage.snapshot import Snapshot
 from freshline.storage.statistics import Footer, UnreadableFile, read_footers
 from freshline.storage.vacuum import vacuum
+from freshline.storage.window import Window
 
 __all__ = ["Consumed", "LiveFile", "NullTimestamps", "StoredTable", "TableTaken", "UnreadableFile"]
 
 # Each commit since the snapshot was loaded makes the next one about 0.3 ms slower, a checkpoint and loading
 # it take 20 ms: 25 is the best of 10, 25, 50, 100, 200 (7 ms a commit on average; 35 ms with 200).
 COMMITS_WITHOUT_CHECKPOINT: Final = 25
-# What is cleaned away is first made safe on the disk, which can take a second and is no update's business.
-# Only where nobody else does it is it an update's after so many commits: every reader lists them.
-COMMITS_WITHOUT_CLEANING: Final = 400
+# Who reads an old version reads so many commits after a checkpoint at most.
+COMMITS_BETWEEN_CHECKPOINTS: Final = 250
+# Replaced files stay so long at least, for queries and jobs that read them.
+_FILES_KEPT_AT_LEAST_US: Final = HOUR
 # Statistics of other writers, delta-rs itself among them, are cut to milliseconds.
 _STATISTICS_GRAIN_US: Final = 999
-_CONFIGURATION: Final = {
-    # The log is cleaned here, after what it says was put aside; no other writer should do it before.
-    "delta.enableExpiredLogCleanup": "false",
-    # So long every checkpoint carries the files that were replaced: 10,000 of them make a table open in
-    # 13 ms instead of 8. Foreign vacuums keep to it too, so it must not be less than a job or query takes.
-    "delta.deletedFileRetentionDuration": "interval 1 hour",
-}
 _logger = logging.getLogger(__name__)
 
 
@@ -67,16 +64,18 @@ class NullTimestamps(Exception):  # noqa: N818  (it is what was found)
 class StoredTable:
     """A Delta table, opened by its only writer or by readers."""
 
-    def __init__(self, path: Path, timestamp: str, table: DeltaTable) -> None:
+    def __init__(
+        self, path: Path, timestamp: str, table: DeltaTable, window: Window, history_us: int = DAY
+    ) -> None:
         self.path = path
+        self.history_us = history_us
         self.timestamp = timestamp
         self.id = str(table.metadata().id)
         self.schema: pa.Schema = pa.schema(table.schema().to_arrow())
         self._lock = threading.RLock()
         self._cleaning = threading.Lock()
-        self._commits = Commits(path, timestamp, table)
-        self._checkpointed = max(log.checkpoints(path), default=0)
-        self._oldest_commit = log.commits(path).start
+        self._commits = Commits(path, timestamp, table, window)
+        self._checkpointed = log.last_checkpoint(path) or 0
 
     @classmethod
     def open_or_create(
@@ -86,30 +85,42 @@ class StoredTable:
         schema: pa.Schema,
         timestamp: str,
         computation: Computation | None = None,
+        history_us: int = DAY,
     ) -> StoredTable:
-        """The table at a path, made if it is not there; one with another schema is refused."""
+        """The table at a path, made if it is not there; one with another schema is refused.
+
+        What happened within `history_us` can be read by its versions.
+        """
         assert timestamp in schema.names, f"{name} has no column {timestamp}"
-        if not DeltaTable.is_deltatable(str(path)):
+        configuration = _configuration(history_us)
+        if log.last_checkpoint(path) is None and not DeltaTable.is_deltatable(str(path)):
             made = CommitProperties()
             if computation is not None:
                 number = computations.add(path, computation, "made", None)
                 made.app_transactions = Snapshot(0, 0, None, (), number).transactions()
                 made.custom_metadata = {log.KEY: computations.told(None, computation, "made")}
             DeltaTable.create(
-                path, schema, "ignore", name=name, configuration=_CONFIGURATION, commit_properties=made
+                path, schema, "ignore", name=name, configuration=configuration, commit_properties=made
             )
-        table = DeltaTable(path)
+        window = Window(path)
+        window.build()
+        table = DeltaTable(window.root)
         others = differences(table.schema(), DeltaSchema.from_arrow(schema))
         is_partitioned = bool(table.metadata().partition_columns)
         if others or is_partitioned:
             raise OtherColumns(path, name, others, is_partitioned)
-        return cls(path, timestamp, table)
+        there = table.metadata().configuration
+        if any(there.get(key) != value for key, value in configuration.items()):
+            _configure(path, configuration)
+            window.build()
+            table = DeltaTable(window.root)
+        return cls(path, timestamp, table, window, history_us)
 
     @classmethod
     def open(cls, path: Path, timestamp: str) -> StoredTable:
         """The table at a path, for readers."""
         try:
-            return cls(path, timestamp, DeltaTable(path))
+            return cls(path, timestamp, DeltaTable(path), Window(path))
         except TableNotFoundError as error:
             raise InputError(f"there is no table at {path}", "Let 'freshline run' make it first") from error
 
@@ -233,39 +244,36 @@ class StoredTable:
         with self._lock:
             if self._checkpointed == self._commits.snapshot.version:
                 return
-            self._commits.table.create_checkpoint()
+            self._commits.checkpoint()
             self._checkpointed = self._commits.snapshot.version
-            self._commits.reopen()
-
-    @property
-    def commits_in_log(self) -> int:
-        """How many commits the log has, of which `clean_log` leaves 50 at most."""
-        return self._commits.snapshot.version + 1 - self._oldest_commit
 
     def clean_log(self, keep_from_version: int) -> int:
-        """Removes what the log has before the last checkpoint up to that version; how many files went.
+        """Removes what the log has before its history and before that version; how many files went.
 
-        The two newest checkpoints stay in any case: readers that just opened the table may still be there.
-        Updates may be committed meanwhile, and need not wait for the disk.
+        It ends at a checkpoint, and the two newest stay in any case: readers that just opened the table may
+        still be there. Updates may be committed meanwhile, and need not wait for the disk.
         """
         with self._cleaning:
-            return self._clean_log(keep_from_version)
+            removed = self._cut_log(keep_from_version)
+            log.thin_checkpoints(self.path, COMMITS_BETWEEN_CHECKPOINTS)
+            return removed
 
-    def _clean_log(self, keep_from_version: int) -> int:
+    def _cut_log(self, keep_from_version: int) -> int:
+        keep_from_version = min(
+            keep_from_version, log.first_since(self.path, time.time() - self.history_us / SECOND)
+        )
         past = [version for version in log.checkpoints(self.path)[:-1] if version <= keep_from_version]
         if not past:
             return 0
         log.archive(self.path, past[-1])
-        with self._lock:
-            removed = log.remove(self.path, past[-1])
-            self._oldest_commit = past[-1]
-            if removed:
-                self._commits.reopen()
-            return removed
+        return log.remove(self.path, past[-1])
 
     def vacuum(self, older_than: timedelta) -> int:
-        """Removes what crashed jobs and compactions left; `older_than` must exceed the longest job."""
-        return vacuum(self.path, older_than)
+        """Removes what crashed jobs left, and files replaced before the history; how many went.
+
+        `older_than` must exceed the longest job.
+        """
+        return vacuum(self.path, max(older_than, timedelta(microseconds=self.history_us)))
 
     def _merged(self, chosen: Sequence[LiveFile], folder: str) -> list[tuple[str, Footer]]:
         """The chosen files' rows in one file in the folder; nothing is left behind if that does not work."""
@@ -292,16 +300,40 @@ class StoredTable:
         return added
 
     def _bound_log(self) -> None:
-        """A table that is never idle has its log kept short too; trouble with that is not the update's."""
+        """A table that is never idle has its checkpoints too; trouble with that is not the update's."""
         if self._commits.snapshot.version - self._checkpointed < COMMITS_WITHOUT_CHECKPOINT:
             return
         try:
             self.checkpoint()
-            # Never waiting: who cleans may be waiting for us.
-            if self.commits_in_log > COMMITS_WITHOUT_CLEANING and self._cleaning.acquire(blocking=False):
-                try:
-                    self._clean_log(self._commits.snapshot.version)
-                finally:
-                    self._cleaning.release()
         except (DeltaError, OSError) as error:
             _logger.warning("no checkpoint of %s: %s", self.path, full_disk(error) or error)
+
+
+def _configuration(history_us: int) -> dict[str, str]:
+    """What tells other writers to keep the history too."""
+    return {
+        # The log is cleaned here, after what it says was put aside; no other writer should do it before.
+        "delta.enableExpiredLogCleanup": "false",
+        "delta.logRetentionDuration": _interval(history_us),
+        "delta.deletedFileRetentionDuration": _interval(max(history_us, _FILES_KEPT_AT_LEAST_US)),
+    }
+
+
+def _interval(duration_us: int) -> str:
+    return f"interval {-(-duration_us // SECOND)} seconds"
+
+
+def _configure(path: Path, configuration: dict[str, str]) -> None:
+    """Changes what an older definition had other tools do. No update: neither files nor freshness change."""
+    table = DeltaTable(path)
+    try:
+        table.alter.set_table_properties(
+            configuration,
+            raise_if_not_exists=False,
+            commit_properties=CommitProperties(custom_metadata={log.KEY: {"configured": configuration}}),
+            post_commithook_properties=NO_HOOKS,
+        )
+    except DeltaError as error:
+        if table.version() == log.commits(path).stop - 1:
+            raise
+        raise InputError(f"another writer has just changed {path}", "Run again") from error

@@ -10,6 +10,7 @@ import json
 import os
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,7 +18,7 @@ from freshline.definitions.errors import InputError
 
 # The key of our part of a commit's information.
 KEY: Final = "freshline"
-_ENTRY: Final = re.compile(r"(\d{20})\.(json|crc|checkpoint(?:\.[0-9a-f-]{36})?\.(?:parquet|json))")
+_CHECKPOINT: Final = re.compile(r"checkpoint(?:\.[0-9a-f-]{36})?\.(?:parquet|json)")
 
 Lists = tuple[int, list[dict[str, Any]]]  # a version and the files that it consumed
 
@@ -25,6 +26,36 @@ Lists = tuple[int, list[dict[str, Any]]]  # a version and the files that it cons
 def commit_path(table: Path, version: int) -> Path:
     """The file of one commit."""
     return table / "_delta_log" / f"{version:020d}.json"
+
+
+def checkpoint_path(table: Path, version: int) -> Path:
+    """The file of a checkpoint in one piece."""
+    return table / "_delta_log" / f"{version:020d}.checkpoint.parquet"
+
+
+def hint_path(table: Path) -> Path:
+    """The file that names the last checkpoint."""
+    return table / "_delta_log" / "_last_checkpoint"
+
+
+def last_checkpoint(table: Path) -> int | None:
+    """The version that the log names as its last checkpoint, without listing it."""
+    try:
+        version = json.loads(hint_path(table).read_text(encoding="utf-8"))["version"]
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
+        return None  # it is a hint only
+    return version if isinstance(version, int) and version >= 0 else None
+
+
+def has(table: Path, version: int) -> bool:
+    """Whether the log has that version's commit or checkpoint, without listing it."""
+    return commit_path(table, version).exists() or checkpoint_path(table, version).exists()
+
+
+def identity(table: Path, version: int) -> str | None:
+    """The identity of a commit of ours; None if there is none of that version, or somebody else's."""
+    information = _information_of(table, version)
+    return None if information is None else information.get("id")
 
 
 def commit_information(table: Path, version: int) -> dict[str, Any]:
@@ -66,17 +97,47 @@ def has_commit(table: Path, after: int, identity: str) -> bool:
 def consumed_after(table: Path, version: int) -> Iterator[Lists]:
     """What the commits after a version consumed, in their order, cleaned ones included."""
     following = version + 1
-    while following < (present := commits(table)).stop:
-        if following < present.start:
-            yield from _archived(table, following, present.start)
-            following = present.start
-        for newer in range(following, present.stop):
-            try:
-                information = commit_information(table, newer)
-            except FileNotFoundError:
-                break  # cleaned just now: the archive has it
-            yield newer, information.get("files", [])
-            following = newer + 1
+    while True:
+        # Next to a commit that is there no other is hidden, so a long log need not be listed.
+        if not has(table, following - 1):
+            present = commits(table)
+            if following >= present.stop:
+                return
+            if following < present.start:
+                yield from _archived(table, following, present.start)
+                following = present.start
+        while (information := _information_of(table, following)) is not None:
+            yield following, information.get("files", [])
+            following += 1
+        if has(table, following - 1):
+            return  # otherwise it was cleaned just now: the archive has it
+
+
+def _information_of(table: Path, version: int) -> dict[str, Any] | None:
+    try:
+        return commit_information(table, version)
+    except FileNotFoundError:
+        return None
+
+
+def first_since(table: Path, instant_s: float) -> int:
+    """The oldest commit of those that are all as young as that instant; the next one if there is none."""
+    present = commits(table)
+    for version in present:
+        with suppress(FileNotFoundError):  # others clean it too
+            if commit_path(table, version).stat().st_mtime >= instant_s:
+                return version
+    return present.stop
+
+
+def thin_checkpoints(table: Path, every: int) -> None:
+    """Leaves one checkpoint of about so many versions; the two newest stay: somebody may be opening them."""
+    kept = -every
+    for version in checkpoints(table)[:-2]:
+        if version - kept >= every:
+            kept = version
+        else:
+            checkpoint_path(table, version).unlink(missing_ok=True)
 
 
 def archive(table: Path, before: int) -> None:
@@ -92,19 +153,19 @@ def archive(table: Path, before: int) -> None:
 
 def remove(table: Path, before: int) -> int:
     """Removes the log's entries below a version that has a checkpoint, once they are in the archive."""
-    doomed = sorted((version, path) for version, _, path in _entries(table) if version < before)
+    doomed = sorted((version, name) for version, _, name in _entries(table) if version < before)
     # Oldest first: a crash in between leaves no gap.
-    for _, path in doomed:
-        path.unlink(missing_ok=True)
+    for _, name in doomed:
+        (table / "_delta_log" / name).unlink(missing_ok=True)
     return len(doomed)
 
 
-def _entries(table: Path) -> Iterator[tuple[int, str, Path]]:
-    with os.scandir(table / "_delta_log") as entries:
-        for entry in entries:
-            match = _ENTRY.fullmatch(entry.name)
-            if match:
-                yield int(match[1]), match[2], Path(entry.path)
+def _entries(table: Path) -> Iterator[tuple[int, str, str]]:
+    """The version, the kind and the name of each file; there may be tens of thousands."""
+    for name in os.listdir(table / "_delta_log"):
+        kind = name[21:]
+        if name[:20].isdecimal() and (kind in ("json", "crc") or _CHECKPOINT.fullmatch(kind)):
+            yield int(name[:20]), kind, name
 
 
 def _archive(table: Path) -> Path:
