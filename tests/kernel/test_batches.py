@@ -189,7 +189,7 @@ def test_files_cost_what_they_cost_alone_without_the_start_up_until_more_is_know
 def test_rows_count_where_it_is_known_what_they_cost() -> None:
     kernel = one_table()
     (job,) = arrive(kernel, 100, rows=4)
-    kernel.handle(kernel.now, [Batches({"v": BatchCost(SECOND, 1_000_000_000, 500_000_000)})])
+    kernel.handle(kernel.now, [Batches({"v": BatchCost(SECOND, 1_000_000_000, 750_000_000)})])
     for _ in range(4):
         job = end(kernel, job, SECOND)
     assert len(job.files) == 3  # three seconds each

@@ -16,7 +16,11 @@ if TYPE_CHECKING:
 
 
 class BatchCost(NamedTuple):
-    """What a job of several files costs at worst, as runs have shown; per file and per row in nanoseconds."""
+    """What a job of several files costs at worst, as runs have shown.
+
+    A file costs `per_file_ns`, or `per_row_ns` for each of its rows if that is more: of runs whose files are
+    alike nobody can tell which of the two it is.
+    """
 
     startup_us: int
     per_file_ns: int
@@ -26,7 +30,7 @@ class BatchCost(NamedTuple):
         """How many of these files, the first ones, a job may take that is to cost no more than that."""
         left_ns = (allowed_us - self.startup_us) * 1_000
         for count, file in enumerate(files):
-            left_ns -= self.per_file_ns + self.per_row_ns * file.rows
+            left_ns -= max(self.per_file_ns, self.per_row_ns * file.rows)
             if left_ns < 0:
                 return count
         return len(files)
@@ -45,15 +49,17 @@ def fitting(task: TableTask, allowed_us: int) -> int:
     known = task.batch_cost
     if known is not None:
         return max(1, known.fitting(files[:most], allowed_us))
+    if task.worst_case_us > allowed_us:
+        return 1
     per_file_us = task.worst_case_us - task.startup_us
     if per_file_us > 0:
         most = min(most, (allowed_us - task.startup_us) // per_file_us)
-    return most if most > 1 and task.worst_case_us <= allowed_us else 1
+    return most
 
 
 def batch_max_after(task: TableTask, job: Update, now: int) -> int:
     """How many files the next batch may have, after one that has ended well now."""
     allowed_us, took_us = job.worst_case_us, now - job.start
-    if job.updates == 1 or took_us <= allowed_us:
+    if took_us <= allowed_us:
         return max(task.batch_max, 2 * job.updates)
     return max(1, job.updates * allowed_us // took_us)

@@ -21,6 +21,7 @@ class TableTask(Task):
     """The updating of one table: its freshness, what it loads, and who reads it."""
 
     __slots__ = (
+        "allowed_us",
         "batch_cost",
         "batch_max",
         "dependents",
@@ -56,7 +57,9 @@ class TableTask(Task):
         # Nothing was ever loaded and time did not start at 0: the first update takes all there is.
         self.empty = False
         self.batch_cost: BatchCost | None = None  # where it is known of runs with several files
-        self.batch_max = 1  # how many files a job may take ahead of its release, by how the last ones went
+        # How many files a job may take ahead of its release, by how the last ones went; 1 after a failure.
+        self.batch_max = 2
+        self.allowed_us = 0  # of the batch that runs, if it started so: how long it may be
 
     def worst_case_of(self, updates: int) -> int:
         """What a job costs at most that does so many updates at once."""
@@ -92,7 +95,8 @@ class TableTask(Task):
         return job
 
     def ahead(self, limit_us: int) -> Entry:
-        if self.batch_max < 2 or not limit_us:
+        if self.batch_max < 2:
+            self.batch_max = 2  # after this attempt, unless it fails as well
             return self
         allowed_us = min(limit_us, self.period_us)
         files = fitting(self, allowed_us)
@@ -114,7 +118,7 @@ class TableTask(Task):
         self.freshness = freshness
         self.empty = self.empty and freshness == 0
         self.state = IDLE
-        if update.updates > 1 or self.batch_max < 2:
+        if update.updates > 1:
             self.batch_max = batch_max_after(self, update, now)
         self.rule.job_finished(now, update)
         for dependent in self.dependents:
@@ -169,9 +173,8 @@ class Batch:
         return self._task.place
 
     def begin(self, now: int, track: int) -> Update:
-        job = self._task.begin(now, track, self._updates)
-        job.allowed_us = self._allowed_us
-        return job
+        self._task.allowed_us = self._allowed_us
+        return self._task.begin(now, track, self._updates)
 
 
 def tables_of(kernel: Kernel) -> list[TableTask]:

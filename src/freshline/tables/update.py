@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 class Update(Job):
     """A table's job: it loads (`loaded_from`, `loaded_to`] into it."""
 
-    __slots__ = ("allowed_us", "files", "jump_to", "loaded_from", "loaded_to", "updates")
+    __slots__ = ("files", "jump_to", "loaded_from", "loaded_to", "updates")
 
     task: TableTask
 
@@ -44,7 +44,6 @@ class Update(Job):
         self.jump_to = loaded_to
         self.files = files  # the data files it loads, oldest first; none for a derived or continuous table
         self.updates = updates  # how many it does at once
-        self.allowed_us = 0  # of a batch that started ahead of its release: how long it may be
 
     @property
     def length_us(self) -> int:
@@ -54,7 +53,9 @@ class Update(Job):
     @property
     def worst_case_us(self) -> int:
         """What it costs at most, as bounds count it; several updates share the start-up."""
-        return self.allowed_us or self.task.worst_case_of(self.updates)
+        if self.updates > 1 and self.task.allowed_us:
+            return self.task.allowed_us
+        return self.task.worst_case_of(self.updates)
 
     def record(self) -> dict[str, Any]:
         record = {**super().record(), "from": self.loaded_from, "to": self.loaded_to}
