@@ -1,6 +1,7 @@
 """Simulates random warehouses and compares every table's staleness with its proven bound.
 
-Every second one has times without rows, which derived tables jump over.
+Every second one has times without rows, which derived tables jump over; in every third there are feeds that
+are down for a while, and pools whose bounds count with batches: there what is asserted is compared.
 
 .venv/bin/python benchmarks/bounds_hold.py --warehouses 1000
 """
@@ -12,9 +13,17 @@ import sys
 from concurrent.futures import ProcessPoolExecutor
 
 from freshline.definitions.duration import SECOND
+from freshline.definitions.warehouse import Warehouse
 from freshline.plan.make import make_plan
+from freshline.simulation.conditions import checked
 from freshline.simulation.simulate import simulate
-from freshline.testing.warehouses import random_gaps, random_warehouse
+from freshline.testing.recoveries import run_through
+from freshline.testing.warehouses import (
+    random_gaps,
+    random_outages,
+    random_warehouse,
+    with_random_blocking,
+)
 
 LENGTH_US = 1_000 * SECOND
 # Bounds in which the theorems about contention have a say, not only phase and period.
@@ -23,9 +32,11 @@ TARDY = "with tardiness"
 
 def closest(seed: int) -> tuple[int, int, list[tuple[float, str, str]]]:
     """Tables, jobs, and for each table (staleness over bound, its name, how it is bounded)."""
-    plan = make_plan(random_warehouse(seed))
-    gaps = random_gaps(plan.warehouse, seed, LENGTH_US) if seed % 2 else {}
-    result = simulate(plan, LENGTH_US, seed, gaps=gaps)
+    warehouse = random_warehouse(seed)
+    gaps = random_gaps(warehouse, seed, LENGTH_US) if seed % 2 else {}
+    if seed % 3 == 0:
+        return with_batches(with_random_blocking(warehouse, seed), seed, gaps)
+    result = simulate(make_plan(warehouse), LENGTH_US, seed, gaps=gaps)
     ratios = []
     for table in result.tables:
         assert table.plan.staleness_bound_us is not None
@@ -33,6 +44,17 @@ def closest(seed: int) -> tuple[int, int, list[tuple[float, str, str]]]:
         kind = TARDY if table.plan.response_bound_us > table.plan.period_us else "without"
         ratios.append((table.staleness_max_us / table.plan.staleness_bound_us, table.plan.name, kind))
     return len(ratios), sum(table.jobs for table in result.tables), ratios
+
+
+def with_batches(
+    warehouse: Warehouse, seed: int, gaps: dict[str, list[tuple[int, int]]]
+) -> tuple[int, int, list[tuple[float, str, str]]]:
+    """The same of a warehouse with backlogs; of its tables the worst."""
+    conditions = checked(
+        warehouse, LENGTH_US, outages=random_outages(warehouse, seed, LENGTH_US // 2), gaps=gaps
+    )
+    kept = run_through(warehouse, None, conditions, LENGTH_US, seed)
+    return len(warehouse.tables), kept.jobs, [(kept.tightest_bound, "any", "with batches")]
 
 
 def main() -> None:

@@ -28,6 +28,7 @@ from freshline.testing.warehouses import (
     random_gaps,
     random_outages,
     random_warehouse,
+    with_random_blocking,
 )
 
 LENGTH_US = 600 * SECOND
@@ -44,6 +45,8 @@ def kept(seed: int) -> tuple[Kept, bool]:
     """What a run showed, and whether its journal replays."""
     rng = Random(f"failures hold:{seed}")
     warehouse = crowded_warehouse(seed) if rng.random() < 0.3 else random_warehouse(seed)
+    if rng.random() < 0.4:
+        warehouse = with_random_blocking(warehouse, seed)
     end = LENGTH_US + AFTERWARDS_US
     fails, crashes = rng.choice(((True, False), (False, True), (True, True)))
     conditions = checked(
@@ -66,13 +69,14 @@ def main() -> None:
     parser.add_argument("--first-seed", type=int, default=0)
     arguments = parser.parse_args()
     seeds = range(arguments.first_seed, arguments.first_seed + arguments.runs)
-    wrong = jobs = failures = crashes = files = recoveries = promised = 0
+    wrong = jobs = batches = failures = crashes = files = recoveries = promised = 0
     bound = promise = 0.0
     runs: Counter[PolicyName] = Counter()
     with ProcessPoolExecutor() as executor:
         for seed, (found, replays) in zip(seeds, executor.map(kept, seeds, chunksize=10), strict=True):
             runs[policy_of(seed)] += 1
             jobs += found.jobs
+            batches += found.batches
             failures += found.failures
             crashes += found.crashes
             files += found.files
@@ -84,7 +88,8 @@ def main() -> None:
                 print(f"seed {seed}, {policy_of(seed)}: {what}", flush=True)
     print(f"{len(seeds):,} runs: {', '.join(f'{policy} {count:,}' for policy, count in runs.items())}")
     print(
-        f"{jobs:,} jobs that ended well, {failures:,} that failed, {crashes:,} crashes, {files:,} files, "
+        f"{jobs:,} jobs that ended well, {batches:,} of them of several files, "
+        f"{failures:,} that failed, {crashes:,} crashes, {files:,} files, "
         f"{recoveries:,} recoveries, {promised:,} with a promise"
     )
     print(f"tightest: staleness {bound:.6f} of a bound asserted, recovery {promise:.3f} of the time promised")

@@ -2,7 +2,7 @@
 
 As many are crowded, with outages that last long: there what is late is passed over for long. Every second
 warehouse has times without rows, which derived tables jump over; in every third jobs fail, in every fourth
-the runner crashes.
+the runner crashes, in every fifth bounds count with batches.
 
 .venv/bin/python benchmarks/recovery_holds.py --warehouses 1000
 """
@@ -25,6 +25,7 @@ from freshline.testing.warehouses import (
     random_gaps,
     random_outages,
     random_warehouse,
+    with_random_blocking,
 )
 
 LENGTH_US = 1_000 * SECOND
@@ -36,6 +37,8 @@ AFTERWARDS_US = 1_000 * SECOND
 def kept(case: tuple[int, PolicyName]) -> Kept:
     seed, policy = case
     warehouse = random_warehouse(seed)
+    if seed % 5 == 0:
+        warehouse = with_random_blocking(warehouse, seed)
     end = LENGTH_US + AFTERWARDS_US
     conditions = checked(
         warehouse,
@@ -51,6 +54,8 @@ def kept(case: tuple[int, PolicyName]) -> Kept:
 def kept_crowded(case: tuple[int, PolicyName]) -> Kept:
     seed, policy = case
     warehouse = crowded_warehouse(seed)
+    if seed % 5 == 0:
+        warehouse = with_random_blocking(warehouse, seed)
     end = LENGTH_CROWDED_US + AFTERWARDS_US
     conditions = checked(
         warehouse,
@@ -67,12 +72,13 @@ KINDS = {"random": kept, "crowded": kept_crowded}
 
 def held(kind: str, policy: PolicyName, seeds: range) -> int:
     """Runs the warehouses of a kind and prints what was found; how often something was not kept."""
-    wrong = jobs = jumps = failures = crashes = recoveries = promised = certificates = 0
+    wrong = jobs = jumps = batches = failures = crashes = recoveries = promised = certificates = 0
     bound = promise = 0.0
     with ProcessPoolExecutor() as executor:
         cases = [(seed, policy) for seed in seeds]
         for seed, found in zip(seeds, executor.map(KINDS[kind], cases, chunksize=10), strict=True):
             jobs += found.jobs
+            batches += found.batches
             jumps += found.jumps
             failures += found.failures
             crashes += found.crashes
@@ -85,7 +91,7 @@ def held(kind: str, policy: PolicyName, seeds: range) -> int:
                 print(f"{kind}, seed {seed}: {what}", flush=True)
     print(
         f"{policy}: {len(seeds):,} {kind} warehouses, {jobs:,} jobs, {jumps:,} of them over gaps, "
-        f"{failures:,} failures, {crashes:,} crashes,\n"
+        f"{batches:,} of several files, {failures:,} failures, {crashes:,} crashes,\n"
         f"  {recoveries:,} recoveries, {promised:,} with a promise, {certificates:,} certificates tried\n"
         f"  tightest: staleness {bound:.6f} of its bound, recovery {promise:.3f} of the time promised",
         flush=True,

@@ -43,6 +43,9 @@ def test_plan_prints_the_documented_json(project):
                 "provisioning": "worst",
                 "clusters": None,
                 "tracks_least": 1,
+                "blocking": 0.0,
+                "blocking_most": None,
+                "batch_limit": None,
             }
         ],
         "tables": [

@@ -85,6 +85,13 @@ def test_a_pool_has_its_choices_limits_and_defaults() -> None:
         "cluster_factor": {"type": "number", "minimum": 1},
         "provisioning": {"type": "string", "enum": ["worst", "average"]},
         "recovery": {"type": "string", "enum": ["fastest", "together"]},
+        "blocking": {
+            "type": ["string", "integer"],
+            "pattern": DURATION_PATTERN,
+            "examples": ["1s"],
+            "minimum": 0,
+            "maximum": 0,
+        },
     }
 
 
@@ -145,7 +152,8 @@ def test_the_schemas_keys_are_those_that_are_read() -> None:
     name: n
     storage: s
     history: 2 days
-    pools: {p: {tracks: 1, policy: prp, cluster_factor: 2, provisioning: worst, recovery: fastest}}
+    pools: {p: {tracks: 1, policy: prp, cluster_factor: 2, provisioning: worst, recovery: fastest,
+                blocking: 1s}}
     feeds: {f: {arrival: files, period: 1s, phase: 0, jitter: 0s, timestamp_jitter: 1s, path: p, format: csv,
                 schema: ts timestamp, timestamp: ts, header: no, encoding: utf-8, name_timestamp: "%Y",
                 lateness: 0, ahead: 0,

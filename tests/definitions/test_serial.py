@@ -3,7 +3,7 @@
 import json
 from dataclasses import replace
 
-from freshline.definitions.duration import HOUR
+from freshline.definitions.duration import HOUR, SECOND
 from freshline.definitions.errors import NOWHERE
 from freshline.definitions.load import loads
 from freshline.definitions.serial import from_record, to_record
@@ -13,7 +13,7 @@ TEXT = """\
 name: network
 pools:
   updates: {tracks: 2, policy: prp, cluster_factor: 2.5}
-  recovering: {tracks: 1, policy: aus, provisioning: average, recovery: together}
+  recovering: {tracks: 1, policy: aus, provisioning: average, recovery: together, blocking: 1s}
 feeds:
   packets: {period: 5m, jitter: 10s, lateness: 2s}
 tables:
@@ -42,6 +42,7 @@ def test_a_record_holds_everything_but_the_places():
         "cluster_factor": "10",
         "provisioning": "average",
         "recovery": "together",
+        "blocking_us": SECOND,
     }
     assert (record["tables"]["traffic"]["late_after_us"], record["tables"]["traffic"]["weight"]) == (
         HOUR,
@@ -53,7 +54,7 @@ def test_a_record_from_before_there_was_recovery_can_be_read():
     warehouse = loads(TEXT)
     record = to_record(warehouse)
     for pool in record["pools"].values():
-        del pool["provisioning"], pool["recovery"]
+        del pool["provisioning"], pool["recovery"], pool["blocking_us"]
     for table in record["tables"].values():
         del table["late_after_us"], table["weight"]
     read = from_record(record)

@@ -59,11 +59,19 @@ WHOLE_NAME = "Write the files' whole name with strptime's directives, such as `p
             "{tracks: 1, policy: aus-slack, recovery: 1.5}",
             ".recovery: 1.5 is not a choice here. Write 'fastest' or 'together'.",
         ),
+        (
+            "{tracks: 1, policy: edf-strict, blocking: 1s}",
+            ".blocking: it has no effect with the policy edf-strict. Remove it, or set `policy: edf`.",
+        ),
+        (
+            "{tracks: 1, blocking: 5}",
+            ".blocking: the duration 5 has no unit. Add the unit, such as '5s'.",
+        ),
         ("{tracks: 1, polcy: rm}", ": unknown key `polcy`. Perhaps `policy` is meant."),
         (
             "{tracks: 1, nodes: 3}",
             ": unknown key `nodes`. The keys here are `tracks`, `policy`, `cluster_factor`, "
-            "`provisioning` or `recovery`.",
+            "`provisioning`, `recovery` or `blocking`.",
         ),
         ("5", ": the number 5 stands where a mapping of keys belongs. Write keys and their values below it."),
     ],

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from freshline.definitions.feeds import Feed
 from freshline.simulation.arrivals import Arrivals
+from freshline.tables.events import DataFile
 
 
 @given(
@@ -33,4 +34,5 @@ def test_files_are_late_by_at_most_the_jitter_and_old_by_at_most_the_timestamp_j
 
 def test_a_feed_without_jitter_is_strictly_periodic():
     arrivals = Arrivals(Feed("f", "files", 10, 3), seed=1)
-    assert [arrivals.next() for _ in range(3)] == [(3, (3, 1)), (13, (13, 2)), (23, (23, 3))]
+    files = [(3, DataFile(3, 1)), (13, DataFile(13, 2)), (23, DataFile(23, 3))]
+    assert [arrivals.next() for _ in range(3)] == files

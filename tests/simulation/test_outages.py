@@ -2,6 +2,7 @@
 
 import io
 import json
+from fractions import Fraction
 
 import pytest
 from hypothesis import given, settings
@@ -16,6 +17,7 @@ from freshline.simulation.lag import lag_points
 from freshline.simulation.outages import Interrupted, checked_outages, downstream
 from freshline.simulation.simulate import SimulationResult, simulate
 from freshline.simulation.simulated_run import files_of
+from freshline.tables.events import DataFile
 from freshline.testing.builder import Builder
 from freshline.testing.script import FixedFiles
 from freshline.testing.warehouses import Shape, random_outages, random_warehouse
@@ -47,8 +49,8 @@ def states(result: SimulationResult) -> list[str]:
 def test_what_was_missed_comes_at_the_end_each_file_with_its_own_timestamp():
     files = Interrupted(FixedFiles([(9, 8), (10, 10), (15, 11), (19, 18), (20, 20), (25, 25)]), [(10, 20)])
     coming = [files.next() for _ in range(7)]
-    at_once = [(20, (10, 2)), (20, (11, 3)), (20, (18, 4)), (20, (20, 5))]
-    assert coming == [(9, (8, 1)), *at_once, (25, (25, 6)), None]
+    at_once = [(20, DataFile(at, number)) for number, at in ((2, 10), (3, 11), (4, 18), (5, 20))]
+    assert coming == [(9, DataFile(8, 1)), *at_once, (25, DataFile(25, 6)), None]
 
 
 def test_a_feed_may_be_down_several_times():
@@ -130,10 +132,10 @@ def base(policy: PolicyName = "edf") -> Builder:
 
 
 def test_a_table_has_recovered_when_its_lag_falls_to_a_period():
-    # The files of 50 to 80 come at 85. They and the next ones are loaded back to back, by 89, 93, 97, …; the
-    # lag is 30 at 101⁻, 20 at 101, and 10 from 105 on, when 90 is loaded and 100 is there.
+    # The files of 50 to 80 come at 85. That of 50 is loaded by 89, those of 60 and 70 by 93, and then that of
+    # 80 together with that of 90, which has come meanwhile: the lag is 20 from 93 on, and 0 at 97.
     result = run(base(), 150, {"v": [(45, 85)]})
-    assert recovered(result) == [105]
+    assert recovered(result) == [97]
     assert states(result) == ["HEALTHY"]
     assert result.tables[0].lag_max_us == 40 * S
     assert result.tables[0].staleness_max_us == 49 * S
@@ -147,9 +149,9 @@ def test_a_table_has_recovered_when_its_lag_falls_to_a_period():
         (45, "SILENT", None),  # all that came is loaded
         (84, "SILENT", None),
         (85, "RECOVERING", None),
-        (104, "RECOVERING", None),
-        (105, "HEALTHY", 105),
-        (110, "HEALTHY", 105),
+        (96, "RECOVERING", None),
+        (97, "HEALTHY", 97),
+        (110, "HEALTHY", 97),
     ],
 )
 def test_states_around_an_outage(end, state, at):
@@ -187,29 +189,30 @@ def test_only_what_recovered_since_the_first_outage_began_counts():
 
 
 def test_a_file_that_comes_as_a_job_ends_counts_at_once():
-    # 50 to 70 come at 75, jobs end at 80, 85, …. At 90 the file of 70 is loaded, and that of 90 comes: the
-    # lag stays 20. At 95 it falls to 10.
-    builder = Builder().files("v", period=10, phase=10, cost=5)
-    assert recovered(run(builder, 90, {"v": [(45, 75)]})) == [None]
-    assert states(run(builder, 90, {"v": [(45, 75)]})) == ["RECOVERING"]
-    assert recovered(run(builder, 150, {"v": [(45, 75)]})) == [95]
+    builder = Builder().files("v", period=10, phase=5, cost=0, rate=Fraction(6, 10))
+    outages = {"v": [(44, 75)]}
+    # 45 to 75 come at 75, and no two of them cost a period: they are loaded by 81, 87, 93, 99 and 105.
+    # At 105 the file of 85 is loaded, and that of 105 comes: the lag stays 20. At 111 it falls to 10.
+    assert recovered(run(builder, 105, outages)) == [None]
+    assert states(run(builder, 105, outages)) == ["RECOVERING"]
+    assert recovered(run(builder, 114, outages)) == [111]
 
 
 def test_a_derived_table_recovers_after_its_source():
-    # v loads 50 to 80 by 86, 87, 88, 89, then 90 by 91 and 100 by 101: its lag is 10 from 88 on.
+    # v loads 50 by 86, 60 and 70 by 87, 80 by 88, then 90 by 91 and 100 by 101: its lag is 10 from 87 on.
     # d loads 50 by 92, 70 by 98 (lag 20: a period), is behind again from 101 on, and loads 90 by 104.
     builder = Builder(tracks=2).files("v", period=10, phase=10, cost=1).derived("d", ["v"], period=20, cost=6)
     outages = {"v": [(45, 85)]}
     result = run(builder, 200, outages, records=True)
-    assert recovered(result) == [88, 104]
+    assert recovered(result) == [87, 104]
     assert states(result) == ["HEALTHY", "HEALTHY"]
     assert result.tables[1].lag_max_us == 50 * S
     assert states(run(builder, 97, outages)) == ["HEALTHY", "RECOVERING"]
-    assert recovered(run(builder, 100, outages)) == [88, 98]
+    assert recovered(run(builder, 100, outages)) == [87, 98]
     assert states(run(builder, 60, outages)) == ["SILENT", "HEALTHY"]  # only what loads the feed is silent
     of_d = [(at / S, lag / S) for at, lag in lag_points(result, "d") if 86 <= at / S <= 104]
     assert of_d == [
-        *[(86, 0), (86, 10), (87, 10), (87, 20), (88, 20), (88, 30), (89, 30), (89, 40), (91, 40), (91, 50)],
+        *[(86, 0), (86, 10), (87, 10), (87, 30), (88, 30), (88, 40), (91, 40), (91, 50)],
         *[(92, 50), (92, 40), (98, 40), (98, 20), (101, 20), (101, 30), (104, 30), (104, 10)],
     ]
 

@@ -146,7 +146,7 @@ def replayed(log: Path) -> tuple[int, str, str]:
     ("other", "named"),
     [
         ({}, "Freshline 0.1.0 (journal format 1)"),
-        ({"journal": 3, "freshline": "9.0"}, "Freshline 9.0 (journal format 3)"),
+        ({"journal": 99, "freshline": "9.0"}, "Freshline 9.0 (journal format 99)"),
         ({"journal": None, "freshline": ["?"]}, "Freshline ['?'] (journal format None)"),
     ],
 )
@@ -186,9 +186,9 @@ def test_an_event_that_is_not_known_is_refused_by_its_name(tmp_path):
         b"\x00\xff\xfe\x80" * 1000,
         b"[" * 100_000,
         b"9" * 10_000,
-        b'{"warehouse": 1, "journal": 2}',
-        b'{"warehouse": {}, "journal": 2, "now": 0, "freshness": null}',
-        b'{"journal": 2}',
+        b'{"warehouse": 1, "journal": 3}',
+        b'{"warehouse": {}, "journal": 3, "now": 0, "freshness": null}',
+        b'{"journal": 3}',
         b'{"warehouse": "\\ud800", "freshline": "\\u001b[31m"}',
     ],
 )

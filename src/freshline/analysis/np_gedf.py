@@ -49,11 +49,28 @@ class NpGedf:
             return None
         longest = nlargest(tracks, self._costs)
         excess = sum(max(cost, self._blocking) for cost in longest) - min(self._costs)
+        return excess / self._not_carried(tracks)
+
+    def blocking_most(self, tracks: int, x: int) -> int:
+        """The longest blocking with which x is no larger than that; without any it must be so."""
+        budget = x * self._not_carried(tracks) + min(self._costs)
+        longest = nlargest(tracks, self._costs)  # the longest first
+        spent = sum(longest)
+        for count, cost in enumerate(reversed(longest), start=1):
+            # As if the `count` shortest of them were as long as it.
+            spent -= cost
+            blocking = (budget - spent) // count
+            if count == len(longest) or blocking < longest[-count - 1]:
+                return blocking
+        raise AssertionError("a task set has at least one task")
+
+    def _not_carried(self, tracks: int) -> Fraction:
+        """m − the sum of the m − 1 largest W."""
         carried = largest(min(len(self._costs), tracks - 1), self._rates, self._rate)
         numerator, denominator = exact_sum(
             [self._costs[task] for task in carried], [self._shortest_periods[task] for task in carried]
         )
-        return Fraction(excess * denominator, tracks * denominator - numerator)
+        return Fraction(tracks * denominator - numerator, denominator)
 
     def _rate(self, task: int) -> Fraction:
         return Fraction(self._costs[task], self._shortest_periods[task])

@@ -40,6 +40,7 @@ class NpGedfPerTask:
 
     def __init__(self, costs: Sequence[int], periods: Sequence[int], blocking: int = 0) -> None:
         self._costs = costs
+        self._batch = blocking
         self._blocking = [max(cost, blocking) for cost in costs]
         self._blocking_max = max(self._blocking)
         self._periods = periods
@@ -74,6 +75,22 @@ class NpGedfPerTask:
                 return work
             solutions = [self._work_of(tracks, carriers, others) for carriers, others, _ in demands]
             work = max(work + 1, *solutions)
+
+    def less_blocking(self, tracks: int, work: int) -> int | None:
+        """Where this σ is too small: a blocking with which it may do, and with no longer one it does.
+
+        None where it is large enough. The right side is convex in the blocking: the choice that is too heavy
+        says how much of it is too much at least (Newton's method).
+        """
+        answers: list[int] = []
+        for _, others, demand in self._heaviest(tracks, work):
+            if not demand.at_most(tracks * work):
+                raised = [task for task in others if self._costs[task] < self._blocking[task]]
+                if not raised:
+                    return -1
+                above = ceiling_of(demand.low - tracks * work * SCALE, tracks * len(raised) * SCALE)
+                answers.append(self._batch - max(1, above))
+        return min(answers, default=None)
 
     def work_left_at_least(self, tracks: int) -> int:
         """At most σ, without a search: σ for the costliest tasks. It rules out most numbers of tracks."""

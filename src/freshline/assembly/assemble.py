@@ -13,6 +13,7 @@ from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.kernel import Kernel
 from freshline.kernel.order import Order, Setting
 from freshline.kernel.pool import Pool
+from freshline.kernel.timers import NEVER
 from freshline.plan.plan import Plan, PoolPlan, TablePlan
 from freshline.recovery.modes import AdaptiveRelease
 from freshline.recovery.outages import RememberingRelease
@@ -91,11 +92,19 @@ def _add_pool(kernel: Kernel, planned: PoolPlan, plan: Plan, first_track: int) -
         # Clusters are pools of their own: nothing passes between them (paper 004, section 4.2).
         for number, cluster in enumerate(planned.clusters, start=1):
             name = f"{planned.name}/{number}"
-            own = replace(planned, name=name, tracks=cluster.tracks, tables=cluster.tables, clusters=None)
+            own = replace(
+                planned,
+                name=name,
+                tracks=cluster.tracks,
+                tables=cluster.tables,
+                clusters=None,
+                batch_limit_us=cluster.batch_limit_us,
+            )
             _add_pool(kernel, own, plan, first_track)
         return
     tracks_from = first_track + sum(pool.tracks for pool in kernel.pools)
     order = _order_kind(planned.policy).made_for(Setting(planned, plan, kernel.timers, tracks_from))
+    order.batch_limit_us = NEVER if planned.batch_limit_us is None else planned.batch_limit_us
     pool = Pool(planned.name, planned.tracks, tracks_from, order, kernel.touched)
     kernel.pools.append(pool)
     for name in planned.tables:

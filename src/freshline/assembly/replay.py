@@ -17,7 +17,7 @@ from freshline.plan.make import make_plan, without_bounds
 from freshline.plan.plan import Plan
 from freshline.recovery.events import Learned
 from freshline.tables.drain import Drain
-from freshline.tables.events import Arrived, Finished
+from freshline.tables.events import Arrived, Batches, Finished
 from freshline.tables.membership import Added, Removed
 
 # By the first word of its record: an event as a kernel hears it again.
@@ -26,6 +26,7 @@ _EVENTS: dict[str, Callable[[Record, Kernel], Event]] = {
     "failed": Failed.from_record,
     "arrived": Arrived.from_record,
     "learned": Learned.from_record,
+    "batches": Batches.from_record,
     "added": Added.from_record,
     "removed": Removed.from_record,
     "drain": Drain.from_record,

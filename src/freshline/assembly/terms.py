@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from freshline.costs.bounds import worst_case_us
+from freshline.definitions.policies import POLICIES
 from freshline.definitions.tables import Table
 from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.kernel import Kernel
+from freshline.kernel.timers import NEVER
+from freshline.plan.blocking import Tasks, batch_limit
 from freshline.plan.plan import Plan, TablePlan
 from freshline.recovery.events import Learned, LearnedCost
 from freshline.recovery.modes import lacks_terms
@@ -34,7 +37,30 @@ def learned(kernel: Kernel, plan: Plan, live: bool = True) -> Learned:
         own_us = startup_us(table)
         if terms is not None or (planned.cost_us, own_us) != (task.worst_case_us, task.startup_us):
             tables[task.name] = LearnedCost(planned.cost_us, own_us, planned.provisioned_us, terms)
-    return Learned(tables)
+    return Learned(tables, _batch_limits_us(kernel, plan))
+
+
+def _batch_limits_us(kernel: Kernel, plan: Plan) -> dict[str, int]:
+    """By pool of the kernel, how long its batches may be from now on, where that is something else."""
+    plans = plan.tables_by_name
+    limits_us: dict[str, int] = {}
+    for pool in kernel.pools:
+        own = [plans[task.name] for task in tables_of(kernel) if task.pool is pool and task.name in plans]
+        if not own or all(table.response_bound_us is None for table in own):
+            continue  # there is still nothing to be broken
+        planned = plan.warehouse.pools[own[0].pool]
+        recovery = [table.recovery_period_us or table.period_us for table in own]
+        tasks = Tasks(
+            [table.provisioned_us or table.cost_us for table in own],
+            [table.period_us for table in own],
+            pool.tracks,
+            recovery if POLICIES[planned.policy].adaptive else None,
+        )
+        limit_us = batch_limit(planned.policy, tasks, planned.counted_blocking_us)
+        limit_us = NEVER if limit_us is None else limit_us
+        if limit_us != pool.order.batch_limit_us:
+            limits_us[pool.name] = limit_us
+    return limits_us
 
 
 def startup_us(table: Table) -> int:

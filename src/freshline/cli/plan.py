@@ -83,6 +83,7 @@ def _show_pools(screen: Console, plan: Plan) -> None:
     screen.print(pools)
     for pool in plan.pools:
         _show_clusters(screen, pool)
+        _show_blocking(screen, pool)
         _show_unbounded(screen, plan, pool)
 
 
@@ -184,6 +185,18 @@ def _show_clusters(screen: Console, pool: PoolPlan) -> None:
             highlight=False,
             markup=False,
         )
+
+
+def _show_blocking(screen: Console, pool: PoolPlan) -> None:
+    """What batches may block others for, where there are others and a bound to count it."""
+    if pool.blocking_most_us is None and not pool.blocking_us:
+        return
+    said = f"blocking {format_duration(pool.blocking_us)}"
+    if pool.blocking_most_us is not None:
+        said += f", all targets bear {format_duration(pool.blocking_most_us, down=True)}"
+    if pool.batch_limit_us is not None:
+        said += f"; a batch takes {format_duration(pool.batch_limit_us, down=True)} at most"
+    screen.print(f"  {pool.name}: {said}", style="dim", highlight=False, markup=False)
 
 
 def _show_unbounded(screen: Console, plan: Plan, pool: PoolPlan) -> None:

@@ -161,7 +161,14 @@ def pool_record(pool: PoolPlan, tables: tuple[TablePlan, ...]) -> dict[str, Any]
     """A pool as JSON."""
     clusters = None
     if pool.clusters is not None:
-        clusters = [{"tracks": cluster.tracks, "tables": list(cluster.tables)} for cluster in pool.clusters]
+        clusters = [
+            {
+                "tracks": cluster.tracks,
+                "tables": list(cluster.tables),
+                "batch_limit": seconds(cluster.batch_limit_us),
+            }
+            for cluster in pool.clusters
+        ]
     return {
         "name": pool.name,
         "tracks": pool.tracks,
@@ -171,6 +178,9 @@ def pool_record(pool: PoolPlan, tables: tuple[TablePlan, ...]) -> dict[str, Any]
         "provisioning": pool.provisioning,
         "clusters": clusters,
         "tracks_least": pool.tracks_least,
+        "blocking": seconds(pool.blocking_us),
+        "blocking_most": seconds(pool.blocking_most_us),
+        "batch_limit": seconds(pool.batch_limit_us),
     }
 
 

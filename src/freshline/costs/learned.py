@@ -9,7 +9,7 @@ from math import ceil
 from typing import Final, Protocol
 
 from freshline.costs.bounds import longest_update_us
-from freshline.costs.fit import Fitted, PastRun, fit
+from freshline.costs.fit import RUNS_LEAST, Fitted, PastRun, fit
 from freshline.definitions.cost import Cost
 from freshline.definitions.duration import SECOND
 from freshline.definitions.warehouse import Warehouse
@@ -41,11 +41,17 @@ def learned_costs(warehouse: Warehouse, history: Runs) -> Learned:
         if table.cost is not None:
             continue
         feed = None if table.feed is None else warehouse.feeds[table.feed]
-        fitted = fit(history.runs(name), longest_update_us(table, feed))
+        fitted = fit(_alone(history.runs(name)), longest_update_us(table, feed))
         if fitted is not None:
             tables[name] = replace(table, cost=cost_of(fitted))
             runs[name] = fitted.runs
     return Learned(replace(warehouse, tables=tables) if runs else warehouse, runs)
+
+
+def _alone(runs: Sequence[PastRun]) -> Sequence[PastRun]:
+    """The runs of one file or none, if they are enough: what several cost together is another question."""
+    alone = [run for run in runs if run.files < 2]
+    return alone if len(alone) >= RUNS_LEAST else runs
 
 
 def cost_of(fitted: Fitted) -> Cost:

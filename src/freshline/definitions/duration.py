@@ -70,8 +70,8 @@ def parse_duration(text: str) -> int:
     return int(total)
 
 
-def format_duration(microseconds: int | None, up: bool = False) -> str:
-    """A duration for people to read, rounded to about three digits; `up`: never to less than it is.
+def format_duration(microseconds: int | None, up: bool = False, down: bool = False) -> str:
+    """A duration for people to read, rounded to about three digits; `up`: never to less, `down`: to more.
 
     >>> format_duration(5_400_000_000)
     '1h 30m'
@@ -81,7 +81,7 @@ def format_duration(microseconds: int | None, up: bool = False) -> str:
     if microseconds < 0:
         return "-" + format_duration(-microseconds)
     grain = _grain(microseconds)
-    rest = (microseconds + (grain - 1 if up else grain // 2)) // grain * grain
+    rest = (microseconds + (grain - 1 if up else 0 if down else grain // 2)) // grain * grain
     if rest < MINUTE:
         return _decimal(rest)
     parts = []

@@ -24,14 +24,18 @@ class Policy:
     options: frozenset[str] = frozenset()  # the keys of a pool that mean something with it
 
 
-_RECOVERY = frozenset({"provisioning", "recovery"})
+# `blocking` means something where jobs may start before their release, and a bound counts them.
+_BLOCKING = frozenset({"blocking"})
+_RECOVERY = frozenset({"provisioning", "recovery", *_BLOCKING})
 
 POLICIES: dict[PolicyName, Policy] = {
     "fifo": Policy("freshline.policies.fifo:Fifo"),
     "rm": Policy("freshline.policies.rm:RateMonotonic"),
-    "edf": Policy("freshline.policies.edf:Edf", proven=True),
+    "edf": Policy("freshline.policies.edf:Edf", proven=True, options=_BLOCKING),
     "edf-strict": Policy("freshline.policies.edf:StrictEdf", proven=True),
-    "clustered-edf": Policy("freshline.policies.edf:Edf", proven=True, clusters="isolated"),
+    "clustered-edf": Policy(
+        "freshline.policies.edf:Edf", proven=True, clusters="isolated", options=_BLOCKING
+    ),
     "prp": Policy(
         "freshline.policies.prp:Proportional", clusters="helping", options=frozenset({"cluster_factor"})
     ),

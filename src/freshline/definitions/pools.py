@@ -13,7 +13,7 @@ from freshline.definitions.errors import NOWHERE, InputError, Place
 from freshline.definitions.names import one_of
 from freshline.definitions.policies import POLICIES, PolicyName, as_written, with_option
 from freshline.definitions.section import Resolution, Section
-from freshline.definitions.values import Entry, Factor, Given, Tracks
+from freshline.definitions.values import Duration, Entry, Factor, Given, Tracks
 
 Provisioning = Literal["worst", "average"]
 Recovery = Literal["fastest", "together"]
@@ -30,6 +30,12 @@ class Pool:
     provisioning: Provisioning = "worst"  # adaptive policies only: which cost a table's share is made for
     recovery: Recovery = "fastest"  # adaptive policies only: one late table as fast as can be, or all at once
     place: Place = NOWHERE
+    blocking_us: int = 0  # for how long a batch, a job of several files, may block others
+
+    @property
+    def counted_blocking_us(self) -> int:
+        """`blocking` as bounds count it: where no job starts before its release there are no batches."""
+        return self.blocking_us if "blocking" in POLICIES[self.policy].options else 0
 
 
 def _policy(value: object) -> str:
@@ -72,6 +78,12 @@ class PoolEntry(Entry):
         "that is spare, `together` lets all of them recover at the same time, each more slowly (default "
         "fastest).",
     )
+    blocking: Given[Duration] = Field(
+        None,
+        description=f"{_only_with('blocking')}: for how long a job that loads several files of a backlog may "
+        "block others. Every bound counts it; `freshline plan` says how much all targets bear (default 0).",
+        examples=["1s"],
+    )
 
 
 def _resolve(resolution: Resolution) -> dict[str, Any]:
@@ -86,7 +98,9 @@ def _pool(resolution: Resolution, name: str, entry: PoolEntry) -> Pool:
     for key in options:
         if key not in POLICIES[entry.policy].options:
             what = f"it has no effect with the policy {entry.policy}"
-            resolution.report((*path, key), what, f"Remove it, or set `policy: {min(with_option(key))}`")
+            resolution.report((*path, key), what, f"Remove it, or set `policy: {with_option(key)[0]}`")
+    if "blocking" in options:
+        options["blocking_us"] = options.pop("blocking")
     return Pool(name, entry.tracks, entry.policy, **options, place=resolution.place(path))
 
 

@@ -59,6 +59,8 @@ class Order(Generic[E]):
     keeps_distance: ClassVar[bool] = False
     # Whether tasks may come and go while it runs.
     open: ClassVar[bool] = False
+    # How long a job may be that starts ahead of its release and does more than one; 0: none does.
+    batch_limit_us: int = 0
     # Who adapts the pool, where its policy does that; it may be the order itself.
     controller: Controller[Any] | None = None
 

@@ -79,6 +79,13 @@ class Task:
         """Its job starts now, on that track. Asked by its pool."""
         raise NotImplementedError
 
+    def ahead(self, limit_us: int) -> Entry:
+        """What starts of it now, ahead of its release, on a track that is free while nothing waits.
+
+        It may do more than its job would have, if it takes no longer than that.
+        """
+        return self
+
     def failed(self, job: Job, now: int) -> None:
         """Its job has ended without effect, and is tried again later."""
         assert self.job is job, f"{job!r} is not running"

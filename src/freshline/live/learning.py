@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from fractions import Fraction
 
+from freshline.costs.batches import fit_batches
 from freshline.costs.fit import RUNS_LEAST
 from freshline.costs.learned import learned_costs
 from freshline.definitions.cost import Cost
@@ -13,8 +15,11 @@ from freshline.definitions.warehouse import Warehouse
 from freshline.plan.make import make_plan, without_bounds
 from freshline.plan.plan import Plan
 from freshline.storage.history import History
+from freshline.tables.batches import BatchCost
+from freshline.tables.task import TableTask
 
 _LEARN_EVERY_US = 10 * SECOND
+_BATCHES_EVERY_US = 2 * SECOND
 # What is assumed of a table before it has ever run: it gets no bound, and its pool none.
 _PROVISIONAL = Cost(SECOND, Fraction(1, 10))
 
@@ -26,6 +31,7 @@ class Learning:
         self._declared = declared
         self._history = history
         self._look_at = 0
+        self._look_at_batches = 0
         self.plan, self.unknown = self._make_plan(declared)
 
     def look(self, now: int) -> bool:
@@ -41,6 +47,21 @@ class Learning:
             return False
         self.plan, self.unknown = plan, unknown
         return True
+
+    def batches(self, now: int, tasks: Iterable[TableTask]) -> dict[str, BatchCost]:
+        """Now and then, what batches cost: of tables that may start some, where it is not what they know."""
+        if now < self._look_at_batches:
+            return {}
+        self._look_at_batches = now + _BATCHES_EVERY_US
+        costs: dict[str, BatchCost] = {}
+        for task in tasks:
+            if len(task.intake.waiting_files()) > 1:
+                fitted = fit_batches(self._history.runs(task.name))
+                if fitted is not None:
+                    cost = BatchCost(*fitted)
+                    if cost != task.batch_cost:
+                        costs[task.name] = cost
+        return costs
 
     def _make_plan(self, warehouse: Warehouse) -> tuple[Plan, frozenset[str]]:
         found = learned_costs(warehouse, self._history)

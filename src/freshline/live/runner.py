@@ -53,6 +53,8 @@ from freshline.spark.updater import Updater
 from freshline.storage.layout import Layout
 from freshline.storage.quarantine import Quarantine
 from freshline.tables.drain import Drain, nothing_is_left, only_rest_is_left
+from freshline.tables.events import Batches
+from freshline.tables.task import tables_of
 from freshline.tables.update import Update
 
 _logger = logging.getLogger(__name__)
@@ -271,6 +273,10 @@ class Runner:
             assert self.driver is not None
             self.driver.tell(learned(self.kernel, self.plan))
             self.keeper.learn(self.plan)
+        batches = self._learning.batches(now, tables_of(self.kernel))
+        if batches:
+            assert self.driver is not None
+            self.driver.tell(Batches(batches))
 
     def _consider_ending(self, kernel: Kernel) -> None:
         """Ends when nothing is left to load. Nobody waits for periods: nothing more will come."""

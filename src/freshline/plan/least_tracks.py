@@ -15,7 +15,6 @@ from freshline.definitions.policies import POLICIES, PolicyName
 from freshline.definitions.pools import Recovery
 from freshline.plan.plan import PoolPlan, TablePlan
 from freshline.plan.reach import Reach
-from freshline.plan.staleness import StalenessModel
 from freshline.plan.tracks import divide, pool_tardiness, recovery_periods
 
 # Clusters, and recovery periods, change with every number of tracks, so each one is tried out; this many are.
@@ -36,20 +35,17 @@ class Least:
 
 
 def least_tracks(
-    pool: PoolPlan, recovery: Recovery | None, tables: Mapping[str, TablePlan], model: StalenessModel
+    pool: PoolPlan, recovery: Recovery | None, tables: Mapping[str, TablePlan], reach: Reach
 ) -> Least:
     """The least m from ⌈U⌉ to the number of tables; where each has to be tried, the least of the first 64.
 
     The bound is not monotone in m, so every m is looked at. `recovery` says how recovery periods are chosen
-    in a pool with an adaptive policy.
+    in a pool with an adaptive policy, `reach` is the pool's.
     """
     own = [tables[name] for name in pool.tables]
     costs = [table.provisioned_us or table.cost_us for table in own]
     periods = [table.period_us for table in own]
-    if not costs or any(map(gt, costs, periods)):
-        return Least(pool.policy, None, frozenset())
-    reach = Reach(pool.tables, tables, model)
-    if not reach.attainable:
+    if not costs or any(map(gt, costs, periods)) or not reach.attainable:
         return Least(pool.policy, None, frozenset())
     known = POLICIES[pool.policy]
     in_vain = None
@@ -57,18 +53,18 @@ def least_tracks(
         fewest = tracks_at_least(costs, periods)
         most = min(len(costs), fewest + TRIES_MAX - 1)
         for tracks in range(fewest, most + 1):
-            if _holds(pool.policy, recovery, costs, periods, tracks, reach):
+            if _holds(pool, recovery, costs, periods, tracks, reach):
                 return Least(pool.policy, tracks, reach.attainable)
         in_vain = (fewest, most)
     policy = pool.policy if known.proven and in_vain is None else "edf"
-    return Least(policy, _least(costs, periods, reach), reach.attainable, in_vain)
+    return Least(policy, _least(costs, periods, pool.blocking_us, reach), reach.attainable, in_vain)
 
 
-def _least(costs: Sequence[int], periods: Sequence[int], reach: Reach) -> int:
+def _least(costs: Sequence[int], periods: Sequence[int], blocking: int, reach: Reach) -> int:
     """Where all tracks serve all tables. With one for each table what is attainable holds."""
     least, everyone = tracks_at_least(costs, periods), len(costs)
     if least == 1:
-        tardiness = tardiness_bounds(costs, periods, 1)
+        tardiness = tardiness_bounds(costs, periods, 1, blocking)
         if tardiness is not None and reach.holds(tardiness):
             return 1
     fewest = max(2, least)
@@ -78,7 +74,7 @@ def _least(costs: Sequence[int], periods: Sequence[int], reach: Reach) -> int:
     if not reach.holds(fixed):
         return everyone
     share_allowed = reach.most(fixed)
-    np_gedf = NpGedfPerTask(costs, periods)
+    np_gedf = NpGedfPerTask(costs, periods, blocking)
     for tracks in range(fewest, everyone):
         # The first test is cheap and passes nearly as seldom as the second, so few are worked out.
         likely = share_allowed is None or np_gedf.work_left_at_least(tracks) // tracks <= share_allowed
@@ -88,15 +84,15 @@ def _least(costs: Sequence[int], periods: Sequence[int], reach: Reach) -> int:
 
 
 def _holds(
-    policy: PolicyName,
+    pool: PoolPlan,
     recovery: Recovery | None,
     costs: Sequence[int],
     periods: Sequence[int],
     tracks: int,
     reach: Reach,
 ) -> bool:
-    clusters = divide(policy, costs, periods, tracks, Fraction(1))
+    clusters = divide(pool.policy, costs, periods, tracks, Fraction(1))
     recovering = None if recovery is None else recovery_periods(recovery, costs, periods, tracks)
-    tardiness = pool_tardiness(policy, costs, periods, tracks, clusters, recovering)
+    tardiness = pool_tardiness(pool.policy, costs, periods, tracks, clusters, recovering, pool.blocking_us)
     known = [late for late in tardiness if late is not None]
     return len(known) == len(tardiness) and reach.holds(known)

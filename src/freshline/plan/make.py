@@ -14,8 +14,10 @@ from freshline.definitions.pools import Pool, Recovery
 from freshline.definitions.tables import Table
 from freshline.definitions.warehouse import Warehouse
 from freshline.plan.advice import advise
+from freshline.plan.blocking import Tasks, batch_limit, blocking_most, tasks_of
 from freshline.plan.least_tracks import Least, least_tracks
 from freshline.plan.plan import ClusterPlan, Plan, PoolPlan, TablePlan
+from freshline.plan.reach import Reach
 from freshline.plan.staleness import staleness_model
 from freshline.plan.tracks import divide, pool_tardiness, recovery_periods
 
@@ -37,8 +39,13 @@ def make_plan(warehouse: Warehouse, learned: Mapping[str, int] | None = None) ->
     tables = _table_plans(warehouse, costs, response_us, model.bounds(response_us), learned or {})
     _add_recovery(tables, schedules)
     _mark_expected_downstream(tables, warehouse)
-    least = [least_tracks(schedule.plan, schedule.recovery, tables, model) for schedule in schedules]
-    pools = [_with_least(schedule.plan, answer) for schedule, answer in zip(schedules, least, strict=True)]
+    least: list[Least] = []
+    pools: list[PoolPlan] = []
+    for schedule in schedules:
+        reach = Reach(schedule.plan.tables, tables, model)
+        least.append(least_tracks(schedule.plan, schedule.recovery, tables, reach))
+        most_us = blocking_most(schedule.plan.policy, schedule.parts, reach)
+        pools.append(replace(_with_least(schedule.plan, least[-1]), blocking_most_us=most_us))
     advice = advise(pools, tables, least, model)
     return Plan(warehouse, tuple(pools), tuple(tables.values()), tuple(advice))
 
@@ -83,6 +90,7 @@ class _Schedule:
     """How a pool serves its tables; the lists are in the order of its tables."""
 
     plan: PoolPlan
+    parts: list[tuple[Tasks, Sequence[int]]]  # its clusters, or it as a whole, and the places of their tables
     response_us: list[int | None]
     provisioned_us: list[int]
     recovery_periods_us: list[int] | None
@@ -97,7 +105,13 @@ def _schedule(pool: Pool, own: list[Table], costs_us: Mapping[str, int]) -> _Sch
         provisioned = [_average_us(table) for table in own]
     recovering = recovery_periods(pool.recovery, provisioned, periods, pool.tracks) if adaptive else None
     clusters = divide(pool.policy, costs, periods, pool.tracks, pool.cluster_factor)
-    tardiness = pool_tardiness(pool.policy, provisioned, periods, pool.tracks, clusters, recovering)
+    blocking_us = pool.counted_blocking_us
+    tardiness = pool_tardiness(
+        pool.policy, provisioned, periods, pool.tracks, clusters, recovering, blocking_us
+    )
+    isolated = clusters if POLICIES[pool.policy].clusters == "isolated" else None
+    parts = tasks_of(provisioned, periods, pool.tracks, isolated, recovering)
+    limits = [batch_limit(pool.policy, part, blocking_us) for part in parts]
     names = tuple(table.name for table in own)
     plan = PoolPlan(
         name=pool.name,
@@ -106,16 +120,33 @@ def _schedule(pool: Pool, own: list[Table], costs_us: Mapping[str, int]) -> _Sch
         utilization=utilization(costs, periods),
         fits=fits(provisioned, periods, pool.tracks),
         tables=names,
-        clusters=None if clusters is None else tuple(_of_tables(cluster, names) for cluster in clusters),
+        clusters=None if clusters is None else _of_tables(clusters, names, limits),
         tracks_least=None,
         provisioning=pool.provisioning if adaptive else "worst",
+        blocking_us=blocking_us,
+        batch_limit_us=min((limit for limit in limits if limit is not None), default=None),
     )
     response_us = [None if y is None else p + y for p, y in zip(periods, tardiness, strict=True)]
-    return _Schedule(plan, response_us, provisioned, recovering, pool.recovery if adaptive else None)
+    places = [range(len(own))] if isolated is None else [cluster.members for cluster in isolated]
+    return _Schedule(
+        plan,
+        list(zip(parts, places, strict=True)),
+        response_us,
+        provisioned,
+        recovering,
+        pool.recovery if adaptive else None,
+    )
 
 
-def _of_tables(cluster: Cluster, names: Sequence[str]) -> ClusterPlan:
-    return ClusterPlan(tuple(names[member] for member in cluster.members), cluster.tracks)
+def _of_tables(
+    clusters: Sequence[Cluster], names: Sequence[str], limits: Sequence[int | None]
+) -> tuple[ClusterPlan, ...]:
+    # Where clusters help each other out nothing is limited.
+    own = limits if len(limits) == len(clusters) else [None] * len(clusters)
+    return tuple(
+        ClusterPlan(tuple(names[member] for member in cluster.members), cluster.tracks, limit)
+        for cluster, limit in zip(clusters, own, strict=True)
+    )
 
 
 def without_bounds(plan: Plan, unknown: frozenset[str]) -> Plan:
@@ -133,7 +164,21 @@ def without_bounds(plan: Plan, unknown: frozenset[str]) -> Plan:
         else table
         for table in plan.tables
     )
-    return replace(plan, tables=tables)
+    return replace(
+        plan,
+        tables=tables,
+        pools=tuple(_unlimited(pool) if pool.name in pools else pool for pool in plan.pools),
+    )
+
+
+def _unlimited(pool: PoolPlan) -> PoolPlan:
+    """A pool without bounds: there is nothing that batches could break."""
+    if "blocking" not in POLICIES[pool.policy].options:
+        return pool
+    clusters = None
+    if pool.clusters is not None:
+        clusters = tuple(replace(cluster, batch_limit_us=None) for cluster in pool.clusters)
+    return replace(pool, blocking_most_us=None, batch_limit_us=None, clusters=clusters)
 
 
 def _average_us(table: Table) -> int:

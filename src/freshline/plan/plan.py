@@ -17,6 +17,7 @@ class ClusterPlan:
 
     tables: tuple[str, ...]
     tracks: int
+    batch_limit_us: int | None = None  # as a pool's, where it serves them alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,13 @@ class PoolPlan:
     # downstream of them that it could make hold; None where it cannot make all of its own hold.
     tracks_least: int | None
     provisioning: Provisioning = "worst"  # with `average` the bounds hold in expectation only
+    blocking_us: int = 0  # for how long a batch may block others, as every bound counts it
+    # The longest with which every target in its reach still holds that its tracks can prove; None where
+    # nothing limits it, or nothing is proven.
+    blocking_most_us: int | None = None
+    # How long a batch may be (docs/batches.md), if it is no longer than its table's period; None: that alone
+    # counts, and 0: there are no batches. Where clusters are isolated, the least of theirs.
+    batch_limit_us: int | None = 0
 
     def behaves_as(self, tables: Sequence[TablePlan]) -> PolicyName:
         """The policy that it is run by, given the plans of all tables.

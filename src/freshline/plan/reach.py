@@ -57,6 +57,11 @@ class Reach:
             if target is not None and name in self.attainable
         ]
 
+    @property
+    def target_most(self) -> int | None:
+        """The largest attainable target; None where there is none."""
+        return max((target for _, target in self._limits), default=None)
+
     def bounds(self, tardiness: Sequence[int]) -> list[int]:
         """The bound of every table within reach, each after its sources."""
         late = [*tardiness, 0]

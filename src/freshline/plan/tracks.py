@@ -46,16 +46,18 @@ def pool_tardiness(
     tracks: int,
     clusters: Sequence[Cluster] | None,
     recovery: Sequence[int] | None = None,
+    blocking: int = 0,
 ) -> list[int | None]:
     """Per table of a pool the smallest proven tardiness bound Y, or None where there is none.
 
-    `recovery` are the periods that the tables have while they recover, where the policy changes periods.
+    `recovery` are the periods that the tables have while they recover, where the policy changes periods;
+    `blocking` is for how long a batch may block others.
     """
     tardiness: list[int | None] = [None] * len(costs)
     if not POLICIES[policy].proven or not costs:
         return tardiness
     if recovery is not None:
-        adaptive = adaptive_tardiness(costs, periods, recovery, tracks)
+        adaptive = adaptive_tardiness(costs, periods, recovery, tracks, blocking)
         return tardiness if adaptive is None else [*adaptive]
     # Nothing passes between clusters, so that one without a bound leaves the others theirs.
     for cluster in clusters or (Cluster(tuple(range(len(costs))), tracks),):
@@ -63,6 +65,7 @@ def pool_tardiness(
             [costs[member] for member in cluster.members],
             [periods[member] for member in cluster.members],
             cluster.tracks,
+            blocking,
         )
         if bounds is not None:
             for member, bound in zip(cluster.members, bounds, strict=True):

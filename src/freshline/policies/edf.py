@@ -31,7 +31,8 @@ class Edf(StrictEdf[T]):
     """NP-GEDF that wastes no track: where no job is released, a backlogged table's next one starts early.
 
     Others lose nothing but the blocking that a non-preemptive job may always cause: docs/np-gedf-per-task.md,
-    "Early starts", says why the bounds stand.
+    "Early starts", says why the bounds stand. It may be a batch, as long as bounds count with
+    (docs/batches.md).
     """
 
     def __init__(self) -> None:
@@ -62,7 +63,7 @@ class Edf(StrictEdf[T]):
             deadline, _, task = heappop(self._early)
             # It may have been released, or started, since it was put here.
             if _is_waiting(task, deadline):
-                return task
+                return task.ahead(self.batch_limit_us)
         return None
 
 

@@ -48,11 +48,14 @@ class LearnedCost(NamedTuple):
 class Learned(Event):
     """Costs have become known, and maybe bounds with them."""
 
-    __slots__ = ("tables",)
+    __slots__ = ("batch_limits_us", "tables")
     priority: ClassVar[int] = 2
 
-    def __init__(self, tables: Mapping[str, LearnedCost]) -> None:
+    def __init__(
+        self, tables: Mapping[str, LearnedCost], batch_limits_us: Mapping[str, int] | None = None
+    ) -> None:
         self.tables = tables
+        self.batch_limits_us = batch_limits_us or {}  # by pool, of those that have other ones now
 
     def take(self, kernel: Kernel, now: int) -> None:
         succeeding: list[AdaptiveRelease] = []
@@ -73,16 +76,22 @@ class Learned(Event):
             assert order is not None, f"pool {pool.name} gives no shares"
             order.learned(costs_us)
             pool.touch()
+        for pool in kernel.pools:
+            pool.order.batch_limit_us = self.batch_limits_us.get(pool.name, pool.order.batch_limit_us)
         # When all rules are there: what is late makes a difference to what reads it.
         for rule in succeeding:
             rule.take_over(now)
 
     def record(self) -> Record:
-        return {"learned": {table: cost.record() for table, cost in self.tables.items()}}
+        record: Record = {"learned": {table: cost.record() for table, cost in self.tables.items()}}
+        if self.batch_limits_us:
+            record["batch_limits_us"] = dict(self.batch_limits_us)
+        return record
 
     @classmethod
     def from_record(cls, record: Record, kernel: Kernel) -> Self:
-        return cls({table: LearnedCost.from_record(cost) for table, cost in record["learned"].items()})
+        tables = {table: LearnedCost.from_record(cost) for table, cost in record["learned"].items()}
+        return cls(tables, record.get("batch_limits_us"))
 
     def __repr__(self) -> str:
         return f"Learned({', '.join(self.tables)})"

@@ -30,7 +30,7 @@ class FileToLoad(DataFile):
     facts: FileFacts
 
     def __new__(cls, timestamp: int, name: str, facts: FileFacts) -> Self:
-        file = super().__new__(cls, timestamp, name)
+        file = super().__new__(cls, timestamp, name, facts.records)
         file.facts = facts
         return file
 

@@ -40,6 +40,9 @@ _DEFAULTS = {
     # Updates are small: many partitions cost more than they save.
     "spark.sql.shuffle.partitions": "2",
     "spark.sql.adaptive.enabled": "false",
+    # The files of a job are known by name: beyond 32 of them Spark would make a job of looking at them, with
+    # a task for each.
+    "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
     # What Spark keeps of past work for its web pages, by default of the last thousand, which takes 30 MB.
     "spark.ui.retainedJobs": "100",
     "spark.ui.retainedStages": "100",

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
 
 from freshline.kernel.events import Event, Record
+from freshline.tables.batches import BatchCost
+from freshline.tables.task import tables_of
 from freshline.tables.update import Update
 
 if TYPE_CHECKING:
@@ -16,6 +19,7 @@ class DataFile(NamedTuple):
 
     timestamp: int
     name: str | int
+    rows: int = 0  # how many records it has, where that is known: a batch is chosen by them
 
 
 class Finished(Event):
@@ -69,6 +73,8 @@ class Arrived(Event):
 
     def record(self) -> Record:
         record: Record = {"arrived": self.feed, "timestamp": self.file.timestamp, "file": self.file.name}
+        if self.file.rows:
+            record["rows"] = self.file.rows
         if self.tables is not None:
             record["tables"] = sorted(self.tables)
         return record
@@ -76,8 +82,32 @@ class Arrived(Event):
     @classmethod
     def from_record(cls, record: Record, kernel: Kernel) -> Self:
         tables = record.get("tables")
-        file = DataFile(record["timestamp"], record["file"])
+        file = DataFile(record["timestamp"], record["file"], record.get("rows", 0))
         return cls(record["arrived"], file, None if tables is None else frozenset(tables))
 
     def __repr__(self) -> str:
         return f"Arrived({self.feed}, {self.file!r})"
+
+
+class Batches(Event):
+    """What jobs of several files cost has become known, or is known better than before."""
+
+    __slots__ = ("costs",)
+    priority: ClassVar[int] = 2
+
+    def __init__(self, costs: Mapping[str, BatchCost]) -> None:
+        self.costs = costs  # by table
+
+    def take(self, kernel: Kernel, now: int) -> None:
+        for task in tables_of(kernel):
+            task.batch_cost = self.costs.get(task.name, task.batch_cost)
+
+    def record(self) -> Record:
+        return {"batches": {table: cost._asdict() for table, cost in self.costs.items()}}
+
+    @classmethod
+    def from_record(cls, record: Record, kernel: Kernel) -> Self:
+        return cls({table: BatchCost(**cost) for table, cost in record["batches"].items()})
+
+    def __repr__(self) -> str:
+        return f"Batches({', '.join(self.costs)})"

@@ -66,6 +66,10 @@ class Intake:
         """The backlog |BL|: the files that have arrived and are not loaded, those being loaded included."""
         return 0
 
+    def waiting_files(self) -> Sequence[DataFile]:
+        """The files that a job may claim, oldest first."""
+        return ()
+
     def unloaded(self, job: Update | None) -> tuple[DataFile, ...]:
         """The files of the backlog, oldest first."""
         return ()
@@ -143,6 +147,9 @@ class FileIntake(Intake):
 
     def files(self, job: Update | None) -> int:
         return len(self.pending) + (0 if job is None else len(job.files))
+
+    def waiting_files(self) -> Sequence[DataFile]:
+        return self.pending
 
     def unloaded(self, job: Update | None) -> tuple[DataFile, ...]:
         return (*(() if job is None else job.files), *self.pending)

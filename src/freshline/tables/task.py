@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING
 
 from freshline.kernel.job import Job
 from freshline.kernel.task import IDLE, RUNNING, WAITING, Task
+from freshline.tables.batches import BatchCost, batch_max_after, fitting
 from freshline.tables.update import Update
 
 if TYPE_CHECKING:
     from freshline.kernel.kernel import Kernel
+    from freshline.kernel.order import Entry
     from freshline.tables.events import DataFile
     from freshline.tables.intake import Intake
     from freshline.tables.release import Release
@@ -19,6 +21,9 @@ class TableTask(Task):
     """The updating of one table: its freshness, what it loads, and who reads it."""
 
     __slots__ = (
+        "allowed_us",
+        "batch_cost",
+        "batch_max",
         "dependents",
         "empty",
         "freshness",
@@ -51,6 +56,10 @@ class TableTask(Task):
         self.freshness = 0
         # Nothing was ever loaded and time did not start at 0: the first update takes all there is.
         self.empty = False
+        self.batch_cost: BatchCost | None = None  # where it is known of runs with several files
+        # How many files a job may take ahead of its release, by how the last ones went; 1 after a failure.
+        self.batch_max = 2
+        self.allowed_us = 0  # of the batch that runs, if it started so: how long it may be
 
     def worst_case_of(self, updates: int) -> int:
         """What a job costs at most that does so many updates at once."""
@@ -85,6 +94,14 @@ class TableTask(Task):
         self.state = RUNNING
         return job
 
+    def ahead(self, limit_us: int) -> Entry:
+        if self.batch_max < 2:
+            self.batch_max = 2  # after this attempt, unless it fails as well
+            return self
+        allowed_us = min(limit_us, self.period_us)
+        files = fitting(self, allowed_us)
+        return self if files < 2 else Batch(self, files, allowed_us)
+
     def arrived(self, item: DataFile) -> None:
         self.intake.add(item)
 
@@ -101,6 +118,8 @@ class TableTask(Task):
         self.freshness = freshness
         self.empty = self.empty and freshness == 0
         self.state = IDLE
+        if update.updates > 1:
+            self.batch_max = batch_max_after(self, update, now)
         self.rule.job_finished(now, update)
         for dependent in self.dependents:
             if dependent.state != RUNNING:
@@ -109,6 +128,7 @@ class TableTask(Task):
     def give_back(self, job: Job) -> None:
         assert isinstance(job, Update)
         self.intake.give_back(job.files)
+        self.batch_max = 1  # so that one bad file does not blame many
 
     def validate(self, now: int) -> None:
         super().validate(now)
@@ -129,11 +149,12 @@ class TableTask(Task):
 class Batch:
     """A table's job of several updates at once, as an order gives it to its pool; None: all there is."""
 
-    __slots__ = ("_task", "_updates")
+    __slots__ = ("_allowed_us", "_task", "_updates")
 
-    def __init__(self, task: TableTask, updates: int | None) -> None:
+    def __init__(self, task: TableTask, updates: int | None, allowed_us: int = 0) -> None:
         self._task = task
         self._updates = updates
+        self._allowed_us = allowed_us  # how long it may be, where it starts ahead of its release
 
     @property
     def name(self) -> str:
@@ -152,6 +173,7 @@ class Batch:
         return self._task.place
 
     def begin(self, now: int, track: int) -> Update:
+        self._task.allowed_us = self._allowed_us
         return self._task.begin(now, track, self._updates)
 
 

@@ -39,9 +39,10 @@ class Builder:
         cluster_factor: int = 10,
         provisioning: Provisioning = "worst",
         recovery: Recovery = "fastest",
+        blocking: Seconds = 0,
     ) -> None:
         pool = Pool("updates", tracks, policy, Fraction(cluster_factor), provisioning, recovery)
-        self._pools = {"updates": pool}
+        self._pools = {"updates": replace(pool, blocking_us=_us(blocking))}
         self._feeds: dict[str, Feed] = {}
         self._tables: dict[str, Table] = {}
         self._released_by_files: set[str] = set()

@@ -30,6 +30,7 @@ class Kept:
     plan: Plan
     jobs: int = 0
     jumps: int = 0  # jobs that went on over time without rows
+    batches: int = 0  # jobs of several files
     failures: int = 0
     crashes: int = 0
     files: int = 0  # loaded, by each table that loads the feed
@@ -61,6 +62,7 @@ class _Witness:
         task, rule = job.task, recovery_rule(job.task)
         self._kept.jobs += 1
         self._kept.jumps += freshness > job.loaded_to
+        self._kept.batches += len(job.files) > 1
         self._once.finished(now, job, freshness)
         self.note(task)
         # As long as no runner was new to the tables, their policy asserts bounds as it should.
@@ -86,13 +88,13 @@ class _Witness:
 
 def run_through(
     warehouse: Warehouse,
-    policy: PolicyName,
+    policy: PolicyName | None,
     conditions: Conditions,
     end: int,
     seed: int = 0,
     log: TextIO | None = None,
 ) -> Kept:
-    """Simulates a warehouse under another policy, and compares what happens with what was proven.
+    """Simulates a warehouse, under another policy maybe, and compares what happens with what was proven.
 
     A bound is asserted of every table but for the time from an outage, a failure or a crash until it is
     fresh. A recovery must be over when it was promised to be. All that comes is loaded once, in its order.

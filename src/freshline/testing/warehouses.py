@@ -6,7 +6,7 @@ import random
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from freshline.costs.bounds import longest_update_us
+from freshline.costs.bounds import longest_update_us, worst_case_us
 from freshline.definitions.cost import Cost
 from freshline.definitions.duration import SECOND
 from freshline.definitions.feeds import Feed
@@ -48,6 +48,19 @@ def random_warehouse(seed: int, shape: Shape = ANY_SHAPE) -> Warehouse:
     for number in range(count):
         draft.add_table(f"t{number}", shape.depth_max)
     return draft.warehouse(pools)
+
+
+def with_random_blocking(warehouse: Warehouse, seed: int) -> Warehouse:
+    """The same warehouse, with pools that bear batches: seldom none, mostly of a few updates, some long."""
+    rng = random.Random(f"blocking:{seed}")
+    costs_us = [
+        worst_case_us(table.cost, table.period_us) for table in warehouse.tables.values() if table.cost
+    ]
+    pools = {
+        name: replace(pool, blocking_us=rng.choice((0, 1, 2, 5, 20)) * rng.choice(costs_us))
+        for name, pool in warehouse.pools.items()
+    }
+    return replace(warehouse, pools=pools)
 
 
 def random_outages(warehouse: Warehouse, seed: int, horizon: int) -> dict[str, list[tuple[int, int]]]:

@@ -1,0 +1,65 @@
+"""Batches: how many files of a backlog one job takes, started where a track is free and nothing waits.
+
+Docs/batches.md says how long such a job may be. Here is how many files that makes, by what they cost as far
+as that is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from freshline.tables.events import DataFile
+    from freshline.tables.task import TableTask
+    from freshline.tables.update import Update
+
+
+class BatchCost(NamedTuple):
+    """What a job of several files costs at worst, as runs have shown.
+
+    A file costs `per_file_ns`, or `per_row_ns` for each of its rows if that is more: of runs whose files are
+    alike nobody can tell which of the two it is.
+    """
+
+    startup_us: int
+    per_file_ns: int
+    per_row_ns: int
+
+    def fitting(self, files: Sequence[DataFile], allowed_us: int) -> int:
+        """How many of these files, the first ones, a job may take that is to cost no more than that."""
+        left_ns = (allowed_us - self.startup_us) * 1_000
+        for count, file in enumerate(files):
+            left_ns -= max(self.per_file_ns, self.per_row_ns * file.rows)
+            if left_ns < 0:
+                return count
+        return len(files)
+
+
+def fitting(task: TableTask, allowed_us: int) -> int:
+    """How many of a table's waiting files, the oldest first, one job may take; at least one.
+
+    Twice as many as ever went well at most: what a batch costs is known well only of such as were tried.
+    Where it is not known at all, every file costs what it costs alone, but for the start-up.
+    """
+    files = task.intake.waiting_files()
+    most = min(len(files), task.batch_max)
+    if most < 2:
+        return 1
+    known = task.batch_cost
+    if known is not None:
+        return max(1, known.fitting(files[:most], allowed_us))
+    if task.worst_case_us > allowed_us:
+        return 1
+    per_file_us = task.worst_case_us - task.startup_us
+    if per_file_us > 0:
+        most = min(most, (allowed_us - task.startup_us) // per_file_us)
+    return most
+
+
+def batch_max_after(task: TableTask, job: Update, now: int) -> int:
+    """How many files the next batch may have, after one that has ended well now."""
+    allowed_us, took_us = job.worst_case_us, now - job.start
+    if took_us <= allowed_us:
+        return max(task.batch_max, 2 * job.updates)
+    return max(1, job.updates * allowed_us // took_us)
