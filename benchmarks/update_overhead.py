@@ -1,8 +1,8 @@
 """What an update costs beside the bare Spark job, and beside a Structured Streaming micro-batch.
 
 For every file in turn: bare read-transform-write, then Freshline's update from its start to its commit being
-visible, in the same session. Then as many tracks as are asked for update at once, and memory is looked at. Then
-Structured Streaming takes the same files, one a micro-batch, in a plain session and process of its own.
+visible, in the same session. Then several tracks update at once, and memory is looked at. Then Structured
+Streaming takes the same files, one a micro-batch, in a plain session and process of its own.
 
     .venv/bin/python benchmarks/update_overhead.py
 """
@@ -106,6 +106,12 @@ def micro_batches(session: SparkSession, spec: FeedSpec, folder: Path) -> list[f
     ]
 
 
+def java_process(session: SparkSession) -> int:
+    gateway = session.sparkContext._gateway
+    assert gateway is not None
+    return int(gateway.proc.pid)
+
+
 def memory_mb(process: int) -> float:
     """What a process has in memory now."""
     status = Path(f"/proc/{process}/status").read_text(encoding="utf-8")
@@ -124,7 +130,7 @@ def all_tracks(session: SparkSession, spec: FeedSpec, folder: Path, tracks: int)
         for _ in updates(session.newSession(), spec, own):
             pass
 
-    java = session.sparkContext._gateway.proc.pid
+    java = java_process(session)
     most = [0.0, 0.0]
     with ThreadPoolExecutor(tracks) as executor:
         running = [executor.submit(track, number) for number in range(tracks)]
@@ -147,7 +153,7 @@ def compare(session: SparkSession, rows: int, files: int, tracks: int) -> None:
         for number, (path, update) in enumerate(zip(paths, updates(session, spec, folder), strict=True)):
             ours.append(update)
             bares.append(bare(session, spec, path, folder / "bare" / str(number)))
-        java = session.sparkContext._gateway.proc.pid
+        java = java_process(session)
         before = memory_mb(os.getpid()), memory_mb(java)
         most = all_tracks(session, spec, folder, tracks)
         session.stop()

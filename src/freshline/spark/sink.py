@@ -175,13 +175,17 @@ def write_by_driver(frame: DataFrame, stored: StoredTable, folder: str) -> Resul
     path.parent.mkdir(parents=True)
     metadata: list[Any] = []
     bounded = [name for name in rows.column_names if _has_bounds(rows[name])]
-    pq.write_table(
-        rows.replace_schema_metadata(_METADATA),
-        path,
-        metadata_collector=metadata,
-        write_statistics=bounded,
-        **_AS_SPARK,
-    )
+    try:
+        pq.write_table(
+            rows.replace_schema_metadata(_METADATA),
+            path,
+            metadata_collector=metadata,
+            write_statistics=bounded,
+            **_AS_SPARK,
+        )
+    except OSError as error:
+        error.filename = error.filename or str(path)  # Arrow does not say which disk is full
+        raise
     nulls = {name: rows[name].null_count for name in rows.column_names}
     footer = footer_of(path, path.stat().st_size, metadata[0], stored.schema, stored.timestamp, nulls)
     return Result(((f"{folder}/{_FILE}", footer),), late, rows.nbytes)
