@@ -20,6 +20,7 @@ from freshline.live.heartbeat import Heartbeat
 from freshline.spark.frames import schemas
 from freshline.spark.java import end_java
 from freshline.spark.session import is_local, open_session
+from freshline.spark.sink import driver_limit
 from freshline.spark.warm_up import warm_up
 from freshline.storage.history import History
 from freshline.storage.layout import Layout
@@ -100,6 +101,7 @@ def _open_spark(site: Site, scratch: Path, stack: ExitStack, ending: Ending) -> 
     stack.callback(lambda: ending.interrupted and end_java())
     session = open_session(site.warehouse.name, site.master, site.settings, scratch / "spark")
     stack.callback(_stop_spark, session, ending)
+    driver_limit(session)  # a setting that is wrong is told now, not by every update
     return session
 
 

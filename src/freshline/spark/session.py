@@ -21,7 +21,7 @@ JAVA_LEAST = 17
 _LOGGING = Path(__file__).with_name("log4j2.properties")
 
 # What the warehouse relies on; a user's own settings cannot change these.
-_REQUIRED = {
+REQUIRED = {
     "spark.scheduler.mode": "FAIR",
     # INT96, the default, has no statistics: nothing could be pruned by time.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
@@ -79,7 +79,7 @@ def open_session(
         if scratch is not None and "," not in str(scratch):
             defaults["spark.local.dir"] = str(scratch.absolute())
     builder = SparkSession.builder.appName(f"freshline {name}")
-    for key, value in {**defaults, **chosen, **_REQUIRED}.items():
+    for key, value in {**defaults, **chosen, **REQUIRED}.items():
         builder = builder.config(key, value)
     with _listening_at(chosen["spark.master"]), _same_interrupts(), no_java_left_behind():
         return builder.getOrCreate()

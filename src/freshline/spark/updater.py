@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from uuid import uuid4
 
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
@@ -30,6 +27,7 @@ from freshline.spark.frames import (
     read_files,
     read_parquet,
 )
+from freshline.spark.sink import Sink, count_late
 from freshline.storage.delta import Consumed, LiveFile, StoredTable
 from freshline.storage.extent import Extent
 from freshline.storage.next_row import next_row
@@ -67,6 +65,7 @@ class Updater:
             if table.feed is not None
         }
         self._keeps_records: dict[str, bool] = {}  # of base tables that have been updated
+        self._sink = Sink(schemas)
 
     def run(self, session: SparkSession, job: Update) -> Committed:
         """Loads (F, NF] into the job's table. Nothing is visible before the commit, and all of it after."""
@@ -78,21 +77,28 @@ class Updater:
         watched = None
         if table.feed is not None:
             files = facts_of(job.files)
+            source_bytes = sum(file.consumed.size for file in files)
             frame, watched = self._base(session, table, job, files, self._landing[table.feed])
         else:
-            frame = self._derived(session, table, after, job.loaded_to)
+            sources = self._sources(table, after, job.loaded_to)
+            source_bytes = sum(file.size for found in sources.values() for file in found)
+            frame = self._derived(session, table, sources, after, job.loaded_to)
             freshness = self._jumped(table, job)
         folder = f"data/{stored.sequence + 1:08d}-{uuid4().hex[:8]}"
-        frame.write.parquet(str(stored.path / folder))
+        result = self._sink.write(frame, table.name, stored, folder, source_bytes)
         consumed = tuple(file.consumed for file in files)
         details = {"table": table.name, "job": job.number}
         expected = self._expected(table, files, watched) if files else None
-        version = stored.commit(folder, freshness, consumed, details, expected=expected)
+        version = stored.commit(folder, freshness, consumed, details, expected=expected, written=result.files)
         added = tuple(file for file in stored.files if file.path.startswith(f"{folder}/"))
+        self._sink.learn(table.name, stored, result, source_bytes, added)
+        rows_late = result.rows_late
+        if rows_late is None:
+            rows_late = count_late(stored, added, job.loaded_from) if table.feed is not None else 0
         return Committed(
             freshness=freshness,
             rows=sum(file.rows for file in added),
-            rows_late=self._count_late(stored, added, job.loaded_from) if table.feed is not None else 0,
+            rows_late=rows_late,
             version=version,
             consumed=consumed,
         )
@@ -106,7 +112,8 @@ class Updater:
         assert table.feed is not None
         files = facts_of(job.files)
         frame, watched = self._base(session, table, job, files, landing)
-        self._check(table, frame, lambda: self._expected(table, files, watched))
+        source_bytes = sum(file.consumed.size for file in files)
+        self._check(table, frame, source_bytes, lambda: self._expected(table, files, watched))
 
     def check_control(self, session: SparkSession, name: str, path: Path) -> None:
         """The same with any other file of the table's feed, or a folder of files."""
@@ -116,14 +123,17 @@ class Updater:
         feed = self._warehouse.feeds[table.feed]
         late = late_expression(table.timestamp, 0, None)
         records = read_files(session, feed, [str(path)])
-        self._check(table, base_rows(session, table, feed, records, late), lambda: None)
+        rows = base_rows(session, table, feed, records, late)
+        self._check(table, rows, _bytes_below(path), lambda: None)
 
-    def _check(self, table: Table, frame: DataFrame, expected: Callable[[], Extent | None]) -> None:
+    def _check(
+        self, table: Table, frame: DataFrame, source_bytes: int, expected: Callable[[], Extent | None]
+    ) -> None:
         stored = self._tables[table.name]
         folder = f"data/check-{uuid4().hex}"
         try:
-            frame.write.parquet(str(stored.path / folder))
-            stored.check(folder, expected())
+            result = self._sink.try_out(frame, table.name, stored, folder, source_bytes)
+            stored.check(folder, expected(), result.files)
         finally:
             shutil.rmtree(stored.path / folder, ignore_errors=True)
 
@@ -164,18 +174,30 @@ class Updater:
             return None
         return found if self._keeps_timestamp[table.name] else replace(found, oldest=None, newest=None)
 
-    def _derived(self, session: SparkSession, table: Table, after: int | None, to: int) -> DataFrame:
-        sources = {
-            name: self._source(session, name, None if after is None else after - table.lookback_us, to)
-            for name in table.sources
-        }
-        return derived_rows(session, table, sources, after, to)
+    def _sources(self, table: Table, after: int | None, to: int) -> dict[str, list[LiveFile]]:
+        """The files of each source that may have rows which count for a range."""
+        since = None if after is None else after - table.lookback_us
+        return {name: self._tables[name].files_with(since, to) for name in table.sources}
 
-    def _source(self, session: SparkSession, name: str, after: int | None, to: int) -> DataFrame:
-        """A source's rows of a range that are not late: of the files that may have any."""
+    def _derived(
+        self,
+        session: SparkSession,
+        table: Table,
+        sources: Mapping[str, Sequence[LiveFile]],
+        after: int | None,
+        to: int,
+    ) -> DataFrame:
+        since = None if after is None else after - table.lookback_us
+        frames = {name: self._source(session, name, files, since, to) for name, files in sources.items()}
+        return derived_rows(session, table, frames, after, to)
+
+    def _source(
+        self, session: SparkSession, name: str, files: Sequence[LiveFile], after: int | None, to: int
+    ) -> DataFrame:
+        """A source's rows of a range that are not late, out of these files."""
         table, schema = self._warehouse.tables[name], self._schemas[name]
         assert table.timestamp is not None
-        paths = self._tables[name].files_between(after, to)
+        paths = [str(self._tables[name].path / file.path) for file in files]
         frame = between(read_parquet(session, paths, schema), table.timestamp, after, to)
         return frame.where(f"NOT {LATE_COLUMN}").drop(LATE_COLUMN) if LATE_COLUMN in schema.names else frame
 
@@ -199,13 +221,8 @@ class Updater:
             return job.loaded_to
         return job.task.intake.jumped(job, min(next_rows, default=None))
 
-    def _count_late(self, stored: StoredTable, files: tuple[LiveFile, ...], after: int) -> int:
-        """How many of the rows just loaded are late; files that reach back no further than F have none."""
-        late = 0
-        for file in files:
-            if file.oldest is None or file.oldest <= after:
-                # The commit stands: an error here must not make the job a failed one, to be run again.
-                with suppress(OSError, pa.ArrowException):
-                    column = pq.read_table(stored.path / file.path, columns=[LATE_COLUMN])[LATE_COLUMN]
-                    late += pc.sum(column).as_py() or 0
-        return late
+
+def _bytes_below(path: Path) -> int:
+    """Of a file, or of the files in a folder."""
+    files = path.iterdir() if path.is_dir() else [path]
+    return sum(file.stat().st_size for file in files)

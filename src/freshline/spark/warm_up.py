@@ -67,7 +67,8 @@ def warm_up(
         before_s = inf
         for number in range(_ROUNDS_MAX):
             started = time.perf_counter()
-            _round(session, updates, folder / f"out-{number}", tracks)
+            # As executors write them, once; then as small results are written, which most are.
+            _round(session, updates, folder / "out" if number == 0 else None, tracks)
             took_s = time.perf_counter() - started
             if took_s > _WARM * before_s:
                 break
@@ -93,7 +94,7 @@ def _updates(
     return updates
 
 
-def _round(session: SparkSession, updates: Mapping[str, _Rows], folder: Path, tracks: int) -> None:
+def _round(session: SparkSession, updates: Mapping[str, _Rows], folder: Path | None, tracks: int) -> None:
     sessions: Queue[SparkSession] = Queue()
     for _ in range(tracks):
         sessions.put(session.newSession())
@@ -101,7 +102,11 @@ def _round(session: SparkSession, updates: Mapping[str, _Rows], folder: Path, tr
     def update(name: str) -> None:
         own = sessions.get()
         try:
-            updates[name](own).write.parquet(str(folder / name))
+            rows = updates[name](own)
+            if folder is None:
+                rows.toArrow()
+            else:
+                rows.write.parquet(str(folder / name))
         except (PySparkException, Py4JError, OSError) as error:
             # Of made-up rows not everything can be computed: that is no reason not to start.
             _logger.debug("not warmed up: %s: %s", name, error)

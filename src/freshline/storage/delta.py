@@ -1,6 +1,6 @@
 """A warehouse's table: a Delta table to which one writer adds whole updates, each exactly once.
 
-Spark writes an update's Parquet files into a folder of their own; `commit` makes them part of the table,
+An update's Parquet files are written into a folder of their own; `commit` makes them part of the table,
 moves its freshness and notes which data files were consumed, all in one step of the Delta log.
 """
 
@@ -51,6 +51,8 @@ _FILES_KEPT_AT_LEAST_US: Final = HOUR
 # Statistics of other writers, delta-rs itself among them, are cut to milliseconds.
 _STATISTICS_GRAIN_US: Final = 999
 _logger = logging.getLogger(__name__)
+
+Written = Sequence[tuple[str, Footer]]  # the files with rows that a job wrote, by their paths in the table
 
 
 class NullTimestamps(Exception):  # noqa: N818  (it is what was found)
@@ -184,15 +186,16 @@ class StoredTable:
         replacing: pa.Schema | None = None,
         computation: Computation | None = None,
         expected: Extent | None = None,
+        written: Written | None = None,
     ) -> int:
         """Adds the Parquet files of the folder as the next update; the new version.
 
-        `expected` says which rows there must be. For a rebuild: `replacing` makes them the table's only files
-        and this its schema, by `computation`.
+        `expected` says which rows there must be, `written` which files, where their writer knows. For a
+        rebuild: `replacing` makes them the table's only files and this its schema, by `computation`.
         """
         if replacing is not None:
             self.check_can_have(replacing)
-        added = self._acceptable(folder, self.schema if replacing is None else replacing, expected)
+        added = self._acceptable(folder, self.schema if replacing is None else replacing, expected, written)
         with self._lock:
             before = self._commits.snapshot
             if before.freshness is not None and freshness < before.freshness and replacing is None:
@@ -207,9 +210,9 @@ class StoredTable:
             self._bound_log()
             return self._commits.snapshot.version
 
-    def check(self, folder: str, expected: Extent | None) -> None:
+    def check(self, folder: str, expected: Extent | None, written: Written | None = None) -> None:
         """Raises what a commit of the folder would find wrong with its files."""
-        self._acceptable(folder, self.schema, expected)
+        self._acceptable(folder, self.schema, expected, written)
 
     def check_can_have(self, schema: pa.Schema) -> None:
         """Refuses a schema that the table was not made for."""
@@ -288,10 +291,10 @@ class StoredTable:
         return added
 
     def _acceptable(
-        self, folder: str | None, schema: pa.Schema, expected: Extent | None
-    ) -> list[tuple[str, Footer]]:
+        self, folder: str | None, schema: pa.Schema, expected: Extent | None, written: Written | None
+    ) -> Written:
         """The files of an update: all rows that were expected are there, and have a timestamp."""
-        added = read_footers(self.path, folder, schema, self.timestamp)
+        added = read_footers(self.path, folder, schema, self.timestamp) if written is None else written
         nulls = sum(footer.null_timestamps for _, footer in added)
         if nulls:
             raise NullTimestamps(nulls)

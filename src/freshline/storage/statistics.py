@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from pathlib import Path
@@ -72,6 +73,21 @@ def read_footer(path: Path, schema: pa.Schema, timestamp: str) -> Footer:
         metadata = pq.read_metadata(path)
     except (OSError, pa.ArrowInvalid) as error:
         raise UnreadableFile(f"{path} cannot be read: {error}") from error
+    return footer_of(path, size, metadata, schema, timestamp)
+
+
+def footer_of(
+    path: Path,
+    size: int,
+    metadata: Any,
+    schema: pa.Schema,
+    timestamp: str,
+    counted: Mapping[str, int] | None = None,
+) -> Footer:
+    """The same of a file whose metadata is at hand, as it is with whoever has just written it.
+
+    `counted` are the nulls of columns of which the metadata may say nothing.
+    """
     written = metadata.schema.to_arrow_schema()
     if timestamp not in written.names:
         raise UnreadableFile(f"{path} has no column {timestamp!r}")
@@ -91,6 +107,8 @@ def read_footer(path: Path, schema: pa.Schema, timestamp: str) -> Footer:
             oldest, newest = bounds.low, bounds.high
         if bounds.nulls is not None:
             nulls[name] = bounds.nulls
+        elif counted is not None:
+            nulls[name] = counted[name]
         try:
             low[name] = _in_json(bounds.low, wanted[name], written.field(name).type)
             high[name] = _in_json(bounds.high, wanted[name], written.field(name).type, upper=True)
