@@ -51,7 +51,7 @@ class Place:
         text = path.read_text(encoding="utf-8").replace(f'"n": {number}', '"n": "many"')
         path.write_text(text, encoding="utf-8")
 
-    def run(self, until=None) -> None:
+    def run(self, until=None, **options) -> None:
         """Until there is nothing left to load, or until that holds of a status."""
 
         def hear(status: WarehouseStatus) -> None:
@@ -60,15 +60,15 @@ class Place:
                 self.runner.stop("seen")
 
         self.said = []
-        with self.new_runner(drain=until is None) as self.runner:
+        with self.new_runner(drain=until is None, **options) as self.runner:
             self.runner.on_status = hear
             self.runner.run(PATIENCE_US)
         expected = "seen" if until else "nothing is left to load"
         assert self.runner.stopped_because == expected, self.said[-1]
 
-    def new_runner(self, drain: bool) -> Runner:
+    def new_runner(self, drain: bool, **options) -> Runner:
         storage = self.folder / "warehouse"
-        return Runner(loads(self.project), self.folder, storage, session=self.spark, drain=drain)
+        return Runner(loads(self.project), self.folder, storage, session=self.spark, drain=drain, **options)
 
     def states(self, table: str) -> set[str]:
         """What the last runner said of a table."""

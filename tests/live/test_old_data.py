@@ -71,11 +71,11 @@ class Project:
     def storage(self) -> Path:
         return self.folder / "warehouse"
 
-    def run(self, until: Iterable[str] = DERIVED) -> dict[str, ObservedTable]:
+    def run(self, until: Iterable[str] = DERIVED, **options: bool) -> dict[str, ObservedTable]:
         """Runs until the derived tables are as fresh as their sources allow; what is noted of each table."""
         wanted = [*until]
         with Runner(
-            load(self.folder / "freshline.yml"), self.folder, self.storage, session=self.spark
+            load(self.folder / "freshline.yml"), self.folder, self.storage, session=self.spark, **options
         ) as runner:
 
             def look(status) -> None:
@@ -154,7 +154,7 @@ def test_rows_in_the_gap_are_loaded_and_late_ones_are_not(tmp_path, spark):
     project.land(*years[:2])
     project.land(*seconds(0))
     project.land(*years[2:], *seconds(1.2))  # late: what they are between is loaded already
-    books = project.run()
+    books = project.run(batches=False)
     assert all(books[name].jobs <= 20 for name in DERIVED), books
     assert project.check()["copies"] == 5
     # Windows are whole: what is fresh ends with one, and what had none in between is passed over.

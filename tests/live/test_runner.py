@@ -73,8 +73,8 @@ class Shop:
     def runner(self, **options) -> Runner:
         return Runner(load(self.file), self.folder, self.storage, session=self.spark, **options)
 
-    def drain(self) -> Runner:
-        with self.runner(drain=True) as runner:
+    def drain(self, **options) -> Runner:
+        with self.runner(drain=True, **options) as runner:
             runner.run(PATIENCE_US)
         assert runner.stopped_because == "nothing is left to load"
         return runner
@@ -204,7 +204,20 @@ def test_the_log_of_a_run_replays_identically(shop):
     shop.drain()
     header, *calls = log_of(shop)
     assert replay(kernel_of(header), calls) == (len(calls), None)
-    assert sum(len(call.get("instructions", ())) for call in calls) >= 8
+    started = [start for call in calls for start in call.get("instructions", ())]
+    loaded = [name for start in started if start["start"] == "orders" for name in start["files"]]
+    assert sorted(loaded) == [f"{number}.csv" for number in range(4)]
+    assert {start["start"] for start in started} >= {"orders", "revenue"}
+
+
+def test_the_log_of_a_run_without_batches_replays_identically(shop):
+    for number in range(4):
+        shop.orders(f"{number}.csv", [(10 * number + 1, "tea", number)])
+    shop.drain(batches=False)
+    header, *calls = log_of(shop)
+    assert replay(kernel_of(header), calls) == (len(calls), None)
+    started = [start for call in calls for start in call.get("instructions", ())]
+    assert [len(start["files"]) for start in started if start["start"] == "orders"] == [1, 1, 1, 1]
 
 
 def log_of(shop: Shop) -> list[dict]:
@@ -411,7 +424,7 @@ def test_while_an_unknown_table_has_too_few_runs_the_others_are_not_learned_agai
     shop = Shop(tmp_path, spark, text)
     for number in range(1, 4):
         shop.orders(f"{number}.csv", [(number, "tea", number)])
-    shop.drain()
+    shop.drain(batches=False)
     looked_up, runs = [], History.runs
     monkeypatch.setattr(History, "runs", lambda self, table: looked_up.append(table) or runs(self, table))
     with shop.runner() as runner:

@@ -278,7 +278,7 @@ def test_a_table_that_keeps_failing_while_a_run_drains_is_given_up(place, monkey
 
 def test_updates_that_take_longer_than_assumed_are_one_note_a_table(place):
     place.project = PROJECT.replace("orders: {feed: orders, cost: {startup: 5s}}", OVERRUNS)
-    place.run()
+    place.run(batches=False)
     (note,) = [note for note in place.runner.status().broken_assumptions if " orders: " in note]
     assert " orders: 3 updates took longer than assumed, at worst " in note
     assert note.endswith(" instead of 1ms")

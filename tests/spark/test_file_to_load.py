@@ -16,7 +16,7 @@ def test_a_file_with_facts_is_to_the_kernel_as_one_without(found: list[tuple[int
     plain, carrying = FileIntake(), FileIntake()
     for timestamp, name, records in found:
         facts = FileFacts(Consumed(name, records, records, "x"), records, None, None)
-        file, same = FileToLoad(timestamp, name, facts), DataFile(timestamp, name)
+        file, same = FileToLoad(timestamp, name, facts), DataFile(timestamp, name, records)
         assert (file, hash(file)) == (same, hash(same))
         assert Arrived("feed", file).record() == Arrived("feed", same).record()
         carrying.add(file)

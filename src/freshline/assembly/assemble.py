@@ -27,17 +27,21 @@ def assemble(
     freshness: Mapping[str, int | None] | None = None,
     tracks_from: int = 0,
     live: bool | None = None,
+    batches: bool = True,
 ) -> Kernel:
     """The kernel for a planned warehouse: at instant 0, all tables empty, or as it was found at `now`.
 
     `freshness` then says how far each table is loaded, None for one into which nothing was loaded yet.
     `tracks_from` is the number of its first track. `live` says whether files take a moment to be found; by
-    default they do where tables were found.
+    default they do where tables were found. `batches`: a job may take several files of a backlog.
     """
     kernel = Kernel()
     _add_tables(kernel, plan, freshness, freshness is not None if live is None else live)
     for pool in plan.pools:
         _add_pool(kernel, pool, plan, tracks_from)
+    if not batches:
+        for assembled in kernel.pools:
+            assembled.order.batch_limit_us = 0
     kernel.begin(now)
     return kernel
 

@@ -39,7 +39,8 @@ _DAMAGE: Final = (ArithmeticError, AssertionError, AttributeError, LookupError, 
 
 def kernel_of(header: Record) -> Kernel:
     """The kernel of the run that a journal's header tells of, as it was when the run began."""
-    return assemble(_plan_of(header), header["now"], header["freshness"])
+    batches = header.get("batches", True)
+    return assemble(_plan_of(header), header["now"], header["freshness"], batches=batches)
 
 
 def _plan_of(header: Record) -> Plan:

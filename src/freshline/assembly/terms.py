@@ -45,6 +45,8 @@ def _batch_limits_us(kernel: Kernel, plan: Plan) -> dict[str, int]:
     plans = plan.tables_by_name
     limits_us: dict[str, int] = {}
     for pool in kernel.pools:
+        if pool.order.batch_limit_us == 0:
+            continue  # who makes none goes on so
         own = [plans[task.name] for task in tables_of(kernel) if task.pool is pool and task.name in plans]
         if not own or all(table.response_bound_us is None for table in own):
             continue  # there is still nothing to be broken

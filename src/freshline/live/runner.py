@@ -68,8 +68,9 @@ class Runner:
 
     `drain`: stop when there is nothing left to load, instead of waiting for more, or for the releases of
     derived tables; `files_max`: of each feed at most so many files; `accepted`: tables that were changed and
-    go on all the same; `accept_landing`: directories that do not look like landing directories are. History
-    and quarantine are the storage's unless others are given.
+    go on all the same; `accept_landing`: directories that do not look like landing directories are;
+    `batches`: a job may take several files of a backlog. History and quarantine are the storage's unless
+    others are given.
     """
 
     def __init__(
@@ -88,6 +89,7 @@ class Runner:
         warm: bool = True,
         accepted: Sequence[str] = (),
         accept_landing: bool = False,
+        batches: bool = True,
     ) -> None:
         check_runnable(warehouse)
         check_tables(warehouse, accepted, "--accept-change")
@@ -110,6 +112,7 @@ class Runner:
             loaded = any(layout.tables.glob("*"))
             check_directories(warehouse, landing, layout.landing, loaded=loaded)
         self._drain = drain
+        self._batches = batches
         self._files_max = files_max
         self._stack = ExitStack()
         self.run_id = f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{uuid4().hex[:6]}"
@@ -153,7 +156,7 @@ class Runner:
         self._learning = Learning(site.warehouse, opened.history)
         now = self._count_at = clock()
         freshness = {name: table.freshness for name, table in self.tables.items()}
-        self.kernel = assemble(self.plan, now, freshness)
+        self.kernel = assemble(self.plan, now, freshness, batches=self._batches)
         self.keeper = Keeper(site.warehouse, self.plan, self.run_id, now, self._lose)
         self.keeper.observation.resume(self.kernel)
         self.keeper.notes.counted(len(self._quarantine.entries()))
@@ -166,6 +169,8 @@ class Runner:
         header = {"freshline": __version__, "run": self.run_id, "now": now, "freshness": freshness}
         if self._learning.unknown:
             header["unknown"] = sorted(self._learning.unknown)
+        if not self._batches:
+            header["batches"] = False
         return Journal(log, {**header, "warehouse": to_record(self.plan.warehouse)})
 
     def _open_loop(self, opened: Opened, journal: Journal) -> None:
