@@ -81,7 +81,7 @@ def spark_for(name: str, storage: Path) -> Iterator[SparkSession]:
         session = open_session(name)
         try:
             yield session
-        except Exception:
+        except Exception:  # an interrupt is not waited for: `no_java_left_behind` ends Spark then
             session.stop()
             raise
         session.stop()

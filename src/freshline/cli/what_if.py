@@ -57,7 +57,7 @@ CrashOption = Annotated[
 ]
 # How long a runner is gone that somebody starts again at once.
 _GONE_US = 10 * SECOND
-_FACTOR = re.compile(r"[0-9]{1,6}(\.[0-9]{1,6})?")
+_NUMBER = re.compile(r"[0-9]{1,6}(\.[0-9]{1,6})?")
 
 
 def policy_option(name: str | None) -> PolicyName | None:
@@ -116,28 +116,27 @@ def spans_options(name: str, options: list[str], end: int) -> dict[str, list[Spa
 
 
 def factor_options(options: list[str]) -> dict[str, Fraction]:
-    factors: dict[str, Fraction] = {}
-    for option in options:
-        table, _, factor = option.rpartition(":")
-        if not table or not _FACTOR.fullmatch(factor):
-            raise InputError(f"--slow {cut(option)} is not TABLE:FACTOR", "Write it as in --slow traffic:1.5")
-        if table in factors:
-            raise InputError(f"--slow is given twice for table {cut(table)}", "Keep one of the two")
-        factors[table] = Fraction(factor)
-    return factors
+    """`TABLE:FACTOR`, by table: what its costs are multiplied with."""
+    return _by_table("--slow", "FACTOR", "1.5", options)
 
 
 def failure_options(options: list[str]) -> dict[str, Fraction]:
     """`TABLE:RATE`, by table: the chance that a job fails."""
-    rates: dict[str, Fraction] = {}
+    return _by_table("--fail", "RATE", "0.1", options)
+
+
+def _by_table(name: str, what: str, example: str, options: list[str]) -> dict[str, Fraction]:
+    numbers: dict[str, Fraction] = {}
     for option in options:
-        table, _, rate = option.rpartition(":")
-        if not table or not _FACTOR.fullmatch(rate):
-            raise InputError(f"--fail {cut(option)} is not TABLE:RATE", "Write it as in --fail traffic:0.1")
-        if table in rates:
-            raise InputError(f"--fail is given twice for table {cut(table)}", "Keep one of the two")
-        rates[table] = Fraction(rate)
-    return rates
+        table, _, number = option.rpartition(":")
+        if not table or not _NUMBER.fullmatch(number):
+            raise InputError(
+                f"{name} {cut(option)} is not TABLE:{what}", f"Write it as in {name} traffic:{example}"
+            )
+        if table in numbers:
+            raise InputError(f"{name} is given twice for table {cut(table)}", "Keep one of the two")
+        numbers[table] = Fraction(number)
+    return numbers
 
 
 def crash_options(options: list[str]) -> list[Crash]:

@@ -65,8 +65,6 @@ class Tracks:
                 if type(job) not in workers:
                     workers[type(job)] = kind.worker(track)
                 outcome = workers[type(job)].run(job)
-            except (
-                Exception
-            ) as error:  # the driver's boundary: whatever it was, it is reported with its reason
+            except Exception as error:  # the track's boundary: whatever it was, it is told with its reason
                 outcome = error
             self._post(Ended(job, outcome, self._clock(), kind.judge))
