@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -56,6 +57,7 @@ def end_java() -> bool:
     process: subprocess.Popen[bytes] | None = getattr(SparkContext._gateway, "proc", None)
     if process is None:
         return False
+    hush_lost_connections()
     with held():
         if process.stdin is not None:
             process.stdin.close()  # for Java a sign that we are gone
@@ -67,3 +69,12 @@ def end_java() -> bool:
         SparkContext._active_spark_context = None
         SparkSession._instantiatedSession = None
     return True
+
+
+def hush_lost_connections() -> None:
+    """Py4J logs each call that Java's end cuts short, with its traceback; callers get the error anyhow."""
+    logging.getLogger().addFilter(_is_not_py4js)
+
+
+def _is_not_py4js(record: logging.LogRecord) -> bool:
+    return record.module != "java_gateway"
