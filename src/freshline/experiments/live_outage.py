@@ -81,15 +81,25 @@ class Ran:
     generator: Generator
 
 
-def run(folder: Path, feeds: list[FeedSpec], policy: str, seconds: int, costs_ms: FileCosts) -> Ran:
+def run(
+    folder: Path,
+    feeds: list[FeedSpec],
+    policy: str,
+    seconds: int,
+    costs_ms: FileCosts,
+    backlog_s: int = 0,
+    batches: bool = True,
+) -> Ran:
+    """A run of so many seconds; the files of so many seconds more wait when it begins."""
     from freshline.definitions.load import load
     from freshline.live.runner import Runner
 
     file = folder / "freshline.yml"
     file.write_text(project(feeds, policy, costs_ms), encoding="utf-8")
-    with Runner(load(file), folder, folder / "warehouse", master=f"local[{TRACKS}]") as runner:
+    warehouse, storage = load(file), folder / "warehouse"
+    with Runner(warehouse, folder, storage, master=f"local[{TRACKS}]", batches=batches) as runner:
         start = whole_period()
-        with generating(Copies(feeds, folder / "landing", start)) as generator:
+        with generating(Copies(feeds, folder / "landing", start - backlog_s * SECOND)) as generator:
             runner.run(start + seconds * SECOND - time.time_ns() // 1_000)
         end = time.time_ns() // 1_000
         status = runner.status()
