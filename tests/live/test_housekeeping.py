@@ -215,6 +215,23 @@ def test_while_a_track_is_busy_only_what_is_urgent_is_done(house):
     assert house.consider(2 * SECOND, busy()) == {"clicks": 1}
 
 
+def crowded() -> Kernel:
+    """The only track has a job that never ends, and another waits."""
+    plan = make_plan(Builder().files("flows", period=60).files("clicks", period=60).build())
+    kernel = assemble(plan, NOW, {"flows": None, "clicks": None})
+    kernel.handle(NOW, [Arrived(feed, DataFile(NOW, "1.csv")) for feed in ("flows", "clicks")])
+    return kernel
+
+
+@of(clicks=3 * MANY, views=5 * MANY, visits=4 * MANY)
+def test_where_jobs_always_wait_the_most_urgent_table_has_its_turn_before_long(house):
+    kernel = crowded()
+    assert house.consider(SECOND, kernel) == {"clicks": 3 * MANY, "views": 1, "visits": 4 * MANY}
+    assert house.consider(2 * SECOND, kernel) == {"clicks": 3 * MANY, "views": 1, "visits": 1}
+    assert house.consider(3 * SECOND, kernel) == {"clicks": 3 * MANY, "views": 1, "visits": 1}
+    assert house.said == []
+
+
 @of(flows=1)
 def test_what_is_before_the_history_goes_while_the_tracks_are_busy_and_an_update_is_under_way(house):
     table = house.tables["flows"]

@@ -27,8 +27,10 @@ _COMMITS_PER_CHECKPOINT = 50
 # A log is cut after so much of its history, so that each time a small part of it goes.
 _CUTS_PER_HISTORY = 24
 _CUT_EVERY_LEAST_US, _CUT_EVERY_MOST_US = MINUTE, HOUR
-# A warehouse whose tracks are never all idle is looked after when it is so many times as urgent.
+# A warehouse whose tracks are never all idle is looked after when it is so many times as urgent, and one in
+# which jobs always wait when it is that urgent: else its files would become more and more.
 _PATIENCE = 3
+_CROWDED_PATIENCE = 4
 _FOLD_EVERY_US = MINUTE
 _VACUUM_EVERY_US = HOUR
 # Never below the longest job: a running one's files are not in the log yet.
@@ -61,8 +63,9 @@ class Housekeeper:
     takes a processor for a second or two where a history is long, but nobody waits for it: one idle track is
     enough, and after long not even that. What needs the table waits until all tracks are idle, or after long
     until one is, and starts only if it expects to be done, by twice what the table took last time, before the
-    kernel wants to be woken. What it cannot foresee is a file: an update of the table it is at then waits for
-    it. Where it fails the table is as it was, updates go on, and the other tables have their turn.
+    kernel wants to be woken; after longer still it waits no more. What it cannot foresee is a file: an update
+    of the table it is at then waits for it. Where it fails the table is as it was, updates go on, and the
+    other tables have their turn.
     """
 
     def __init__(
@@ -126,13 +129,19 @@ class Housekeeper:
         return None
 
     def _heavy(self, now: int, kernel: Kernel) -> _Chore | None:
+        """The most urgent table: the first would else have all the turns where they are rare."""
         busy = {task.name for task in kernel.tasks if task.state == RUNNING}
-        if any(task.state == READY for task in kernel.tasks) or not any(pool.idle for pool in kernel.pools):
-            return None
-        patience = _PATIENCE if busy else 1
-        for name in self._tables:
+        waiting = any(task.state == READY for task in kernel.tasks)
+        crowded = waiting or not any(pool.idle for pool in kernel.pools)
+        patience = _CROWDED_PATIENCE if crowded else _PATIENCE if busy else 1
+        urgencies = {
+            name: self._urgency(name) for name in self._tables if name not in busy and self._may(name, now)
+        }
+        for name in sorted(urgencies, key=urgencies.__getitem__, reverse=True):
+            if urgencies[name] < patience:
+                return None
             done_by = now + 2 * self._took_us.get(name, SECOND // 2)
-            if name not in busy and self._needs(name, now, patience) and done_by < kernel.wake_at:
+            if crowded or done_by < kernel.wake_at:
                 return _Chore(name, partial(self._tidy, name))
         return None
 
@@ -140,12 +149,11 @@ class Housekeeper:
         trouble = self._troubles.get(what)
         return trouble is None or trouble.retry_at <= now
 
-    def _needs(self, name: str, now: int, patience: int) -> bool:
+    def _urgency(self, name: str) -> float:
+        """From 1 on the table is in need."""
         table = self._tables[name]
-        return self._may(name, now) and (
-            _small_files(table) > patience * _SMALL_FILES_MAX
-            or table.version - self._checkpointed[name] >= patience * _COMMITS_PER_CHECKPOINT
-        )
+        commits = table.version - self._checkpointed[name]
+        return max(_small_files(table) / (_SMALL_FILES_MAX + 1), commits / _COMMITS_PER_CHECKPOINT)
 
     def _do(self, chore: _Chore, now: int) -> None:
         started = time.perf_counter_ns()
