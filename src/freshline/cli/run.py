@@ -30,7 +30,7 @@ from freshline.cli.shared import (
 )
 from freshline.cli.status import status_record
 from freshline.definitions.errors import InputError
-from freshline.live.status import WarehouseStatus
+from freshline.live.status import Progress, WarehouseStatus
 from freshline.live.summary import show_summary, targets_exceeded, verdict
 from freshline.live.view import render
 from freshline.printable import printable
@@ -79,6 +79,7 @@ def run(
     for_us = None if for_ is None else duration_option(for_, "--for")
     warehouse = load_project(project)
     screen = None if as_json else console()
+    tell = _TellStart()
     with Runner(
         warehouse,
         project_folder(project),
@@ -86,10 +87,12 @@ def run(
         master=master,
         settings=spark_settings(conf),
         drain=drain,
-        warm=not cold,
+        warm="none" if cold else "first",
         accepted=accept_change or (),
         accept_landing=yes,
+        on_start=tell.say,
     ) as runner:
+        tell.over()
         for sentence in runner.said:
             print(f"{sentence}.", file=sys.stderr)
         end_in_order(runner)
@@ -104,6 +107,21 @@ def run(
     if runner.stopped_because and runner.lost:
         print(f"Stopped: {printable(runner.stopped_because)}.", file=sys.stderr)
     raise typer.Exit(1 if runner.lost or targets_exceeded(status) else 0)
+
+
+class _TellStart:
+    """Says on a terminal how far a start is, on one line of standard error that is gone when it is over."""
+
+    def __init__(self) -> None:
+        self._on_terminal = sys.stderr.isatty()
+
+    def say(self, progress: Progress) -> None:
+        if self._on_terminal:
+            print(f"\r\x1b[2K{printable(str(progress))} ...", end="", file=sys.stderr, flush=True)
+
+    def over(self) -> None:
+        if self._on_terminal:
+            print("\r\x1b[2K", end="", file=sys.stderr, flush=True)
 
 
 def end_in_order(runner: Runner) -> None:

@@ -87,7 +87,7 @@ def run(folder: Path, feeds: list[FeedSpec], policy: str, seconds: int, costs_ms
 
     file = folder / "freshline.yml"
     file.write_text(project(feeds, policy, costs_ms), encoding="utf-8")
-    with Runner(load(file), folder, folder / "warehouse", master=f"local[{TRACKS}]") as runner:
+    with Runner(load(file), folder, folder / "warehouse", master=f"local[{TRACKS}]", warm="all") as runner:
         start = whole_period()
         with generating(Copies(feeds, folder / "landing", start)) as generator:
             runner.run(start + seconds * SECOND - time.time_ns() // 1_000)
