@@ -40,9 +40,9 @@ def _plan(warehouse: Warehouse, name: str, schemas: Mapping[str, StructType]) ->
     text = table.sql or table.select
     steps = None if text is None else _steps(text, {source: schema.names for source, schema in read.items()})
     given = schemas[name]
+    assert table.timestamp is not None
     # By its timestamp what is given is cut to what is loaded.
-    timestamp = [column.lower() for column in given.names].index((table.timestamp or "").lower())
-    return how, tuple(map(_types, read.values())), steps, _types(given), timestamp
+    return how, tuple(map(_types, read.values())), steps, _types(given), given.names.index(table.timestamp)
 
 
 def _types(schema: StructType) -> tuple[str, ...]:
