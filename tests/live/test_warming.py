@@ -4,17 +4,22 @@ import signal
 import threading
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from freshline.definitions.load import load
+from freshline.live.opening import Site, plans_to_warm
 from freshline.live.status import WarehouseStatus
 from freshline.live.warming import Warming
 from freshline.live.warmth import Warmth
 from freshline.spark.alike import alike
 from freshline.spark.frames import schemas
 from freshline.spark.warm_up import WarmUp
+from freshline.storage.files import Consumed
+from freshline.storage.layout import Layout
+from freshline.storage.ledger import Ledger
 from patience import PATIENCE_S
 from processes import command
 
@@ -24,7 +29,7 @@ FORMATS = ("csv", "json", "parquet")
 FEEDS = [f"feed{number}" for number in range(6)]
 
 
-def project(folder: Path, tables: str = "") -> Path:
+def project(folder: Path) -> Path:
     """Feeds of three formats, so three plans for six base tables; and an aggregate and a filter of each."""
     lines = ["name: many", "pools: {updates: {tracks: 2}}", "feeds:"]
     for number, name in enumerate(FEEDS):
@@ -38,7 +43,7 @@ def project(folder: Path, tables: str = "") -> Path:
         lines.append(f"  {name}_sum: {{sql: 'SELECT ts, sum(n) AS n FROM {name} GROUP BY ts', period: 1s}}")
         lines.append(f"  {name}_few: {{sql: 'SELECT ts, n FROM {name} WHERE n > 3', period: 1s}}")
     folder.mkdir(exist_ok=True)
-    (folder / "freshline.yml").write_text("\n".join([*lines, tables, ""]), encoding="utf-8")
+    (folder / "freshline.yml").write_text("\n".join([*lines, ""]), encoding="utf-8")
     for name in FEEDS:
         (folder / "landing" / name).mkdir(parents=True, exist_ok=True)
     return folder
@@ -55,6 +60,23 @@ def until(happened: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
+def test_plans_of_tables_with_waiting_files_come_first_then_those_computed_from_them(
+    spark, tmp_path: Path
+) -> None:
+    warehouse = load(project(tmp_path) / "freshline.yml")
+    columns = schemas(spark, warehouse)
+    landing = {name: tmp_path / "landing" / name for name in FEEDS}
+    layout = Layout(tmp_path / "warehouse")
+    site = Site(warehouse, landing, layout, layout.history, (), None, None, spark, "first")
+    put(tmp_path, "feed1")  # as json
+    put(tmp_path, "feed2")  # as parquet, and loaded
+    with closing(Ledger(tmp_path / "ledger.sqlite")) as ledger:
+        ledger.remember("feed2", Consumed("1.csv", 1, 1, "digest"))
+        plans = plans_to_warm(site, columns, ledger)
+    assert [plan[0] for plan in plans] == ["feed1", "feed0_sum", "feed0_few", "feed0", "feed2"]
+    assert "feed1_sum" in plans[1]
+
+
 class Counted(WarmUp):
     """Runs nothing, but counts for whom it should have."""
 
@@ -66,6 +88,7 @@ class Counted(WarmUp):
     def run(self, session, name, may_go_on=lambda: True) -> None:
         self.asked.append(name)
         assert self.may_end.wait(PATIENCE_S)
+        assert may_go_on()  # a plan that is begun is finished, whatever the tracks do: feeds wait for it
         if name == self._fails:
             raise ValueError("no such rows")
 
@@ -96,6 +119,7 @@ def test_one_thread_goes_on_while_all_tracks_are_busy_and_the_others_once_some_a
     assert counted.asked == ["a"]
     idle = 2
     until(lambda: counted.asked == ["a", "b"])
+    idle = 0
     counted.may_end.set()
     warming.wait(lambda: False)
     assert counted.asked == ["a", "b", "c"]

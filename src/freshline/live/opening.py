@@ -39,7 +39,7 @@ from freshline.storage.ledger import Ledger
 from freshline.storage.modes import modes_of
 from freshline.storage.scratch import scratch_folder
 
-# Which plans are warmed up before the first file is looked for: one for each track, all, or none at all.
+# Which plans are warmed up before the first file is looked for: those that are begun first, all, or none.
 Warm = Literal["first", "all", "none"]
 # A feed's newest files tell whether some are waiting. No more depends on it than what is warmed up first.
 _NEWEST: Final = 20
@@ -107,21 +107,22 @@ def open_site(
         ledger.catch_up(name, table)
     warmth, warming = Warmth(), None
     if site.warm != "none":
-        warmth = Warmth(_plans(site, columns, ledger))
+        warmth = Warmth(plans_to_warm(site, columns, ledger))
         warming = _open_warming(site, warmth, session, columns, scratch / "warm-up", stack, ending)
-        _await_warmth(site, warmth, warming, start_up)
+        _await_warmth(warmth, warming, start_up, None if site.warm == "all" else warming.at_once)
     signals.check()
     return Opened(scratch, session, history, ledger, columns, opened, warmth, warming)
 
 
-def _plans(site: Site, columns: Mapping[str, StructType], ledger: Ledger) -> list[tuple[str, ...]]:
+def plans_to_warm(site: Site, columns: Mapping[str, StructType], ledger: Ledger) -> list[tuple[str, ...]]:
     """Those of tables with waiting files first, then those of tables that are computed from them."""
     warehouse = site.warehouse
+    newest = {feed: _newest(landing) for feed, landing in site.landing.items()}
     waiting: set[str] = set()
     for name in warehouse.topological_order:
         table = warehouse.tables[name]
-        landing = None if table.feed is None else site.landing.get(table.feed)
-        if not waiting.isdisjoint(table.sources) or (landing and _has_waiting(landing, name, ledger)):
+        files = [] if table.feed is None else newest[table.feed]
+        if not waiting.isdisjoint(table.sources) or any(ledger.find(name, file) is None for file in files):
             waiting.add(name)
 
     def rank(table: str) -> tuple[bool, bool]:
@@ -130,10 +131,10 @@ def _plans(site: Site, columns: Mapping[str, StructType], ledger: Ledger) -> lis
     return sorted(alike(warehouse, columns), key=lambda plan: min(map(rank, plan)))
 
 
-def _has_waiting(landing: Path, table: str, ledger: Ledger) -> bool:
-    """Whether there are files that the table has not loaded."""
+def _newest(landing: Path) -> list[str]:
+    """The names of the newest files in a directory."""
     newest = nlargest(_NEWEST, Scanner(landing).scan(clock()), key=lambda found: found.mtime_ns)
-    return any(ledger.find(table, found.name) is None for found in newest)
+    return [found.name for found in newest]
 
 
 def _open_warming(
@@ -145,27 +146,25 @@ def _open_warming(
     stack: ExitStack,
     ending: Ending,
 ) -> Warming:
-    warming = Warming(warmth, WarmUp(site.warehouse, columns, folder), session, folder, _tracks(site))
+    tracks = sum(pool.tracks for pool in site.warehouse.pools.values())
+    at_once = min(tracks, session.sparkContext.defaultParallelism)  # so many cores Spark has
+    warming = Warming(warmth, WarmUp(site.warehouse, columns, folder), session, folder, at_once)
     stack.callback(warming.close, lambda: ending.abandoned)
     warming.start()
     return warming
 
 
-def _await_warmth(site: Site, warmth: Warmth, warming: Warming, start_up: StartUp) -> None:
-    """Until there is a warm plan for each track, or all are: nothing would be quick before."""
+def _await_warmth(warmth: Warmth, warming: Warming, start_up: StartUp, enough: int | None) -> None:
+    """Until so many plans are warm, or all of them: nothing would be quick before."""
 
     def is_enough() -> bool:
         progress = warmth.progress()
         if progress is None:
             return True
         start_up.say(progress)
-        return site.warm == "first" and progress.done >= _tracks(site)
+        return enough is not None and progress.done >= enough
 
     warming.wait(is_enough)
-
-
-def _tracks(site: Site) -> int:
-    return sum(pool.tracks for pool in site.warehouse.pools.values())
 
 
 def _open_storage(site: Site, run_id: str, stack: ExitStack, lose: Callable[[str], None]) -> Path:

@@ -26,10 +26,10 @@ _logger = logging.getLogger(__name__)
 
 
 class Warming:
-    """As many threads as there are tracks, each with a session of its own, as updates are later on.
+    """So many threads, each with a session of its own, as updates are later on.
 
-    One of them goes on whatever the tracks do, for others wait for it. The rest waits while there are not as
-    many idle tracks as threads.
+    One of them goes on whatever the tracks do, for feeds wait for it. The others begin another plan only
+    while there are as many idle tracks.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class Warming:
         warm_up: WarmUp,
         session: SparkSession,
         folder: Path,
-        tracks: int,
+        at_once: int,
         now: Clock = clock,
     ) -> None:
         self._warmth = warmth
@@ -46,11 +46,12 @@ class Warming:
         self._session = session
         self._folder = folder
         self._clock = now
-        self._idle: Callable[[], int] = lambda: tracks
+        self.at_once = at_once
+        self._idle: Callable[[], int] = lambda: at_once
         self._stop = threading.Event()
         self._threads = [
             threading.Thread(target=self._run, args=(number,), name=f"warm-up-{number}", daemon=True)
-            for number in range(tracks)
+            for number in range(at_once)
         ]
 
     def start(self) -> None:
@@ -86,10 +87,10 @@ class Warming:
 
     def _run(self, number: int) -> None:
         session: SparkSession | None = None
-        while self._may_go_on(number) and (plan := self._warmth.take()) is not None:
+        while self._may_begin(number) and (plan := self._warmth.take()) is not None:
             try:
                 session = session or self._new_session()
-                self._warm_up.run(session, plan[0], lambda: self._may_go_on(number))
+                self._warm_up.run(session, plan[0], lambda: not self._stop.is_set())
             # The thread's boundary. Of made-up rows not everything can be computed, and Spark may end: that
             # is no reason not to go on.
             except Exception as error:
@@ -105,8 +106,9 @@ class Warming:
         context.setJobGroup(_GROUP, "Freshline, warm-up", interruptOnCancel=True)
         return self._session.newSession()
 
-    def _may_go_on(self, number: int) -> bool:
-        """Waits until there is an idle track for this thread too. Whether the run goes on."""
-        while 0 < number >= self._idle() and not self._stop.wait(_LOOK_EVERY_S):
-            pass
+    def _may_begin(self, number: int) -> bool:
+        """Waits until there is an idle track for this thread too. Whether there is anything left to do."""
+        while 0 < number >= self._idle() and self._warmth.progress() is not None:
+            if self._stop.wait(_LOOK_EVERY_S):
+                break
         return not self._stop.is_set()
