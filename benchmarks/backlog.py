@@ -110,7 +110,7 @@ def run(case: Case) -> None:
             write(folder / "landing/backlog", f"{number:06d}", began + number)
         file = folder / "freshline.yml"
         file.write_text(project(case), encoding="utf-8")
-        with Runner(load(file), folder, folder / "warehouse", accept_landing=True) as runner:
+        with Runner(load(file), folder, folder / "warehouse", warm="all", accept_landing=True) as runner:
             others = Others(folder / "landing")
 
             def look(status: WarehouseStatus) -> None:

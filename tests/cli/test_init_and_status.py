@@ -19,7 +19,7 @@ from freshline.cli.main import app as freshline_app
 from freshline.cli.status import status
 from freshline.definitions.errors import InputError
 from freshline.definitions.load import load
-from freshline.live.status import PoolStatus, TableStatus, WarehouseStatus, utc
+from freshline.live.status import PoolStatus, Progress, TableStatus, WarehouseStatus, utc
 from freshline.testing.network import NETWORK
 
 S = 1_000_000
@@ -143,6 +143,7 @@ def test_status_prints_the_documented_json_as_of_now(project: Path):
     freshness = datetime.fromisoformat(record["tables"][0].pop("freshness"))
     assert (freshness, freshness.utcoffset()) == (utc(written.tables[0].freshness_us), timedelta(0))
     assert record == {
+        "starting": None,
         "pools": [{"name": "updates", "policy": "aus", "behaves_as": "edf"}],
         "tables": [
             {
@@ -206,6 +207,42 @@ def test_status_says_when_no_runner_is_running_and_how_old_its_figures_are(
         assert json.loads(result.stdout)["tables"][0]["staleness"] == 60.0
     else:
         assert "network is not running: figures of" in result.stdout
+
+
+def starting(project: Path, **changed: object) -> None:
+    """A run that starts, and has not written for a while: so it is with what takes long."""
+    opening = {"tables": (), "pools": (), "starting": Progress("opening tables", 12, 42)}
+    long_ago_us = time.time_ns() // 1_000 - 125 * S
+    running(project, **{**opening, "at_us": long_ago_us, **changed})
+
+
+def test_status_says_how_far_a_start_is(project: Path):
+    starting(project)
+    result = freshline("status", "-p", project)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert "Starting: opening tables, 12 of 42." in result.stdout
+    assert "freshness" not in result.stdout  # nothing is known of the tables
+    record = json.loads(freshline("status", "-p", project, "--json").stdout)
+    assert record == {
+        "starting": {"doing": "opening tables", "done": 12, "of": 42},
+        "pools": [],
+        "tables": [],
+    }
+
+
+def test_status_says_which_part_of_a_run_that_has_begun_is_still_starting(project: Path):
+    running(project, starting=Progress("warming up plans", 3, 7))
+    result = freshline("status", "-p", project)
+    assert "Starting: warming up plans, 3 of 7." in result.stdout
+    assert "packets HEALTHY" in result.stdout
+
+
+def test_a_start_that_was_killed_is_no_start(project: Path):
+    starting(project, pid=dead_process())
+    result = freshline("status", "-p", project)
+    assert "No runner is running" in result.stderr
+    assert "It ended while it started: opening tables, 12 of 42." in result.stdout
+    assert json.loads(freshline("status", "-p", project, "--json").stdout)["starting"] is None
 
 
 def test_a_runner_on_another_machine_is_believed_while_it_writes(project: Path):

@@ -6,8 +6,9 @@ from freshline.assembly.assemble import assemble
 from freshline.definitions.duration import SECOND
 from freshline.kernel.events import Failed
 from freshline.live.keeper import Keeper
-from freshline.live.messages import Ended
+from freshline.live.messages import Ended, Landed
 from freshline.live.trouble import SparkEnded
+from freshline.live.warmth import Warmth
 from freshline.plan.make import make_plan
 from freshline.spark.updater import Committed
 from freshline.storage.delta import TableTaken
@@ -20,12 +21,12 @@ NOW = 100 * SECOND
 class Judged:
     """A table with a job that runs, and what the judge says of its end."""
 
-    def __init__(self) -> None:
+    def __init__(self, warmth: Warmth | None = None) -> None:
         plan = make_plan(Builder().files("a", period=10, cost=2).build())
         self.kernel = assemble(plan, NOW, {"a": 50 * SECOND})
         self.stopped: list[str] = []
         self.loaded: list[tuple[str, list[str]]] = []
-        self.keeper = Keeper(plan.warehouse, plan, "run", NOW, self.stopped.append)
+        self.keeper = Keeper(plan.warehouse, plan, "run", NOW, self.stopped.append, warmth=warmth)
         self.keeper.judge.on_loaded = lambda table, names: self.loaded.append((table, names))
         (start,) = self.kernel.handle(NOW, [Arrived("a", DataFile(90 * SECOND, "90.csv"))])
         self.job = start.job
@@ -96,3 +97,40 @@ def test_what_no_other_attempt_helps_with_stops_the_run(error, why):
     judged = Judged()
     assert isinstance(judged.end(error), Failed)
     assert judged.stopped == [why]
+
+
+@pytest.mark.parametrize(
+    ("warm_at", "asserted"), [(None, False), (NOW + 1, False), (NOW, True), (NOW - SECOND, True)]
+)
+def test_a_bound_counts_after_an_update_that_was_warm_from_its_start_on(warm_at: int | None, asserted: bool):
+    warmth = Warmth([("a",)])
+    judged = Judged(warmth)
+    if warm_at is not None:
+        warmth.warmed("a", warm_at)
+    judged.end(committed(5))
+    assert ("a" in judged.keeper.observation.asserted) is asserted
+    assert warmth.was_warm("a", NOW + SECOND)  # now an update has been through its plan
+
+
+def test_a_bound_counts_from_the_next_update_on_where_the_first_had_to_warm_the_plan():
+    judged = Judged(Warmth([("other", "a")]))
+    event = judged.end(committed(5))
+    assert isinstance(event, Finished)
+    at = NOW + 10 * SECOND
+    assert judged.kernel.handle(NOW + SECOND, [event]) == []
+    landed = Landed("a", DataFile(at, "new.csv"), frozenset({"a"}), at)
+    (start,) = judged.kernel.handle(at, [landed.event(judged.keeper.observation, at)])
+    outcome = Committed(at, rows=5, rows_late=0, version=2, consumed=())
+    Ended(start.job, outcome, at + SECOND, judged.keeper.judge).event(judged.keeper.observation, at + SECOND)
+    assert judged.keeper.observation.asserted.since == {"a": at + SECOND}
+
+
+def test_a_feed_whose_files_nobody_looks_for_yet_is_not_silent():
+    warmth = Warmth([("a",)])
+    judged = Judged(warmth)
+    late = NOW + 1_000 * SECOND
+    assert "silent" not in " ".join(judged.keeper.look(late, judged.kernel).broken_assumptions)
+    warmth.gave_up("a")
+    assert judged.keeper.look(late + SECOND, judged.kernel).broken_assumptions == ()
+    said = judged.keeper.look(late + 1_000 * SECOND, judged.kernel).broken_assumptions
+    assert said == ("+33m 20s feed a has gone silent",)

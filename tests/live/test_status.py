@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from freshline.definitions.errors import InputError
-from freshline.live.status import PoolStatus, TableStatus, TrackStatus, WarehouseStatus
+from freshline.live.status import PoolStatus, Progress, TableStatus, TrackStatus, WarehouseStatus
 from freshline.tables.state import table_state
 
 S = 1_000_000
@@ -54,6 +54,7 @@ STATUS = WarehouseStatus(
     quarantined=2,
     recoveries=("packets: recovering, over in at most 2m 10s",),
     pools=(PoolStatus("updates", "aus", "edf"), PoolStatus("reports", "prp", "prp")),
+    starting=Progress("warming up plans", 3, 7),
 )
 
 

@@ -20,6 +20,7 @@ from freshline.live.feeds import Feeds
 from freshline.live.keeper import Keeper
 from freshline.live.messages import Landed
 from freshline.live.refusals import Refusals
+from freshline.live.warmth import Warmth
 from freshline.live.watch import Watch
 from freshline.plan.make import make_plan
 from freshline.spark.file_to_load import facts_of
@@ -47,7 +48,7 @@ FILES = 40
 class Watched:
     """Landing directories, and what is found in them."""
 
-    def __init__(self, folder: Path, now: Clock = clock) -> None:
+    def __init__(self, folder: Path, now: Clock = clock, warmth: Warmth | None = None) -> None:
         warehouse = loads(PROJECT)
         self.landing = {name: folder / name for name in warehouse.feeds}
         self.ledger, self.history = Ledger(folder / "ledger.sqlite"), History(folder / "history.sqlite")
@@ -58,7 +59,7 @@ class Watched:
         books = Books(feeds, self.ledger, self.history, folder / "archive")
         notes = self.keeper.notes
         refusals = Refusals(Quarantine(folder / "quarantine"), notes, self.found.put)
-        self.watch = Watch(feeds, books, refusals, notes, now=now)
+        self.watch = Watch(feeds, books, refusals, notes, now=now, warmth=warmth)
 
     def put(self, feed: str, number: int) -> Path:
         self.landing[feed].mkdir(exist_ok=True)
@@ -251,3 +252,23 @@ def test_a_file_dated_ahead_is_cut_to_the_watch_s_clock(tmp_path: Path) -> None:
         landed = watched.found.get(timeout=PATIENCE_S)
         assert (landed.arrival, landed.file.timestamp) == (now, now)
         assert any("0.csv is dated ahead of its arrival" in note for note in watched.keeper.notes.lines)
+
+
+def test_the_files_of_a_feed_are_looked_for_once_all_of_its_tables_are_warm(tmp_path: Path) -> None:
+    warmth = Warmth([("a", "b"), ("c",)])
+    with closing(Watched(tmp_path, warmth=warmth)) as watched:
+        watched.put("flood", 0)
+        watched.put("trickle", 0)
+        watched.watch.start(watched.found.put)
+        watched.until(lambda: watched.watch._looks > 8)
+        assert watched.found.empty()
+        assert not watched.watch.is_quiet()  # who drains has not seen everything yet
+        warmth.warmed("b", clock())
+        assert watched.next() == ("flood", "0.csv", {"a"})
+        watched.until(lambda: watched.watch._looks > 16)
+        assert watched.found.empty()
+        assert not watched.watch.is_quiet()
+        warmth.gave_up("c")  # nothing to wait for either
+        landed = watched.found.get(timeout=PATIENCE_S)
+        assert (landed.feed, set(landed.tables), landed.waited) == ("trickle", {"b", "c"}, True)
+        watched.until_quiet()

@@ -95,7 +95,7 @@ def demo(
         show_plan(screen, plan, all_rows=False)
         screen.print(f"\nFeed {_DOWN} will be down from second {down[0]:.0f} to {down[1]:.0f}.", style="dim")
         screen.print("Starting Spark ...", style="dim")
-    with Runner(warehouse, into, into / "warehouse") as runner:
+    with Runner(warehouse, into, into / "warehouse", warm="all") as runner:
         end_in_order(runner)
         start = clock()
         specs = [replace(spec, outages=(down,)) if spec.name == _DOWN else spec for spec in NETWORK]

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import typer
 from rich.console import Console
@@ -30,7 +30,7 @@ from freshline.cli.shared import (
 )
 from freshline.cli.status import status_record
 from freshline.definitions.errors import InputError
-from freshline.live.status import WarehouseStatus
+from freshline.live.status import Progress, WarehouseStatus
 from freshline.live.summary import show_summary, targets_exceeded, verdict
 from freshline.live.view import render
 from freshline.printable import printable
@@ -56,7 +56,7 @@ def run(
     ] = None,
     drain: Annotated[bool, typer.Option("--drain", help="Stop when there is nothing left to load.")] = False,
     cold: Annotated[
-        bool, typer.Option("--cold", help="Do not warm Spark up before the first update.")
+        bool, typer.Option("--cold", help="Do not warm Spark up: the first updates are slow.")
     ] = False,
     accept_change: Annotated[
         list[str] | None,
@@ -79,22 +79,32 @@ def run(
     for_us = None if for_ is None else duration_option(for_, "--for")
     warehouse = load_project(project)
     screen = None if as_json else console()
-    with Runner(
-        warehouse,
-        project_folder(project),
-        storage_path(project, warehouse),
-        master=master,
-        settings=spark_settings(conf),
-        drain=drain,
-        warm=not cold,
-        accepted=accept_change or (),
-        accept_landing=yes,
-    ) as runner:
+    with (
+        TellStart() as tell,
+        Runner(
+            warehouse,
+            project_folder(project),
+            storage_path(project, warehouse),
+            master=master,
+            settings=spark_settings(conf),
+            drain=drain,
+            warm="none" if cold else "first",
+            accepted=accept_change or (),
+            accept_landing=yes,
+            on_start=tell.say,
+        ) as runner,
+    ):
+        tell.over()
         for sentence in runner.said:
             print(f"{sentence}.", file=sys.stderr)
         end_in_order(runner)
         follow(screen, runner, for_us)
         status = runner.status()
+    _sum_up(screen, runner, status)
+    raise typer.Exit(1 if runner.lost or targets_exceeded(status) else 0)
+
+
+def _sum_up(screen: Console | None, runner: Runner, status: WarehouseStatus) -> None:
     if screen is None:
         print_json(summary_record(status, runner.stopped_because) | {"said": list(runner.said)})
     else:
@@ -103,7 +113,36 @@ def run(
         )
     if runner.stopped_because and runner.lost:
         print(f"Stopped: {printable(runner.stopped_because)}.", file=sys.stderr)
-    raise typer.Exit(1 if runner.lost or targets_exceeded(status) else 0)
+
+
+class TellStart:
+    """Says on a terminal how far a start is, on standard error.
+
+    What is counted is on one line, which is gone when the start is over; after other lines Spark has its say.
+    """
+
+    def __init__(self) -> None:
+        self._on_terminal = sys.stderr.isatty()
+        self._has_line = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.over()
+
+    def say(self, progress: Progress) -> None:
+        if self._on_terminal:
+            self.over()
+            self._has_line = progress.of > 0
+            end = "" if self._has_line else "\n"
+            text = printable(str(progress))
+            print(f"{text[:1].upper()}{text[1:]} ...", end=end, file=sys.stderr, flush=True)
+
+    def over(self) -> None:
+        if self._has_line:
+            self._has_line = False
+            print("\r\x1b[2K", end="", file=sys.stderr, flush=True)
 
 
 def end_in_order(runner: Runner) -> None:

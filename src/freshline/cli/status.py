@@ -51,6 +51,7 @@ def status(project: ProjectOption = DEFAULT_PROJECT, as_json: JsonOption = False
     if as_json:
         print_json(
             {
+                "starting": None if last.starting is None or not running else vars(last.starting),
                 "pools": [vars(pool) for pool in last.pools],
                 "tables": [status_record(table, as_of_us) for table in last.tables],
             }
@@ -61,10 +62,14 @@ def status(project: ProjectOption = DEFAULT_PROJECT, as_json: JsonOption = False
 
 
 def _runs(status: WarehouseStatus, now_us: int) -> bool:
-    """Whether the runner that wrote this still runs, as far as can be seen from here."""
-    if now_us - status.at_us > _SILENCE_MAX_US:
+    """Whether the runner that wrote this still runs, as far as can be seen from here.
+
+    One that starts writes when it has come further, which may take its time.
+    """
+    is_here = status.host == socket.gethostname()
+    if now_us - status.at_us > _SILENCE_MAX_US and not (is_here and status.is_opening):
         return False
-    if status.host != socket.gethostname():
+    if not is_here:
         return True
     try:
         os.kill(status.pid, 0)

@@ -96,8 +96,8 @@ def run(
 
     file = folder / "freshline.yml"
     file.write_text(project(feeds, policy, costs_ms), encoding="utf-8")
-    warehouse, storage = load(file), folder / "warehouse"
-    with Runner(warehouse, folder, storage, master=f"local[{TRACKS}]", batches=batches) as runner:
+    warehouse, storage, master = load(file), folder / "warehouse", f"local[{TRACKS}]"
+    with Runner(warehouse, folder, storage, master=master, warm="all", batches=batches) as runner:
         start = whole_period()
         with generating(Copies(feeds, folder / "landing", start - backlog_s * SECOND)) as generator:
             runner.run(start + seconds * SECOND - time.time_ns() // 1_000)

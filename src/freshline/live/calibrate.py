@@ -63,6 +63,7 @@ def calibrate(
             quarantine=quarantine,
             drain=True,
             files_max=files_max,
+            warm="all",
             batches=False,  # what one file costs is to be learned, and of few files
         ) as runner:
             runner.run()

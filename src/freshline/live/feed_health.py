@@ -50,6 +50,10 @@ class FeedHealth:
         self._last_empty = at
         self._silence_told = False
 
+    def not_looked_for(self, at: int) -> None:
+        """Nobody looks for its files yet: it is not silent."""
+        self.last_arrival = self._last_empty = at
+
     def is_silent(self, now: int) -> bool:
         """Whether it delivers nothing, not even empty files."""
         return now - max(self.last_arrival, self._last_empty) > self._overdue_us

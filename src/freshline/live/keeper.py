@@ -12,6 +12,7 @@ from freshline.live.notes import Notes
 from freshline.live.observation import Observation
 from freshline.live.reporting import Reporting
 from freshline.live.status import WarehouseStatus
+from freshline.live.warmth import Warmth
 from freshline.plan.plan import Plan
 
 
@@ -29,12 +30,16 @@ class Keeper:
         started: int,
         stop: Callable[[str], None],
         now: Clock = clock,
+        warmth: Warmth | None = None,
     ) -> None:
+        warmth = warmth or Warmth()
         self.notes = Notes(started, now)
         self.troubles = Troubles()
-        self.observation = Observation(warehouse, plan, started, self.notes)
+        self.observation = Observation(warehouse, plan, started, self.notes, warmth)
         self.judge = UpdateJudge(self.observation, self.troubles, self.notes, stop)
-        self.reporting = Reporting(warehouse, plan, run_id, self.observation, self.troubles, self.notes)
+        self.reporting = Reporting(
+            warehouse, plan, run_id, self.observation, self.troubles, self.notes, warmth
+        )
 
     def learn(self, plan: Plan) -> None:
         """Costs became known, and bounds with them."""

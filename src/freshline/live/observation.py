@@ -11,6 +11,7 @@ from freshline.live.feed_health import FeedHealth
 from freshline.live.messages import Landed
 from freshline.live.notes import Notes
 from freshline.live.recoveries import Recoveries
+from freshline.live.warmth import Warmth
 from freshline.plan.plan import Plan
 from freshline.recovery.modes import is_recovering, recovery_rule
 from freshline.spark.updater import Committed
@@ -37,10 +38,11 @@ class ObservedTable:
 class Observation:
     """Hears of everything before the kernel does, and looks twice a second; in the driver's thread alone."""
 
-    def __init__(self, warehouse: Warehouse, plan: Plan, started: int, notes: Notes) -> None:
+    def __init__(self, warehouse: Warehouse, plan: Plan, started: int, notes: Notes, warmth: Warmth) -> None:
         self._warehouse = warehouse
         self._started = started
         self._notes = notes
+        self._warmth = warmth
         self.tables = {name: ObservedTable() for name in warehouse.tables}
         self.feeds = {name: FeedHealth(feed, started) for name, feed in warehouse.feeds.items()}
         sources = {name: warehouse.tables[name].sources for name in warehouse.topological_order}
@@ -124,11 +126,16 @@ class Observation:
             seen.samples.append((now, now - update.freshness))
         delivers = feed is None or not (feed.is_dry(ended_at) or feed.is_old)
         bound_us = self._plans[name].staleness_bound_us
-        self.asserted.ended(job, update.freshness, ended_at, bound_us, delivers)
+        warm = self._warmth.was_warm(name, job.start)
+        self.asserted.ended(job, update.freshness, ended_at, bound_us, delivers, warm)
+        self._warmth.warmed(name, ended_at)
 
     # -- looking -----------------------------------------------------------------------------------
 
     def look(self, now: int, kernel: Kernel) -> None:
+        for name, table in self._warehouse.tables.items():
+            if table.feed is not None and self._warmth.is_awaited(name):
+                self.feeds[table.feed].not_looked_for(now)
         self._note_silence(now)
         for task in tables_of(kernel):
             self._observe(task, now)

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from heapq import nlargest
+from itertools import count
 from pathlib import Path
+from typing import Final, Literal
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
@@ -14,20 +17,32 @@ from pyspark.sql.types import StructType
 from freshline import signals
 from freshline.definitions.warehouse import Warehouse
 from freshline.landing.directories import remember_directories
+from freshline.landing.scanner import Scanner
 from freshline.live.changes import OpenTables, open_tables
+from freshline.live.clock import clock
 from freshline.live.ending import Ending
 from freshline.live.heartbeat import Heartbeat
+from freshline.live.start_up import StartUp
+from freshline.live.status import Progress
+from freshline.live.warming import Warming
+from freshline.live.warmth import Warmth
+from freshline.spark.alike import alike
 from freshline.spark.frames import schemas
 from freshline.spark.java import end_java
 from freshline.spark.session import is_local, open_session
 from freshline.spark.sink import driver_limit
-from freshline.spark.warm_up import warm_up
+from freshline.spark.warm_up import WarmUp
 from freshline.storage.history import History
 from freshline.storage.layout import Layout
 from freshline.storage.lease import Identity, Lease
 from freshline.storage.ledger import Ledger
 from freshline.storage.modes import modes_of
 from freshline.storage.scratch import scratch_folder
+
+# Which plans are warmed up before the first file is looked for: those that are begun first, all, or none.
+Warm = Literal["first", "all", "none"]
+# A feed's newest files tell whether some are waiting. No more depends on it than what is warmed up first.
+_NEWEST: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +57,7 @@ class Site:
     master: str | None
     settings: Mapping[str, str] | None
     session: SparkSession | None  # somebody else's, who closes it
-    warm: bool
+    warm: Warm
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,27 +70,101 @@ class Opened:
     ledger: Ledger
     schemas: dict[str, StructType]
     tables: OpenTables
+    warmth: Warmth
+    warming: Warming | None
 
 
 def open_site(
-    site: Site, run_id: str, stack: ExitStack, ending: Ending, lose: Callable[[str], None]
+    site: Site,
+    run_id: str,
+    stack: ExitStack,
+    ending: Ending,
+    lose: Callable[[str], None],
+    listener: Callable[[Progress], None] | None = None,
 ) -> Opened:
-    """Opens everything, in this order; the stack closes it in the other. The lease is held all the time."""
+    """Opens everything, in this order; the stack closes it in the other. The lease is held all the time.
+
+    `listener` hears how far it is.
+    """
     scratch = _open_storage(site, run_id, stack, lose)
+    start_up = StartUp(site.warehouse.name, run_id, site.layout.status, listener)
+    start_up.open()
+    stack.callback(start_up.close)
+    start_up.say(Progress("starting Spark"))
     session = _open_spark(site, scratch, stack, ending)
     signals.check()
     history = stack.enter_context(History(site.history))
     ledger = Ledger(site.layout.ledger)
     stack.callback(ledger.close)
-    columns = schemas(session, site.warehouse)
+    numbers = count(1)
+    of = len(site.warehouse.tables)
+    start_up.say(Progress("opening tables", 0, of))
+    columns = schemas(
+        session, site.warehouse, lambda: start_up.say(Progress("opening tables", next(numbers), of))
+    )
     opened = open_tables(site.warehouse, site.layout, columns, site.accepted)
     for name, table in opened.tables.items():
         ledger.catch_up(name, table)
-    if site.warm:
-        tracks = sum(pool.tracks for pool in site.warehouse.pools.values())
-        warm_up(session, site.warehouse, columns, scratch / "warm-up", tracks)
+    warmth, warming = Warmth(), None
+    if site.warm != "none":
+        warmth = Warmth(plans_to_warm(site, columns, ledger))
+        warming = _open_warming(site, warmth, session, columns, scratch / "warm-up", stack, ending)
+        _await_warmth(warmth, warming, start_up, None if site.warm == "all" else warming.at_once)
     signals.check()
-    return Opened(scratch, session, history, ledger, columns, opened)
+    return Opened(scratch, session, history, ledger, columns, opened, warmth, warming)
+
+
+def plans_to_warm(site: Site, columns: Mapping[str, StructType], ledger: Ledger) -> list[tuple[str, ...]]:
+    """Those of tables with waiting files first, then those of tables that are computed from them."""
+    warehouse = site.warehouse
+    newest = {feed: _newest(landing) for feed, landing in site.landing.items()}
+    waiting: set[str] = set()
+    for name in warehouse.topological_order:
+        table = warehouse.tables[name]
+        files = [] if table.feed is None else newest[table.feed]
+        if not waiting.isdisjoint(table.sources) or any(ledger.find(name, file) is None for file in files):
+            waiting.add(name)
+
+    def rank(table: str) -> tuple[bool, bool]:
+        return table not in waiting, warehouse.tables[table].feed is None
+
+    return sorted(alike(warehouse, columns), key=lambda plan: min(map(rank, plan)))
+
+
+def _newest(landing: Path) -> list[str]:
+    """The names of the newest files in a directory."""
+    newest = nlargest(_NEWEST, Scanner(landing).scan(clock()), key=lambda found: found.mtime_ns)
+    return [found.name for found in newest]
+
+
+def _open_warming(
+    site: Site,
+    warmth: Warmth,
+    session: SparkSession,
+    columns: Mapping[str, StructType],
+    folder: Path,
+    stack: ExitStack,
+    ending: Ending,
+) -> Warming:
+    tracks = sum(pool.tracks for pool in site.warehouse.pools.values())
+    at_once = min(tracks, session.sparkContext.defaultParallelism)  # so many cores Spark has
+    warming = Warming(warmth, WarmUp(site.warehouse, columns, folder), session, folder, at_once)
+    stack.callback(warming.close, lambda: ending.abandoned)
+    warming.start()
+    return warming
+
+
+def _await_warmth(warmth: Warmth, warming: Warming, start_up: StartUp, enough: int | None) -> None:
+    """Until so many plans are warm, or all of them: nothing would be quick before."""
+
+    def is_enough() -> bool:
+        progress = warmth.progress()
+        if progress is None:
+            return True
+        start_up.say(progress)
+        return enough is not None and progress.done >= enough
+
+    warming.wait(is_enough)
 
 
 def _open_storage(site: Site, run_id: str, stack: ExitStack, lose: Callable[[str], None]) -> Path:

@@ -14,6 +14,7 @@ from freshline.live.notes import Notes
 from freshline.live.observation import Observation
 from freshline.live.recoveries import Due, dues
 from freshline.live.status import PoolStatus, TableStatus, TrackStatus, WarehouseStatus
+from freshline.live.warmth import Warmth
 from freshline.plan.plan import Plan
 from freshline.tables.task import TableTask, tables_of
 
@@ -29,12 +30,14 @@ class Reporting:
         observation: Observation,
         troubles: Troubles,
         notes: Notes,
+        warmth: Warmth,
     ) -> None:
         self._warehouse = warehouse
         self._run_id = run_id
         self._observation = observation
         self._troubles = troubles
         self._notes = notes
+        self._warmth = warmth
         self.learn(plan)
 
     def learn(self, plan: Plan) -> None:
@@ -63,6 +66,7 @@ class Reporting:
             quarantined=self._notes.quarantined,
             recoveries=tuple(self._observation.recoveries.lines(kernel, now, due, self._plans)),
             pools=self._pools,
+            starting=self._warmth.progress(),
         )
 
     def _table(

@@ -40,9 +40,9 @@ from freshline.live.keeper import Keeper
 from freshline.live.kinds import Kind
 from freshline.live.learning import Learning
 from freshline.live.messages import Ended, Inbox
-from freshline.live.opening import Opened, Site, open_site
+from freshline.live.opening import Opened, Site, Warm, open_site
 from freshline.live.refusals import Refusals
-from freshline.live.status import WarehouseStatus
+from freshline.live.status import Progress, WarehouseStatus
 from freshline.live.tracks import Tracks
 from freshline.live.trial import Trial
 from freshline.live.trouble import ATTEMPTS_MAX, sentence, spark_ended
@@ -69,8 +69,9 @@ class Runner:
     `drain`: stop when there is nothing left to load, instead of waiting for more, or for the releases of
     derived tables; `files_max`: of each feed at most so many files; `accepted`: tables that were changed and
     go on all the same; `accept_landing`: directories that do not look like landing directories are;
-    `batches`: a job may take several files of a backlog. History and quarantine are the storage's unless
-    others are given.
+    `batches`: a job may take several files of a backlog; `warm`: what is warmed up before the first file is
+    looked for (who measures wants all of it); `on_start` hears how far the start is. History and quarantine
+    are the storage's unless others are given.
     """
 
     def __init__(
@@ -86,10 +87,11 @@ class Runner:
         quarantine: Quarantine | None = None,
         drain: bool = False,
         files_max: int | None = None,
-        warm: bool = True,
+        warm: Warm = "first",
         accepted: Sequence[str] = (),
         accept_landing: bool = False,
         batches: bool = True,
+        on_start: Callable[[Progress], None] | None = None,
     ) -> None:
         check_runnable(warehouse)
         check_tables(warehouse, accepted, "--accept-change")
@@ -104,7 +106,7 @@ class Runner:
             master=master,
             settings=settings,
             session=session,
-            warm=warm and session is None,
+            warm=warm if session is None else "none",
         )
         self._quarantine = quarantine or Quarantine(layout.quarantine)
         self._recounts = quarantine is None
@@ -116,6 +118,7 @@ class Runner:
         self._files_max = files_max
         self._stack = ExitStack()
         self.run_id = f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{uuid4().hex[:6]}"
+        self._on_start = on_start
         self.on_status: Callable[[WarehouseStatus], None] | None = None
         self.driver: LiveDriver | None = None
         self._ending = Ending()
@@ -150,14 +153,14 @@ class Runner:
 
     def _open(self) -> None:
         site = self._site
-        opened = open_site(site, self.run_id, self._stack, self._ending, self._lose)
+        opened = open_site(site, self.run_id, self._stack, self._ending, self._lose, self._on_start)
         self._session = opened.session
         self.tables, self.said = opened.tables.tables, opened.tables.said
         self._learning = Learning(site.warehouse, opened.history)
         now = self._count_at = clock()
         freshness = {name: table.freshness for name, table in self.tables.items()}
         self.kernel = assemble(self.plan, now, freshness, batches=self._batches)
-        self.keeper = Keeper(site.warehouse, self.plan, self.run_id, now, self._lose)
+        self.keeper = Keeper(site.warehouse, self.plan, self.run_id, now, self._lose, warmth=opened.warmth)
         self.keeper.observation.resume(self.kernel)
         self.keeper.notes.counted(len(self._quarantine.entries()))
         self._open_loop(opened, self._open_journal(now, freshness))
@@ -180,7 +183,7 @@ class Runner:
         feeds = Feeds(site.warehouse, site.landing)
         books = Books(feeds, opened.ledger, opened.history, archive)
         refusals = Refusals(self._quarantine, notes, inbox.post)
-        self._watch = Watch(feeds, books, refusals, notes, self._files_max)
+        self._watch = Watch(feeds, books, refusals, notes, self._files_max, warmth=opened.warmth)
         keeper.judge.on_loaded = self._watch.loaded
         updater = Updater(site.warehouse, self.tables, opened.schemas, site.landing)
         others = OtherFiles(feeds, self.tables, archive, self._watch.waiting)
@@ -189,6 +192,8 @@ class Runner:
         updates = Updates(updater, books, locks)
         bad_files = BadFiles(feeds, trial, refusals, self._watch, keeper.troubles.attempts)
         self._tracks = self._new_tracks(updates, bad_files, inbox)
+        if opened.warming is not None:
+            opened.warming.mind(lambda: self._tracks.idle)
         self.driver = LiveDriver(self.kernel, inbox, self._tracks, journal, keeper.observation, self._tick)
         databases = [self.layout.ledger, site.history]
         self._housekeeper = Housekeeper(self.tables, locks, opened.ledger, databases, notes.note)

@@ -89,6 +89,18 @@ class PoolStatus:
 
 
 @dataclass(frozen=True)
+class Progress:
+    """What a start is at, and how far it is where that can be counted."""
+
+    doing: str
+    done: int = 0
+    of: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.doing}, {self.done} of {self.of}" if self.of else self.doing
+
+
+@dataclass(frozen=True)
 class WarehouseStatus:
     """A running warehouse at one instant, and who runs it."""
 
@@ -104,6 +116,12 @@ class WarehouseStatus:
     quarantined: int  # files
     recoveries: tuple[str, ...] = ()  # those that go on, and the latest that are over, the last first
     pools: tuple[PoolStatus, ...] = ()
+    starting: Progress | None = None  # what is left to do of its start
+
+    @property
+    def is_opening(self) -> bool:
+        """Whether nothing can be loaded yet, and nothing is known of the tables."""
+        return self.starting is not None and not self.tables
 
     def to_json(self) -> str:
         # `vars` because `dataclasses.asdict` copies every value, which is most of the time it takes.
@@ -111,6 +129,7 @@ class WarehouseStatus:
             "tables": [vars(table) for table in self.tables],
             "tracks": [vars(track) for track in self.tracks],
             "pools": [vars(pool) for pool in self.pools],
+            "starting": None if self.starting is None else vars(self.starting),
         }
         return json.dumps(record)
 
@@ -125,6 +144,7 @@ class WarehouseStatus:
                 "broken_assumptions": tuple(record["broken_assumptions"]),
                 "recoveries": tuple(record["recoveries"]),
                 "pools": tuple(PoolStatus(**pool) for pool in record["pools"]),
+                "starting": Progress(**record["starting"]) if record["starting"] else None,
             }
         )
 

@@ -25,6 +25,7 @@ class Tracks:
         self._clock = now
         self._inboxes: list[queue.SimpleQueue[Job | None]] = [queue.SimpleQueue() for _ in range(count)]
         self._abandoned = False
+        self._busy: set[int] = set()
         self._threads = [
             threading.Thread(target=self._serve, args=(track,), name=f"track-{track}", daemon=True)
             for track in range(count)
@@ -32,8 +33,14 @@ class Tracks:
         for thread in self._threads:
             thread.start()
 
+    @property
+    def idle(self) -> int:
+        """How many have nothing to do. Any thread may ask."""
+        return len(self._threads) - len(self._busy)
+
     def start(self, job: Job) -> None:
         assert type(job) in self._kinds, f"nobody can do {job!r}"
+        self._busy.add(job.track)
         self._inboxes[job.track].put(job)
 
     def abandon(self) -> None:
@@ -67,4 +74,5 @@ class Tracks:
                 outcome = workers[type(job)].run(job)
             except Exception as error:  # the track's boundary: whatever it was, it is told with its reason
                 outcome = error
+            self._busy.discard(track)  # before it is posted: the next may be started at once
             self._post(Ended(job, outcome, self._clock(), kind.judge))

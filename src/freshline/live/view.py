@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from freshline.definitions.duration import DAY, format_duration
-from freshline.live.status import TableStatus, TrackStatus, WarehouseStatus, utc
+from freshline.live.status import Progress, TableStatus, TrackStatus, WarehouseStatus, utc
 from freshline.printable import printable
 from freshline.tables.state import TableState, exceeds
 
@@ -38,7 +38,12 @@ def render(status: WarehouseStatus, now_us: int, running: bool = True) -> Render
     that is.
     """
     as_of_us = now_us if running else status.at_us
-    parts: list[RenderableType] = [_heading(status, now_us, running), Text(), _tables(status, as_of_us)]
+    parts: list[RenderableType] = [_heading(status, now_us, running)]
+    if status.starting is not None:
+        parts.append(_starting(status.starting, running))
+    if status.is_opening:
+        return Group(*parts)
+    parts += [Text(), _tables(status, as_of_us)]
     if len(status.tables) > TABLES_MAX:
         parts.append(Text(f"... and {len(status.tables) - TABLES_MAX} more, less troubled.", style="dim"))
     parts += [
@@ -92,6 +97,10 @@ def _heading(status: WarehouseStatus, now_us: int, running: bool) -> Text:
         age = format_duration(now_us - status.at_us)
         line.append(f": figures of {age} ago, {utc(status.at_us):%Y-%m-%d %H:%M:%S} UTC")
     return line
+
+
+def _starting(progress: Progress, running: bool) -> Text:
+    return _line(f"Starting: {progress}." if running else f"It ended while it started: {progress}.", "cyan")
 
 
 def _tables(status: WarehouseStatus, now_us: int) -> Table:

@@ -19,6 +19,7 @@ from freshline.live.messages import Emptied, Landed, Message
 from freshline.live.notes import Notes
 from freshline.live.refusals import Refusals
 from freshline.live.trouble import sentence
+from freshline.live.warmth import Warmth
 from freshline.spark.file_to_load import FileFacts, FileToLoad
 from freshline.storage.files import Consumed
 
@@ -38,12 +39,14 @@ class Watch:
         notes: Notes,
         files_max: int | None = None,
         now: Clock = clock,
+        warmth: Warmth | None = None,
     ) -> None:
         self._feeds = feeds
         self._books = books
         self._refusals = refusals
         self._notes = notes
         self._clock = now
+        self._warmth = warmth or Warmth()
         self._files_left = dict.fromkeys(feeds.read, files_max)
         # One for all feeds, and warm by the time that Spark is.
         reads_parquet = any(feeds[name].landing.format == "parquet" for name in feeds.read)
@@ -130,9 +133,11 @@ class Watch:
                 self._found_at_look = self._looks
 
     def _look(self) -> None:
-        """Looks at every feed; of one with a backlog, parts are read in between."""
+        """Looks at every feed whose tables are warm; of one with a backlog, parts are read in between."""
         for feed in self._discoveries:
-            if feed not in self._backlogged:
+            if any(self._warmth.is_awaited(table) for table in self._feeds.readers(feed)):
+                self._found_at_look = self._looks + 1  # nobody knows what it has
+            elif feed not in self._backlogged:
                 self._scan(feed)
         self._looks += 1
 

@@ -12,20 +12,18 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from freshline.definitions.columns import LATE_COLUMN
 from freshline.definitions.tables import Table
 from freshline.definitions.warehouse import Warehouse
 from freshline.spark.file_to_load import FileFacts, facts_of
 from freshline.spark.frames import (
     Watched,
     base_rows,
-    between,
     derived_rows,
     keeps_records,
     keeps_timestamp,
     late_expression,
     read_files,
-    read_parquet,
+    source_rows,
 )
 from freshline.spark.sink import Sink, count_late
 from freshline.storage.delta import Consumed, LiveFile, StoredTable
@@ -195,11 +193,10 @@ class Updater:
         self, session: SparkSession, name: str, files: Sequence[LiveFile], after: int | None, to: int
     ) -> DataFrame:
         """A source's rows of a range that are not late, out of these files."""
-        table, schema = self._warehouse.tables[name], self._schemas[name]
-        assert table.timestamp is not None
+        timestamp = self._warehouse.tables[name].timestamp
+        assert timestamp is not None
         paths = [str(self._tables[name].path / file.path) for file in files]
-        frame = between(read_parquet(session, paths, schema), table.timestamp, after, to)
-        return frame.where(f"NOT {LATE_COLUMN}").drop(LATE_COLUMN) if LATE_COLUMN in schema.names else frame
+        return source_rows(session, paths, self._schemas[name], timestamp, after, to)
 
     def _jumped(self, table: Table, job: Update) -> int:
         """The freshness to commit: NF, or further where no source has a row after it.

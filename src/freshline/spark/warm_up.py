@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import logging
-import shutil
 import time
+from collections import defaultdict
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from math import inf
 from pathlib import Path
-from queue import Queue
+from threading import Lock
 from typing import Final
 
-from py4j.protocol import Py4JError  # type: ignore[import-untyped]
-from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.types import (
@@ -26,7 +22,6 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from freshline.definitions.columns import LATE_COLUMN
 from freshline.definitions.duration import SECOND
 from freshline.definitions.feeds import Feed
 from freshline.definitions.tables import Table
@@ -38,103 +33,85 @@ from freshline.spark.frames import (
     keeps_records,
     late_expression,
     read_files,
+    source_rows,
 )
 
-# Beyond these there is nothing new to compile that would be worth waiting for.
-_TABLES_MAX: Final = 12
 _ROWS: Final = 10_000
-_ROUNDS_MAX: Final = 3
-# A round that took more of the last one's time than this says that the next would gain little.
+_RUNS_MAX: Final = 3
+# A run that took more of the last one's time than this says that the next would gain little.
 _WARM: Final = 0.8
-_logger = logging.getLogger(__name__)
-
-_Rows = Callable[[SparkSession], DataFrame]  # a table's, in a session
 
 
-def warm_up(
-    session: SparkSession,
-    warehouse: Warehouse,
-    schemas: Mapping[str, StructType],
-    folder: Path,
-    tracks: int,
-) -> None:
-    """Reads, transforms and writes made-up rows for the first tables, in a folder that is removed again.
+class WarmUp:
+    """Does with made-up rows what updates do, short of writing a table. Several threads may use it at once.
 
-    As many at a time as there are tracks, each in a session of its own, as updates are later on.
+    The rows are written once, by executors, as large results are; what becomes of them comes back as small
+    results do, which most are.
     """
-    try:
-        updates = _updates(session, warehouse, schemas, folder / "in")
+
+    def __init__(self, warehouse: Warehouse, schemas: Mapping[str, StructType], folder: Path) -> None:
+        self._warehouse = warehouse
+        self._schemas = schemas
+        self._folder = folder
+        self._lock = Lock()  # for the next
+        self._made: defaultdict[Path, Lock] = defaultdict(Lock)  # a folder is held until its rows are in it
+
+    def run(self, session: SparkSession, name: str, may_go_on: Callable[[], bool] = lambda: True) -> None:
+        """Updates of a table, until they take no less time than the one before."""
+        table = self._warehouse.tables[name]
+        self._make_up(session, table)
         before_s = inf
-        for number in range(_ROUNDS_MAX):
+        for _ in range(_RUNS_MAX):
+            if not may_go_on():
+                return
             started = time.perf_counter()
-            # As executors write them, once; then as small results are written, which most are.
-            _round(session, updates, folder / "out" if number == 0 else None, tracks)
+            self._rows(session, table).toArrow()
             took_s = time.perf_counter() - started
             if took_s > _WARM * before_s:
-                break
+                return
             before_s = took_s
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
-
-def _updates(
-    session: SparkSession, warehouse: Warehouse, schemas: Mapping[str, StructType], folder: Path
-) -> dict[str, _Rows]:
-    """What an update of each table does with its rows."""
-    updates: dict[str, _Rows] = {}
-    for table in list(warehouse.tables.values())[:_TABLES_MAX]:
+    def _make_up(self, session: SparkSession, table: Table) -> None:
+        """What the table loads; others may load the same."""
         if table.feed is not None:
-            feed = warehouse.feeds[table.feed]
-            path = folder / table.feed
+            feed = self._warehouse.feeds[table.feed]
+            self._make(self._path(feed.name, "feeds"), partial(write_made_up, session, feed))
+        for source in table.sources:
+            self._make(self._path(source), partial(_write_table, session, self._schemas[source]))
+
+    def _make(self, path: Path, write: Callable[[Path], None]) -> None:
+        with self._lock:
+            made = self._made[path]
+        with made:
             if not path.exists():
-                write_made_up(session, feed, path)
-            updates[table.name] = partial(_base, table, feed, path)
-        else:
-            updates[table.name] = partial(_derived, table, schemas)
-    return updates
+                write(path)
+
+    def _path(self, name: str, kind: str = "tables") -> Path:
+        return self._folder / kind / name
+
+    def _rows(self, session: SparkSession, table: Table) -> DataFrame:
+        assert table.timestamp is not None
+        if table.feed is None:
+            sources = {source: self._source(session, source) for source in table.sources}
+            return derived_rows(session, table, sources, 0, _ROWS * SECOND)
+        feed = self._warehouse.feeds[table.feed]
+        # No row is late, as with most updates: the expression is then a constant.
+        late = late_expression(table.timestamp, 0, 1)
+        records = read_files(session, feed, [str(self._path(feed.name, "feeds"))])
+        if not keeps_records(session, table, feed):
+            assert feed.landing.timestamp is not None
+            records = Watched(records, feed.landing.timestamp).records
+        return base_rows(session, table, feed, records, late)
+
+    def _source(self, session: SparkSession, name: str) -> DataFrame:
+        timestamp = self._warehouse.tables[name].timestamp
+        assert timestamp is not None
+        paths = [str(self._path(name))]
+        return source_rows(session, paths, self._schemas[name], timestamp, 0, _ROWS * SECOND)
 
 
-def _round(session: SparkSession, updates: Mapping[str, _Rows], folder: Path | None, tracks: int) -> None:
-    sessions: Queue[SparkSession] = Queue()
-    for _ in range(tracks):
-        sessions.put(session.newSession())
-
-    def update(name: str) -> None:
-        own = sessions.get()
-        try:
-            rows = updates[name](own)
-            if folder is None:
-                rows.toArrow()
-            else:
-                rows.write.parquet(str(folder / name))
-        except (PySparkException, Py4JError, OSError) as error:
-            # Of made-up rows not everything can be computed: that is no reason not to start.
-            _logger.debug("not warmed up: %s: %s", name, error)
-        finally:
-            sessions.put(own)
-
-    executor = ThreadPoolExecutor(tracks)
-    try:
-        list(executor.map(update, updates))
-    finally:
-        # Whoever is interrupted does not wait for the rest: it fails when Spark ends.
-        executor.shutdown(wait=False, cancel_futures=True)
-
-
-def _base(table: Table, feed: Feed, path: Path, session: SparkSession) -> DataFrame:
-    assert table.timestamp is not None
-    # No row is late, as with most updates: the expression is then a constant.
-    late = late_expression(table.timestamp, 0, 1)
-    records = read_files(session, feed, [str(path)])
-    if not keeps_records(session, table, feed):
-        assert feed.landing.timestamp is not None
-        records = Watched(records, feed.landing.timestamp).records
-    return base_rows(session, table, feed, records, late)
-
-
-def _derived(table: Table, schemas: Mapping[str, StructType], session: SparkSession) -> DataFrame:
-    sources = {name: _made_up(session, schemas[name]).drop(LATE_COLUMN) for name in table.sources}
-    return derived_rows(session, table, sources, 0, _ROWS * SECOND)
+def _write_table(session: SparkSession, schema: StructType, path: Path) -> None:
+    _made_up(session, schema).coalesce(1).write.parquet(str(path))
 
 
 def write_made_up(session: SparkSession, feed: Feed, path: Path) -> None:
@@ -142,7 +119,8 @@ def write_made_up(session: SparkSession, feed: Feed, path: Path) -> None:
     landing = feed.landing
     assert landing.schema is not None
     assert landing.format is not None
-    columns = session.createDataFrame([], landing.schema).schema
+    columns = DataType.fromDDL(landing.schema)
+    assert isinstance(columns, StructType)
     rows = _made_up(session, columns).coalesce(1)
     writer = rows.write.format(landing.format)
     if landing.format == "csv":

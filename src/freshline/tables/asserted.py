@@ -33,17 +33,27 @@ class Asserted:
                 suspended.add(table)
                 self.since.pop(table, None)
 
-    def ended(self, job: Update, freshness: int, now: int, bound_us: int | None, delivers: bool) -> None:
+    def ended(
+        self,
+        job: Update,
+        freshness: int,
+        now: int,
+        bound_us: int | None,
+        delivers: bool,
+        warm: bool = True,
+    ) -> None:
         """An update ends now, of which the kernel has not heard yet: does the bound count from here on?
 
         So it is if the update took all there was, and what the table loads from is as it should be: its feed
         `delivers`, and its sources' bounds have counted since it started, or what it took was old. A table
-        that is staler than its bound even then has got old data, which is not the warehouse's doing.
+        that is staler than its bound even then has got old data, which is not the warehouse's doing. After an
+        update that was not `warm` when it started it does not count yet: costs are those of warm updates.
         """
         task = job.task
         if (
             task.name not in self.since
             and delivers
+            and warm
             and bound_us is not None
             and now - freshness <= bound_us
             and task.intake.caught_up(freshness, task.period_us, job)
