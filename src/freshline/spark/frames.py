@@ -134,6 +134,11 @@ def base_rows(
     return rows.selectExpr("*", *marked)
 
 
+def is_one_pass(table: Table) -> bool:
+    """Whether a base table's rows are made of the records in one pass, with no query within."""
+    return table.select is None or plain_projection(table.select) is not None
+
+
 def keeps_records(session: SparkSession, table: Table, feed: Feed) -> bool:
     """Whether a base table has a row for each of its feed's records, whatever its `select` makes of it.
 
