@@ -2,8 +2,8 @@
 
 One feed has so many files of 1 kB waiting; three others bring one every 10 s, and their staleness is compared
 with its bound. Once with `blocking: 1s`; then a smaller backlog under every policy, each beside the same with
-one file a job (`prp` takes all there is either way). A run that takes longer than `--seconds`, or with one file a
-job than `--seconds-alone`, is cut short. It says how far it came, and how long all would take at that rate.
+one file a job (`prp` takes all there is either way). A run that takes longer than `--seconds`, or with one
+file a job than `--seconds-alone`, is cut short. It says how far it came, and how long all would take.
 
     .venv/bin/python benchmarks/backlog.py                      # 50,000 files, then 2,000 under every policy
     .venv/bin/python benchmarks/backlog.py --files 2000 --policies edf --seconds 120
