@@ -2,7 +2,8 @@
 
 One feed has so many files of 1 kB waiting; three others bring one every 10 s, and their staleness is compared
 with its bound. Once with `blocking: 1s`; then a smaller backlog under every policy, each beside the same with
-one file a job. A run that takes longer than `--seconds` is cut short, and says how far it came.
+one file a job (`prp` takes all there is either way). A run that takes longer than `--seconds`, or with one
+file a job than `--seconds-alone`, is cut short. It says how far it came, and how long all would take.
 
     .venv/bin/python benchmarks/backlog.py                      # 50,000 files, then 2,000 under every policy
     .venv/bin/python benchmarks/backlog.py --files 2000 --policies edf --seconds 120
@@ -19,7 +20,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
-from unittest.mock import patch
 
 from freshline.definitions.duration import SECOND
 from freshline.definitions.load import load
@@ -110,7 +110,10 @@ def run(case: Case) -> None:
             write(folder / "landing/backlog", f"{number:06d}", began + number)
         file = folder / "freshline.yml"
         file.write_text(project(case), encoding="utf-8")
-        with Runner(load(file), folder, folder / "warehouse", warm="all", accept_landing=True) as runner:
+        warehouse, storage = load(file), folder / "warehouse"
+        with Runner(
+            warehouse, folder, storage, warm="all", accept_landing=True, batches=case.batches
+        ) as runner:
             others = Others(folder / "landing")
 
             def look(status: WarehouseStatus) -> None:
@@ -130,7 +133,10 @@ def run(case: Case) -> None:
 def show(case: Case, took_s: float, last: WarehouseStatus) -> None:
     backlog, *others = last.tables
     loaded = backlog.loaded_rows // ROWS
-    done = "" if loaded >= case.files else f" of {case.files:,}, then cut short"
+    done = ""
+    if loaded < case.files:
+        whole = f"{took_s * case.files / loaded / 60:.0f} min at this rate" if loaded else "none loaded"
+        done = f" of {case.files:,}, then cut short ({whole}),"
     print(
         f"{case.title}: {loaded:,} files{done} in {took_s:.0f} s, {loaded / took_s:.1f} a second, "
         f"{backlog.jobs:,} jobs"
@@ -152,21 +158,9 @@ def show(case: Case, took_s: float, last: WarehouseStatus) -> None:
 
 def separately(case: Case) -> None:
     """In a process of its own: each run has a Spark of its own."""
-    process = multiprocessing.get_context("spawn").Process(target=_run, args=(case,))
+    process = multiprocessing.get_context("spawn").Process(target=run, args=(case,))
     process.start()
     process.join()
-
-
-def _run(case: Case) -> None:
-    if case.batches:
-        run(case)
-        return
-    with (
-        patch("freshline.plan.make.batch_limit", lambda *_: 0),
-        patch("freshline.plan.make._unlimited", lambda pool: pool),
-        patch("freshline.assembly.terms.batch_limit", lambda *_: 0),
-    ):
-        run(case)
 
 
 def main() -> None:
@@ -176,16 +170,18 @@ def main() -> None:
     parser.add_argument("--policies", nargs="*", default=list(POLICIES))
     parser.add_argument("--blocking", default="1s")
     parser.add_argument("--seconds", type=int, default=600)
+    parser.add_argument("--seconds-alone", type=int, default=120)
     parser.add_argument("--startup-ms", type=int, default=700, help="what is declared of an update")
     parser.add_argument("--tracks", type=int, default=2)
     given = parser.parse_args()
-    common = (given.seconds, given.startup_ms, given.tracks)
+    common = (given.startup_ms, given.tracks)
     with suppress(KeyboardInterrupt):
         if given.files:
-            separately(Case(given.files, "edf", given.blocking, True, *common))
+            separately(Case(given.files, "edf", given.blocking, True, given.seconds, *common))
         for policy in given.policies if given.files_by_policy else ():
             for batches in (True, False):
-                separately(Case(given.files_by_policy, policy, given.blocking, batches, *common))
+                seconds = given.seconds if batches else given.seconds_alone
+                separately(Case(given.files_by_policy, policy, given.blocking, batches, seconds, *common))
 
 
 if __name__ == "__main__":

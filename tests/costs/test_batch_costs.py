@@ -5,7 +5,7 @@ import random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from freshline.costs.batches import fit_batches
+from freshline.costs.batches import fit_batches, fit_single_files
 from freshline.costs.fit import PastRun
 from freshline.tables.batches import BatchCost
 from freshline.tables.events import DataFile
@@ -51,6 +51,15 @@ def test_runs_that_are_few_or_alike_do_not_tell() -> None:
     assert fit_batches(runs(0, 1, 1, [1] * 50, 0)) is None
     assert fit_batches(runs(0, 1, 1, [1, 1, 1, 2, 4], 0)) is None
     assert fit_batches(runs(0, 1, 1, [50] * 20, 0)) is None
+
+
+def test_before_there_are_batches_each_file_counts_with_what_it_takes_alone() -> None:
+    alone = runs(0, 100_000, 0, [1] * 30, 0)
+    assert fit_single_files(alone[:2]) is None
+    assert fit_single_files([run._replace(files=4) for run in alone]) is None
+    assert fit_single_files(alone) == (0, 100_000_000, 5_000_000)
+    cold = [alone[0]._replace(duration_us=3_000_000), *alone[1:10]]
+    assert fit_single_files(cold) == (0, 100_000_000, 5_000_000)
 
 
 def test_files_without_rows_cost_no_row() -> None:

@@ -203,6 +203,59 @@ def test_what_decides_is_in_the_events_that_a_journal_has() -> None:
     assert Arrived.from_record(json.loads(json.dumps(came.record())), kernel).file == came.file
 
 
+# -- released jobs ----------------------------------------------------------------------------------------
+
+
+def backlog_taken(policy: PolicyName, known: BatchCost, startup: int = 1) -> list[int]:
+    """How many files the first jobs of a backlog take, each of which ends after its files' cost."""
+    builder = Builder(policy=policy)
+    for name in ("v", "other"):  # more tables than tracks
+        builder.files(name, period=10, cost=startup, rate=Fraction(1, 10))
+    kernel = assemble(make_plan(builder.build()))
+    (job,) = arrive(kernel, 200)
+    kernel.handle(kernel.now, [Batches({"v": known})])
+    taken = []
+    for _ in range(6):
+        taken.append(len(job.files))
+        ended = jobs(kernel.handle(job.start + SECOND, [Finished(job, job.loaded_to)]))
+        while not ended:
+            ended = jobs(kernel.handle(kernel.wake_at, []))
+        (job,) = ended
+    return taken
+
+
+@pytest.mark.parametrize(
+    ("policy", "most"), [("edf-strict", 8), ("aus", 8), ("aus-slack", 8), ("fifo", 32), ("rm", 32)]
+)
+def test_a_released_job_takes_what_costs_no_more_than_bounds_count_it_with(
+    policy: PolicyName, most: int
+) -> None:
+    # A job costs 2 s at worst: eight files of 0.25 s. Where nothing is proven the period of 10 s counts.
+    known = BatchCost(1, 249_000_000, 0)
+    assert max(backlog_taken(policy, known)) == most
+
+
+@pytest.mark.parametrize("policy", ["edf-strict", "aus", "fifo"])
+def test_a_released_job_takes_one_file_as_long_as_nothing_is_known_of_several(policy: PolicyName) -> None:
+    builder = Builder(policy=policy).files("v", period=10, cost=1, rate=Fraction(1, 10))
+    kernel = assemble(make_plan(builder.build()))
+    (job,) = arrive(kernel, 50)
+    for _ in range(4):
+        assert len(job.files) == 1
+        kernel.handle(job.start + SECOND, [Finished(job, job.loaded_to)])
+        (job,) = jobs(kernel.handle(kernel.wake_at, []))
+
+
+def test_without_batches_released_jobs_take_one_file_too() -> None:
+    builder = Builder(policy="fifo").files("v", period=10, cost=1, rate=Fraction(1, 10))
+    kernel = assemble(make_plan(builder.build()), batches=False)
+    (job,) = arrive(kernel, 50)
+    kernel.handle(kernel.now, [Batches({"v": BatchCost(1, 1, 0)})])
+    kernel.handle(job.start + SECOND, [Finished(job, job.loaded_to)])
+    (job,) = jobs(kernel.handle(kernel.wake_at, []))
+    assert len(job.files) == 1
+
+
 # -- bounds, promises, order ------------------------------------------------------------------------------
 
 EDF = Shape(tables_max=14, tracks_max=4, policies=("edf", "clustered-edf"), pools_max=2)
@@ -223,3 +276,25 @@ def test_with_batches_no_bound_is_exceeded_and_every_file_is_loaded_once(
         crashes=random_crashes(seed, length_us) if seed % 4 == 0 else (),
     )
     assert not run_through(warehouse, policy, conditions, 2 * length_us, seed).wrong
+
+
+@settings(max_examples=60, deadline=None)
+@given(seeds, st.sampled_from(["edf", "edf-strict", "clustered-edf", "aus", "aus-slack"]))
+def test_with_released_jobs_of_several_files_nothing_that_was_proven_or_promised_is_broken(
+    seed: int, policy: PolicyName
+) -> None:
+    warehouse = (
+        with_random_blocking(random_warehouse(seed, EDF), seed) if seed % 2 else random_warehouse(seed)
+    )
+    length_us = 200 * SECOND
+    conditions = checked(
+        warehouse,
+        2 * length_us,
+        outages=random_outages(warehouse, seed, length_us),
+        failures=random_failures(warehouse, seed) if seed % 3 == 0 else {},
+        crashes=random_crashes(seed, length_us) if seed % 4 == 0 else (),
+    )
+    log = io.StringIO()
+    assert not run_through(warehouse, policy, conditions, 2 * length_us, seed, log, known_batches=True).wrong
+    header, *calls = map(json.loads, log.getvalue().splitlines())
+    assert replay(kernel_of(header), calls, header) == (len(calls), None)

@@ -41,7 +41,7 @@ def assemble(
         _add_pool(kernel, pool, plan, tracks_from)
     if not batches:
         for assembled in kernel.pools:
-            assembled.order.batch_limit_us = 0
+            assembled.order.batch_limit_us = assembled.order.released_limit_us = 0
     kernel.begin(now)
     return kernel
 
@@ -109,6 +109,8 @@ def _add_pool(kernel: Kernel, planned: PoolPlan, plan: Plan, first_track: int) -
     tracks_from = first_track + sum(pool.tracks for pool in kernel.pools)
     order = _order_kind(planned.policy).made_for(Setting(planned, plan, kernel.timers, tracks_from))
     order.batch_limit_us = NEVER if planned.batch_limit_us is None else planned.batch_limit_us
+    # Where nothing is proven there is nothing to be broken: a table's own period alone counts.
+    order.released_limit_us = None if POLICIES[planned.policy].proven else NEVER
     pool = Pool(planned.name, planned.tracks, tracks_from, order, kernel.touched)
     kernel.pools.append(pool)
     for name in planned.tables:

@@ -28,6 +28,17 @@ class FittedBatches(NamedTuple):
     per_row_ns: int
 
 
+def fit_single_files(runs: Sequence[PastRun]) -> FittedBatches | None:
+    """Where no batch has run yet: each file of one is counted with what most took alone."""
+    latest = [run for run in runs if run.files == 1][-_RUNS_MAX:]
+    if len(latest) < RUNS_LEAST:
+        return None
+    took_us = sorted(run.duration_us for run in latest)
+    per_file_ns = took_us[ceil(_QUANTILE * (len(took_us) - 1))] * 1_000
+    rows = median(run.rows for run in latest)
+    return FittedBatches(0, per_file_ns, ceil(per_file_ns / rows) if rows else 0)
+
+
 def fit_batches(runs: Sequence[PastRun]) -> FittedBatches | None:
     """Of the latest runs with one file or several; None where these do not tell, being few or all alike.
 

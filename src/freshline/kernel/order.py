@@ -61,6 +61,8 @@ class Order(Generic[E]):
     open: ClassVar[bool] = False
     # How long a job may be that starts ahead of its release and does more than one; 0: none does.
     batch_limit_us: int = 0
+    # The same of a job that is released; None: what its task's jobs cost at worst, as bounds count them.
+    released_limit_us: int | None = 0
     # Who adapts the pool, where its policy does that; it may be the order itself.
     controller: Controller[Any] | None = None
 
@@ -94,6 +96,10 @@ class Order(Generic[E]):
     def take(self, now: int, idle: list[int]) -> Entry | None:
         """Removes and returns what runs next, given the idle tracks (a heap, not empty)."""
         return heappop(self._ready)[2] if self._ready else None
+
+    def job_limit_us(self, task: Task) -> int | None:
+        """How long the task's released job may be that starts now and does more than one."""
+        return self.released_limit_us
 
     def track_for(self, entry: Entry, idle: list[int]) -> int:
         """Removes and returns the track that runs it."""

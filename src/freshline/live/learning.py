@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from fractions import Fraction
 
-from freshline.costs.batches import fit_batches
+from freshline.costs.batches import fit_batches, fit_single_files
 from freshline.costs.fit import RUNS_LEAST
 from freshline.costs.learned import learned_costs
 from freshline.definitions.cost import Cost
@@ -56,7 +56,8 @@ class Learning:
         costs: dict[str, BatchCost] = {}
         for task in tasks:
             if len(task.intake.waiting_files()) > 1:
-                fitted = fit_batches(self._history.runs(task.name))
+                runs = self._history.runs(task.name)
+                fitted = fit_batches(runs) or fit_single_files(runs)
                 if fitted is not None:
                     cost = BatchCost(*fitted)
                     if cost != task.batch_cost:

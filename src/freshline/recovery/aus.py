@@ -109,6 +109,12 @@ class Aus(Edf[TableTask]):
         """The task has left recovery mode."""
         self._capacity.set(task.name, adaptive(task).terms.cost_us, task.period_us)
 
+    def job_limit_us(self, task: Task) -> int | None:
+        if self.released_limit_us is None and isinstance(task.rule, AdaptiveRelease):
+            assert isinstance(task, TableTask)
+            return min(task.worst_case_us, task.rule.terms.cost_us)  # the share that it has is made for that
+        return self.released_limit_us
+
     # -- decisions ---------------------------------------------------------------------------------
 
     def ended(self, job: Update, now: int) -> None:

@@ -58,6 +58,10 @@ class AusSlack(Aus):
     def made_for(cls, setting: Setting) -> Self:
         return cls(shares(setting), setting.pool.tracks, setting.timers)
 
+    def job_limit_us(self, task: Task) -> int | None:
+        # A certificate has laid out what each of its jobs loads.
+        return 0 if self._in_window else super().job_limit_us(task)
+
     # -- decisions ---------------------------------------------------------------------------------
 
     def take(self, now: int, idle: list[int]) -> Entry | None:

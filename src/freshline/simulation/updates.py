@@ -55,7 +55,10 @@ class Updates:
             self._assertions.begins(kernel)
 
     def cost_us(self, job: Update) -> int:
-        return self._draw_us[job.task.name](job.loaded_to - job.loaded_from)
+        drawn_us = self._draw_us[job.task.name](job.loaded_to - job.loaded_from)
+        if job.updates > 1 and job.task.batch_cost is not None:
+            return min(drawn_us, job.worst_case_us)  # what is known of batches is right
+        return drawn_us
 
     def ended(self, now: int, job: Update) -> Event:
         if self._failures is not None:

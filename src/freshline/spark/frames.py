@@ -144,6 +144,11 @@ def base_rows(
     return rows.selectExpr("*", *marked)
 
 
+def is_one_pass(table: Table) -> bool:
+    """Whether a base table's rows are made of the records in one pass, with no query within."""
+    return table.select is None or plain_projection(table.select) is not None
+
+
 def keeps_records(session: SparkSession, table: Table, feed: Feed) -> bool:
     """Whether a base table has a row for each of its feed's records, whatever its `select` makes of it.
 
@@ -230,16 +235,9 @@ def derived_rows(
     return between(rows, table.timestamp, loaded_from, loaded_to)
 
 
-def source_rows(
-    session: SparkSession,
-    paths: Sequence[str],
-    schema: StructType,
-    timestamp: str,
-    after: int | None,
-    to: int,
-) -> DataFrame:
-    """A table's rows of a range that are not late, as derived tables read them, out of these files."""
-    frame = between(read_parquet(session, paths, schema), timestamp, after, to)
+def source_rows(rows: DataFrame, schema: StructType, timestamp: str, after: int | None, to: int) -> DataFrame:
+    """Of a table's rows those of a range that are not late, as derived tables read them."""
+    frame = between(rows, timestamp, after, to)
     return frame.where(f"NOT {LATE_COLUMN}").drop(LATE_COLUMN) if LATE_COLUMN in schema.names else frame
 
 

@@ -16,15 +16,19 @@ from freshline.definitions.tables import Table
 from freshline.definitions.warehouse import Warehouse
 from freshline.spark.file_to_load import FileFacts, facts_of
 from freshline.spark.frames import (
+    NONE_LATE,
     Watched,
     base_rows,
     derived_rows,
+    is_one_pass,
     keeps_records,
     keeps_timestamp,
     late_expression,
     read_files,
+    read_parquet,
     source_rows,
 )
+from freshline.spark.prepared import PreparedFrames
 from freshline.spark.sink import Sink, count_late
 from freshline.storage.delta import Consumed, LiveFile, StoredTable
 from freshline.storage.extent import Extent
@@ -64,6 +68,7 @@ class Updater:
         }
         self._keeps_records: dict[str, bool] = {}  # of base tables that have been updated
         self._sink = Sink(schemas)
+        self._prepared = PreparedFrames()
 
     def run(self, session: SparkSession, job: Update) -> Committed:
         """Loads (F, NF] into the job's table. Nothing is visible before the commit, and all of it after."""
@@ -143,11 +148,23 @@ class Updater:
         assert table.timestamp is not None
         feed = self._warehouse.feeds[table.feed]
         assert feed.landing.timestamp is not None
-        records = read_files(session, feed, [str(landing / str(file.name)) for file in job.files])
-        watched = None if self._keeps(session, table) else Watched(records, feed.landing.timestamp)
+        keeps = self._keeps(session, table)
         known = [file.oldest for file in files if file.oldest is not None]
         oldest = min(known) if self._keeps_timestamp[table.name] and len(known) == len(files) else None
         late = late_expression(table.timestamp, job.loaded_from, oldest)
+        paths = [str(landing / str(file.name)) for file in job.files]
+
+        def read() -> DataFrame:
+            return read_files(session, feed, paths)
+
+        if keeps and late == NONE_LATE and is_one_pass(table):
+            name = ("rows", table.name)
+            rows = self._prepared.of(
+                session, name, paths, lambda: base_rows(session, table, feed, read(), late)
+            )
+            return rows, None
+        records = self._prepared.of(session, ("records", table.feed), paths, read)
+        watched = None if keeps else Watched(records, feed.landing.timestamp)
         return base_rows(session, table, feed, watched.records if watched else records, late), watched
 
     def _keeps(self, session: SparkSession, table: Table) -> bool:
@@ -196,7 +213,11 @@ class Updater:
         timestamp = self._warehouse.tables[name].timestamp
         assert timestamp is not None
         paths = [str(self._tables[name].path / file.path) for file in files]
-        return source_rows(session, paths, self._schemas[name], timestamp, after, to)
+        schema = self._schemas[name]
+        rows = self._prepared.of(
+            session, ("table", name), paths, lambda: read_parquet(session, paths, schema)
+        )
+        return source_rows(rows, schema, timestamp, after, to)
 
     def _jumped(self, table: Table, job: Update) -> int:
         """The freshness to commit: NF, or further where no source has a row after it.

@@ -33,6 +33,7 @@ from freshline.spark.frames import (
     keeps_records,
     late_expression,
     read_files,
+    read_parquet,
     source_rows,
 )
 
@@ -106,8 +107,9 @@ class WarmUp:
     def _source(self, session: SparkSession, name: str) -> DataFrame:
         timestamp = self._warehouse.tables[name].timestamp
         assert timestamp is not None
-        paths = [str(self._path(name))]
-        return source_rows(session, paths, self._schemas[name], timestamp, 0, _ROWS * SECOND)
+        schema = self._schemas[name]
+        rows = read_parquet(session, [str(self._path(name))], schema)
+        return source_rows(rows, schema, timestamp, 0, _ROWS * SECOND)
 
 
 def _write_table(session: SparkSession, schema: StructType, path: Path) -> None:

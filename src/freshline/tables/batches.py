@@ -1,4 +1,4 @@
-"""Batches: how many files of a backlog one job takes, started where a track is free and nothing waits.
+"""Batches: how many files of a backlog one job takes.
 
 Docs/batches.md says how long such a job may be. Here is how many files that makes, by what they cost as far
 as that is known.
@@ -19,7 +19,8 @@ class BatchCost(NamedTuple):
     """What a job of several files costs at worst, as runs have shown.
 
     A file costs `per_file_ns`, or `per_row_ns` for each of its rows if that is more: of runs whose files are
-    alike nobody can tell which of the two it is.
+    alike nobody can tell which of the two it is. Where no job had several, `startup_us` is 0: it is known
+    what each file costs alone, and no more.
     """
 
     startup_us: int
@@ -47,8 +48,14 @@ def fitting(task: TableTask, allowed_us: int) -> int:
     if most < 2:
         return 1
     known = task.batch_cost
-    if known is not None:
-        return max(1, known.fitting(files[:most], allowed_us))
+    if known is None:
+        return _declared(task, allowed_us, most)
+    found = max(1, known.fitting(files[:most], allowed_us))
+    return found if known.startup_us else max(found, _declared(task, allowed_us, most))
+
+
+def _declared(task: TableTask, allowed_us: int, most: int) -> int:
+    """How many it may be by what an update costs at worst."""
     if task.worst_case_us > allowed_us:
         return 1
     per_file_us = task.worst_case_us - task.startup_us

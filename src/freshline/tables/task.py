@@ -66,7 +66,12 @@ class TableTask(Task):
         return updates * self.worst_case_us - (updates - 1) * self.startup_us
 
     def begin(self, now: int, track: int, updates: int | None = 1) -> Update:
-        """Its job starts now and does so many updates at once; None: all that is there."""
+        """Its job starts now and does so many updates at once; None: all that is there.
+
+        A released one may do several where one is enough: as many as are known to cost no more.
+        """
+        if updates == 1 and self.batch_cost is not None and now >= self.release:
+            updates = self._released()
         loaded_to, jump_to, files = self.intake.claim(self, now, updates)
         self.jobs_started += 1
         job = Update(
@@ -95,12 +100,25 @@ class TableTask(Task):
         return job
 
     def ahead(self, limit_us: int) -> Entry:
+        allowed_us = min(limit_us, self.period_us)
+        files = self._several(allowed_us)
+        return self if files < 2 else Batch(self, files, allowed_us)
+
+    def _released(self) -> int:
+        """How many updates a released job does: no more than every bound counts it with."""
+        limit_us = self.pool.order.job_limit_us(self)
+        allowed_us = min(self.worst_case_us if limit_us is None else limit_us, self.period_us)
+        files = self._several(allowed_us) if allowed_us else 1
+        if files > 1:
+            self.allowed_us = allowed_us
+        return files
+
+    def _several(self, allowed_us: int) -> int:
+        """How many files a job takes that is to cost no more than that."""
         if self.batch_max < 2:
             self.batch_max = 2  # after this attempt, unless it fails as well
-            return self
-        allowed_us = min(limit_us, self.period_us)
-        files = fitting(self, allowed_us)
-        return self if files < 2 else Batch(self, files, allowed_us)
+            return 1
+        return fitting(self, allowed_us)
 
     def arrived(self, item: DataFile) -> None:
         self.intake.add(item)
