@@ -18,8 +18,9 @@ from freshline.kernel.kernel import Kernel
 from freshline.plan.make import make_plan
 from freshline.simulation.conditions import checked
 from freshline.simulation.simulate import simulate
-from freshline.tables.batches import BatchCost
+from freshline.tables.batches import BatchCost, fitting
 from freshline.tables.events import Arrived, Batches, DataFile, Finished
+from freshline.tables.task import TableTask
 from freshline.tables.update import Update
 from freshline.testing.builder import Builder
 from freshline.testing.recoveries import run_through
@@ -233,6 +234,20 @@ def test_a_released_job_takes_what_costs_no_more_than_bounds_count_it_with(
     # A job costs 2 s at worst: eight files of 0.25 s. Where nothing is proven the period of 10 s counts.
     known = BatchCost(1, 249_000_000, 0)
     assert max(backlog_taken(policy, known)) == most
+
+
+@pytest.mark.parametrize(("alone_ms", "most"), [(200, 10), (500, 8), (1_700, 2), (1_950, 1), (2_100, 1)])
+def test_of_what_files_take_alone_the_first_batches_are_made(alone_ms: int, most: int) -> None:
+    # 2 s at worst, of which 1.8 s are the start-up: each file more costs 0.2 s at most.
+    builder = Builder(policy="edf-strict")
+    for name in ("v", "other"):
+        builder.files(name, period=10, cost=Fraction(9, 5), rate=Fraction(1, 50))
+    kernel = assemble(make_plan(builder.build()))
+    task = kernel.task("v")
+    assert isinstance(task, TableTask)
+    task.intake.pending = [DataFile(number, number) for number in range(1, 100)]  # type: ignore[attr-defined]
+    task.batch_max, task.batch_cost = 50, BatchCost(0, alone_ms * 1_000_000, 0)
+    assert fitting(task, 2 * SECOND) == most
 
 
 @pytest.mark.parametrize("policy", ["edf-strict", "aus", "fifo"])

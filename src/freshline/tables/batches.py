@@ -51,7 +51,18 @@ def fitting(task: TableTask, allowed_us: int) -> int:
     if known is None:
         return _declared(task, allowed_us, most)
     found = max(1, known.fitting(files[:most], allowed_us))
-    return found if known.startup_us else max(found, _declared(task, allowed_us, most))
+    if known.startup_us:
+        return found
+    alone_us = -(-max(known.per_file_ns, known.per_row_ns * files[0].rows) // 1_000)
+    return max(found, _declared(task, allowed_us, most), _after_one(task, allowed_us - alone_us, most))
+
+
+def _after_one(task: TableTask, left_us: int, most: int) -> int:
+    """How many it may be where one file alone leaves so much: each other costs its length at worst."""
+    per_file_us = task.worst_case_us - task.startup_us
+    if left_us < 0 or per_file_us <= 0:
+        return 1 if left_us < 0 else most
+    return min(most, 1 + left_us // per_file_us)
 
 
 def _declared(task: TableTask, allowed_us: int, most: int) -> int:
