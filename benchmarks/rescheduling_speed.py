@@ -19,7 +19,8 @@ from collections.abc import Callable, Sequence
 
 from freshline.analysis.levels import Load, is_schedulable
 from freshline.analysis.shedding import raised, shed
-from freshline.testing.query_sets import overloaded, table_2
+from freshline.experiments.table_2 import table_2
+from freshline.testing.overloads import overloaded
 
 SIZES = (10, 30, 100, 300, 1_000)
 STRIDES = 40
@@ -38,15 +39,15 @@ def measured(sets: Sequence[Sequence[Load]], rounds: int) -> tuple[float, float]
     """Milliseconds of CPU: of the first rescheduling of a set, and of one later on."""
     first, later = [], []
     for loads in sets:
-        first.append(cpu_ms(lambda loads=loads: reschedule(loads)))
-        later.append(statistics.median(cpu_ms(lambda loads=loads: reschedule(loads)) for _ in range(rounds)))
+        first.append(cpu_ms(loads))
+        later.append(statistics.median([cpu_ms(loads) for _ in range(rounds)]))
         assert is_schedulable(loads, reschedule(loads)), "the test fails after a rescheduling"
     return statistics.mean(first), statistics.mean(later)
 
 
-def cpu_ms(work: Callable[[], object]) -> float:
+def cpu_ms(loads: Sequence[Load]) -> float:
     started = time.process_time()
-    work()
+    reschedule(loads)
     return (time.process_time() - started) * 1_000
 
 

@@ -16,7 +16,8 @@ from freshline.analysis.demand_of_many import DemandOfMany
 from freshline.analysis.levels import Load, by_priority, is_schedulable
 from freshline.analysis.scheduling_points import bini_buttazzo
 from freshline.analysis.shedding import Rule, keep, raised, shed, shed_in_order, weighted_error
-from freshline.testing.query_sets import overloaded, table_2
+from freshline.experiments.table_2 import table_2
+from freshline.testing.overloads import overloaded
 
 RULES: tuple[Rule, ...] = ("paper", "least-overrun", "least-error")
 

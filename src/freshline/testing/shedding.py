@@ -11,7 +11,7 @@ from typing import Final
 from freshline.analysis.best_shedding import best
 from freshline.analysis.levels import Load, by_priority, holds, is_schedulable
 from freshline.analysis.shedding import Rule, shed, weighted_error
-from freshline.testing.query_sets import overloaded
+from freshline.testing.overloads import overloaded
 
 RULES: Final[tuple[Rule, ...]] = ("paper", "least-overrun", "least-error")
 
