@@ -9,6 +9,7 @@ from freshline.analysis.levels import Load
 from freshline.analysis.operators import operator_cost
 from freshline.definitions.duration import SECOND
 from freshline.definitions.operators import Aggregate, Join, Operator, Project, Select, Stream
+from freshline.definitions.queries import Query
 
 _HALF: Final = Fraction(1, 2)
 _SELECT: Final = Select(_HALF, Stream("s1"))
@@ -37,3 +38,32 @@ def table_2(rate: int) -> list[Load]:
         times = stride_us, stride_us, cost.cost_us, cost.fixed_us, least_us, 0
         loads.append(Load(f"Q{number}", *times, Fraction(weight), cost.selectivity, cost.tuples))
     return loads
+
+
+def queries(count: int, pool: str) -> list[Query]:
+    """So many of them; beyond ten they come again."""
+    found = []
+    for number in range(count):
+        operators, stride, weight = TABLE_2[number % len(TABLE_2)]
+        stride_us = stride * SECOND
+        found.append(
+            Query(
+                f"Q{number + 1}",
+                "",
+                pool,
+                *(stride_us, stride_us, stride_us),
+                Fraction(weight),
+                tables=tuple(sorted(_streams(operators))),
+                operators=operators,
+            )
+        )
+    return found
+
+
+def _streams(operators: Operator) -> set[str]:
+    match operators:
+        case Stream(name):
+            return {name}
+        case Join(_, left, right):
+            return _streams(left) | _streams(right)
+    return _streams(operators.input)
