@@ -83,9 +83,9 @@ def page_of(record: Record) -> str:
         "reschedule every longest stride unless something else is said.",
         "",
         "Not in print, and chosen: windows as long as strides, a selectivity of 0.5 for each select and",
-        "join, first releases at 0 with full windows. Steady streams have 12,500 tuples a second, steps begin",
-        "at 7,500 and get a tenth of that more every second; random rates, drawn anew every 0.1 s, are",
-        f"exponentially distributed around 10,000.{_trace(record)}",
+        "join, first releases at 0 with full windows. Steady streams have 12,500 tuples a second, steps",
+        "begin at 7,500 and get a tenth of that more every second; random rates, drawn anew every 0.1 s,",
+        f"are exponentially distributed around 10,000.{_trace(record)}",
         "",
         "Of the iterations due: the miss rate is the share unfinished at the deadline, the completion rate",
         "that finished by the end, late or not, the total error Σ g·s·(tuples unprocessed at the deadline),",
@@ -167,9 +167,9 @@ def _query_load(record: Record) -> list[str]:
 
 def _shedding(found: Record) -> list[str]:
     rows = [
-        f"{found['sets']:,} sets of 3 to 10 queries that ask for 1.05 to 2.5 tracks. As the paper prints its",
-        f"algorithm, the exact test passes afterwards in {found['as_printed']:,} of them. With the reductions",
-        "applied to all queries of the priority and above, clamped and rounded:",
+        f"{found['sets']:,} sets of 3 to 10 queries that ask for 1.05 to 2.5 tracks. As the paper prints",
+        f"its algorithm, the exact test passes afterwards in {found['as_printed']:,} of them. With the",
+        "reductions applied to all queries of the priority and above, clamped and rounded:",
         "",
         "| rule | exact test passes | error over the paper's rule: mean | worst |",
         "|---|---:|---:|---:|",
@@ -252,7 +252,7 @@ def _requirements(record: Record) -> Iterator[tuple[str, str, bool]]:
 
 def _late_without_shedding(workloads: list[Record], loads: list[Record]) -> tuple[str, str, bool]:
     def least(of: list[Record]) -> float:
-        return min(_of(each, policy)["miss_rate"] for each in of for policy in ("rm", "hpf"))
+        return min(float(_of(each, policy)["miss_rate"]) for each in of for policy in ("rm", "hpf"))
 
     heavy = least([*workloads, *(load for load in loads if load["queries"] >= _QUERIES)])
     light = ", ".join(
