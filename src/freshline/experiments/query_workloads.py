@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import random
+import zlib
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -105,7 +106,7 @@ def read_trace(path: Path) -> Trace:
         if path.suffix == ".gz":
             content = gzip.decompress(content)
         lines = content.decode("ascii").split()
-    except (OSError, EOFError, UnicodeDecodeError) as error:
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
         raise InputError(f"cannot read {path}: {error}", "Name a file of arrivals, plain or .gz") from error
     arrivals: list[int] = []
     for number, line in enumerate(lines, start=1):
