@@ -99,11 +99,14 @@ class Iterations:
     def attach(self, driver: Driver) -> None:
         """That driver is told when queries are measured, now for the first time."""
         self._driver = driver
-        for pool in driver.kernel.pools:
-            if pool.name in self._reschedulings:
-                self._measure_at(driver.kernel.now, pool)
+        self.begins(driver.kernel)
 
-    def begins(self, kernel: Kernel) -> None: ...
+    def begins(self, kernel: Kernel) -> None:
+        if self._driver is None:
+            return
+        for pool in kernel.pools:
+            if pool.name in self._reschedulings:
+                self._measure_at(kernel.now, pool)
 
     def cost_us(self, job: Iteration) -> int:
         measure = self._windows[job.task.name].measure(job.window_from, job.window_to)
