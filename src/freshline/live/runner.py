@@ -22,6 +22,7 @@ from freshline import __version__, signals
 from freshline.assembly.assemble import assemble
 from freshline.assembly.terms import learned
 from freshline.definitions.duration import SECOND
+from freshline.definitions.errors import InputError
 from freshline.definitions.live_checks import check_runnable
 from freshline.definitions.serial import to_record
 from freshline.definitions.warehouse import Warehouse
@@ -92,6 +93,9 @@ class Runner:
         batches: bool = True,
     ) -> None:
         check_runnable(warehouse)
+        if warehouse.queries:
+            remedy = "Remove `queries`; `plan` and `simulate` take them as they are"
+            raise InputError("continuous queries cannot be run yet", remedy)
         check_tables(warehouse, accepted, "--accept-change")
         landing = landing_directories(warehouse, folder, storage)
         layout = self.layout = Layout(storage)
