@@ -16,8 +16,9 @@ from freshline.definitions.feeds import FEEDS
 from freshline.definitions.graph import cycles, topological_order
 from freshline.definitions.names import one_of
 from freshline.definitions.policies import adaptive_policies, as_written
-from freshline.definitions.pools import POOLS
+from freshline.definitions.pools import POOLS, of_queries
 from freshline.definitions.section import Path, Resolution, Section
+from freshline.definitions.slices import Slices, SlicesEntry
 from freshline.definitions.sql.query import tables_read
 from freshline.definitions.table_sql import check_tables
 from freshline.definitions.values import Duration, Entry, Flag, Given, History, PositiveDuration, Rate, Text
@@ -45,6 +46,7 @@ class Table:
     weight: Fraction = Fraction(1)  # of several late tables that could recover, the heavier goes first
     history_us: int = DAY  # so long its commits, and the files they need, are kept for readers
     place: Place = NOWHERE
+    slices: Slices | None = None  # a table that continuous queries may read in part
 
 
 class TableEntry(Entry):
@@ -128,6 +130,12 @@ class TableEntry(Entry):
         alias="history",
         description="How long readers can follow its changes and read it as it was (default: the "
         "warehouse's `history`).",
+    )
+    slices: Given[SlicesEntry] = Field(
+        None,
+        description="Its rows are kept in slices, so that queries can read a part of it instead of the "
+        "whole. Write {} to have them dealt by chance.",
+        examples=[{"by": "src"}],
     )
 
 
@@ -288,19 +296,27 @@ class _Rules:
             weight=Fraction(1) if entry.weight is None else entry.weight,
             history_us=entry.history_us or self._resolution.history_us or DAY,
             place=self._resolution.place(("tables", name)),
+            slices=None if entry.slices is None else entry.slices.resolved(),
         )
 
     def _pool_of(self, name: str, entry: TableEntry) -> str | None:
         path = ("tables", name)
         if not self._pools.all:
             return None  # that there is no pool is an error of its own
+        pools = self._resolution.records(POOLS)
+        of_tables = [each for each in self._pools.all if each not in pools or pools[each].may_hold("tables")]
         if entry.pool is None:
-            if len(self._pools.all) == 1:
-                return self._pools.all[0]
-            what = f"`pool` is missing, and there are {len(self._pools.all)} pools"
-            self._report(path, what, f"Add `pool` with {one_of(self._pools.all)}")
+            if len(of_tables) == 1:
+                return of_tables[0]
+            of = " of tables" if len(of_tables) < len(self._pools.all) else ""
+            what = f"`pool` is missing, and there are {len(of_tables)} pools{of}"
+            remedy = f"Add `pool` with {one_of(of_tables)}" if of_tables else "Add one with `policy: edf`"
+            self._report(path, what, remedy)
         elif not self._pools.has(entry.pool):
             self._report((*path, "pool"), f"there is no pool `{entry.pool}`", self._pools.remedy(entry.pool))
+        elif entry.pool not in of_tables:
+            what = f"the pool `{entry.pool}` ({of_queries(pools[entry.pool])}) is for queries"
+            self._report((*path, "pool"), what, "Name a pool of tables, such as one with `policy: edf`")
         return entry.pool
 
     def _derived_period(self, name: str, entry: TableEntry) -> int | None:
@@ -350,7 +366,9 @@ def _from_record(record: dict[str, Any]) -> Table:
     if cost is not None:
         cost = Cost(cost["startup_us"], Fraction(cost["rate"]), Fraction(cost["variability"]))
     weight = Fraction(record.get("weight", 1))
-    return Table(**{**record, "sources": tuple(record["sources"]), "cost": cost, "weight": weight})
+    slices = None if record.get("slices") is None else Slices(**record["slices"])
+    known = {"sources": tuple(record["sources"]), "cost": cost, "weight": weight, "slices": slices}
+    return Table(**{**record, **known})
 
 
 TABLES: Final = Section(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from heapq import heapify, heappop, heappush
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar, cast
 
 if TYPE_CHECKING:
     from freshline.kernel.controller import Controller
@@ -59,6 +59,8 @@ class Order(Generic[E]):
     keeps_distance: ClassVar[bool] = False
     # Whether tasks may come and go while it runs.
     open: ClassVar[bool] = False
+    # Whether a job that runs may be put aside for one that is ready.
+    preemptive: bool = False
     # How long a job may be that starts ahead of its release and does more than one; 0: none does.
     batch_limit_us: int = 0
     # The same of a job that is released; None: what its task's jobs cost at worst, as bounds count them.
@@ -100,6 +102,11 @@ class Order(Generic[E]):
     def job_limit_us(self, task: Task) -> int | None:
         """How long the task's released job may be that starts now and does more than one."""
         return self.released_limit_us
+
+    def goes_before(self, job: Job) -> bool:
+        """Whether a job is ready for which that one, which runs, is to be put aside. Asked if preemptive."""
+        ready = self._ready
+        return bool(ready) and ready[0] < (self.key(cast(Any, job.task)), job.task.place)
 
     def track_for(self, entry: Entry, idle: list[int]) -> int:
         """Removes and returns the track that runs it."""
