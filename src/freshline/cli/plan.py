@@ -170,8 +170,8 @@ def _show_verdict(screen: Console, plan: Plan) -> None:
     )
     if plan.queries:
         screen.print(
-            "Queries cost what they do over the `rows` of the feeds. Under `lrm` no deadline is missed whatever "
-            "comes: less is read instead.",
+            "Queries cost what they do over the `rows` of the feeds. Under `lrm` no deadline is missed, "
+            "whatever comes: less is read instead.",
             style="dim",
             highlight=False,
         )
