@@ -36,7 +36,9 @@ class Measure(NamedTuple):
         """The share of the window that is read in so much time."""
         if time_us >= self.cost_us:
             return Fraction(1)
-        return Fraction(max(0, time_us - self.fixed_us), self.cost_us - self.fixed_us)
+        if time_us <= self.fixed_us:
+            return Fraction(0)  # all of the cost may be fixed
+        return Fraction(time_us - self.fixed_us, self.cost_us - self.fixed_us)
 
     def cost_of(self, keep: Fraction) -> int:
         """F(keep), in whole microseconds, and never nothing."""
