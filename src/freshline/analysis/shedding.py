@@ -143,4 +143,5 @@ def _takes_arrays(ordered: Sequence[Load], costs_us: Sequence[int]) -> bool:
         return False
     last = ordered[-1].deadline_us
     releases = [last // load.period_us + 1 for load in ordered]
-    return sum(map(mul, releases, costs_us)) < _INT64
+    asked: int = sum(map(mul, releases, costs_us))
+    return asked < _INT64
