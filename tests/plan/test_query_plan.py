@@ -255,7 +255,8 @@ def test_who_is_admitted_fits_at_least_costs_and_who_is_refused_fits_nowhere(man
     for each in plan.queries:
         if each.refusal is not None:
             for track in on_tracks:
-                together = [*(other.load for other in track), each.load]
+                names = {each.name, *(other.name for other in track)}
+                together = [load for load in many if load.name in names]
                 assert not is_schedulable(together, [load.least_us for load in together])
 
 
