@@ -23,7 +23,7 @@ from unittest.mock import patch
 
 from freshline.definitions.duration import SECOND
 from freshline.definitions.load import load
-from freshline.definitions.policies import POLICIES
+from freshline.definitions.policies import POLICIES, policies_for
 from freshline.live.status import WarehouseStatus
 
 PERIOD_S: Final = 10
@@ -173,7 +173,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--files", type=int, default=50_000)
     parser.add_argument("--files-by-policy", type=int, default=2_000)
-    parser.add_argument("--policies", nargs="*", default=list(POLICIES))
+    parser.add_argument("--policies", nargs="*", default=policies_for("tables"))
     parser.add_argument("--blocking", default="1s")
     parser.add_argument("--seconds", type=int, default=600)
     parser.add_argument("--startup-ms", type=int, default=700, help="what is declared of an update")

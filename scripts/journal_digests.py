@@ -20,7 +20,7 @@ from freshline.assembly.terms import learned
 from freshline.costs.draws import CostDraws
 from freshline.definitions.cost import Cost
 from freshline.definitions.duration import SECOND
-from freshline.definitions.policies import POLICIES, PolicyName
+from freshline.definitions.policies import PolicyName, policies_for
 from freshline.definitions.serial import to_record
 from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.events import Event, Failed
@@ -120,10 +120,10 @@ def main() -> None:
     parser.add_argument("--warehouses", type=int, default=50)
     parser.add_argument("--seconds", type=int, default=300)
     arguments = parser.parse_args()
-    for policy in POLICIES:
+    for policy in policies_for("tables"):
         for seed in range(arguments.warehouses):
             print(policy, seed, plain(seed, policy, arguments.seconds), flush=True)
-    for policy in POLICIES:
+    for policy in policies_for("tables"):
         for seed in range(arguments.warehouses if policy.startswith("aus") else arguments.warehouses // 5):
             print(policy, seed, "troubled", troubled(seed, policy, arguments.seconds), flush=True)
 

@@ -49,6 +49,12 @@ def test_the_schema_says_which_draft_it_is_and_what_it_describes() -> None:
             "propertyNames": NAMES,
             "minProperties": 1,
         },
+        "queries": {
+            "type": "object",
+            "additionalProperties": {"$ref": "#/$defs/QueryEntry"},
+            "propertyNames": NAMES,
+            "default": {},
+        },
     }
 
 
@@ -79,7 +85,18 @@ def test_a_pool_has_its_choices_limits_and_defaults() -> None:
         "tracks": {"type": "integer", "minimum": 1, "maximum": 1_000_000, "examples": [2]},
         "policy": {
             "type": "string",
-            "enum": ["fifo", "rm", "edf", "edf-strict", "clustered-edf", "prp", "aus", "aus-slack"],
+            "enum": [
+                "fifo",
+                "rm",
+                "edf",
+                "edf-strict",
+                "clustered-edf",
+                "prp",
+                "aus",
+                "aus-slack",
+                "lrm",
+                "lrm-paper",
+            ],
             "default": "edf",
         },
         "cluster_factor": {"type": "number", "minimum": 1},
@@ -92,7 +109,19 @@ def test_a_pool_has_its_choices_limits_and_defaults() -> None:
             "minimum": 0,
             "maximum": 0,
         },
+        "preemptive": {"type": "boolean"},
+        "rescheduling": {"type": "string", "enum": ["optimistic", "pessimistic", "permissive"]},
+        "threshold": {"type": "number", "minimum": 0, "examples": [200000]},
     }
+
+
+def test_a_query_has_its_limits() -> None:
+    query = json_schema()["$defs"]["QueryEntry"]
+    assert query["required"] == ["sql", "window", "stride"]
+    keys = without_descriptions(query)
+    assert keys["weight"] == {"type": "number", "exclusiveMinimum": 0}
+    assert keys["selectivity"] == {"type": "number", "exclusiveMinimum": 0, "maximum": 1}
+    assert keys["keep_least"] == {"type": "number", "minimum": 0, "maximum": 1}
 
 
 def test_a_table_is_base_or_derived() -> None:
@@ -104,6 +133,7 @@ def test_a_table_is_base_or_derived() -> None:
     assert list(table["properties"]) == [
         "feed", "select", "sql", "sources", "timestamp", "period", "phase", "lookback",
         "lookback_trusted", "align", "pool", "target_lag", "cost", "late_after", "weight", "history",
+        "slices",
     ]  # fmt: skip
     assert without_descriptions(table)["late_after"] == without_descriptions(table)["period"]
     assert without_descriptions(table)["weight"] == {"type": "number", "minimum": 0}
@@ -153,20 +183,29 @@ def test_the_schemas_keys_are_those_that_are_read() -> None:
     storage: s
     history: 2 days
     pools: {p: {tracks: 1, policy: prp, cluster_factor: 2, provisioning: worst, recovery: fastest,
-                blocking: 1s}}
-    feeds: {f: {arrival: files, period: 1s, phase: 0, jitter: 0s, timestamp_jitter: 1s, path: p, format: csv,
+                blocking: 1s, preemptive: true, rescheduling: permissive, threshold: 5}}
+    feeds: {f: {arrival: files, period: 1s, phase: 0, jitter: 0s, timestamp_jitter: 1s, rows: 10,
+                path: p, format: csv,
                 schema: ts timestamp, timestamp: ts, header: no, encoding: utf-8, name_timestamp: "%Y",
                 lateness: 0, ahead: 0,
                 after_load: keep}}
     tables: {t: {feed: f, select: s, sql: s, sources: [a], timestamp: ts, period: 1s, phase: 1s, lookback: 0,
                  lookback_trusted: false, align: 1s, pool: p, target_lag: 1s,
-                 cost: {startup: 1s, rate: 1, variability: 0}, late_after: 1s, weight: 2, history: 1d}}
+                 cost: {startup: 1s, rate: 1, variability: 0}, late_after: 1s, weight: 2, history: 1d,
+                 slices: {by: k}}}
+    queries: {q: {sql: s, window: 1s, stride: 1s, deadline: 1s, weight: 2, keep_least: 0.5, pool: p,
+                  cost: {rate: 1}, selectivity: 0.5, part: 0, into: q}}
     """
     tree = parse(text, "freshline.yml").tree
     schema = json_schema()
     WarehouseFile.model_validate(tree)
     assert list(tree) == list(schema["properties"])
-    for section, definition in (("pools", "PoolEntry"), ("feeds", "FeedEntry"), ("tables", "TableEntry")):
+    for section, definition in (
+        ("pools", "PoolEntry"),
+        ("feeds", "FeedEntry"),
+        ("tables", "TableEntry"),
+        ("queries", "QueryEntry"),
+    ):
         (entry,) = tree[section].values()
         assert list(entry) == list(schema["$defs"][definition]["properties"])
     assert list(tree["tables"]["t"]["cost"]) == list(schema["$defs"]["CostEntry"]["properties"])

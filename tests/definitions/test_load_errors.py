@@ -160,11 +160,11 @@ def test_a_name_that_yaml_takes_for_something_else_is_refused_once() -> None:
             ["2: pools: it is empty. Add a pool, such as `pools: {updates: {tracks: 2}}`."],
         ),
         (
-            "name: ''\nqueries: {}\ntable: {}\npools: {p: {tracks: 1}}\ntables: {}",
+            "name: ''\ndashboards: {}\ntable: {}\npools: {p: {tracks: 1}}\ntables: {}",
             [
                 "1: name: it is empty. Add one, such as `name: network`.",
-                "2: unknown key `queries`. "
-                "The keys here are `name`, `storage`, `history`, `pools`, `feeds` or `tables`.",
+                "2: unknown key `dashboards`. "
+                "The keys here are `name`, `storage`, `history`, `pools`, `feeds`, `tables` or `queries`.",
                 "3: unknown key `table`. Perhaps `tables` is meant.",
                 "5: tables: it is empty. Add a table, such as `tables: {packets: {feed: packets}}`.",
             ],

@@ -43,6 +43,9 @@ def test_a_record_holds_everything_but_the_places():
         "provisioning": "average",
         "recovery": "together",
         "blocking_us": SECOND,
+        "preemptive": False,
+        "rescheduling": "optimistic",
+        "threshold": None,
     }
     assert (record["tables"]["traffic"]["late_after_us"], record["tables"]["traffic"]["weight"]) == (
         HOUR,

@@ -5,10 +5,13 @@ from complaints import HEAD, complaints, with_feed, with_pool, with_tables
 
 NUMBER_AND_UNIT = "Write a number and a unit, such as '5 minutes' or '300s'."
 TRACKS = "is not a whole number from 1 to 1000000. Write how many jobs may run at once."
-POLICIES = "Write 'fifo', 'rm', 'edf', 'edf-strict', 'clustered-edf', 'prp', 'aus' or 'aus-slack'."
+POLICIES = (
+    "Write 'fifo', 'rm', 'edf', 'edf-strict', 'clustered-edf', 'prp', 'aus', 'aus-slack', "
+    "'lrm' or 'lrm-paper'."
+)
 TABLE_KEYS = (
     "`feed`, `select`, `sql`, `sources`, `timestamp`, `period`, `phase`, `lookback`, "
-    "`lookback_trusted`, `align`, `pool`, `target_lag`, `cost`, `late_after`, `weight` or `history`"
+    "`lookback_trusted`, `align`, `pool`, `target_lag`, `cost`, `late_after`, `weight`, `history` or `slices`"
 )
 USELESS_UNDER_EDF = "it has no effect with the policy edf. Remove it, or set `policy: aus`."
 USELESS_ON_STREAM = "it has no effect on a continuous feed. Remove it, or set `arrival: files`."
@@ -71,7 +74,7 @@ WHOLE_NAME = "Write the files' whole name with strptime's directives, such as `p
         (
             "{tracks: 1, nodes: 3}",
             ": unknown key `nodes`. The keys here are `tracks`, `policy`, `cluster_factor`, "
-            "`provisioning`, `recovery` or `blocking`.",
+            "`provisioning`, `recovery`, `blocking`, `preemptive`, `rescheduling` or `threshold`.",
         ),
         ("5", ": the number 5 stands where a mapping of keys belongs. Write keys and their values below it."),
     ],

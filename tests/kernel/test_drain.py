@@ -13,7 +13,7 @@ from freshline.assembly.assemble import assemble
 from freshline.assembly.replay import kernel_of, replay
 from freshline.assembly.terms import learned
 from freshline.definitions.duration import DAY, SECOND
-from freshline.definitions.policies import POLICIES
+from freshline.definitions.policies import policies_for
 from freshline.definitions.serial import to_record
 from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.events import Event, Failed
@@ -34,7 +34,7 @@ from freshline.testing.warehouses import random_outages, random_warehouse
 
 END = 120 * SECOND
 seeds = st.integers(0, 10**6)
-policies = st.sampled_from(sorted(POLICIES))
+policies = st.sampled_from(sorted(policies_for("tables")))
 
 
 class Run:
@@ -145,7 +145,7 @@ def test_when_only_the_rest_is_left_each_table_loads_it_at_once_sources_first(se
     assert len(loaded) == len(set(loaded))
 
 
-@pytest.mark.parametrize("policy", sorted(POLICIES))
+@pytest.mark.parametrize("policy", sorted(policies_for("tables")))
 def test_a_period_of_a_day_is_not_waited_for(policy):
     warehouse = (
         Builder(tracks=2, policy=policy)

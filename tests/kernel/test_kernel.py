@@ -9,7 +9,7 @@ import pytest
 
 from freshline.assembly.assemble import assemble
 from freshline.definitions.duration import SECOND
-from freshline.definitions.policies import POLICIES
+from freshline.definitions.policies import policies_for
 from freshline.kernel.events import Failed, Start
 from freshline.kernel.journal import Journal
 from freshline.kernel.kernel import Kernel
@@ -61,7 +61,7 @@ def test_events_of_one_instant_are_taken_in_the_order_finished_arrived_timer_and
     validate(kernel)
 
 
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("policy", policies_for("tables"))
 def test_a_kernel_whose_tracks_are_numbered_from_elsewhere_decides_the_same(policy):
     plan = make_plan(what_if(random_warehouse(3), policy, {}))
     costs = {name: [table.cost.startup_us + SECOND] for name, table in plan.warehouse.tables.items()}

@@ -12,7 +12,7 @@ from freshline.assembly.assemble import assemble
 from freshline.assembly.replay import replay
 from freshline.assembly.terms import learned
 from freshline.definitions.duration import DAY, SECOND
-from freshline.definitions.policies import POLICIES
+from freshline.definitions.policies import policies_for
 from freshline.kernel.events import Failed
 from freshline.kernel.journal import Journal
 from freshline.kernel.validation import validate
@@ -126,7 +126,7 @@ def test_what_is_found_out_at_a_tick_is_told_to_the_kernel_and_replays_identical
     assert replay(assemble(unknown, start, {"a": None}), lines) == (len(lines), None)
 
 
-@pytest.mark.parametrize("policy", sorted(POLICIES))
+@pytest.mark.parametrize("policy", sorted(policies_for("tables")))
 def test_a_run_that_drains_waits_for_no_period_and_its_log_replays_identically(policy):
     plan = make_plan(
         Builder(tracks=2, policy=policy)

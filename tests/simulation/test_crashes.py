@@ -13,7 +13,7 @@ from freshline.assembly.replay import kernel_of, replay
 from freshline.definitions.cost import Cost
 from freshline.definitions.duration import SECOND
 from freshline.definitions.errors import InputError
-from freshline.definitions.policies import POLICIES
+from freshline.definitions.policies import POLICIES, policies_for
 from freshline.kernel.validation import validate
 from freshline.plan.make import make_plan
 from freshline.simulation.conditions import Conditions, checked
@@ -25,7 +25,7 @@ from freshline.testing.recoveries import run_through
 from freshline.testing.warehouses import crowded_warehouse, random_crashes, random_outages, random_warehouse
 
 S = SECOND
-PROVEN = [name for name, policy in POLICIES.items() if policy.proven]
+PROVEN = [name for name in policies_for("tables") if POLICIES[name].proven]
 seeds = st.integers(0, 2**32)
 
 
@@ -133,7 +133,7 @@ def test_bounds_and_promises_hold_after_crashes_and_all_is_loaded_once(seed, pol
 
 
 @settings(max_examples=30, deadline=None)
-@given(seeds, st.sampled_from(sorted(POLICIES.keys() - set(PROVEN))))
+@given(seeds, st.sampled_from(sorted({*policies_for("tables")} - {*PROVEN})))
 def test_where_nothing_is_proven_all_is_loaded_once_all_the_same(seed, policy):
     warehouse = random_warehouse(seed)
     conditions = checked(warehouse, 500 * S, crashes=[(100 * S, 130 * S)])

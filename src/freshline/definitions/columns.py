@@ -12,6 +12,8 @@ from freshline.definitions.errors import InputError
 from freshline.definitions.sql.dialect import SPARK
 
 LATE_COLUMN: Final = "_late"  # says of each row of a base table whether it came late
+SLICE_COLUMN: Final = "_slice"  # of a table that is kept in slices: which one a row is in
+RESERVED_COLUMNS: Final = (LATE_COLUMN, SLICE_COLUMN)
 
 _REMEDY: Final = "Write names and Spark SQL types, such as `ts timestamp, src string, bytes long`"
 _TIMESTAMP: Final = frozenset({exp.DataType.Type.TIMESTAMPTZ, exp.DataType.Type.TIMESTAMPLTZ})
@@ -49,8 +51,8 @@ def parse_columns(schema: str) -> tuple[Column, ...]:
         folded = definition.name.lower()  # Spark ignores case
         if folded in columns:
             raise InputError(f"the column `{definition.name}` is declared twice", "Remove one of the two")
-        if folded == LATE_COLUMN:
-            raise InputError(f"the column `{LATE_COLUMN}` is one that Freshline adds itself", "Rename it")
+        if folded in RESERVED_COLUMNS:
+            raise InputError(f"the column `{folded}` is one that Freshline adds itself", "Rename it")
         columns[folded] = Column(
             definition.name, kind.this in _TIMESTAMP, kind.this in _NESTED, _BITS.get(kind.this)
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field, PlainValidator, WithJsonSchema
@@ -15,7 +16,16 @@ from freshline.definitions.name_timestamp import check_pattern
 from freshline.definitions.names import one_of
 from freshline.definitions.section import LiveCheck, Path, Resolution, Section
 from freshline.definitions.sql.time import Relation, own_time
-from freshline.definitions.values import Duration, Entry, Flag, Given, PathText, PositiveDuration, Text
+from freshline.definitions.values import (
+    Duration,
+    Entry,
+    Flag,
+    Given,
+    PathText,
+    PositiveDuration,
+    PositiveNumber,
+    Text,
+)
 
 Arrival = Literal["files", "continuous"]
 FileFormat = Literal["csv", "json", "parquet"]
@@ -66,6 +76,7 @@ class Feed:
     timestamp_jitter_us: int = 0  # files only: a file's newest record may be this much older than its arrival
     landing: Landing = Landing()
     place: Place = NOWHERE
+    rows: Fraction | None = None  # a second: what queries over its tables are planned and simulated with
 
 
 def _encoding(value: object) -> str:
@@ -105,6 +116,12 @@ class FeedEntry(Entry):
         alias="timestamp_jitter",
         description="How much older than its arrival a file's newest record may be (default 0). "
         "Only for `arrival: files`.",
+    )
+    rows: Given[PositiveNumber] = Field(
+        None,
+        description="How many rows a second it brings on average: what `plan` and `simulate` reckon with for "
+        "queries over its tables.",
+        examples=[12500],
     )
     path: Given[PathText] = Field(None, description="The directory in which the data files land.")
     format: Given[FileFormat] = Field(None, description="The data files' format; json is one record a line.")
@@ -171,6 +188,7 @@ def _feed(resolution: Resolution, name: str, entry: FeedEntry) -> Feed:
         timestamp_jitter_us=entry.timestamp_jitter_us or 0,
         landing=_landing(resolution, path, entry),
         place=resolution.place(path),
+        rows=entry.rows,
     )
 
 
@@ -213,7 +231,8 @@ def _check_continuous(resolution: Resolution, path: Path, entry: FeedEntry) -> N
 
 
 def _from_record(record: dict[str, Any]) -> Feed:
-    return Feed(**{**record, "landing": Landing(**record["landing"])})
+    rows = None if record.get("rows") is None else Fraction(record["rows"])
+    return Feed(**{**record, "landing": Landing(**record["landing"]), "rows": rows})
 
 
 def _check_live(check: LiveCheck) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 PolicyName = str  # one of POLICIES
+Held = Literal["tables", "queries"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,15 +23,22 @@ class Policy:
     # that are pools of their own.
     clusters: Literal["helping", "isolated"] | None = None
     options: frozenset[str] = frozenset()  # the keys of a pool that mean something with it
+    holds: frozenset[Held] = frozenset({"tables"})  # what a pool with it may hold: one of these at a time
 
 
 # `blocking` means something where jobs may start before their release, and a bound counts them.
-_BLOCKING = frozenset({"blocking"})
-_RECOVERY = frozenset({"provisioning", "recovery", *_BLOCKING})
+_BLOCKING: Final = frozenset({"blocking"})
+_RECOVERY: Final = frozenset({"provisioning", "recovery", *_BLOCKING})
+_SHEDDING: Final = frozenset({"rescheduling", "threshold"})
+_QUERIES: Final[frozenset[Held]] = frozenset({"queries"})
 
 POLICIES: dict[PolicyName, Policy] = {
     "fifo": Policy("freshline.policies.fifo:Fifo"),
-    "rm": Policy("freshline.policies.rm:RateMonotonic"),
+    "rm": Policy(
+        "freshline.policies.rm:RateMonotonic",
+        options=frozenset({"preemptive"}),
+        holds=frozenset({"tables", "queries"}),
+    ),
     "edf": Policy("freshline.policies.edf:Edf", proven=True, options=_BLOCKING),
     "edf-strict": Policy("freshline.policies.edf:StrictEdf", proven=True),
     "clustered-edf": Policy(
@@ -43,12 +51,21 @@ POLICIES: dict[PolicyName, Policy] = {
     "aus-slack": Policy(
         "freshline.recovery.aus_slack:AusSlack", proven=True, adaptive=True, options=_RECOVERY
     ),
+    "lrm": Policy(
+        "freshline.policies.lrm:Lrm", proven=True, preemptive=True, options=_SHEDDING, holds=_QUERIES
+    ),
+    "lrm-paper": Policy("freshline.policies.lrm:Lrm", preemptive=True, options=_SHEDDING, holds=_QUERIES),
 }
 
 
 def with_option(option: str) -> list[PolicyName]:
     """The policies with which a key of a pool means something."""
     return [name for name, policy in POLICIES.items() if option in policy.options]
+
+
+def policies_for(held: Held) -> list[PolicyName]:
+    """The policies of pools that may hold tables, or queries."""
+    return [name for name, policy in POLICIES.items() if held in policy.holds]
 
 
 def adaptive_policies() -> list[PolicyName]:

@@ -12,11 +12,12 @@ from freshline.definitions.document import shown
 from freshline.definitions.errors import NOWHERE, InputError, Place
 from freshline.definitions.names import one_of
 from freshline.definitions.policies import POLICIES, PolicyName, as_written, with_option
-from freshline.definitions.section import Resolution, Section
-from freshline.definitions.values import Duration, Entry, Factor, Given, Tracks
+from freshline.definitions.section import Path, Resolution, Section
+from freshline.definitions.values import Duration, Entry, Factor, Flag, Given, Rate, Tracks
 
 Provisioning = Literal["worst", "average"]
 Recovery = Literal["fastest", "together"]
+Rescheduling = Literal["optimistic", "pessimistic", "permissive"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,14 @@ class Pool:
     recovery: Recovery = "fastest"  # adaptive policies only: one late table as fast as can be, or all at once
     place: Place = NOWHERE
     blocking_us: int = 0  # for how long a batch, a job of several files, may block others
+    preemptive: bool = False  # rm over queries only: an iteration is put aside for a more urgent one
+    rescheduling: Rescheduling = "optimistic"  # where input is shed only: when budgets are worked out anew
+    threshold: Fraction | None = None  # permissive only: the weighted error after which they are
+
+    @property
+    def preempts(self) -> bool:
+        """Whether a job may be put aside for another one."""
+        return self.preemptive or POLICIES[self.policy].preemptive
 
     @property
     def counted_blocking_us(self) -> int:
@@ -84,6 +93,24 @@ class PoolEntry(Entry):
         "block others. Every bound counts it; `freshline plan` says how much all targets bear (default 0).",
         examples=["1s"],
     )
+    preemptive: Given[Flag] = Field(
+        None,
+        description=f"{_only_with('preemptive')}, in a pool of queries: whether an iteration is put aside "
+        "for a more urgent one (default false).",
+    )
+    rescheduling: Given[Rescheduling] = Field(
+        None,
+        description=f"{_only_with('rescheduling')}: when it is worked out anew how much each query sheds: "
+        "`optimistic`: once in every longest stride; `pessimistic`: whenever an iteration ends; "
+        "`permissive`: when the weighted error since the last time is above `threshold` (default "
+        "optimistic).",
+    )
+    threshold: Given[Rate] = Field(
+        None,
+        description="Only with `rescheduling: permissive`, where it must be: the weighted error, tuples lost "
+        "in the answers by the weight of their queries.",
+        examples=[200000],
+    )
 
 
 def _resolve(resolution: Resolution) -> dict[str, Any]:
@@ -99,13 +126,27 @@ def _pool(resolution: Resolution, name: str, entry: PoolEntry) -> Pool:
         if key not in POLICIES[entry.policy].options:
             what = f"it has no effect with the policy {entry.policy}"
             resolution.report((*path, key), what, f"Remove it, or set `policy: {with_option(key)[0]}`")
+    _check_threshold(resolution, path, entry)
     if "blocking" in options:
         options["blocking_us"] = options.pop("blocking")
     return Pool(name, entry.tracks, entry.policy, **options, place=resolution.place(path))
 
 
+def _check_threshold(resolution: Resolution, path: Path, entry: PoolEntry) -> None:
+    if "threshold" not in POLICIES[entry.policy].options:
+        return
+    if entry.rescheduling != "permissive" and entry.threshold is not None:
+        remedy = "Remove it, or set `rescheduling: permissive`"
+        resolution.report((*path, "threshold"), "it has an effect with permissive rescheduling only", remedy)
+    elif entry.rescheduling == "permissive" and entry.threshold is None:
+        remedy = "Add the weighted error that may come together, such as `threshold: 200000`"
+        resolution.report(path, "`threshold` is missing, and permissive rescheduling goes by it", remedy)
+
+
 def _from_record(record: dict[str, Any]) -> Pool:
-    return Pool(**{**record, "cluster_factor": Fraction(record["cluster_factor"])})
+    threshold = None if record.get("threshold") is None else Fraction(record["threshold"])
+    factor = Fraction(record["cluster_factor"])
+    return Pool(**{**record, "cluster_factor": factor, "threshold": threshold})
 
 
 POOLS: Final = Section(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from freshline.definitions.document import Document
@@ -38,6 +38,7 @@ class Section(Generic[E, R]):
     # What to do about the section, or about a key of its entries, where it must be there and is not.
     missing: Mapping[str, str] = field(default_factory=dict)
     description: str = ""
+    to_record: Callable[[Any], dict[str, Any]] = asdict  # what `from_record` reads, but for fractions as text
 
 
 class Resolution:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from fractions import Fraction
 from typing import Any
 
@@ -11,9 +10,11 @@ from freshline.definitions.warehouse import SECTIONS, Warehouse
 
 def to_record(warehouse: Warehouse) -> dict[str, Any]:
     """Everything, with fractions as text, but for the places: a run does not depend on its file's path."""
-    record = asdict(warehouse)
-    for section in SECTIONS:
-        for entry in record[section].values():
+    record: dict[str, Any] = {"name": warehouse.name, "storage": warehouse.storage}
+    for section in SECTIONS.values():
+        entries = getattr(warehouse, section.name)
+        record[section.name] = {name: section.to_record(entry) for name, entry in entries.items()}
+        for entry in record[section.name].values():
             del entry["place"]
     record["topological_order"] = list(warehouse.topological_order)
     record["released_by_files"] = sorted(warehouse.released_by_files)
@@ -26,7 +27,9 @@ def from_record(record: dict[str, Any]) -> Warehouse:
         name=record["name"],
         storage=record["storage"],
         **{
-            section.name: {name: section.from_record(entry) for name, entry in record[section.name].items()}
+            section.name: {
+                name: section.from_record(entry) for name, entry in record.get(section.name, {}).items()
+            }
             for section in SECTIONS.values()
         },
         topological_order=tuple(record["topological_order"]),

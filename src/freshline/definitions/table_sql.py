@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import lcm
 from typing import TYPE_CHECKING
 
-from freshline.definitions.columns import LATE_COLUMN
+from freshline.definitions.columns import RESERVED_COLUMNS
 from freshline.definitions.duration import format_duration
 from freshline.definitions.section import LiveCheck
 from freshline.definitions.sql.checks import QueryCheck
@@ -103,8 +103,9 @@ class _Tables:
             self._report((*path, "lookback"), table.place, what, f"{remedy}{more}")
 
     def _report_query(self, table: Table, key: str, check: QueryCheck) -> None:
-        if LATE_COLUMN in (check.result.names or ()):
-            what = f"its column `{LATE_COLUMN}` is one that Freshline adds itself"
-            self._report(("tables", table.name, key), table.place, what, "Give it another name")
+        for name in RESERVED_COLUMNS:
+            if name in (check.result.names or ()):
+                what = f"its column `{name}` is one that Freshline adds itself"
+                self._report(("tables", table.name, key), table.place, what, "Give it another name")
         for what, remedy in check.errors:
             self._report(("tables", table.name, key), table.place, what, remedy)

@@ -18,6 +18,7 @@ from freshline.definitions.names import one_of
 from freshline.definitions.policies import adaptive_policies, as_written
 from freshline.definitions.pools import POOLS
 from freshline.definitions.section import Path, Resolution, Section
+from freshline.definitions.slices import Slices, SlicesEntry
 from freshline.definitions.sql.query import tables_read
 from freshline.definitions.table_sql import check_tables
 from freshline.definitions.values import Duration, Entry, Flag, Given, History, PositiveDuration, Rate, Text
@@ -45,6 +46,7 @@ class Table:
     weight: Fraction = Fraction(1)  # of several late tables that could recover, the heavier goes first
     history_us: int = DAY  # so long its commits, and the files they need, are kept for readers
     place: Place = NOWHERE
+    slices: Slices | None = None  # a table that continuous queries may read in part
 
 
 class TableEntry(Entry):
@@ -128,6 +130,12 @@ class TableEntry(Entry):
         alias="history",
         description="How long readers can follow its changes and read it as it was (default: the "
         "warehouse's `history`).",
+    )
+    slices: Given[SlicesEntry] = Field(
+        None,
+        description="Its rows are kept in slices, so that queries can read a part of it instead of the "
+        "whole. Write {} to have them dealt by chance.",
+        examples=[{"by": "src"}],
     )
 
 
@@ -288,6 +296,7 @@ class _Rules:
             weight=Fraction(1) if entry.weight is None else entry.weight,
             history_us=entry.history_us or self._resolution.history_us or DAY,
             place=self._resolution.place(("tables", name)),
+            slices=None if entry.slices is None else entry.slices.resolved(),
         )
 
     def _pool_of(self, name: str, entry: TableEntry) -> str | None:
@@ -350,7 +359,9 @@ def _from_record(record: dict[str, Any]) -> Table:
     if cost is not None:
         cost = Cost(cost["startup_us"], Fraction(cost["rate"]), Fraction(cost["variability"]))
     weight = Fraction(record.get("weight", 1))
-    return Table(**{**record, "sources": tuple(record["sources"]), "cost": cost, "weight": weight})
+    slices = None if record.get("slices") is None else Slices(**record["slices"])
+    known = {"sources": tuple(record["sources"]), "cost": cost, "weight": weight, "slices": slices}
+    return Table(**{**record, **known})
 
 
 TABLES: Final = Section(

@@ -90,6 +90,20 @@ def _number(least: int, most: int | None = None) -> Callable[[object], Fraction]
     return validate
 
 
+def _above_zero(most: int | None = None) -> Callable[[object], Fraction]:
+    """A validator of exact numbers that are not 0."""
+    validate = _number(0, most)
+    limits = "a number above 0" if most is None else f"a number above 0, at most {most}"
+
+    def validate_positive(value: object) -> Fraction:
+        exact = validate(value)
+        if exact == 0:
+            raise InputError(f"{value} is out of range", f"Write {limits}")
+        return exact
+
+    return validate_positive
+
+
 def _is_short(number: Decimal) -> bool:
     return len(number.as_tuple().digits) <= _DIGITS_MAX and abs(number.adjusted()) <= _DIGITS_MAX
 
@@ -127,6 +141,14 @@ History = Annotated[int, PlainValidator(_history), WithJsonSchema({"type": "stri
 Rate = Annotated[Fraction, PlainValidator(_number(0)), WithJsonSchema({"type": "number", "minimum": 0})]
 Share = Annotated[
     Fraction, PlainValidator(_number(0, 1)), WithJsonSchema({"type": "number", "minimum": 0, "maximum": 1})
+]
+PositiveNumber = Annotated[
+    Fraction, PlainValidator(_above_zero()), WithJsonSchema({"type": "number", "exclusiveMinimum": 0})
+]
+PositiveShare = Annotated[
+    Fraction,
+    PlainValidator(_above_zero(1)),
+    WithJsonSchema({"type": "number", "exclusiveMinimum": 0, "maximum": 1}),
 ]
 Factor = Annotated[Fraction, PlainValidator(_number(1)), WithJsonSchema({"type": "number", "minimum": 1})]
 Tracks = Annotated[

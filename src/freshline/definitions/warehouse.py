@@ -12,13 +12,14 @@ from typing import Any, Final
 
 from freshline.definitions.feeds import FEEDS, Feed
 from freshline.definitions.pools import POOLS, Pool
+from freshline.definitions.queries import QUERIES, Query
 from freshline.definitions.section import Section
 from freshline.definitions.tables import TABLES, Table
 
 
 @dataclass(frozen=True, slots=True)
 class Warehouse:
-    """Everything that one file defines. Tables, feeds and pools stand in the order of their definition.
+    """Everything that one file defines. Each section stands in the order of its definition.
 
     The fields with a section are the file's sections, in the order in which they are resolved: a new section
     is a file of its own, and a field here.
@@ -33,6 +34,7 @@ class Warehouse:
     topological_order: tuple[str, ...]
     # The tables with a feed of arrival `files` somewhere upstream: they are released by paper 001's rule (4).
     released_by_files: frozenset[str] = field(default_factory=frozenset)
+    queries: Mapping[str, Query] = field(default_factory=dict, metadata={"section": QUERIES})
 
 
 SECTIONS: Final[Mapping[str, Section[Any, Any]]] = {
