@@ -13,6 +13,7 @@ import typer
 
 from freshline import __version__
 from freshline.cli.analyze import analyze
+from freshline.cli.apply import apply
 from freshline.cli.calibrate import calibrate
 from freshline.cli.demo import demo
 from freshline.cli.experiment import experiment
@@ -21,6 +22,7 @@ from freshline.cli.migrate import migrate
 from freshline.cli.plan import plan
 from freshline.cli.quarantine import quarantine
 from freshline.cli.rebuild import rebuild
+from freshline.cli.results import results
 from freshline.cli.run import replay, run
 from freshline.cli.simulate import simulate
 from freshline.cli.sql import sql
@@ -45,7 +47,22 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-for command in (init, plan, simulate, run, status, sql, replay, rebuild, migrate, calibrate, demo, analyze):
+_COMMANDS = (
+    init,
+    plan,
+    simulate,
+    run,
+    status,
+    apply,
+    results,
+    sql,
+    replay,
+    rebuild,
+    migrate,
+    calibrate,
+    demo,
+)
+for command in (*_COMMANDS, analyze):
     app.command()(command)
 app.add_typer(quarantine, name="quarantine")
 app.add_typer(experiment, name="experiment")

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 from uuid import uuid4
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
@@ -23,11 +23,14 @@ from freshline.assembly.assemble import assemble
 from freshline.assembly.terms import learned
 from freshline.definitions.duration import SECOND
 from freshline.definitions.live_checks import check_runnable
+from freshline.definitions.queries import Query
 from freshline.definitions.serial import to_record
 from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.journal import Journal
 from freshline.kernel.kernel import Kernel
 from freshline.landing.directories import check_directories, landing_directories
+from freshline.live.applying import Applying
+from freshline.live.asked import Asked
 from freshline.live.bad_files import BadFiles, OtherFiles
 from freshline.live.books import Books
 from freshline.live.changes import check_tables
@@ -42,6 +45,7 @@ from freshline.live.learning import Learning
 from freshline.live.messages import Ended, Inbox
 from freshline.live.opening import Opened, Site, open_site
 from freshline.live.refusals import Refusals
+from freshline.live.results import Results
 from freshline.live.status import WarehouseStatus
 from freshline.live.tracks import Tracks
 from freshline.live.trial import Trial
@@ -160,7 +164,9 @@ class Runner:
         self.keeper = Keeper(site.warehouse, self.plan, self.run_id, now, self._lose)
         self.keeper.observation.resume(self.kernel)
         self.keeper.notes.counted(len(self._quarantine.entries()))
-        self._open_loop(opened, self._open_journal(now, freshness))
+        inbox = Inbox()
+        self._open_loop(opened, inbox, self._open_journal(now, freshness))
+        self._open_service(inbox)
 
     def _open_journal(self, now: int, freshness: dict[str, int | None]) -> Journal:
         log = self._stack.enter_context(
@@ -173,10 +179,10 @@ class Runner:
             header["batches"] = False
         return Journal(log, {**header, "warehouse": to_record(self.plan.warehouse)})
 
-    def _open_loop(self, opened: Opened, journal: Journal) -> None:
+    def _open_loop(self, opened: Opened, inbox: Inbox, journal: Journal) -> None:
         """Whoever finds, loads and looks after files, and the driver between them."""
         site, keeper, archive = self._site, self.keeper, self.layout.archive
-        inbox, notes = Inbox(), keeper.notes
+        notes = keeper.notes
         feeds = Feeds(site.warehouse, site.landing)
         books = Books(feeds, opened.ledger, opened.history, archive)
         refusals = Refusals(self._quarantine, notes, inbox.post)
@@ -208,6 +214,24 @@ class Runner:
             inbox.post(ended if gone is None else replace(ended, outcome=gone))
 
         return Tracks(len(pools), {Update: Kind(worker, self.keeper.judge)}, tell)
+
+    def _open_service(self, inbox: Inbox) -> None:
+        """Whoever may read the storage can ask the run; one that cannot be asked is run all the same."""
+        from freshline.service.server import (
+            serving,
+        )  # FastAPI takes a second to import: Spark is there by now
+
+        self._published = self.status()
+        applying = Applying(self._site.warehouse, inbox.post, self._decide)
+        asked = Asked(lambda: self._published, Results(self.layout.results), applying)
+        try:
+            self._stack.enter_context(serving(asked, self.layout.service))
+        except OSError as error:
+            self.keeper.notes.note(clock(), f"nobody can ask this run: no service: {sentence(error)}")
+        self._stack.callback(applying.close)
+
+    def _decide(self, queries: Mapping[str, Query], now: int) -> dict[str, Any]:
+        return {"admitted": [], "refused": [], "removed": [], "unchanged": []}
 
     def _finish_housekeeping(self) -> None:
         for _ in range(10 * _HOUSEKEEPING_MAX_S):  # in parts, or nobody could hasten it
@@ -298,6 +322,7 @@ class Runner:
     def _publish(self, status: WarehouseStatus) -> None:
         with suppress(OSError):  # a full disk; that the file is old can be seen in it
             status.write(self.layout.status)
+        self._published = status
         if self.on_status is not None:
             self.on_status(status)
 

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Self
 
+from freshline.definitions.duration import seconds
 from freshline.definitions.errors import InputError
 from freshline.definitions.policies import PolicyName
 from freshline.tables.state import TableState, exceeds
@@ -68,6 +69,25 @@ class TableStatus:
         age_us = self.unloaded_us(now_us) if self.freshness_us is None else self.staleness_us(now_us)
         return exceeds(age_us, self.target_lag_us)
 
+    def record(self, as_of_us: int) -> dict[str, Any]:
+        """The table at that instant as people's programs read it."""
+        freshness_us, due_us = self.freshness_us, self.recovery_due_us
+        return {
+            "name": self.name,
+            "state": self.state,
+            "freshness": None
+            if freshness_us is None
+            else utc(freshness_us).isoformat(timespec="microseconds"),
+            "lag": seconds(self.lag_us),
+            "staleness": seconds(self.staleness_us(as_of_us)),
+            "staleness_bound": seconds(self.staleness_bound_us),
+            "target_lag": seconds(self.target_lag_us),
+            "backlog": self.backlog,
+            "unloaded": seconds(self.unloaded_us(as_of_us)),
+            "recovery_due": None if due_us is None else seconds(due_us - as_of_us),
+            "recovery_estimated": self.recovery_estimated,
+        }
+
 
 @dataclass(frozen=True)
 class TrackStatus:
@@ -104,6 +124,13 @@ class WarehouseStatus:
     quarantined: int  # files
     recoveries: tuple[str, ...] = ()  # those that go on, and the latest that are over, the last first
     pools: tuple[PoolStatus, ...] = ()
+
+    def record(self, as_of_us: int) -> dict[str, Any]:
+        """What `freshline status --json` prints, and the service answers."""
+        return {
+            "pools": [vars(pool) for pool in self.pools],
+            "tables": [table.record(as_of_us) for table in self.tables],
+        }
 
     def to_json(self) -> str:
         # `vars` because `dataclasses.asdict` copies every value, which is most of the time it takes.

@@ -1,0 +1,119 @@
+"""The newest answer of each query: a file in the storage, replaced at once."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from freshline.definitions.duration import SECOND
+from freshline.definitions.names import is_name
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What a value would be over the whole window, if it was computed from some slices of it."""
+
+    row: int
+    column: str
+    value: float | None
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What one iteration of a query found. Instants are µs since the Unix epoch."""
+
+    query: str
+    window_us: tuple[int, int]  # (from, to]
+    released_us: int
+    deadline_us: int
+    finished_us: int
+    keep: float  # the share of the window that was read
+    rows_seen: int
+    rows: Sequence[Mapping[str, Any]]
+    estimates: Sequence[Estimate] = ()
+
+    @property
+    def met(self) -> bool:
+        return self.finished_us <= self.deadline_us
+
+    def record(self) -> dict[str, Any]:
+        """As JSON has it: instants are seconds."""
+        return {
+            "query": self.query,
+            "window": [at / SECOND for at in self.window_us],
+            "released": self.released_us / SECOND,
+            "deadline": self.deadline_us / SECOND,
+            "finished": self.finished_us / SECOND,
+            "met": self.met,
+            "keep": self.keep,
+            "rows_seen": self.rows_seen,
+            "rows": [{column: plain(value) for column, value in row.items()} for row in self.rows],
+            "estimates": [
+                {
+                    "row": each.row,
+                    "column": each.column,
+                    "value": plain(each.value),
+                    "low": plain(each.low),
+                    "high": plain(each.high),
+                }
+                for each in self.estimates
+            ],
+        }
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON has it: numbers exactly where they can be, times as text, no infinities.
+
+    >>> plain(Decimal("12.50")), plain(float("nan")), plain(b"\\x00")
+    (12.5, None, '00')
+    """
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Decimal):
+        return int(value) if value == value.to_integral_value() else float(value)
+    if isinstance(value, datetime | date):
+        return value.isoformat()
+    if isinstance(value, bytes | bytearray):
+        return value.hex()
+    if isinstance(value, Mapping):
+        return {str(key): plain(each) for key, each in value.items()}
+    if isinstance(value, Sequence):
+        return [plain(each) for each in value]
+    return str(value)
+
+
+class Results:
+    """The files with the newest answers. Tracks write, whoever may read the storage reads."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def write(self, answer: Answer) -> None:
+        self._folder.mkdir(exist_ok=True)
+        path = self._path(answer.query)
+        draft = path.with_name(f".{path.name}.draft")
+        draft.write_text(json.dumps(answer.record()), encoding="utf-8")
+        draft.replace(path)
+
+    def read(self, query: str) -> dict[str, Any] | None:
+        """A query's newest answer as JSON has it; None where there is none."""
+        if not is_name(query):
+            return None
+        try:
+            record = json.loads(self._path(query).read_bytes())
+        except (OSError, ValueError, RecursionError):
+            return None
+        return record if isinstance(record, dict) else None
+
+    def _path(self, query: str) -> Path:
+        return self._folder / f"{query}.json"
