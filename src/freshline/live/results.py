@@ -14,6 +14,8 @@ from typing import Any
 from freshline.definitions.duration import SECOND
 from freshline.definitions.names import is_name
 
+_DIGITS_MAX = 38  # of Spark's decimals
+
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
@@ -80,7 +82,8 @@ def plain(value: Any) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Decimal):
-        return int(value) if value == value.to_integral_value() else float(value)
+        whole = value.is_finite() and value.adjusted() < _DIGITS_MAX and value == value.to_integral_value()
+        return int(value) if whole else plain(float(value))
     if isinstance(value, datetime | date):
         return value.isoformat()
     if isinstance(value, bytes | bytearray):
