@@ -82,7 +82,9 @@ def plain(value: Any) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Decimal):
-        whole = value.is_finite() and value.adjusted() < _DIGITS_MAX and value == value.to_integral_value()
+        if not value.is_finite():
+            return None
+        whole = value.adjusted() < _DIGITS_MAX and value == value.to_integral_value()
         return int(value) if whole else plain(float(value))
     if isinstance(value, datetime | date):
         return value.isoformat()
