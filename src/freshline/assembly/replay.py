@@ -10,7 +10,7 @@ from freshline.assembly.assemble import assemble
 from freshline.definitions.errors import InputError
 from freshline.definitions.names import cut
 from freshline.definitions.serial import from_record
-from freshline.kernel.events import Event, Failed, Record
+from freshline.kernel.events import Event, Failed, Paused, Record
 from freshline.kernel.journal import FORMAT
 from freshline.kernel.kernel import Kernel, NotRunning
 from freshline.plan.make import make_plan, without_bounds
@@ -24,6 +24,7 @@ from freshline.tables.membership import Added, Removed
 _EVENTS: dict[str, Callable[[Record, Kernel], Event]] = {
     "finished": Finished.from_record,
     "failed": Failed.from_record,
+    "paused": Paused.from_record,
     "arrived": Arrived.from_record,
     "learned": Learned.from_record,
     "batches": Batches.from_record,

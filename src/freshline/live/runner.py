@@ -42,7 +42,7 @@ from freshline.live.housekeeping import Housekeeper
 from freshline.live.keeper import Keeper
 from freshline.live.kinds import Kind
 from freshline.live.learning import Learning
-from freshline.live.messages import Ended, Inbox
+from freshline.live.messages import Ended, Inbox, PutAside
 from freshline.live.opening import Opened, Site, open_site
 from freshline.live.refusals import Refusals
 from freshline.live.results import Results
@@ -209,9 +209,11 @@ class Runner:
         def worker(track: int) -> SparkWorker:
             return SparkWorker(session, pools[track], track, updates, bad_files)
 
-        def tell(ended: Ended) -> None:
-            gone = spark_ended(session) if isinstance(ended.outcome, Exception) else None
-            inbox.post(ended if gone is None else replace(ended, outcome=gone))
+        def tell(message: Ended | PutAside) -> None:
+            if isinstance(message, Ended) and isinstance(message.outcome, Exception):
+                gone = spark_ended(session)
+                message = message if gone is None else replace(message, outcome=gone)
+            inbox.post(message)
 
         return Tracks(len(pools), {Update: Kind(worker, self.keeper.judge)}, tell)
 
