@@ -11,7 +11,7 @@ from pydantic import ConfigDict, Field, PlainValidator, WithJsonSchema
 from freshline.definitions.document import shown
 from freshline.definitions.errors import NOWHERE, InputError, Place
 from freshline.definitions.names import one_of
-from freshline.definitions.policies import POLICIES, PolicyName, as_written, with_option
+from freshline.definitions.policies import POLICIES, Held, PolicyName, as_written, with_option
 from freshline.definitions.section import Path, Resolution, Section
 from freshline.definitions.values import Duration, Entry, Factor, Flag, Given, Rate, Tracks
 
@@ -36,6 +36,10 @@ class Pool:
     rescheduling: Rescheduling = "optimistic"  # where input is shed only: when budgets are worked out anew
     threshold: Fraction | None = None  # permissive only: the weighted error after which they are
 
+    def may_hold(self, held: Held) -> bool:
+        """Whether tables, or queries, may be in it. An update is never put aside."""
+        return held in POLICIES[self.policy].holds and not (held == "tables" and self.preemptive)
+
     @property
     def preempts(self) -> bool:
         """Whether a job may be put aside for another one."""
@@ -45,6 +49,11 @@ class Pool:
     def counted_blocking_us(self) -> int:
         """`blocking` as bounds count it: where no job starts before its release there are no batches."""
         return self.blocking_us if "blocking" in POLICIES[self.policy].options else 0
+
+
+def of_queries(pool: Pool) -> str:
+    """By what a pool that cannot hold tables is one of queries."""
+    return "`preemptive: true`" if pool.preemptive else f"`policy: {pool.policy}`"
 
 
 def _policy(value: object) -> str:

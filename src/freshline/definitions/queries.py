@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Any, Final
@@ -9,10 +10,20 @@ from typing import Any, Final
 from pydantic import ConfigDict, Field
 
 from freshline.definitions.cost import Cost, CostEntry
-from freshline.definitions.errors import NOWHERE, Place
+from freshline.definitions.duration import format_duration
+from freshline.definitions.errors import NOWHERE, InputError, Place
+from freshline.definitions.feeds import FEEDS
+from freshline.definitions.names import close_match, cut, is_name, one_of
 from freshline.definitions.operator_records import operator_of, operator_record
 from freshline.definitions.operators import Operator
-from freshline.definitions.section import Resolution, Section
+from freshline.definitions.policies import as_written, policies_for
+from freshline.definitions.pools import POOLS
+from freshline.definitions.query_sql import QuerySql, read_query, unnamed
+from freshline.definitions.readable import readable_tables
+from freshline.definitions.section import Path, Resolution, Section
+from freshline.definitions.sql.from_tables import Readable
+from freshline.definitions.sql.query import tables_named
+from freshline.definitions.tables import TABLES, Table
 from freshline.definitions.values import (
     Duration,
     Entry,
@@ -22,6 +33,11 @@ from freshline.definitions.values import (
     PositiveShare,
     Share,
     Text,
+)
+
+_ANOTHER_POOL: Final = (
+    f"Add a pool for queries, with {as_written(policies_for('queries'))}, such as "
+    "`answers: {tracks: 1, policy: lrm}`"
 )
 
 
@@ -101,7 +117,173 @@ class QueryEntry(Entry):
 
 
 def _resolve(resolution: Resolution) -> dict[str, Any]:
-    return {"queries": {}}
+    return {"queries": _Rules(resolution).queries()}
+
+
+class _Rules:
+    """Fills in defaults, finds what is referred to, and collects what is wrong."""
+
+    def __init__(self, resolution: Resolution) -> None:
+        self._resolution = resolution
+        self._report = resolution.report
+        self._entries = resolution.entries(QUERIES)
+        sections: tuple[Section[Any, Any], ...] = (FEEDS, TABLES, QUERIES)
+        self._names = {section.name: resolution.names(section) for section in sections}
+        self._tables, self._pools = resolution.records(TABLES), resolution.records(POOLS)
+        sliced = [name for name, table in self._tables.items() if table.slices is not None]
+        wanted = [*sliced, *self._mentioned()] if self._entries else sliced
+        order = resolution.fields["topological_order"]
+        feeds = resolution.records(FEEDS)
+        self._readable = readable_tables(wanted, self._tables, feeds, order) if wanted else {}
+        for name in sliced:
+            self._check_slices(self._tables[name])
+
+    def queries(self) -> dict[str, Query]:
+        made = (self._query(name, entry) for name, entry in self._entries.items())
+        queries = {query.name: query for query in made if query is not None}
+        self._check_answers()
+        return queries
+
+    def _mentioned(self) -> Iterator[str]:
+        for entry in self._entries.values():
+            try:
+                names = tables_named(entry.sql)
+            except InputError:
+                continue  # it is read once more, and reported then
+            yield from (found for name in names if (found := self._names["tables"].find(name)) is not None)
+
+    def _check_slices(self, table: Table) -> None:
+        columns = self._readable[table.name].columns if table.name in self._readable else None
+        by = None if table.slices is None else table.slices.by
+        if by is None or columns is None or by.lower() in columns:
+            return
+        meant = close_match(by, columns)
+        remedy = f"Perhaps `{meant}` is meant" if meant else f"Name one of its columns: {', '.join(columns)}"
+        self._report(("tables", table.name, "slices", "by"), f"the table has no column `{by}`", remedy)
+
+    def _query(self, name: str, entry: QueryEntry) -> Query | None:
+        path = ("queries", name)
+        self._check_name(path, name)
+        pool = self._pool_of(path, entry)
+        deadline_us = entry.deadline_us or entry.stride_us
+        if deadline_us > entry.stride_us:
+            what = f"it is beyond the stride of {format_duration(entry.stride_us)}"
+            self._report((*path, "deadline"), what, "Give at most the stride, or lengthen the stride")
+        sql = self._read(path, entry)
+        if pool is None or sql is None:
+            return None
+        in_slices = self._sides(path, sql)
+        return Query(
+            name=name,
+            sql=entry.sql,
+            pool=pool,
+            window_us=entry.window_us,
+            stride_us=entry.stride_us,
+            deadline_us=deadline_us,
+            weight=Fraction(1) if entry.weight is None else entry.weight,
+            keep_least=entry.keep_least or Fraction(0),
+            cost=None if entry.cost is None else entry.cost.resolved(),
+            selectivity=entry.selectivity,
+            part_us=entry.part_us,
+            into=entry.into,
+            tables=tuple(dict.fromkeys(side.table for side in in_slices)),
+            sides=in_slices,
+            operators=sql.operators(entry.selectivity),
+            place=self._resolution.place(path),
+        )
+
+    def _check_name(self, path: Path, name: str) -> None:
+        table = self._names["tables"].find(name)
+        if table is not None:
+            line = self._resolution.place(("tables", table)).line
+            self._report(
+                path, f"it is called like the table `{table}` of line {line}", "Rename one of the two"
+            )
+
+    def _read(self, path: Path, entry: QueryEntry) -> QuerySql | None:
+        """The SQL, understood; None where it is not, or a table that it reads is wrong by itself."""
+        try:
+            named = [self._names["tables"].find(name) for name in tables_named(entry.sql)]
+            if any(name is not None and name not in self._readable for name in named):
+                return None
+            sql = read_query(entry.sql, self._find)
+            if entry.into is not None and (nameless := unnamed(sql)) is not None:
+                what = f"its column `{nameless}` has no name, which a table of answers needs"
+                raise InputError(what, "Give it one with AS")
+        except InputError as error:
+            self._report((*path, "sql"), error.what, error.remedy)
+            return None
+        return sql
+
+    def _find(self, reference: str) -> Readable:
+        name = self._names["tables"].find(reference)
+        if name is not None:
+            return self._readable[name]
+        remedy = self._names["tables"].remedy(reference)
+        if self._names["queries"].has(reference):
+            remedy = "It is a query: read the tables that it reads"
+        elif self._names["feeds"].has(reference):
+            loading = f"{reference}: {{feed: {reference}, slices: {{}}}}"
+            remedy = f"It is a feed: add a table that loads it, `{loading}`"
+        raise InputError(f"there is no table `{reference}`", remedy)
+
+    def _sides(self, path: Path, sql: QuerySql) -> tuple[Side, ...]:
+        try:
+            in_slices = sql.in_slices()
+        except InputError as error:
+            self._report((*path, "sql"), error.what, error.remedy)
+            in_slices = frozenset()
+        return tuple(
+            Side(each.alias, each.table.name, place in in_slices) for place, each in enumerate(sql.tables.all)
+        )
+
+    def _pool_of(self, path: Path, entry: QueryEntry) -> str | None:
+        pools = self._resolution.names(POOLS)
+        with_tables = {table.pool for table in self._tables.values()}
+        if not pools.all:
+            return None  # that there is no pool is an error of its own
+        if entry.pool is None:
+            free = [
+                name for name, pool in self._pools.items()
+                if pool.may_hold("queries") and name not in with_tables
+            ]  # fmt: skip
+            if len(free) == 1:
+                return free[0]
+            if free:
+                what = f"`pool` is missing, and there are {len(free)} pools that can hold queries"
+                self._report(path, what, f"Add `pool` with {one_of(free)}")
+            elif len(self._pools) == len(pools.all):
+                self._report(path, "no pool can hold queries", _ANOTHER_POOL)
+            return None
+        pool = self._pools.get(entry.pool)
+        if not pools.has(entry.pool):
+            self._report((*path, "pool"), f"there is no pool `{entry.pool}`", pools.remedy(entry.pool))
+        elif pool is not None and not pool.may_hold("queries"):
+            what = f"the pool `{pool.name}` has `policy: {pool.policy}`, which is for tables"
+            self._report((*path, "pool"), what, _ANOTHER_POOL)
+        elif pool is not None and pool.name in with_tables:
+            what = f"the pool `{pool.name}` holds tables, and a pool holds tables or queries"
+            self._report((*path, "pool"), what, _ANOTHER_POOL)
+        return entry.pool
+
+    def _check_answers(self) -> None:
+        """Every table of answers is one query's, and nothing else is called so."""
+        taken: dict[str, str] = {}
+        for kind, names in self._names.items():
+            one = "query" if kind == "queries" else kind.removesuffix("s")
+            taken |= {name.lower(): f"{one} `{name}`" for name in names.all}
+        for name, entry in self._entries.items():
+            if entry.into is None:
+                continue
+            path = ("queries", name, "into")
+            owner = None if entry.into.lower() == name.lower() else taken.get(entry.into.lower())
+            if not is_name(entry.into):
+                remedy = "Begin with a-z, A-Z or _, and go on with up to 127 of a-z, A-Z, 0-9 and _"
+                self._report(path, f"`{cut(entry.into)}` cannot be a name", remedy)
+            elif owner is not None:
+                self._report(path, f"it is the name of the {owner}", "Give it a name of its own")
+            else:
+                taken[entry.into.lower()] = f"answers of `{name}`"
 
 
 def _to_record(query: Query) -> dict[str, Any]:

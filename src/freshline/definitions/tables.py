@@ -16,7 +16,7 @@ from freshline.definitions.feeds import FEEDS
 from freshline.definitions.graph import cycles, topological_order
 from freshline.definitions.names import one_of
 from freshline.definitions.policies import adaptive_policies, as_written
-from freshline.definitions.pools import POOLS
+from freshline.definitions.pools import POOLS, of_queries
 from freshline.definitions.section import Path, Resolution, Section
 from freshline.definitions.slices import Slices, SlicesEntry
 from freshline.definitions.sql.query import tables_read
@@ -303,13 +303,20 @@ class _Rules:
         path = ("tables", name)
         if not self._pools.all:
             return None  # that there is no pool is an error of its own
+        pools = self._resolution.records(POOLS)
+        of_tables = [each for each in self._pools.all if each not in pools or pools[each].may_hold("tables")]
         if entry.pool is None:
-            if len(self._pools.all) == 1:
-                return self._pools.all[0]
-            what = f"`pool` is missing, and there are {len(self._pools.all)} pools"
-            self._report(path, what, f"Add `pool` with {one_of(self._pools.all)}")
+            if len(of_tables) == 1:
+                return of_tables[0]
+            of = " of tables" if len(of_tables) < len(self._pools.all) else ""
+            what = f"`pool` is missing, and there are {len(of_tables)} pools{of}"
+            remedy = f"Add `pool` with {one_of(of_tables)}" if of_tables else "Add one with `policy: edf`"
+            self._report(path, what, remedy)
         elif not self._pools.has(entry.pool):
             self._report((*path, "pool"), f"there is no pool `{entry.pool}`", self._pools.remedy(entry.pool))
+        elif entry.pool not in of_tables:
+            what = f"the pool `{entry.pool}` ({of_queries(pools[entry.pool])}) is for queries"
+            self._report((*path, "pool"), what, "Name a pool of tables, such as one with `policy: edf`")
         return entry.pool
 
     def _derived_period(self, name: str, entry: TableEntry) -> int | None:

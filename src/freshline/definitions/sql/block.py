@@ -36,7 +36,7 @@ class Block:
         group = select.args.get("group")
         self.keys = [*self._group_keys(group)] if group else []
         self.is_grouped = bool(group or select.args.get("having")) or any(
-            _has_aggregate(part) for part in select.expressions
+            has_aggregate(part) for part in select.expressions
         )
         for key in self.keys:
             time = scope.time(key)
@@ -94,7 +94,7 @@ class Block:
         if any(group.args.get(key) is not None for key in _OPTIONAL):
             return  # as WITH ROLLUP: it may leave out any
         if group.args.get("all"):
-            yield from (part for part in parts if not _has_aggregate(part))
+            yield from (part for part in parts if not has_aggregate(part))
         aliases = [part for part in parts if isinstance(part, exp.Alias)]
         for key in group.expressions:
             if isinstance(key, exp.Literal) and key.is_int and 0 < int(key.name) <= len(parts):
@@ -151,20 +151,23 @@ def _left_out(part: exp.Expr) -> set[str]:
     return {column.name.lower() for column in star.args.get("except_") or ()}
 
 
-def _has_aggregate(part: exp.Expr) -> bool:
+def has_aggregate(part: exp.Expr) -> bool:
     """Whether an expression has an aggregate that is not a window function's."""
     pending = [part]
     while pending:
         node = pending.pop()
         if isinstance(node, exp.Window | exp.Query):
             continue
-        # What follows a comparison is another ANY.
-        if isinstance(node, exp.AggFunc) or (
-            isinstance(node, exp.Any) and not isinstance(node.parent, exp.EQ)
-        ):
-            return True
-        is_named = isinstance(node, exp.Anonymous)
-        if is_named and (node.name.upper() in _AGGREGATES or "_agg" in node.name.lower()):
+        if is_aggregate(node):
             return True
         pending += node.iter_expressions()
     return False
+
+
+def is_aggregate(node: exp.Expr) -> bool:
+    """Whether a node by itself is a call of an aggregate."""
+    # What follows a comparison is another ANY.
+    if isinstance(node, exp.AggFunc) or (isinstance(node, exp.Any) and not isinstance(node.parent, exp.EQ)):
+        return True
+    is_named = isinstance(node, exp.Anonymous)
+    return is_named and (node.name.upper() in _AGGREGATES or "_agg" in node.name.lower())
