@@ -1,7 +1,7 @@
-"""From the parts of a query's answers to what an answer costs: a cost of each part, of each row, and the rest.
+"""From the parts of a query's answers to what an answer costs: each part, each row, and the rest.
 
-A query is answered in parts, a job each. How long a part takes depends on how many rows it reads, and how many
-parts an answer takes on how long a part may be: so parts are what is remembered.
+A query is answered in parts, a job each. How long a part takes depends on how many rows it reads, and how
+many parts an answer takes on how long a part may be: so parts are what is remembered.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ SLICES: Final = 256
 ITERATIONS_LEAST: Final = 3
 _SELECTIVITY_LEAST: Final = Fraction(1, 1_000)
 _GRAIN: Final = 1_000_000
+_NONE: Final = PastRun(0, 0, 0, 0, 0)
 
 
 class PastPart(NamedTuple):
@@ -63,37 +64,28 @@ class FittedParts:
 
 
 def fit_parts(parts: Sequence[PastPart]) -> FittedParts | None:
-    """What was learned from a query's own answers; None where they are too few."""
+    """What was learned from a query's own answers; None where they do not tell yet."""
     answers = [list(group) for _, group in groupby(parts, key=lambda part: part.iteration)]
     reading = [part for part in parts if part.slices]
-    if len(answers) < ITERATIONS_LEAST or len(reading) < ITERATIONS_LEAST:
-        return None
-    fixed_us, per_row = _line(reading)
-    rest_us = max(1.0, upper([float(sum(part.duration_us for part in each if not part.slices)) for each in answers]))
-    # Of each part: that its worst comes together with an answer's worst is counted twice, but a part that is
-    # underestimated is one after which a budget has passed.
-    worst = max(1.0, upper([part.duration_us / (fixed_us + per_row * part.rows) for part in reading]))
-    return FittedParts(
-        ceil(fixed_us * worst), per_row * worst, ceil(rest_us), _selectivity(parts), len(answers)
+    # Of parts that are all alike nobody can tell what one that reads less would take.
+    per_row = slope_of(
+        [PastRun(0, part.duration_us, part.rows, part.slices, 0) for part in reading] or [_NONE]
     )
-
-
-def _line(parts: Sequence[PastPart]) -> tuple[float, float]:
-    """A part's own cost and that of a row, in the middle of what was seen.
-
-    Where parts are too much alike to tell one from the other, all of it is taken for the part's own: who reads
-    less then is not expected to save what it may not save.
-    """
-    slope = slope_of([PastRun(0, part.duration_us, part.rows, part.slices, 0) for part in parts])
-    rows, took_us = median(part.rows for part in parts), median(part.duration_us for part in parts)
-    per_row = 0.0 if slope is None else min(slope, took_us / rows if rows else 0.0)
-    return max(1.0, took_us - per_row * rows), per_row
+    if len(answers) < ITERATIONS_LEAST or per_row is None:
+        return None
+    rows, took_us = median(part.rows for part in reading), median(part.duration_us for part in reading)
+    per_row = min(per_row, took_us / rows if rows else 0.0)
+    part_us = max(1.0, took_us - per_row * rows)
+    rests_us = [float(sum(part.duration_us for part in each if not part.slices)) for each in answers]
+    # Of each part: a part that is underestimated is one after which a budget has passed.
+    worst = max(1.0, upper([part.duration_us / (part_us + per_row * part.rows) for part in reading]))
+    return FittedParts(
+        ceil(part_us * worst), per_row * worst, ceil(upper(rests_us)), _selectivity(parts), len(answers)
+    )
 
 
 def _selectivity(parts: Sequence[PastPart]) -> Fraction:
     read = sum(part.rows for part in parts if part.slices)
     found = sum(part.rows for part in parts if not part.slices)
-    if not read:
-        return Fraction(1)
-    share = Fraction(ceil(Fraction(found, read) * _GRAIN), _GRAIN)
+    share = Fraction(ceil(Fraction(found, max(1, read)) * _GRAIN), _GRAIN)
     return min(Fraction(1), max(_SELECTIVITY_LEAST, share))

@@ -30,7 +30,7 @@ from freshline.kernel.journal import Journal
 from freshline.kernel.kernel import Kernel
 from freshline.landing.directories import check_directories, landing_directories
 from freshline.live.applying import Applying
-from freshline.live.asked import Asked
+from freshline.live.inquiries import Inquiries
 from freshline.live.bad_files import BadFiles, OtherFiles
 from freshline.live.books import Books
 from freshline.live.changes import check_tables
@@ -225,9 +225,9 @@ class Runner:
 
         self._published = self.status()
         applying = Applying(self._site.warehouse, inbox.post, self._decide)
-        asked = Asked(lambda: self._published, Results(self.layout.results), applying)
+        inquiries = Inquiries(lambda: self._published, Results(self.layout.results), applying)
         try:
-            self._stack.enter_context(serving(asked, self.layout.service))
+            self._stack.enter_context(serving(inquiries, self.layout.service))
         except OSError as error:
             self.keeper.notes.note(clock(), f"nobody can ask this run: no service: {sentence(error)}")
         self._stack.callback(applying.close)

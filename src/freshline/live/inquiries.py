@@ -11,7 +11,7 @@ from freshline.live.results import Results
 from freshline.live.status import WarehouseStatus
 
 
-class Asked:
+class Inquiries:
     """Answers by what is frozen, by files, or by the driver's reply: it owns nothing of the run."""
 
     def __init__(
