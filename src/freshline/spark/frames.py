@@ -28,13 +28,15 @@ from pyspark.sql.types import (
 )
 from sqlglot import exp
 
-from freshline.definitions.columns import LATE_COLUMN
+from freshline.definitions.columns import LATE_COLUMN, RESERVED_COLUMNS
 from freshline.definitions.errors import DefinitionErrors, InputError
 from freshline.definitions.feeds import Feed
 from freshline.definitions.sql.query import parse_query
 from freshline.definitions.tables import Table
 from freshline.definitions.warehouse import Warehouse
+from freshline.spark.names import quoted
 from freshline.spark.projection import plain_projection
+from freshline.spark.slices import SLICE_FIELD, check_slices
 from freshline.spark.steady import unsteady
 from freshline.spark.texts import checked_columns
 from freshline.storage.extent import Extent
@@ -186,11 +188,6 @@ def late_expression(timestamp: str, freshness: int, oldest: int | None) -> str:
     return f"{quoted(timestamp)} <= timestamp_micros({freshness})"
 
 
-def quoted(name: str) -> str:
-    """A column's name as Spark takes it for one, whatever characters it has: `a.b` alone is a part of `a`."""
-    return "`" + name.replace("`", "``") + "`"
-
-
 def keeps_timestamp(table: Table, feed: Feed) -> bool:
     """Whether a base table's timestamps are its feed's, untouched by its `select`."""
     if table.select is None:
@@ -284,9 +281,9 @@ def _schema(
             "Select it, or name the right one with `timestamp`",
             table.place,
         )
-    if table.feed is None:
-        return rows.schema
-    return StructType([*rows.schema.fields, StructField(LATE_COLUMN, BooleanType())])
+    check_slices(table, rows.schema)
+    late = [] if table.feed is None else [StructField(LATE_COLUMN, BooleanType())]
+    return StructType([*rows.schema.fields, *late, *([] if table.slices is None else [SLICE_FIELD])])
 
 
 def _empty_rows(
@@ -298,7 +295,7 @@ def _empty_rows(
         _check_declared(feed)
         return base_rows(session, table, feed, session.createDataFrame([], feed.landing.schema))
     for source in table.sources:
-        visible = StructType([field for field in known[source].fields if field.name != LATE_COLUMN])
+        visible = StructType([field for field in known[source].fields if field.name not in RESERVED_COLUMNS])
         session.createDataFrame([], visible).createOrReplaceTempView(source)
     assert table.sql is not None
     return session.sql(table.sql)

@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from freshline.definitions.columns import LATE_COLUMN
+from freshline.definitions.columns import LATE_COLUMN, RESERVED_COLUMNS
 from freshline.definitions.tables import Table
 from freshline.definitions.warehouse import Warehouse
 from freshline.spark.file_to_load import FileFacts, facts_of
@@ -28,6 +28,7 @@ from freshline.spark.frames import (
     read_parquet,
 )
 from freshline.spark.sink import Sink, count_late
+from freshline.spark.slices import dealt, slice_column
 from freshline.storage.delta import Consumed, LiveFile, StoredTable
 from freshline.storage.extent import Extent
 from freshline.storage.next_row import next_row
@@ -65,6 +66,9 @@ class Updater:
             if table.feed is not None
         }
         self._keeps_records: dict[str, bool] = {}  # of base tables that have been updated
+        self._slices = {
+            table.name: slice_column(table, schemas[table.name]) for table in warehouse.tables.values()
+        }
         self._sink = Sink(schemas)
 
     def run(self, session: SparkSession, job: Update) -> Committed:
@@ -123,7 +127,7 @@ class Updater:
         feed = self._warehouse.feeds[table.feed]
         late = late_expression(table.timestamp, 0, None)
         records = read_files(session, feed, [str(path)])
-        rows = base_rows(session, table, feed, records, late)
+        rows = dealt(base_rows(session, table, feed, records, late), self._slices[name])
         self._check(table, rows, _bytes_below(path), lambda: None)
 
     def _check(
@@ -150,7 +154,8 @@ class Updater:
         known = [file.oldest for file in files if file.oldest is not None]
         oldest = min(known) if self._keeps_timestamp[table.name] and len(known) == len(files) else None
         late = late_expression(table.timestamp, job.loaded_from, oldest)
-        return base_rows(session, table, feed, watched.records if watched else records, late), watched
+        rows = base_rows(session, table, feed, watched.records if watched else records, late)
+        return dealt(rows, self._slices[table.name]), watched
 
     def _keeps(self, session: SparkSession, table: Table) -> bool:
         assert table.feed is not None
@@ -189,7 +194,7 @@ class Updater:
     ) -> DataFrame:
         since = None if after is None else after - table.lookback_us
         frames = {name: self._source(session, name, files, since, to) for name, files in sources.items()}
-        return derived_rows(session, table, frames, after, to)
+        return dealt(derived_rows(session, table, frames, after, to), self._slices[table.name])
 
     def _source(
         self, session: SparkSession, name: str, files: Sequence[LiveFile], after: int | None, to: int
@@ -199,7 +204,10 @@ class Updater:
         assert table.timestamp is not None
         paths = [str(self._tables[name].path / file.path) for file in files]
         frame = between(read_parquet(session, paths, schema), table.timestamp, after, to)
-        return frame.where(f"NOT {LATE_COLUMN}").drop(LATE_COLUMN) if LATE_COLUMN in schema.names else frame
+        if LATE_COLUMN in schema.names:
+            frame = frame.where(f"NOT {LATE_COLUMN}")
+        own = [column for column in RESERVED_COLUMNS if column in schema.names]
+        return frame.drop(*own) if own else frame
 
     def _jumped(self, table: Table, job: Update) -> int:
         """The freshness to commit: NF, or further where no source has a row after it.

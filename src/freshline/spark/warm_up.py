@@ -26,7 +26,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from freshline.definitions.columns import LATE_COLUMN
+from freshline.definitions.columns import RESERVED_COLUMNS
 from freshline.definitions.duration import SECOND
 from freshline.definitions.feeds import Feed
 from freshline.definitions.tables import Table
@@ -39,6 +39,7 @@ from freshline.spark.frames import (
     late_expression,
     read_files,
 )
+from freshline.spark.slices import dealt, slice_column
 
 # Beyond these there is nothing new to compile that would be worth waiting for.
 _TABLES_MAX: Final = 12
@@ -88,9 +89,10 @@ def _updates(
             path = folder / table.feed
             if not path.exists():
                 write_made_up(session, feed, path)
-            updates[table.name] = partial(_base, table, feed, path)
+            rows: _Rows = partial(_base, table, feed, path)
         else:
-            updates[table.name] = partial(_derived, table, schemas)
+            rows = partial(_derived, table, schemas)
+        updates[table.name] = partial(_dealt, rows, slice_column(table, schemas[table.name]))
     return updates
 
 
@@ -133,8 +135,12 @@ def _base(table: Table, feed: Feed, path: Path, session: SparkSession) -> DataFr
 
 
 def _derived(table: Table, schemas: Mapping[str, StructType], session: SparkSession) -> DataFrame:
-    sources = {name: _made_up(session, schemas[name]).drop(LATE_COLUMN) for name in table.sources}
+    sources = {name: _made_up(session, schemas[name]).drop(*RESERVED_COLUMNS) for name in table.sources}
     return derived_rows(session, table, sources, 0, _ROWS * SECOND)
+
+
+def _dealt(rows: _Rows, slices: str | None, session: SparkSession) -> DataFrame:
+    return dealt(rows(session), slices)
 
 
 def write_made_up(session: SparkSession, feed: Feed, path: Path) -> None:
