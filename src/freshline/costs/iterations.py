@@ -15,8 +15,8 @@ from statistics import median
 from typing import Final, NamedTuple
 
 from freshline.costs.fit import PastRun, slope_of, upper
+from freshline.definitions.slices import SLICES
 
-SLICES: Final = 256
 ITERATIONS_LEAST: Final = 3
 _SELECTIVITY_LEAST: Final = Fraction(1, 1_000)
 _GRAIN: Final = 1_000_000
