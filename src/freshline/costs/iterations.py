@@ -49,7 +49,7 @@ class FittedParts:
     def slices_in(self, time_us: int, rows_per_slice: float) -> int:
         """How many slices a part of at most that length reads; 0: it takes longer than that without any."""
         left_us = time_us - self.part_us
-        if left_us <= 0:
+        if left_us < 0:
             return 0
         per_slice = self.us_per_row * rows_per_slice
         return SLICES if per_slice * SLICES <= left_us else int(left_us / per_slice)

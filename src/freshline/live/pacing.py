@@ -37,6 +37,7 @@ class Pacing:
         self._fitted = fitted
         self._rows_per_slice = rows_per_slice
         self.spent_us = 0
+        self.rest_us = 0  # of that, beside parts
         self.read = 0
         self.rows = 0
         self.parts: list[PastPart] = []
@@ -59,6 +60,7 @@ class Pacing:
     def rested(self, took_us: int) -> None:
         """Something beside parts took so long."""
         self.spent_us += took_us
+        self.rest_us += took_us
 
     def _known(self, fitted: FittedParts) -> int:
         # A part is not cut below what three times its own cost allows: it would read next to nothing.
@@ -68,7 +70,7 @@ class Pacing:
             slices = max(_SLICES_LEAST, slices // _LOOK_SHARE)
         if self._budget_us is None:
             return slices
-        left_us = self._budget_us - self.spent_us - fitted.rest_us
+        left_us = self._budget_us - self.spent_us - max(0, fitted.rest_us - self.rest_us)
         in_budget = fitted.slices_in(left_us, self._rows_per_slice)
         if self.read + min(slices, in_budget) < _SLICES_LEAST:
             return 0 if in_budget < _SLICES_LEAST else _SLICES_LEAST

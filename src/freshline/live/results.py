@@ -29,6 +29,14 @@ class Estimate:
 
 
 @dataclass(frozen=True, slots=True)
+class Found:
+    """What some slices of a window come to: scaled where not all were read."""
+
+    rows: Sequence[Mapping[str, Any]]
+    estimates: Sequence[Estimate] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """What one iteration of a query found. Instants are µs since the Unix epoch."""
 

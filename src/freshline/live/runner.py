@@ -30,7 +30,6 @@ from freshline.kernel.journal import Journal
 from freshline.kernel.kernel import Kernel
 from freshline.landing.directories import check_directories, landing_directories
 from freshline.live.applying import Applying
-from freshline.live.inquiries import Inquiries
 from freshline.live.bad_files import BadFiles, OtherFiles
 from freshline.live.books import Books
 from freshline.live.changes import check_tables
@@ -39,6 +38,7 @@ from freshline.live.driver import LiveDriver
 from freshline.live.ending import Ending
 from freshline.live.feeds import Feeds
 from freshline.live.housekeeping import Housekeeper
+from freshline.live.inquiries import Inquiries
 from freshline.live.keeper import Keeper
 from freshline.live.kinds import Kind
 from freshline.live.learning import Learning
