@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from importlib import import_module
-from typing import Any
 
+from freshline.assembly.order_kinds import order_kind
 from freshline.assembly.terms import startup_us, terms_of
-from freshline.definitions.policies import POLICIES, PolicyName
+from freshline.definitions.policies import POLICIES
 from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.kernel import Kernel
-from freshline.kernel.order import Order, Setting
+from freshline.kernel.order import Setting
 from freshline.kernel.pool import Pool
 from freshline.kernel.timers import NEVER
 from freshline.plan.plan import Plan, PoolPlan, TablePlan
@@ -107,15 +106,9 @@ def _add_pool(kernel: Kernel, planned: PoolPlan, plan: Plan, first_track: int) -
             _add_pool(kernel, own, plan, first_track)
         return
     tracks_from = first_track + sum(pool.tracks for pool in kernel.pools)
-    order = _order_kind(planned.policy).made_for(Setting(planned, plan, kernel.timers, tracks_from))
+    order = order_kind(planned.policy).made_for(Setting(planned, plan, kernel.timers, tracks_from))
     order.batch_limit_us = NEVER if planned.batch_limit_us is None else planned.batch_limit_us
     pool = Pool(planned.name, planned.tracks, tracks_from, order, kernel.touched)
     kernel.pools.append(pool)
     for name in planned.tables:
         pool.join(kernel.task(name))
-
-
-def _order_kind(policy: PolicyName) -> type[Order[Any]]:
-    module, _, name = POLICIES[policy].order.partition(":")
-    kind: type[Order[Any]] = getattr(import_module(module), name)
-    return kind

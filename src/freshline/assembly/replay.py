@@ -15,6 +15,8 @@ from freshline.kernel.journal import FORMAT
 from freshline.kernel.kernel import Kernel, NotRunning
 from freshline.plan.make import make_plan, without_bounds
 from freshline.plan.plan import Plan
+from freshline.queries.events import Answered, Measured
+from freshline.queries.membership import QueryAdded, QueryRemoved
 from freshline.recovery.events import Learned
 from freshline.tables.drain import Drain
 from freshline.tables.events import Arrived, Batches, Finished
@@ -28,6 +30,10 @@ _EVENTS: dict[str, Callable[[Record, Kernel], Event]] = {
     "arrived": Arrived.from_record,
     "learned": Learned.from_record,
     "batches": Batches.from_record,
+    "answered": Answered.from_record,
+    "measured": Measured.from_record,
+    "query_added": QueryAdded.from_record,
+    "query_removed": QueryRemoved.from_record,
     "added": Added.from_record,
     "removed": Removed.from_record,
     "drain": Drain.from_record,

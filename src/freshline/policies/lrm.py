@@ -26,26 +26,26 @@ class Lrm(RateMonotonic[QueryTask], Shedding):
         self.controller = self
         self._queries: dict[str, QueryTask] = {}
         self._budgets_us: dict[str, int] = {}  # that iterations are released with
-        self._aims_us: dict[str, int] = {}  # that they are to be released with from the next quiet instant on
+        # Those from the next quiet instant on; None: to be worked out.
+        self._aims_us: dict[str, int] | None = None
         self._busy: set[str] = set()  # queries with an iteration that is released and unfinished
         self._coming: list[Coming] = []
+        self._refused = False  # those that come did not fit, and nothing has been measured since
 
     def joined(self, task: Task) -> None:
         assert isinstance(task, QueryTask)
         assert not self._busy, f"{task!r} comes to queries that are at work"
         self._queries[task.name] = task
-        self._aims_us = {}  # worked out when they are asked for: others may come at once
+        self._aims_us = None
 
     def left(self, task: Task) -> None:
         super().left(task)
-        for known in (self._queries, self._budgets_us, self._aims_us):
-            known.pop(task.name, None)
+        del self._queries[task.name]
         self._busy.discard(task.name)
 
     def allowance(self, task: QueryTask) -> Allowance:
-        if not self._busy and not self._aims_us:
-            self._aims_us = budgets_us(self._loads()) or first_budgets_us(self._loads())
-            self._budgets_us = dict(self._aims_us)
+        if self._aims_us is None:
+            self._settle()
         self._busy.add(task.name)
         return WHOLE._replace(budget_us=self._budgets_us[task.name])
 
@@ -55,6 +55,7 @@ class Lrm(RateMonotonic[QueryTask], Shedding):
             self._quiet(now)
 
     def reschedule(self, now: int) -> None:
+        self._refused = False
         aims_us = budgets_us(self._loads())
         if aims_us is None:
             return  # budgets stay as they are, and nobody misses
@@ -66,6 +67,7 @@ class Lrm(RateMonotonic[QueryTask], Shedding):
             self._quiet(now)
 
     def comes(self, coming: Coming, now: int) -> None:
+        self._refused = False
         self._coming.append(coming)
         if not self._busy:
             self._quiet(now)
@@ -74,11 +76,19 @@ class Lrm(RateMonotonic[QueryTask], Shedding):
         self._coming = [coming for coming in self._coming if coming.asked.name != name]
 
     def _quiet(self, now: int) -> None:
-        for coming in self._coming[:]:
-            asked = coming.asked
-            if budgets_us([*self._loads(), asked.load(asked.measure)]) is not None:
-                self._coming.remove(coming)
-                coming.join(now)
+        if self._coming and not self._refused:
+            for coming in self._coming[:]:
+                asked = coming.asked
+                if budgets_us([*self._loads(), asked.load(asked.measure)]) is not None:
+                    self._coming.remove(coming)
+                    coming.join(now)
+            self._refused = bool(self._coming)
+        self._settle()
+
+    def _settle(self) -> None:
+        if self._aims_us is None:
+            loads = self._loads()
+            self._aims_us = budgets_us(loads) or least_budgets_us(loads)
         self._budgets_us = dict(self._aims_us)
 
     def _loads(self) -> list[Load]:
@@ -98,3 +108,12 @@ def budgets_us(loads: Sequence[Load]) -> dict[str, int] | None:
         costs_us = shed_us
     names = [load.name for load in loads]
     return dict(zip(names, raised(loads, costs_us), strict=True))
+
+
+def least_budgets_us(loads: Sequence[Load]) -> dict[str, int]:
+    """What fits of the least costs, where they do not."""
+    costs_us = [load.least_us for load in loads]
+    while not is_schedulable(loads, costs_us):
+        assert max(costs_us) > 1, "parts are longer than deadlines"
+        costs_us = [max(1, cost_us // 2) for cost_us in costs_us]
+    return dict(zip([load.name for load in loads], raised(loads, costs_us), strict=True))

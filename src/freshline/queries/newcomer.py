@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 class Measure(NamedTuple):
     """What a query's windows hold, and what its answers cost."""
 
-    tuples: int  # w
+    tuples: Fraction | int  # w
     cost_us: int  # E = F(1)
     fixed_us: int  # a
     selectivity: Fraction
 
     def record(self) -> list[Any]:
-        return [self.tuples, self.cost_us, self.fixed_us, str(self.selectivity)]
+        return [str(self.tuples), self.cost_us, self.fixed_us, str(self.selectivity)]
 
     @classmethod
     def from_record(cls, record: Sequence[Any]) -> Self:
         tuples, cost_us, fixed_us, selectivity = record
-        return cls(tuples, cost_us, fixed_us, Fraction(selectivity))
+        return cls(Fraction(tuples), cost_us, fixed_us, Fraction(selectivity))
 
     def keep_in(self, time_us: int) -> Fraction:
         """The share of the window that is read in so much time."""

@@ -56,6 +56,10 @@ class Files(Protocol):
     def next(self) -> tuple[int, DataFile] | None: ...
 
 
+# An event, or who makes it at its instant.
+Telling = Event | Callable[[int], Event]
+
+
 class Driver:
     """Runs a kernel in simulated time. `kinds` are by type of job, `files` by feed."""
 
@@ -79,15 +83,15 @@ class Driver:
         self._left_us: dict[Job, int] = {}
         self._files = files
         self._coming: list[tuple[int, str, DataFile]] = []
-        self._told: list[tuple[int, int, Event]] = []
+        self._told: list[tuple[int, int, Telling]] = []
         self._tellings = 0
         for feed in files:
             self._expect_file(feed)
         for kind in kinds.values():
             kind.begins(kernel)
 
-    def tell(self, at: int, event: Event) -> None:
-        """Something else happens at an instant that is yet to come."""
+    def tell(self, at: int, event: Telling) -> None:
+        """Something else happens at an instant that is yet to come; what, may be found out then."""
         self._tellings += 1
         heappush(self._told, (at, self._tellings, event))
 
@@ -199,7 +203,8 @@ class Driver:
             events.append(Arrived(feed, file))
             self._expect_file(feed)
         while self._told and self._told[0][0] == now:
-            events.append(heappop(self._told)[2])
+            told = heappop(self._told)[2]
+            events.append(told if isinstance(told, Event) else told(now))
         return events
 
     def _carry_out(self, now: int, instruction: Instruction) -> None:
