@@ -9,7 +9,7 @@ from operator import mul, truediv
 
 from freshline.analysis.demand import loss_us, reduction_ratio
 from freshline.analysis.levels import Load, blocking_us
-from freshline.analysis.scheduling_points import decisive_levels, scheduling_points
+from freshline.analysis.scheduling_points import bini_buttazzo, decisive_levels, scheduling_points
 
 
 class DemandOfFew:
@@ -21,6 +21,7 @@ class DemandOfFew:
         self.steps: Sequence[int] = range(len(ordered))
         self._instants, self._reach = scheduling_points(periods, deadlines)
         self._releases, self._at = _releases(periods, self._instants)
+        self._enough = _enough(periods, deadlines, self._instants)
         self._blocking = blocking_us(ordered)
         self._full = [load.cost_us for load in ordered]
         self._least = [load.least_us for load in ordered]
@@ -78,8 +79,7 @@ class DemandOfFew:
     def cut_cheapest(self, level: int, overruns_us: Sequence[int]) -> bool:
         best, best_cuts = inf, None
         room, loss = self._room, self._loss
-        # Ties go to the later point.
-        for point in range(len(overruns_us) - 1, -1, -1):
+        for point in self._enough[level]:
             releases, left, error = self._at[point], overruns_us[point], 0.0
             cuts = []
             for query in self._orders[point] or self._order(point):
@@ -158,3 +158,19 @@ def _releases(
     """⌈t/P⌉ by query at each instant, and at each instant by query."""
     releases = [[-(-instant // period) for instant in instants] for period in periods]
     return releases, list(zip(*releases, strict=True))
+
+
+@lru_cache(maxsize=32)
+def _enough(
+    periods: tuple[int, ...], deadlines: tuple[int, ...], instants: tuple[int, ...]
+) -> list[list[int]]:
+    """By level, the points that decide it, from the deadline back: no other can have a lower error."""
+    number = {instant: point for point, instant in enumerate(instants)}
+    return [
+        [
+            number[instant]
+            for instant in reversed(bini_buttazzo(level, periods, deadlines))
+            if instant in number
+        ]
+        for level in range(len(periods))
+    ]
