@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from fractions import Fraction
 from typing import Literal
 
+from freshline.definitions.duration import SECOND
+
 When = Literal["optimistic", "pessimistic", "permissive"]
 
 
@@ -21,9 +23,9 @@ class Rescheduling:
 
     def next_at(self, now: int, strides_us: Iterable[int]) -> int | None:
         """The next instant at which it is time, whatever happens."""
-        longest_us = max(strides_us, default=0)
-        if self._when != "optimistic" or longest_us == 0:
+        if self._when != "optimistic":
             return None
+        longest_us = max(strides_us, default=SECOND)  # some may come
         return (now // longest_us + 1) * longest_us
 
     def is_due(self, lost: Fraction) -> bool:

@@ -56,12 +56,13 @@ class QueryRun:
         windows: Mapping[str, Windows],
         watch: Callable[[Outcome], None],
         journal: Journal | None = None,
+        kind: Callable[..., Iterations] = Iterations,
     ) -> None:
         self.rescheduling = Rescheduling(pool.rescheduling, pool.threshold)
         kernel = query_kernel(pool, asked)
         sheds = kernel.pools[0].controller is not None
         reschedulings = {kernel.pools[0].name: self.rescheduling} if sheds else {}
-        iterations = Iterations(windows, watch, reschedulings)
+        iterations = kind(windows, watch, reschedulings)
         self.driver = Driver(kernel, {Iteration: iterations}, {}, journal)
         iterations.attach(self.driver)
 

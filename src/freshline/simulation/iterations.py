@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from typing import NamedTuple, Protocol
 
@@ -10,7 +10,6 @@ from freshline.analysis.operators import operator_cost
 from freshline.definitions.operators import Operator
 from freshline.kernel.events import Event
 from freshline.kernel.kernel import Kernel
-from freshline.kernel.pool import Pool
 from freshline.queries.events import Answered, Measured
 from freshline.queries.iteration import Iteration
 from freshline.queries.newcomer import Measure
@@ -95,15 +94,16 @@ class Iterations:
         self._reschedulings = reschedulings
         self._runs: dict[Iteration, _Run] = {}
         self._driver: Driver | None = None
+        self._kernel: Kernel
 
     def attach(self, driver: Driver) -> None:
         """That driver is told when queries are measured, now for the first time."""
         self._driver = driver
-        for pool in driver.kernel.pools:
-            if pool.name in self._reschedulings:
-                self._measure_at(driver.kernel.now, pool)
+        for pool in self._reschedulings:
+            self._measure_at(driver.kernel.now, pool)
 
-    def begins(self, kernel: Kernel) -> None: ...
+    def begins(self, kernel: Kernel) -> None:
+        self._kernel = kernel
 
     def cost_us(self, job: Iteration) -> int:
         measure = self._windows[job.task.name].measure(job.window_from, job.window_to)
@@ -129,35 +129,40 @@ class Iterations:
         run = self._runs.pop(job)
         outcome = _outcome_of(run, now, job, now)
         self._watch(outcome)
-        pool = job.task.pool
-        rescheduling = self._reschedulings.get(pool.name)
+        pool = job.task.pool.name
+        rescheduling = self._reschedulings.get(pool)
         if rescheduling is not None and rescheduling.is_due(outcome.error):
             self._measure_at(now, pool)
         return Answered(job)
 
     def crashed(self, now: int) -> None:
+        for task in queries_of(self._kernel):
+            for outcome in self._unfinished(now, task):
+                self._watch(outcome)
         self._runs.clear()
 
     def over(self, end: int, kernel: Kernel) -> None:
         for task in queries_of(kernel):
-            job = task.job
-            if job is not None and job.deadline <= end:
-                self._watch(_outcome_of(self._runs[job], end, job, None))
-            for released in task.waiting:
-                if released.at + task.deadline_us <= end:
-                    to_us = released.window_to
-                    measure = self._windows[task.name].measure(to_us - task.window_us, to_us)
-                    keep = released.allowance.keep
-                    self._watch(_outcome(task, measure, released.at, None, keep, Fraction(0)))
+            for outcome in self._unfinished(end, task):
+                if outcome.deadline <= end:
+                    self._watch(outcome)
 
-    def _measure_at(self, at: int, pool: Pool) -> None:
+    def _unfinished(self, now: int, task: QueryTask) -> Iterator[Outcome]:
+        """What becomes of the iterations that are released, if nothing more is done."""
+        if task.job is not None:
+            yield _outcome_of(self._runs[task.job], now, task.job, None)
+        for released in task.waiting:
+            to_us = released.window_to
+            measure = self._windows[task.name].measure(to_us - task.window_us, to_us)
+            yield _outcome(task, measure, released.at, None, released.allowance.keep, Fraction(0))
+
+    def _measure_at(self, at: int, pool: str) -> None:
         assert self._driver is not None, "nobody to tell"
         self._driver.tell(at, lambda now: self._measured(now, pool))
 
-    def _measured(self, now: int, pool: Pool) -> Measured:
-        rescheduling = self._reschedulings[pool.name]
-        assert self._driver is not None
-        queries = [task for task in queries_of(self._driver.kernel) if task.pool is pool]
+    def _measured(self, now: int, pool: str) -> Measured:
+        rescheduling = self._reschedulings[pool]
+        queries = [task for task in queries_of(self._kernel) if task.pool.name == pool]
         rescheduling.done()
         next_at = rescheduling.next_at(now, [task.stride_us for task in queries])
         if next_at is not None:
