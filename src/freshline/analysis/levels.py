@@ -7,12 +7,13 @@ periods, so that the first iteration after the critical instant is the worst one
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import accumulate
 from typing import NamedTuple
 
 from freshline.analysis.exact import SCALE, ceiling_of, scaled_quotients
+from freshline.analysis.rate_monotonic import QUOTIENTS_MAX
 
 
 class Load(NamedTuple):
@@ -43,38 +44,68 @@ def blocking_us(ordered: Sequence[Load]) -> list[int]:
 
 def is_schedulable(loads: Sequence[Load], costs_us: Sequence[int] | None = None) -> bool:
     """Whether every query meets every deadline, at its full cost or at the given costs."""
-    responses = response_us(loads, costs_us)
-    return all(
-        response is not None and response <= load.deadline_us
-        for response, load in zip(responses, loads, strict=True)
-    )
+    return first_late(loads, costs_us) is None
+
+
+def first_late(loads: Sequence[Load], costs_us: Sequence[int] | None = None) -> int | None:
+    """The place of the query of highest priority that may miss its deadline; None where none does.
+
+    >>> one = Load("one", 4, 4, 2, 0, 1, 0, Fraction(1), Fraction(1), 1)
+    >>> first_late([one, one._replace(period_us=5, deadline_us=5)])
+    """
+    order = by_priority(loads)
+    for place, response in zip(order, _responses(loads, order, costs_us), strict=True):
+        if response is None or response > loads[place].deadline_us:
+            return place
+    return None
 
 
 def response_us(loads: Sequence[Load], costs_us: Sequence[int] | None = None) -> list[int | None]:
-    """The worst response time of each query, or None where it is above the period.
+    """The worst response time of each query; None where it is above the period, or takes too long to find.
 
     It is the least t = B_i + E_i + Σ_{j above i} ⌈t/P_j⌉·E_j, counted from the critical instant.
     """
-    costs_us = [load.cost_us for load in loads] if costs_us is None else costs_us
     order = by_priority(loads)
-    costs = [costs_us[place] for place in order]
-    periods = [loads[place].period_us for place in order]
-    blocking = blocking_us([loads[place] for place in order])
-    scaled = [0, *accumulate(scaled_quotients(costs, periods))]
     responses: list[int | None] = [None] * len(loads)
-    for level, place in enumerate(order):
-        own = blocking[level] + costs[level]
-        if scaled[level] < SCALE:
-            above = list(zip(costs[:level], periods[:level], strict=True))
-            # t ≥ own + U_above·t: starting there saves nearly all steps where U is close to 1.
-            start = ceiling_of(own * SCALE, SCALE - scaled[level])
-            responses[place] = _least_fixed_point(start, own, above, periods[level])
+    for place, response in zip(order, _responses(loads, order, costs_us), strict=True):
+        responses[place] = response
     return responses
 
 
-def _least_fixed_point(start: int, own: int, above: Sequence[tuple[int, int]], period_us: int) -> int | None:
+def _responses(
+    loads: Sequence[Load], order: Sequence[int], costs_us: Sequence[int] | None
+) -> Iterator[int | None]:
+    """The response times by level."""
+    ordered = [loads[place] for place in order]
+    costs = [load.cost_us for load in ordered] if costs_us is None else [costs_us[place] for place in order]
+    periods = [load.period_us for load in ordered]
+    blocking = blocking_us(ordered)
+    scaled = [0, *accumulate(scaled_quotients(costs, periods))]
+    known, of_others = 0, 0
+    for level, period_us in enumerate(periods):
+        own = blocking[level] + costs[level]
+        response = None
+        if scaled[level] < SCALE:
+            # Two bounds from below that save nearly all steps: t ≥ own + U_above·t, and the response of a
+            # level above, if no more was waited for there, and all that is waited for in addition.
+            start = ceiling_of(own * SCALE, SCALE - scaled[level])
+            if own >= of_others:
+                start = max(start, known + own - of_others)
+            response = _least_fixed_point(start, own, costs[:level], periods[:level], period_us)
+        if response is not None:
+            known, of_others = response, blocking[level]
+        yield response
+
+
+def _least_fixed_point(
+    start: int, own: int, costs: Sequence[int], periods: Sequence[int], period_us: int
+) -> int | None:
+    """The least t ≥ start with t = own + Σ ⌈t/P_j⌉·E_j; None beyond the period."""
+    above = list(zip(costs, periods, strict=True))
     response, demand = 0, start
-    while response < demand <= period_us:
+    for _ in range(2 + QUOTIENTS_MAX // (1 + len(above))):
+        if not response < demand <= period_us:
+            return response if demand <= period_us else None
         response = demand
         demand = own + sum([-(-response // period) * cost for cost, period in above])
-    return response if demand <= period_us else None
+    return None

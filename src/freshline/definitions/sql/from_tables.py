@@ -233,4 +233,4 @@ def _own_column() -> InputError:
 def _no_column(name: str, owner: str, names: Collection[str]) -> InputError:
     meant = close_match(name, names)
     remedy = f"Perhaps `{meant}` is meant" if meant else f"Name one of its columns: {', '.join(names)}"
-    return InputError(f"{owner} has no column `{name}`", remedy)
+    return InputError(f"there is no column `{name}` in {owner}", remedy)
