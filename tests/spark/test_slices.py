@@ -75,7 +75,8 @@ def test_numbers_of_all_widths_slice_together_and_what_spark_rounds_does_not(spa
         return StructType.fromDDL(f"k {text}")["k"].dataType
 
     for one, other in [("tinyint", "bigint"), ("int", "decimal(20,2)"), ("decimal(5,2)", "decimal(30,8)")]:
-        assert slice_together(kind(one), kind(other)) and slice_together(kind(other), kind(one))
+        assert slice_together(kind(one), kind(other))
+        assert slice_together(kind(other), kind(one))
     for one, other in [
         ("int", "double"),
         ("int", "string"),
@@ -83,12 +84,14 @@ def test_numbers_of_all_widths_slice_together_and_what_spark_rounds_does_not(spa
         ("bigint", "decimal(38,38)"),
         ("date", "timestamp"),
     ]:
-        assert not slice_together(kind(one), kind(other)) and not slice_together(kind(other), kind(one))
+        assert not slice_together(kind(one), kind(other))
+        assert not slice_together(kind(other), kind(one))
 
 
 @pytest.mark.parametrize(
-    ("kind", "key"), [("int", "id"), ("bigint", "(1L << 62) + id"), ("string", "id"), ("decimal(9,4)", "id / 10000")]
-)  # fmt: skip
+    ("kind", "key"),
+    [("int", "id"), ("bigint", "(1L << 62) + id"), ("string", "id"), ("decimal(9,4)", "id / 10000")],
+)
 def test_keys_are_dealt_evenly_and_rows_without_a_key_are_too(spark, kind: str, key: str) -> None:
     rows = spark.range(51_200).selectExpr(
         "timestamp_seconds(0) AS ts", f"if(id % 2 = 0, NULL, CAST({key} AS {kind})) AS k"
