@@ -24,6 +24,7 @@ from freshline.cli.quarantine import quarantine
 from freshline.cli.rebuild import rebuild
 from freshline.cli.results import results
 from freshline.cli.run import replay, run
+from freshline.cli.shed import shed
 from freshline.cli.simulate import simulate
 from freshline.cli.sql import sql
 from freshline.cli.status import status
@@ -47,7 +48,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-_COMMANDS = (
+for command in (
     init,
     plan,
     simulate,
@@ -61,8 +62,9 @@ _COMMANDS = (
     migrate,
     calibrate,
     demo,
-)
-for command in (*_COMMANDS, analyze):
+    analyze,
+    shed,
+):
     app.command()(command)
 app.add_typer(quarantine, name="quarantine")
 app.add_typer(experiment, name="experiment")
