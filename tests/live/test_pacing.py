@@ -77,8 +77,12 @@ def test_no_more_is_read_than_is_to_be_kept(keep: Fraction, number: int) -> None
 
 
 def test_where_nothing_is_known_parts_of_unlike_sizes_are_read() -> None:
-    pacing = Pacing(1, None, Fraction(1), 100_000, None, 0)
-    assert read_all(pacing, lambda slices, read: 1_000 + slices) == [16, 48, 192]
+    def sizes(number: int, budget_us: int | None) -> list[int]:
+        pacing = Pacing(number, budget_us, Fraction(1), 100_000, None, 0)
+        return read_all(pacing, lambda slices, read: 1_000)
+
+    assert [sizes(number, None) for number in (1, 2, 3)] == [[16, 240], [64, 192], [256]]
+    assert [sizes(number, 1_500) for number in (1, 2, 3, 4)] == [[16], [64], [256], [16]]
 
 
 @given(st.integers(1, 200_000), st.integers(0, 1_000), st.integers(1, 3_000_000))

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from freshline.assembly.order_kinds import order_kind
+from freshline.assembly.query_tracks import add_query_tracks, asked_of
 from freshline.assembly.terms import startup_us, terms_of
 from freshline.definitions.policies import POLICIES
 from freshline.definitions.warehouse import Warehouse
@@ -106,6 +107,16 @@ def _add_pool(kernel: Kernel, planned: PoolPlan, plan: Plan, first_track: int) -
             _add_pool(kernel, own, plan, first_track)
         return
     tracks_from = first_track + sum(pool.tracks for pool in kernel.pools)
+    # A pool that holds nothing yet is one of queries if it may be: they come and go.
+    if not planned.tables and "queries" in POLICIES[planned.policy].holds:
+        queries = plan.warehouse.queries
+        asked = [
+            asked_of(queries[query.name], query.load, query.track)
+            for query in plan.queries
+            if query.pool == planned.name and query.track is not None
+        ]
+        add_query_tracks(kernel, plan.warehouse.pools[planned.name], asked, tracks_from)
+        return
     order = order_kind(planned.policy).made_for(Setting(planned, plan, kernel.timers, tracks_from))
     order.batch_limit_us = NEVER if planned.batch_limit_us is None else planned.batch_limit_us
     pool = Pool(planned.name, planned.tracks, tracks_from, order, kernel.touched)

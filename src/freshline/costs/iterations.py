@@ -20,7 +20,6 @@ from freshline.definitions.slices import SLICES
 ITERATIONS_LEAST: Final = 3
 _SELECTIVITY_LEAST: Final = Fraction(1, 1_000)
 _GRAIN: Final = 1_000_000
-_NONE: Final = PastRun(0, 0, 0, 0, 0)
 
 
 class PastPart(NamedTuple):
@@ -67,13 +66,12 @@ def fit_parts(parts: Sequence[PastPart]) -> FittedParts | None:
     """What was learned from a query's own answers; None where they do not tell yet."""
     answers = [list(group) for _, group in groupby(parts, key=lambda part: part.iteration)]
     reading = [part for part in parts if part.slices]
-    # Of parts that are all alike nobody can tell what one that reads less would take.
-    per_row = slope_of(
-        [PastRun(0, part.duration_us, part.rows, part.slices, 0) for part in reading] or [_NONE]
-    )
-    if len(answers) < ITERATIONS_LEAST or per_row is None:
+    if len(answers) < ITERATIONS_LEAST or not reading:
         return None
     rows, took_us = median(part.rows for part in reading), median(part.duration_us for part in reading)
+    per_row = _per_row(reading, rows)
+    if per_row is None:
+        return None
     per_row = min(per_row, took_us / rows if rows else 0.0)
     part_us = max(1.0, took_us - per_row * rows)
     rests_us = [float(sum(part.duration_us for part in each if not part.slices)) for each in answers]
@@ -82,6 +80,20 @@ def fit_parts(parts: Sequence[PastPart]) -> FittedParts | None:
     return FittedParts(
         ceil(part_us * worst), per_row * worst, ceil(upper(rests_us)), _selectivity(parts), len(answers)
     )
+
+
+def _per_row(parts: Sequence[PastPart], rows: float) -> float | None:
+    """None where all parts are alike: then nobody can tell what one that reads less would take.
+
+    Slices tell it too, where they hold next to nothing.
+    """
+    found = slope_of([PastRun(0, part.duration_us, part.rows, part.slices, 0) for part in parts])
+    if found is not None:
+        return found
+    by_slice = slope_of([PastRun(0, part.duration_us, part.slices, part.slices, 0) for part in parts])
+    if by_slice is None:
+        return None
+    return by_slice * median(part.slices for part in parts) / rows if rows else 0.0
 
 
 def _selectivity(parts: Sequence[PastPart]) -> Fraction:

@@ -12,23 +12,25 @@ from freshline.definitions.differences import differences
 from freshline.definitions.errors import InputError
 from freshline.definitions.live_checks import check_runnable
 from freshline.definitions.load import loads
-from freshline.definitions.queries import QUERIES, Query
+from freshline.definitions.queries import QUERIES
 from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.events import Event
 from freshline.live.messages import Message, Observer
+from freshline.spark.iteration import PreparedQuery
 
 # Well below what a request may take (`service.guard`).
 _DECISION_MAX_S: Final = 30.0
 _NAMED_MAX: Final = 10
 
-Decide = Callable[[Mapping[str, Query], int], dict[str, Any]]
+Prepare = Callable[[Warehouse], Mapping[str, PreparedQuery]]  # its queries, as Spark understands them
+Decide = Callable[[Mapping[str, PreparedQuery], int], dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
 class Edited:
     """The queries of an edited file. Who sent it waits for the reply."""
 
-    queries: Mapping[str, Query]
+    queries: Mapping[str, PreparedQuery]
     decide: Decide
     reply: Future[dict[str, Any]]
 
@@ -42,9 +44,12 @@ class Edited:
 class Applying:
     """Reads files in the thread of whoever sends them, and has the driver's decide on their queries."""
 
-    def __init__(self, warehouse: Warehouse, post: Callable[[Message], None], decide: Decide) -> None:
+    def __init__(
+        self, warehouse: Warehouse, post: Callable[[Message], None], prepare: Prepare, decide: Decide
+    ) -> None:
         self._warehouse = warehouse
         self._post = post
+        self._prepare = prepare
         self._decide = decide
         self._lock = Lock()
         self._waiting: Future[dict[str, Any]] | None = None
@@ -55,12 +60,13 @@ class Applying:
         edited = loads(text)
         check_runnable(edited)
         check_only_queries_differ(self._warehouse, edited)
+        queries = self._prepare(edited)
         reply: Future[dict[str, Any]] = Future()
         with self._lock:
             if self._closed:
                 raise TimeoutError
             self._waiting = reply
-        self._post(Edited(edited.queries, self._decide, reply))
+        self._post(Edited(queries, self._decide, reply))
         try:
             return reply.result(timeout_s)
         except (TimeoutError, CancelledError):

@@ -3,58 +3,45 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
-from random import Random
 from typing import Protocol
 
 from pyspark.sql import SparkSession
 
 from freshline.costs.iterations import PastPart
-from freshline.definitions.queries import Query
 from freshline.definitions.slices import SLICES
 from freshline.kernel.events import Event
 from freshline.live.clock import Clock, clock
 from freshline.live.messages import Ended
 from freshline.live.pacing import Pacing
 from freshline.live.query_book import QueryBook
-from freshline.live.results import Answer, Found, Results
+from freshline.live.query_tables import QueryTables
+from freshline.live.results import Results
 from freshline.live.trouble import SparkEnded, sentence
 from freshline.queries.events import Answered
 from freshline.queries.iteration import Iteration
-
-
-class Reading(Protocol):
-    """A query's window, of which some slices are read."""
-
-    def part(self, slices: Sequence[int]) -> int:
-        """Reads these slices, in one Spark job. How many rows that were."""
-
-    def answer(self) -> Found:
-        """What the slices that were read come to."""
-
-
-Read = Callable[[SparkSession, Query, int, int], Reading]  # the window (from, to]
-Keep = Callable[[Query, Iteration, Answer], None]  # in the query's own table
+from freshline.spark.iteration import Iteration as Reading
+from freshline.spark.iteration import PreparedQuery
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
     """What an iteration did."""
 
-    answer: Answer
+    keep: float
+    finished_us: int
     ran_us: int  # without what it was put aside for
     known: bool  # whether it was known what its parts would cost
 
 
 @dataclass(frozen=True, slots=True)
 class Answering:
-    """What all tracks answer queries with."""
+    """What all tracks answer queries with, and where answers go."""
 
-    read: Read
-    keep: Keep
     book: QueryBook
     results: Results
+    tables: QueryTables
 
 
 class IterationWorker:
@@ -66,7 +53,6 @@ class IterationWorker:
         self._session = session.newSession()
         self._answering = answering
         self._clock = now
-        self._random = Random()
         context = session.sparkContext
         context.setLocalProperty("spark.scheduler.pool", pool)
         context.setJobGroup(f"track-{track}", f"Freshline, track {track}", interruptOnCancel=True)
@@ -74,42 +60,31 @@ class IterationWorker:
     def run(self, job: Iteration) -> Generator[None, None, Done]:
         """Each `next` reads some slices; the last one puts them together."""
         asked, book = job.task.asked, self._answering.book
-        query, fitted = book.query(asked), book.fitted(asked)
-        pacing = Pacing(
-            job.number, job.budget_us, job.keep, asked.part_us, fitted, book.rows_per_slice(asked)
-        )
+        prepared, fitted = book.prepared(asked), book.fitted(asked)
         began, lap = self._clock(), _Lap()
-        reading = self._answering.read(self._session, query, job.window_from, job.window_to)
+        reading = prepared.begin(job.window_to)
+        rows_per_slice = reading.rows_in_slices() / SLICES
+        pacing = Pacing(job.number, job.budget_us, job.keep, asked.part_us, fitted, rows_per_slice)
         pacing.rested(lap.us())
-        # From one that is drawn anew, around the ring: a fixed prefix would be the same keys for ever.
-        first = self._random.randrange(SLICES)
         while (slices := pacing.next_slices()) > 0:
-            rows = reading.part([(first + pacing.read + each) % SLICES for each in range(slices)])
-            pacing.took(began, slices, rows, lap.us())
+            reading.read(self._session, slices)
+            pacing.took(began, slices, reading.rows_in_slices(slices), lap.us())
             yield
             lap.us()  # it may have been put aside
-        answer = self._answer(query, job, reading, pacing)
+        finished_us, rows = self._answer(job, prepared, reading)
         pacing.rested(lap.us())
-        book.enter(asked, [*pacing.parts, PastPart(began, pacing.rest_us, 0, len(answer.rows))])
-        return Done(answer, pacing.spent_us, fitted is not None)
+        book.enter(asked, [*pacing.parts, PastPart(began, pacing.rest_us, 0, rows)])
+        return Done(pacing.read / SLICES, finished_us, pacing.spent_us, fitted is not None)
 
-    def _answer(self, query: Query, job: Iteration, reading: Reading, pacing: Pacing) -> Answer:
-        found = reading.answer() if pacing.read else Found(())  # a budget that allows for no slice at all
-        answer = Answer(
-            query=query.name,
-            window_us=(job.window_from, job.window_to),
-            released_us=job.release,
-            deadline_us=job.deadline,
-            finished_us=self._clock(),
-            keep=pacing.read / SLICES,
-            rows_seen=pacing.rows,
-            rows=found.rows,
-            estimates=found.estimates,
-        )
-        self._answering.results.write(answer)
+    def _answer(self, job: Iteration, prepared: PreparedQuery, reading: Reading) -> tuple[int, int]:
+        """When the answer was there, and how many rows it has."""
+        query, outcome = prepared.query, reading.outcome()
+        finished_us = self._clock()
+        record = outcome.record(query.name, job.release, job.deadline, finished_us)
+        self._answering.results.write(query.name, record)
         if query.into is not None:
-            self._answering.keep(query, job, answer)
-        return answer
+            self._answering.tables.append(query.into, prepared.schema, outcome, job.release)
+        return finished_us, len(outcome.answer.rows)
 
 
 class _Lap:

@@ -10,9 +10,9 @@ from freshline.definitions.slices import SLICES
 
 # One slice has no scatter: an estimate needs two.
 _SLICES_LEAST: Final = 2
-# By what an iteration has read, how much its next part reads where nobody knows yet what parts cost: parts of
-# unlike sizes tell the cost of a part from that of a row.
-_UNKNOWN: Final = {0: SLICES // 16, SLICES // 16: 3 * SLICES // 16}
+# How much the first part of an iteration reads where nobody knows yet what parts cost, by turns: parts of
+# unlike sizes tell the cost of a part from that of a row, also where there is time for one part only.
+UNKNOWN: Final = (SLICES // 16, SLICES // 4, SLICES)
 # Where it is known, so often an iteration looks again, by a part of another size.
 _LOOK_EVERY: Final = 16
 _LOOK_SHARE: Final = 8
@@ -30,6 +30,7 @@ class Pacing:
         fitted: FittedParts | None,
         rows_per_slice: float,
     ) -> None:
+        self._number = number
         self._looks = number % _LOOK_EVERY == 0
         self._budget_us = budget_us
         self._most = SLICES if keep == 1 else max(_SLICES_LEAST, int(SLICES * keep)) if keep else 0
@@ -67,7 +68,7 @@ class Pacing:
         part_us = max(self._part_us, 3 * fitted.part_us)
         slices = max(1, fitted.slices_in(part_us, self._rows_per_slice))
         if self._looks and not self.parts:
-            slices = max(_SLICES_LEAST, slices // _LOOK_SHARE)
+            slices = max(1, slices // _LOOK_SHARE)
         if self._budget_us is None:
             return slices
         left_us = self._budget_us - self.spent_us - max(0, fitted.rest_us - self.rest_us)
@@ -77,12 +78,13 @@ class Pacing:
         return min(slices, in_budget)
 
     def _unknown(self) -> int:
-        slices = _UNKNOWN.get(self.read, SLICES)
-        if not self.parts or self._budget_us is None:
-            return slices
+        if not self.parts:
+            return UNKNOWN[(self._number - 1) % len(UNKNOWN)]
+        if self._budget_us is None:
+            return SLICES
         # As if it were all the rows: a part of more takes no more than as many times longer.
         last = self.parts[-1]
         left_us = self._budget_us - self.spent_us
         if last.duration_us > left_us:
             return 0
-        return min(slices, last.slices * left_us // max(1, last.duration_us))
+        return last.slices * left_us // max(1, last.duration_us)

@@ -5,26 +5,26 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from threading import Lock
 
 from freshline.costs.iterations import FittedParts, PastPart, fit_parts
 from freshline.definitions.queries import Query
-from freshline.definitions.slices import SLICES
 from freshline.queries.newcomer import Asked
+from freshline.spark.iteration import PreparedQuery
 from freshline.storage.history import PARTS_KEPT, History
 
 
 @dataclass(slots=True)
 class _Known:
     asked: Asked
-    query: Query
+    prepared: PreparedQuery
     parts: deque[PastPart]
     fitted: FittedParts | None
-    rows: int | None = None  # in its window, as far as is known
-    is_new: bool = field(default=False)  # whether parts have come since the fit
+    is_new: bool = False  # whether parts have come since the fit
+    is_warm: bool = False  # whether it has been answered in this run
 
 
 class QueryBook:
@@ -39,29 +39,21 @@ class QueryBook:
         self._lock = Lock()
         self._known: dict[int, _Known] = {}  # by the identity of what the kernel was told
 
-    def define(self, asked: Asked, query: Query) -> None:
+    def define(self, asked: Asked, prepared: PreparedQuery) -> None:
         """The kernel was told that of this query."""
-        parts = deque(self._history.parts(_key(query)), PARTS_KEPT)
+        parts = deque(parts_of(self._history, prepared.query), PARTS_KEPT)
         with self._lock:
-            self._known[id(asked)] = _Known(asked, query, parts, fit_parts(parts))
+            self._known[id(asked)] = _Known(asked, prepared, parts, fit_parts(parts))
 
-    def forget(self, asked: Asked) -> None:
-        """The query has gone."""
+    def keep_only(self, asked: Iterable[Asked]) -> None:
+        """All others have gone."""
+        kept = {id(each) for each in asked}
         with self._lock:
-            self._known.pop(id(asked), None)
+            self._known = {identity: known for identity, known in self._known.items() if identity in kept}
 
-    def query(self, asked: Asked) -> Query:
+    def prepared(self, asked: Asked) -> PreparedQuery:
         with self._lock:
-            return self._known[id(asked)].query
-
-    def expect(self, asked: Asked, rows: int) -> None:
-        """So many rows are in its window now."""
-        with self._lock:
-            self._known[id(asked)].rows = rows
-
-    def rows_per_slice(self, asked: Asked) -> float:
-        with self._lock:
-            return (self._known[id(asked)].rows or 0) / SLICES
+            return self._known[id(asked)].prepared
 
     def fitted(self, asked: Asked) -> FittedParts | None:
         """What its answers cost; None where that is not known yet."""
@@ -77,16 +69,19 @@ class QueryBook:
             known = self._known.get(id(asked))
             if known is None:
                 return
+            if not known.is_warm:
+                known.is_warm = True  # its first answer is several times as long as any later one
+                return
             known.parts.extend(parts)
             known.is_new = True
-            key = _key(known.query)
+            key = _key(known.prepared.query)
         with suppress(sqlite3.Error):  # a cost less to learn from
             self._history.record_parts(key, parts)
 
 
-def learned_before(history: History, query: Query) -> FittedParts | None:
-    """What answers of that query cost in runs before."""
-    return fit_parts(history.parts(_key(query)))
+def parts_of(history: History, query: Query) -> list[PastPart]:
+    """What parts of that query's answers took in runs before."""
+    return history.parts(_key(query))
 
 
 def _key(query: Query) -> str:

@@ -25,6 +25,7 @@ class QueryFigures:
     misses: dict[Why, int] = field(default_factory=dict)
     keep: float | None = None  # of the last answer
     keep_sum: float = 0.0
+    budget_us: int | None = None  # of the last iteration
     finished_us: int | None = None
     message: str | None = None  # what went wrong last
 
@@ -39,8 +40,9 @@ class QueryFigures:
         return ", ".join(said) or None
 
     def answered(self, job: Iteration, keep: float, finished_us: int, ran_us: int, known: bool) -> None:
-        """An answer is there; it had run for so long, put aside or not counted apart."""
+        """An answer is there, and ran for so long. `known`: what its parts would cost was."""
         self.iterations += 1
+        self.budget_us = job.budget_us
         self.keep = keep
         self.keep_sum += keep
         self.finished_us = finished_us

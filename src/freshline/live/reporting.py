@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.kernel import Kernel
@@ -13,7 +13,7 @@ from freshline.live.judge import Troubles
 from freshline.live.notes import Notes
 from freshline.live.observation import Observation
 from freshline.live.recoveries import Due, dues
-from freshline.live.status import PoolStatus, TableStatus, TrackStatus, WarehouseStatus
+from freshline.live.status import PoolStatus, QueryStatus, TableStatus, TrackStatus, WarehouseStatus
 from freshline.plan.plan import Plan
 from freshline.tables.task import TableTask, tables_of
 
@@ -35,6 +35,7 @@ class Reporting:
         self._observation = observation
         self._troubles = troubles
         self._notes = notes
+        self.queries: Callable[[], tuple[QueryStatus, ...]] = tuple
         self.learn(plan)
 
     def learn(self, plan: Plan) -> None:
@@ -63,6 +64,7 @@ class Reporting:
             quarantined=self._notes.quarantined,
             recoveries=tuple(self._observation.recoveries.lines(kernel, now, due, self._plans)),
             pools=self._pools,
+            queries=self.queries(),
         )
 
     def _table(

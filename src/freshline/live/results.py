@@ -5,78 +5,42 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from freshline.definitions.duration import SECOND
 from freshline.definitions.names import is_name
 
 _DIGITS_MAX = 38  # of Spark's decimals
 
 
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """What a value would be over the whole window, if it was computed from some slices of it."""
+class Results:
+    """The files with the newest answers. Tracks write, whoever may read the storage reads."""
 
-    row: int
-    column: str
-    value: float | None
-    low: float | None
-    high: float | None
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
 
+    def write(self, query: str, record: Mapping[str, Any]) -> None:
+        """Keeps an answer (`spark.iteration.Outcome.record`) instead of the one before."""
+        self._folder.mkdir(exist_ok=True)
+        path = self._path(query)
+        draft = path.with_name(f".{path.name}.draft")
+        draft.write_text(json.dumps(plain(record)), encoding="utf-8")
+        draft.replace(path)
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """What some slices of a window come to: scaled where not all were read."""
+    def read(self, query: str) -> dict[str, Any] | None:
+        """A query's newest answer as JSON has it; None where there is none."""
+        if not is_name(query):
+            return None
+        try:
+            record = json.loads(self._path(query).read_bytes())
+        except (OSError, ValueError, RecursionError):
+            return None
+        return record if isinstance(record, dict) else None
 
-    rows: Sequence[Mapping[str, Any]]
-    estimates: Sequence[Estimate] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What one iteration of a query found. Instants are µs since the Unix epoch."""
-
-    query: str
-    window_us: tuple[int, int]  # (from, to]
-    released_us: int
-    deadline_us: int
-    finished_us: int
-    keep: float  # the share of the window that was read
-    rows_seen: int
-    rows: Sequence[Mapping[str, Any]]
-    estimates: Sequence[Estimate] = ()
-
-    @property
-    def met(self) -> bool:
-        return self.finished_us <= self.deadline_us
-
-    def record(self) -> dict[str, Any]:
-        """As JSON has it: instants are seconds."""
-        return {
-            "query": self.query,
-            "window": [at / SECOND for at in self.window_us],
-            "released": self.released_us / SECOND,
-            "deadline": self.deadline_us / SECOND,
-            "finished": self.finished_us / SECOND,
-            "met": self.met,
-            "keep": self.keep,
-            "rows_seen": self.rows_seen,
-            "rows": [{column: plain(value) for column, value in row.items()} for row in self.rows],
-            "estimates": [
-                {
-                    "row": each.row,
-                    "column": each.column,
-                    "value": plain(each.value),
-                    "low": plain(each.low),
-                    "high": plain(each.high),
-                }
-                for each in self.estimates
-            ],
-        }
+    def _path(self, query: str) -> Path:
+        return self._folder / f"{query}.json"
 
 
 def plain(value: Any) -> Any:
@@ -103,30 +67,3 @@ def plain(value: Any) -> Any:
     if isinstance(value, Sequence):
         return [plain(each) for each in value]
     return str(value)
-
-
-class Results:
-    """The files with the newest answers. Tracks write, whoever may read the storage reads."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-
-    def write(self, answer: Answer) -> None:
-        self._folder.mkdir(exist_ok=True)
-        path = self._path(answer.query)
-        draft = path.with_name(f".{path.name}.draft")
-        draft.write_text(json.dumps(answer.record()), encoding="utf-8")
-        draft.replace(path)
-
-    def read(self, query: str) -> dict[str, Any] | None:
-        """A query's newest answer as JSON has it; None where there is none."""
-        if not is_name(query):
-            return None
-        try:
-            record = json.loads(self._path(query).read_bytes())
-        except (OSError, ValueError, RecursionError):
-            return None
-        return record if isinstance(record, dict) else None
-
-    def _path(self, query: str) -> Path:
-        return self._folder / f"{query}.json"

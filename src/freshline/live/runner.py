@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 from uuid import uuid4
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
@@ -23,7 +23,6 @@ from freshline.assembly.assemble import assemble
 from freshline.assembly.terms import learned
 from freshline.definitions.duration import SECOND
 from freshline.definitions.live_checks import check_runnable
-from freshline.definitions.queries import Query
 from freshline.definitions.serial import to_record
 from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.journal import Journal
@@ -40,12 +39,12 @@ from freshline.live.feeds import Feeds
 from freshline.live.housekeeping import Housekeeper
 from freshline.live.inquiries import Inquiries
 from freshline.live.keeper import Keeper
-from freshline.live.kinds import Kind
+from freshline.live.kinds import Kind, Kinds
 from freshline.live.learning import Learning
 from freshline.live.messages import Ended, Inbox, PutAside
 from freshline.live.opening import Opened, Site, open_site
+from freshline.live.query_side import QuerySide
 from freshline.live.refusals import Refusals
-from freshline.live.results import Results
 from freshline.live.status import WarehouseStatus
 from freshline.live.tracks import Tracks
 from freshline.live.trial import Trial
@@ -53,6 +52,7 @@ from freshline.live.trouble import ATTEMPTS_MAX, sentence, spark_ended
 from freshline.live.watch import Watch
 from freshline.live.worker import SparkWorker, Updates
 from freshline.plan.plan import Plan
+from freshline.queries.iteration import Iteration
 from freshline.spark.updater import Updater
 from freshline.storage.layout import Layout
 from freshline.storage.quarantine import Quarantine
@@ -162,6 +162,11 @@ class Runner:
         freshness = {name: table.freshness for name, table in self.tables.items()}
         self.kernel = assemble(self.plan, now, freshness, batches=self._batches)
         self.keeper = Keeper(site.warehouse, self.plan, self.run_id, now, self._lose)
+        self._query_side = QuerySide(site.warehouse, self.plan, self.kernel, opened, self.layout)
+        if site.warm:
+            self._query_side.warm_up()
+        self.keeper.judge.on_committed = self._query_side.rows.loaded
+        self.keeper.reporting.queries = self._query_side.queries.statuses
         self.keeper.observation.resume(self.kernel)
         self.keeper.notes.counted(len(self._quarantine.entries()))
         inbox = Inbox()
@@ -195,7 +200,11 @@ class Runner:
         updates = Updates(updater, books, locks)
         bad_files = BadFiles(feeds, trial, refusals, self._watch, keeper.troubles.attempts)
         self._tracks = self._new_tracks(updates, bad_files, inbox)
-        self.driver = LiveDriver(self.kernel, inbox, self._tracks, journal, keeper.observation, self._tick)
+        queries = self._query_side.queries
+        self.driver = LiveDriver(
+            self.kernel, inbox, self._tracks, journal, keeper.observation, self._tick, look=queries.look
+        )
+        queries.attach(self.driver.tell)
         databases = [self.layout.ledger, site.history]
         self._housekeeper = Housekeeper(self.tables, locks, opened.ledger, databases, notes.note)
         self._stack.callback(self._finish_housekeeping)
@@ -215,7 +224,11 @@ class Runner:
                 message = message if gone is None else replace(message, outcome=gone)
             inbox.post(message)
 
-        return Tracks(len(pools), {Update: Kind(worker, self.keeper.judge)}, tell)
+        kinds: Kinds = {
+            Update: Kind(worker, self.keeper.judge),
+            Iteration: self._query_side.kind(pools, self._lose),
+        }
+        return Tracks(len(pools), kinds, tell)
 
     def _open_service(self, inbox: Inbox) -> None:
         """Whoever may read the storage can ask the run; one that cannot be asked is run all the same."""
@@ -224,16 +237,14 @@ class Runner:
         )  # FastAPI takes a second to import: Spark is there by now
 
         self._published = self.status()
-        applying = Applying(self._site.warehouse, inbox.post, self._decide)
-        inquiries = Inquiries(lambda: self._published, Results(self.layout.results), applying)
+        side = self._query_side
+        applying = Applying(self._site.warehouse, inbox.post, side.prepare, side.queries.decide)
+        inquiries = Inquiries(lambda: self._published, side.results, applying)
         try:
             self._stack.enter_context(serving(inquiries, self.layout.service))
         except OSError as error:
             self.keeper.notes.note(clock(), f"nobody can ask this run: no service: {sentence(error)}")
         self._stack.callback(applying.close)
-
-    def _decide(self, queries: Mapping[str, Query], now: int) -> dict[str, Any]:
-        return {"admitted": [], "refused": [], "removed": [], "unchanged": []}
 
     def _finish_housekeeping(self) -> None:
         for _ in range(10 * _HOUSEKEEPING_MAX_S):  # in parts, or nobody could hasten it

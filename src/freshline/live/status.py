@@ -7,7 +7,7 @@ import os
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from freshline.definitions.duration import seconds
 from freshline.definitions.errors import InputError
@@ -89,6 +89,48 @@ class TableStatus:
         }
 
 
+QueryState = Literal["RUNNING", "COMING", "LEAVING", "REFUSED"]
+
+
+@dataclass(frozen=True)
+class QueryStatus:
+    """A continuous query at one instant: one that runs, is to join or to go, or was refused."""
+
+    name: str
+    state: QueryState
+    pool: str
+    stride_us: int | None = None
+    deadline_us: int | None = None
+    budget_us: int | None = None  # of its last iteration; None: as long as it takes
+    iterations: int = 0  # that are over, since it came
+    misses: int = 0
+    missed_because: str | None = None
+    keep: float | None = None  # of its last answer
+    keep_mean: float | None = None
+    finished_us: int | None = None  # when that was there
+    message: str | None = None  # what went wrong last
+    period_least_us: int | None = None  # of one that was refused
+
+    def record(self) -> dict[str, Any]:
+        """The query as people's programs read it."""
+        return {
+            "name": self.name,
+            "state": self.state,
+            "pool": self.pool,
+            "stride": seconds(self.stride_us),
+            "deadline": seconds(self.deadline_us),
+            "budget": seconds(self.budget_us),
+            "iterations": self.iterations,
+            "misses": self.misses,
+            "missed_because": self.missed_because,
+            "keep": self.keep,
+            "keep_mean": self.keep_mean,
+            "finished": seconds(self.finished_us),
+            "last_error": self.message,
+            "period_least": seconds(self.period_least_us),
+        }
+
+
 @dataclass(frozen=True)
 class TrackStatus:
     """A track at one instant, and the table whose job it runs."""
@@ -124,12 +166,14 @@ class WarehouseStatus:
     quarantined: int  # files
     recoveries: tuple[str, ...] = ()  # those that go on, and the latest that are over, the last first
     pools: tuple[PoolStatus, ...] = ()
+    queries: tuple[QueryStatus, ...] = ()
 
     def record(self, as_of_us: int) -> dict[str, Any]:
         """What `freshline status --json` prints, and the service answers."""
         return {
             "pools": [vars(pool) for pool in self.pools],
             "tables": [table.record(as_of_us) for table in self.tables],
+            "queries": [query.record() for query in self.queries],
         }
 
     def to_json(self) -> str:
@@ -138,6 +182,7 @@ class WarehouseStatus:
             "tables": [vars(table) for table in self.tables],
             "tracks": [vars(track) for track in self.tracks],
             "pools": [vars(pool) for pool in self.pools],
+            "queries": [vars(query) for query in self.queries],
         }
         return json.dumps(record)
 
@@ -152,6 +197,7 @@ class WarehouseStatus:
                 "broken_assumptions": tuple(record["broken_assumptions"]),
                 "recoveries": tuple(record["recoveries"]),
                 "pools": tuple(PoolStatus(**pool) for pool in record["pools"]),
+                "queries": tuple(QueryStatus(**query) for query in record["queries"]),
             }
         )
 

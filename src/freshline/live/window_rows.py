@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from freshline.storage.files import LiveFile
@@ -23,24 +23,27 @@ class WindowRows:
     How rows lie within what was loaded together is not known: they are taken to be spread evenly.
     """
 
-    def __init__(self, stored: Mapping[str, Iterable[LiveFile]]) -> None:
-        self._loaded = {
-            table: deque(sorted(_of(file) for file in files if file.rows)) for table, files in stored.items()
-        }
+    def __init__(self, files: Callable[[str], Iterable[LiveFile]]) -> None:
+        self._files = files  # of a table, as it is now
+        self._loaded: dict[str, deque[Loaded]] = {}  # by table
         self._longest_us: dict[str, int] = {}
 
     def keep(self, table: str, window_us: int) -> None:
         """Somebody will ask for windows of that length."""
-        self._longest_us[table] = max(window_us, self._longest_us.get(table, 0))
+        if window_us > self._longest_us.get(table, -1):
+            self._longest_us[table] = window_us
+            self._loaded[table] = deque(sorted(_of(file) for file in self._files(table) if file.rows))
 
     def loaded(self, table: str, after: int, to: int, rows: int) -> None:
         """An update has loaded rows."""
+        longest_us = self._longest_us.get(table)
+        if longest_us is None:
+            return  # nobody asks
         known = self._loaded[table]
         if rows:
             # What a table that was empty loads begins anywhere: it is counted as if it began with the window.
-            known.append(Loaded(max(after, to - self._longest_us.get(table, 0) - 1), to, rows))
-        oldest = to - self._longest_us.get(table, 0)
-        while known and known[0].to <= oldest:
+            known.append(Loaded(min(max(after, to - longest_us), to - 1), to, rows))
+        while known and known[0].to <= to - longest_us:
             known.popleft()
 
     def rows(self, table: str, after: int, to: int) -> int:

@@ -143,6 +143,15 @@ class Iteration:
         """How many the windows hold, of all tables."""
         return sum(int(np.sum(counts)) for counts in self._counted())
 
+    def rows_in_slices(self, last: int = SLICES) -> int:
+        """Of the tables that are read in slices, the rows of the last so many slices of the ring, up to here.
+
+        By default of all of them, read or not.
+        """
+        ring = [(self._first + self.slices - 1 - number) % SLICES for number in range(last)]
+        counted = self._counted()
+        return sum(int(counted[place][ring].sum()) for place in self._prepared.sliced)
+
     def _window(self, session: SparkSession, place: int) -> DataFrame:
         table = self._prepared.tables[place]
         paths = [str(table.path / file.path) for file in self._files[place]]

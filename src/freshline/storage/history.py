@@ -16,7 +16,7 @@ from freshline.storage.disk import full_disk
 from freshline.storage.write_ahead import write_ahead
 
 RUNS_KEPT: Final = 2_000  # a table; older ones say little about today's cost
-PARTS_KEPT: Final = 500  # a query: what an answer costs changes with what else runs
+PARTS_KEPT: Final = 200  # a query: what an answer costs changes with what else runs
 # Deleting in batches: one statement in so many jobs, and the file is never more than a tenth too large.
 _BATCH: Final = 200
 
