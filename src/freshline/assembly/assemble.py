@@ -38,7 +38,11 @@ def assemble(
     kernel = Kernel()
     _add_tables(kernel, plan, freshness, freshness is not None if live is None else live)
     for pool in plan.pools:
-        _add_pool(kernel, pool, plan, tracks_from)
+        # A pool that holds nothing yet is one of queries if it may be: they come and go.
+        if not pool.tables and "queries" in POLICIES[pool.policy].holds:
+            _add_queries(kernel, pool, plan, tracks_from)
+        else:
+            _add_pool(kernel, pool, plan, tracks_from)
     if not batches:
         for assembled in kernel.pools:
             assembled.order.batch_limit_us = 0
@@ -63,6 +67,17 @@ def newcomer(warehouse: Warehouse, planned: TablePlan, freshness: int | None) ->
         startup_us(table),
         freshness,
     )
+
+
+def _add_queries(kernel: Kernel, planned: PoolPlan, plan: Plan, first_track: int) -> None:
+    """The queries of a pool, but for those that are refused."""
+    tracks_from = first_track + sum(pool.tracks for pool in kernel.pools)
+    queries = [
+        asked_of(plan.warehouse.queries[query.name], query.load, query.track)
+        for query in plan.queries
+        if query.pool == planned.name and query.track is not None
+    ]
+    add_query_tracks(kernel, plan.warehouse.pools[planned.name], queries, tracks_from)
 
 
 def _add_tables(kernel: Kernel, plan: Plan, freshness: Mapping[str, int | None] | None, live: bool) -> None:
@@ -107,16 +122,6 @@ def _add_pool(kernel: Kernel, planned: PoolPlan, plan: Plan, first_track: int) -
             _add_pool(kernel, own, plan, first_track)
         return
     tracks_from = first_track + sum(pool.tracks for pool in kernel.pools)
-    # A pool that holds nothing yet is one of queries if it may be: they come and go.
-    if not planned.tables and "queries" in POLICIES[planned.policy].holds:
-        queries = plan.warehouse.queries
-        asked = [
-            asked_of(queries[query.name], query.load, query.track)
-            for query in plan.queries
-            if query.pool == planned.name and query.track is not None
-        ]
-        add_query_tracks(kernel, plan.warehouse.pools[planned.name], asked, tracks_from)
-        return
     order = order_kind(planned.policy).made_for(Setting(planned, plan, kernel.timers, tracks_from))
     order.batch_limit_us = NEVER if planned.batch_limit_us is None else planned.batch_limit_us
     pool = Pool(planned.name, planned.tracks, tracks_from, order, kernel.touched)

@@ -61,8 +61,9 @@ def what_if(warehouse: Warehouse, policy: PolicyName | None, tracks: Mapping[str
     for name, pool in warehouse.pools.items():
         changed = replace(pool, tracks=tracks.get(name, pool.tracks))
         held: Held = "queries" if name in with_queries else "tables"
-        may_have = policy is not None and held in POLICIES[policy].holds
-        pools[name] = replace(changed, policy=policy) if may_have else changed
+        if policy is not None and held in POLICIES[policy].holds:
+            changed = replace(changed, policy=policy)
+        pools[name] = changed
     return replace(warehouse, pools=pools)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from freshline.analysis.admission import Refusal, admit, placed, refusal, track_for
+from freshline.analysis.admission import Refusal, admit, placed, track_for
 from freshline.analysis.levels import Load, is_schedulable, response_us
 from freshline.analysis.shedding import Rule, keep, raised, shed
 from freshline.analysis.utilization import fits, utilization
@@ -52,7 +52,7 @@ _RULES: dict[PolicyName, Rule] = {"lrm": "least-error", "lrm-paper": "paper"}
 
 def plan_queries(pool: Pool, loads: Sequence[Load]) -> QueriesPlan:
     """Admission in the order of definition, and then each track by itself."""
-    tracks, refused = _admitted(loads, pool.tracks)
+    tracks, refused = _admitted(loads, pool)
     plans: dict[str, QueryPlan] = {
         each.name: QueryPlan(pool.name, each, None, None, None, None, refused[each.name])
         for each in loads
@@ -90,23 +90,24 @@ def advise_queries(queries: Sequence[QueryPlan]) -> list[str]:
     return advice
 
 
-def _admitted(loads: Sequence[Load], tracks: int) -> tuple[list[list[Load]], dict[str, Refusal]]:
+def _admitted(loads: Sequence[Load], pool: Pool) -> tuple[list[list[Load]], dict[str, Refusal]]:
     """The queries of each track, in the order of definition, and those that fit on none."""
-    track_of = dict(zip((load.name for load in loads), placed(loads, tracks), strict=True))
-    groups = [[load for load in loads if track_of[load.name] == number] for number in range(tracks)]
-    out = {name for group in groups for name in (each.name for each in admit(group))}
-    kept = [[load for load in group if load.name not in out] for group in groups]
-    refused: dict[str, Refusal] = {}
-    for load in loads:
-        if load.name in out:
-            # Another track may have room.
-            track = track_for(load, kept)
-            if track is None:
-                refused[load.name] = refusal(load, kept)
-            else:
-                kept[track].append(load)
-    position = {load.name: place for place, load in enumerate(loads)}
-    return [sorted(track, key=lambda load: position[load.name]) for track in kept], refused
+    # Where nobody is put aside the others wait for a whole iteration: at its least cost, for that long.
+    at_least = loads if pool.preempts else [load._replace(part_us=load.least_us) for load in loads]
+    tracks = range(pool.tracks)
+    track_of = dict(zip((load.name for load in loads), placed(loads, pool.tracks), strict=True))
+    groups = [[load for load in at_least if track_of[load.name] == number] for number in tracks]
+    refused = {each.name: each for group in groups for each in admit(group)}
+    kept = [[load for load in group if load.name not in refused] for group in groups]
+    for load in at_least:
+        # Another track may have room.
+        track = track_for(load, kept) if load.name in refused else None
+        if track is not None:
+            kept[track].append(load)
+            track_of[load.name] = track
+            del refused[load.name]
+    admitted = [load for load in loads if load.name not in refused]
+    return [[load for load in admitted if track_of[load.name] == number] for number in tracks], refused
 
 
 def _on_track(pool: Pool, number: int, loads: Sequence[Load]) -> list[QueryPlan]:

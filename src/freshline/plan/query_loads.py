@@ -16,6 +16,7 @@ from freshline.definitions.feeds import Feed
 from freshline.definitions.pools import Pool
 from freshline.definitions.queries import Query
 from freshline.definitions.readable import rows_a_second
+from freshline.definitions.tables import Table
 from freshline.definitions.warehouse import Warehouse
 
 # A part is so many times as long as what it costs to begin one, or beginning takes most of the time.
@@ -24,19 +25,20 @@ _PART_OF_FIXED: Final = 3
 _PART_OF_DEADLINE: Final = 4
 
 
-def rows_of_tables(warehouse: Warehouse) -> dict[str, Fraction | None]:
-    """The rows that come to each table in a second; None where a feed does not say."""
-    ordered = {name: warehouse.tables[name] for name in warehouse.topological_order}
-    return rows_a_second(ordered, warehouse.feeds)
-
-
 def query_loads(warehouse: Warehouse, pool: Pool) -> list[Load]:
     """The queries of a pool as the analysis sees them. Raises InputError where a cost is not known."""
     queries = [query for query in warehouse.queries.values() if query.pool == pool.name]
-    rows = rows_of_tables(warehouse) if queries else {}
+    if not queries:
+        return []
+    tables = {name: warehouse.tables[name] for name in warehouse.topological_order}
+    rows = rows_a_second(tables, warehouse.feeds)
     for query in queries:
         _check_known(query, rows, warehouse)
-    loads = [_load(query, rows) for query in queries]
+    tuples = {
+        window_us: _tuples_in(window_us, tables, warehouse.feeds)
+        for window_us in {query.window_us for query in queries}
+    }
+    loads = [_load(query, tuples[query.window_us]) for query in queries]
     return [
         load._replace(part_us=_part_us(query, load, loads, pool))
         for query, load in zip(queries, loads, strict=True)
@@ -49,7 +51,7 @@ def _check_known(query: Query, rows: Mapping[str, Fraction | None], warehouse: W
         return
     feeds = " and ".join(f"`{feed.name}`" for feed in _silent_feeds(missing, warehouse))
     raise InputError(
-        f"no cost is known for the query {query.name}: how many rows come to {', '.join(missing)} is not said",
+        f"no cost is known for the query {query.name}: nobody says how many rows {', '.join(missing)} gets",
         f"Add `rows` (a second) to the feed {feeds}, or declare `cost: {{startup: 50ms, rate: 0.1}}` of the "
         "query",
         query.place,
@@ -70,11 +72,19 @@ def _silent_feeds(tables: Sequence[str], warehouse: Warehouse) -> list[Feed]:
     return list(found.values())
 
 
-def _load(query: Query, rows: Mapping[str, Fraction | None]) -> Load:
+def _tuples_in(window_us: int, tables: Mapping[str, Table], feeds: Mapping[str, Feed]) -> dict[str, int]:
+    """By table, sources first, how many rows a window may hold; of a feed that does not say, one a second."""
+    tuples: dict[str, int] = {}
+    for name, table in tables.items():
+        if table.feed is None:
+            tuples[name] = sum(tuples[source] for source in table.sources)
+        else:
+            tuples[name] = ceil((feeds[table.feed].rows or Fraction(1)) * window_us / SECOND)
+    return tuples
+
+
+def _load(query: Query, tuples: Mapping[str, int]) -> Load:
     assert query.operators is not None, f"nothing says what {query.name} is made of"
-    # What a table gets that nobody says anything of counts as a row a second.
-    rates = {table: rows[table] or Fraction(1) for table in query.tables}
-    tuples = {table: rate * query.window_us / SECOND for table, rate in rates.items()}
     known = operator_cost(query.operators, tuples)
     cost_us, fixed_us = known.cost_us, known.fixed_us
     if query.cost is not None:
@@ -102,4 +112,5 @@ def _part_us(query: Query, load: Load, loads: Sequence[Load], pool: Pool) -> int
     if query.part_us is not None:
         return query.part_us
     shortest_us = min(each.deadline_us for each in loads)
-    return max(1, shortest_us // _PART_OF_DEADLINE, _PART_OF_FIXED * load.fixed_us)
+    # What it costs in full is one part: it would keep nobody waiting for longer.
+    return min(load.cost_us, max(shortest_us // _PART_OF_DEADLINE, _PART_OF_FIXED * load.fixed_us))
