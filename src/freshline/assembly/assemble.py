@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from freshline.assembly.order_kinds import order_kind
-from freshline.assembly.query_tracks import add_query_tracks, asked_of
+from freshline.assembly.query_tracks import add_query_tracks, asked_of, holds_queries_only
 from freshline.assembly.terms import startup_us, terms_of
 from freshline.definitions.policies import POLICIES
 from freshline.definitions.warehouse import Warehouse
@@ -38,8 +38,7 @@ def assemble(
     kernel = Kernel()
     _add_tables(kernel, plan, freshness, freshness is not None if live is None else live)
     for pool in plan.pools:
-        # A pool that holds nothing yet is one of queries if it may be: they come and go.
-        if not pool.tables and "queries" in POLICIES[pool.policy].holds:
+        if pool.queries or holds_queries_only(plan.warehouse.pools[pool.name]):
             _add_queries(kernel, pool, plan, tracks_from)
         else:
             _add_pool(kernel, pool, plan, tracks_from)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from freshline.analysis.levels import Load
 from freshline.assembly.order_kinds import order_kind
+from freshline.definitions.policies import POLICIES
 from freshline.definitions.pools import Pool as PoolDefinition
 from freshline.definitions.queries import Query
 from freshline.kernel.kernel import Kernel
@@ -17,6 +18,11 @@ from freshline.queries.newcomer import Asked, Measure, join
 def track_name(pool: str, number: int) -> str:
     """The kernel's pool that is one track of a pool of queries; tracks count from 1."""
     return f"{pool}/{number}"
+
+
+def holds_queries_only(pool: PoolDefinition) -> bool:
+    """Whether it is a pool of queries even if it has none yet: they come and go."""
+    return pool.preempts or "tables" not in POLICIES[pool.policy].holds
 
 
 def asked_of(query: Query, load: Load, track: int) -> Asked:

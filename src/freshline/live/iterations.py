@@ -64,7 +64,8 @@ class IterationWorker:
         began, lap = self._clock(), _Lap()
         reading = prepared.begin(job.window_to)
         rows_per_slice = reading.rows_in_slices() / SLICES
-        pacing = Pacing(job.number, job.budget_us, job.keep, asked.part_us, fitted, rows_per_slice)
+        part_us = book.part_us(asked)
+        pacing = Pacing(job.number, job.budget_us, job.keep, part_us, fitted, rows_per_slice)
         pacing.rested(lap.us())
         while (slices := pacing.next_slices()) > 0:
             reading.read(self._session, slices)

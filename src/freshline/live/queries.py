@@ -109,10 +109,15 @@ class Queries:
     def _comes(self, prepared: PreparedQuery) -> None:
         """It is admitted to the least loaded track where it fits, or refused."""
         query = prepared.query
-        tracks = [
-            [load for other, load in self._loads() if other == track_name(query.pool, number + 1)]
-            for number in range(self._warehouse.pools[query.pool].tracks)
+        names = [
+            track_name(query.pool, number + 1) for number in range(self._warehouse.pools[query.pool].tracks)
         ]
+        if names[0] not in {pool.name for pool in self._kernel.pools}:
+            reason = f"pool {query.pool} held nothing when the run began, and is ready for tables only"
+            self._refused[query.name] = (query, Refusal(query.name, f"{reason}: start the run anew", None))
+            return
+        loads = self._loads()
+        tracks = [[load for other, load in loads if other == name] for name in names]
         load = self._load_of(query)
         track = track_for(load, tracks)
         if track is None:
@@ -164,7 +169,9 @@ class Queries:
         rescheduling.done()
         next_at = rescheduling.next_at(now, [task.stride_us for task in tasks])
         self._due_at[pool] = NEVER if next_at is None else next_at
-        self._tell(Measured({task.name: self._measuring.measure(task, now) for task in tasks}))
+        shortest_us = min(task.deadline_us for task in tasks)
+        measures = {task.name: self._measuring.measure(task, now, shortest_us) for task in tasks}
+        self._tell(Measured(measures))
 
     def _rescheduling(self, pool: Pool) -> Rescheduling:
         defined = self._warehouse.pools[pool.name.rpartition("/")[0]]

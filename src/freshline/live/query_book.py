@@ -23,6 +23,7 @@ class _Known:
     prepared: PreparedQuery
     parts: deque[PastPart]
     fitted: FittedParts | None
+    part_us: int
     is_new: bool = False  # whether parts have come since the fit
     is_warm: bool = False  # whether it has been answered in this run
 
@@ -43,7 +44,7 @@ class QueryBook:
         """The kernel was told that of this query."""
         parts = deque(parts_of(self._history, prepared.query), PARTS_KEPT)
         with self._lock:
-            self._known[id(asked)] = _Known(asked, prepared, parts, fit_parts(parts))
+            self._known[id(asked)] = _Known(asked, prepared, parts, fit_parts(parts), asked.part_us)
 
     def keep_only(self, asked: Iterable[Asked]) -> None:
         """All others have gone."""
@@ -54,6 +55,15 @@ class QueryBook:
     def prepared(self, asked: Asked) -> PreparedQuery:
         with self._lock:
             return self._known[id(asked)].prepared
+
+    def part(self, asked: Asked, part_us: int) -> None:
+        """So long its parts are to be at most."""
+        with self._lock:
+            self._known[id(asked)].part_us = part_us
+
+    def part_us(self, asked: Asked) -> int:
+        with self._lock:
+            return self._known[id(asked)].part_us
 
     def fitted(self, asked: Asked) -> FittedParts | None:
         """What its answers cost; None where that is not known yet."""

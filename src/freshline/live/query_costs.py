@@ -25,8 +25,9 @@ from freshline.storage.history import History
 # What is assumed of a query before it has ever run: Spark's jobs, and little for its rows.
 _PROVISIONAL: Final = Cost(300_000, Fraction(1, 1_000))
 _RATE_GRAIN: Final = 1_000_000
-# As it is planned (`plan.query_loads`): so many times as long as what it costs to begin a part.
+# As it is planned (`plan.query_loads`).
 _PART_OF_FIXED: Final = 3
+_PART_OF_DEADLINE: Final = 4
 
 
 def with_known_costs(warehouse: Warehouse, history: History) -> Warehouse:
@@ -43,7 +44,7 @@ def with_known_cost(query: Query, history: History) -> Query:
     fitted = fit_parts(parts)
     if fitted is None:
         return replace(query, cost=_PROVISIONAL)
-    part_us = query.part_us or max(query.deadline_us // 4, _PART_OF_FIXED * fitted.part_us)
+    part_us = query.part_us or max(query.deadline_us // _PART_OF_DEADLINE, _PART_OF_FIXED * fitted.part_us)
     cost_us, fixed_us = fitted.cost_us(_rows_of_windows(parts), part_us)
     rate = Fraction(ceil(Fraction(cost_us - fixed_us, query.window_us) * _RATE_GRAIN), _RATE_GRAIN)
     return replace(query, cost=Cost(fixed_us, rate))
@@ -71,8 +72,9 @@ class Measuring:
         for table in query.tables:
             self._rows.keep(table, query.window_us)
 
-    def measure(self, task: QueryTask, now: int) -> Measure:
-        """What its last window holds, and what an answer over that costs."""
+    def measure(self, task: QueryTask, now: int, shortest_us: int) -> Measure:
+        """What its last window holds, and what an answer over that costs, in parts that are no longer than
+        a quarter of the shortest deadline on its track, unless they would read next to nothing."""
         asked = task.asked
         query = self._book.prepared(asked).query
         to = min((table.freshness for table in task.sources), default=now)
@@ -82,9 +84,12 @@ class Measuring:
         fitted = self._book.fitted(asked)
         if fitted is None:
             return asked.measure._replace(tuples=tuples)
-        part_us = max(asked.part_us, _PART_OF_FIXED * fitted.part_us)
+        part_us = shortest_us // _PART_OF_DEADLINE if query.part_us is None else query.part_us
+        part_us = max(part_us, _PART_OF_FIXED * fitted.part_us)
+        self._book.part(asked, part_us)
         cost_us, fixed_us = fitted.cost_us(sliced, part_us)
-        return Measure(tuples, cost_us, fixed_us, _selectivity(query, asked.measure, fitted))
+        selectivity = _selectivity(query, asked.measure, fitted)
+        return Measure(tuples, cost_us, fixed_us, selectivity, min(part_us, cost_us))
 
 
 def _selectivity(query: Query, planned: Measure, fitted: FittedParts) -> Fraction:
