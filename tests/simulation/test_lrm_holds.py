@@ -2,6 +2,7 @@
 
 import io
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -20,5 +21,21 @@ def test_no_answer_is_late_whatever_the_streams_do_and_whoever_comes_and_goes(re
     log = io.StringIO()
     seen = answer(queries, seed, log, checked=True)
     assert seen.missed == []
+    _, *calls = map(json.loads, log.getvalue().splitlines())
+    assert replay(query_kernel(queries.pool, queries.at_first), calls) == (len(calls), None)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 10**9),
+    policy=st.sampled_from([("rm", True), ("rm", False), ("lrm-paper", False)]),
+    rescheduling=st.sampled_from(RESCHEDULINGS),
+)
+def test_under_every_policy_the_kernel_stays_sound_and_its_journal_replays(seed, policy, rescheduling):
+    queries = random_queries(seed, rescheduling)
+    name, preemptive = policy
+    queries = replace(queries, pool=replace(queries.pool, policy=name, preemptive=preemptive))
+    log = io.StringIO()
+    answer(queries, seed, log, checked=True)
     _, *calls = map(json.loads, log.getvalue().splitlines())
     assert replay(query_kernel(queries.pool, queries.at_first), calls) == (len(calls), None)

@@ -136,9 +136,7 @@ class Iterations:
         return Answered(job)
 
     def crashed(self, now: int) -> None:
-        for task in queries_of(self._kernel):
-            for outcome in self._unfinished(now, task):
-                self._watch(outcome)
+        # What was lost counts no more than what would have been released meanwhile.
         self._runs.clear()
 
     def over(self, end: int, kernel: Kernel) -> None:
