@@ -14,7 +14,7 @@ from freshline.analysis.shedding import weighted_error
 from freshline.cli.main import app
 from freshline.definitions.duration import MILLISECOND, SECOND
 from freshline.definitions.errors import InputError
-from freshline.definitions.load import loads
+from freshline.definitions.load import load, loads
 from freshline.definitions.pools import Pool
 from freshline.plan.make import make_plan, what_if
 from freshline.plan.plan import Plan
@@ -295,3 +295,13 @@ def test_the_command_ends_with_1_where_a_query_is_refused_or_may_be_late(tmp_pat
     code, said = plan_command(tmp_path, late)
     assert code == 1
     assert "1 of 1 may be late" in said
+
+
+def test_the_example_sheds_and_is_in_time() -> None:
+    plan = make_plan(load(Path(__file__).parents[2] / "examples/dashboard/freshline.yml"))
+    assert plan.holds
+    assert 0 < sum((query.keep or 0) < 1 for query in plan.queries) < len(plan.queries)
+    sides = {
+        query.name: [side.in_slices for side in query.sides] for query in plan.warehouse.queries.values()
+    }
+    assert (sides["matched"], sides["all_three"]) == ([True, True], [True, True, False])

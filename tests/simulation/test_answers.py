@@ -83,9 +83,10 @@ def test_what_the_plan_says_of_queries_is_what_happens_and_the_journal_replays(
         assert each.completed >= each.iterations - each.misses
         assert 0 <= each.keep_mean <= 1
         assert 0 <= each.error_share <= 1
-        assert policy != "lrm" or each.misses == 0, "it is proven"
+        assert not each.broke_proof
+        if planned.holds and policy != "lrm-paper":
+            assert each.misses <= crash, "the one that ran then"
         if planned.holds and policy == "rm":
-            assert each.misses == 0
             assert each.response_max_us <= planned.response_bound_us
     assert result.holds == (not any(each.misses or each.plan.refusal for each in result.queries))
 

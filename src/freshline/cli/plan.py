@@ -38,7 +38,7 @@ from freshline.plan.plan import Plan, PoolPlan, TablePlan
 def plan(
     project: ProjectOption = DEFAULT_PROJECT, as_json: JsonOption = False, all_rows: AllOption = False
 ) -> None:
-    """Prove, before anything runs, how stale each table can become.
+    """Prove, before anything runs, how stale each table can become, and which queries are in time.
 
     Example: freshline plan -p examples/network/freshline.yml
     """
@@ -170,8 +170,8 @@ def _show_verdict(screen: Console, plan: Plan) -> None:
     )
     if plan.queries:
         screen.print(
-            "Queries cost what they do over the `rows` of the feeds. Under `lrm` deadlines are met whatever "
-            "comes, and what is read is less.",
+            "Queries cost what they do over the `rows` of the feeds. Under `lrm` no deadline is missed, "
+            "whatever comes: less is read instead.",
             style="dim",
             highlight=False,
         )
