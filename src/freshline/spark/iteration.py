@@ -61,6 +61,17 @@ class Outcome:
         }
 
 
+def session_for_queries(session: SparkSession) -> SparkSession:
+    """A session of its own for iterations, without the code that Spark generates for whole stages.
+
+    Every part has other slices and another window, which Spark writes into that code: each part would have
+    it compiled anew, and run it cold. That costs more than the code gains.
+    """
+    own = session.newSession()
+    own.conf.set("spark.sql.codegen.wholeStage", "false")
+    return own
+
+
 class PreparedQuery:
     """A query that Spark has looked at. Its iterations may be of several sessions, one after the other."""
 

@@ -152,6 +152,7 @@ class _Merging:
 
     def _estimates(self, output: Output, values: list[Any], halves: Numbers | None) -> list[Estimate]:
         found = []
+        seen = None if halves is None else self._groups.added(self._doubles(output.count))
         for row, (value, scaled) in enumerate(zip(values, self._scaled, strict=True)):
             if value is None or not scaled:
                 continue
@@ -165,8 +166,8 @@ class _Merging:
                 half += _ROUNDING * abs(middle)
                 is_known = isfinite(half) and isfinite(middle)
                 low, high = (middle - half, middle + half) if is_known else (None, None)
-                if output.kind == "count" and low is not None:
-                    low = max(low, value * self._slices / SLICES)  # what was seen is there
+                if output.kind == "count" and low is not None and seen is not None:
+                    low = max(low, float(seen[row]))
             found.append(Estimate(row, output.name, value, low, high))
         return found
 
