@@ -56,13 +56,13 @@ def shed(loads: Sequence[Load], rule: Rule) -> list[int] | None:
     """The costs E' at which all queries meet their deadlines; None where not even the least costs do."""
     order = by_priority(loads)
     ordered = [loads[place] for place in order]
-    shed_in_order = (
-        _least_error(ordered) if rule == "least-error" else _shed(ordered, demand_of(ordered), rule)
+    in_order = (
+        _least_error(ordered) if rule == "least-error" else shed_in_order(ordered, demand_of(ordered), rule)
     )
-    if shed_in_order is None:
+    if in_order is None:
         return None
     costs_us = [0] * len(loads)
-    for place, cost_us in zip(order, shed_in_order, strict=True):
+    for place, cost_us in zip(order, in_order, strict=True):
         costs_us[place] = cost_us
     return costs_us
 
@@ -86,11 +86,11 @@ def raised(loads: Sequence[Load], costs_us: Sequence[int]) -> list[int]:
 def _least_error(ordered: Sequence[Load]) -> list[int] | None:
     """The better of cutting whoever loses least, level by level, and the paper's rule."""
     demand = demand_of(ordered)
-    costs_us = _shed(ordered, demand, "least-error")
+    costs_us = shed_in_order(ordered, demand, "least-error")
     lost = demand.lost
     if costs_us is None or lost == 0:
         return costs_us
-    of_paper = _shed(ordered, demand, "paper", lost * (1 + _DOUBT))
+    of_paper = shed_in_order(ordered, demand, "paper", lost * (1 + _DOUBT))
     if of_paper is None or of_paper == costs_us:
         return costs_us
     if demand.lost < lost * (1 - _DOUBT):
@@ -98,7 +98,9 @@ def _least_error(ordered: Sequence[Load]) -> list[int] | None:
     return min(costs_us, of_paper, key=lambda costs: weighted_error(ordered, costs))
 
 
-def _shed(ordered: Sequence[Load], demand: Demand, rule: Rule, lost_most: float = inf) -> list[int] | None:
+def shed_in_order(
+    ordered: Sequence[Load], demand: Demand, rule: Rule, lost_most: float = inf
+) -> list[int] | None:
     """The costs by priority; None where least costs do not fit, or more would be lost than is allowed."""
     demand.restart()
     exhausted = False

@@ -74,3 +74,34 @@ def outage_recovery(
         typer.echo(f"Not met: {requirement}", err=True)
     if unmet:
         raise typer.Exit(1)
+
+
+@experiment.command("continuous-queries")
+def continuous_queries(
+    quick: Annotated[bool, typer.Option("--quick", help="5 runs instead of 20, 1,000 sets.")] = False,
+    trace: Annotated[
+        Path | None,
+        typer.Option(help="Arrivals in µs, one a line, plain or .gz, as a workload too.", metavar="FILE"),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="The seed of rates and sets.")] = 0,
+    into: Annotated[Path, typer.Option(help="Where tables, figures and page go.", metavar="DIR")] = Path(
+        "out/continuous-queries"
+    ),
+    as_json: JsonOption = False,
+) -> None:
+    """Paper 000, figures 8 to 12: missed deadlines and lost tuples of continuous queries under overload.
+
+    Exit code 1 if a requirement of its page is not met.
+
+    Example: freshline experiment continuous-queries --quick --trace arrivals.txt.gz --into out
+    """
+    from freshline.experiments.continuous_queries import run
+
+    record = run(into, quick=quick, trace=trace, seed=seed, quiet=as_json)
+    if as_json:
+        print_json(record)
+    unmet = [each for each in record["requirements"] if not each["met"]]
+    for each in unmet:
+        typer.echo(f"Not met: {each['required']}: {each['measured']}", err=True)
+    if unmet:
+        raise typer.Exit(1)

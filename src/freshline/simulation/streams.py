@@ -56,3 +56,22 @@ class ChangingRate:
         """All tuples up to then, less those before 0."""
         number = max(0, bisect_right(self._from, at) - 1)
         return int((self._until[number] + self._rates[number] * (at - self._from[number])) // 1)
+
+
+class Arrivals:
+    """Tuples that come at instants of their own, each of them counting for so many.
+
+    >>> Arrivals([-5, 0, 10, 20], Fraction(3, 2)).tuples(-5, 10)
+    3
+    """
+
+    def __init__(self, instants: Sequence[int], each: Fraction | int = 1) -> None:
+        self._instants = instants
+        self._each = Fraction(each)
+
+    def tuples(self, from_us: int, to_us: int) -> int:
+        return self._total(to_us) - self._total(from_us)
+
+    def _total(self, at: int) -> int:
+        """All tuples up to then."""
+        return int(bisect_right(self._instants, at) * self._each)
