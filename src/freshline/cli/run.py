@@ -150,6 +150,7 @@ def summary_record(status: WarehouseStatus, stopped_because: str | None) -> dict
             }
             for table in tables
         ],
+        "queries": [query.record() for query in status.queries],
         "broken_assumptions": list(status.broken_assumptions),
         "quarantined": status.quarantined,
     }

@@ -162,7 +162,8 @@ class Queries:
                 self._measure(pool, now)
 
     def _measure(self, pool: str, now: int) -> None:
-        tasks = [task for task in queries_of(self._kernel) if task.pool.name == pool]
+        # Not those that go: by the time that the kernel hears it another may have the name.
+        tasks = [task for task in queries_of(self._kernel) if task.pool.name == pool and self._is_there(task)]
         if not tasks:
             return  # it stays due until somebody comes
         rescheduling = self._reschedulings[pool]
@@ -193,8 +194,11 @@ class Queries:
 
     def _figures_of(self, job: Iteration) -> QueryFigures | None:
         """None of one that is at its last iteration: another may have its name."""
-        known = self._admitted.get(job.task.name)
-        return None if known is None or known[1] is not job.task.asked else self._figures[job.task.name]
+        return self._figures[job.task.name] if self._is_there(job.task) else None
+
+    def _is_there(self, task: QueryTask) -> bool:
+        known = self._admitted.get(task.name)
+        return known is not None and known[1] is task.asked
 
     def _lost(self, job: Iteration, share: Fraction, now: int) -> None:
         """Of an iteration's window so much was not read."""

@@ -48,7 +48,7 @@ def render(status: WarehouseStatus, now_us: int, running: bool = True) -> Render
     if len(status.tables) > TABLES_MAX:
         parts.append(Text(f"... and {len(status.tables) - TABLES_MAX} more, less troubled.", style="dim"))
     if status.queries:
-        parts += [Text(), _queries(status.queries)]
+        parts += [Text(), query_table(status.queries)]
         if len(status.queries) > TABLES_MAX:
             parts.append(Text(f"... and {len(status.queries) - TABLES_MAX} more queries.", style="dim"))
     parts += [
@@ -136,7 +136,8 @@ def _tables(status: WarehouseStatus, now_us: int) -> Table:
     return table
 
 
-def _queries(queries: Sequence[QueryStatus]) -> Table:
+def query_table(queries: Sequence[QueryStatus]) -> Table:
+    """The queries, as they are now."""
     names = {"query": False, "state": False, "stride": True, "deadline": True, "budget": True}
     table = columns(names | {"answers": True, "missed": True, "keep": True, "mean": True})
     for row in queries[:TABLES_MAX]:
