@@ -19,7 +19,7 @@ from freshline.live.messages import Message, Observer
 from freshline.spark.iteration import PreparedQuery
 
 # Well below what a request may take (`service.guard`).
-_DECISION_MAX_S: Final = 30.0
+_DECISION_MAX_S: Final = 60.0
 _NAMED_MAX: Final = 10
 
 Prepare = Callable[[Warehouse], Mapping[str, PreparedQuery]]  # its queries, as Spark understands them
@@ -37,7 +37,10 @@ class Edited:
     def event(self, observer: Observer, now: int) -> Event | None:
         """None: whoever decides tells the kernel of each query that comes or goes."""
         if self.reply.set_running_or_notify_cancel():  # otherwise nobody waits for it any more
-            self.reply.set_result(self.decide(self.queries, now))
+            try:
+                self.reply.set_result(self.decide(self.queries, now))
+            except InputError as error:
+                self.reply.set_exception(error)
         return None
 
 

@@ -49,7 +49,7 @@ class QueryFigures:
         self.message = None
         if finished_us > job.deadline:
             over = job.budget_us is not None and ran_us > job.budget_us
-            self._missed("own cost" if over else "others" if known else "unknown cost")
+            self._missed("unknown cost" if not known else "own cost" if over else "others")
 
     def failed(self, reason: str, now: int) -> None:
         """There is no answer."""

@@ -11,7 +11,7 @@ from freshline.definitions.errors import DefinitionErrors, InputError, Place
 from freshline.service.address import LOOPBACK, Address
 
 # A little more than a request may take.
-_TIMEOUT_S: Final = 60.0
+_TIMEOUT_S: Final = 150.0
 _ANSWER_MAX: Final = 64 << 20
 
 

@@ -11,8 +11,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from freshline.service.address import LOOPBACK, Address
 
-# An answer may wait for a decision of the run; see `live.applying`.
-REQUEST_MAX_S: Final = 45.0
+# An edited file is looked at by Spark, and waits for a decision of the run; see `live.applying`.
+REQUEST_MAX_S: Final = 120.0
 
 
 class Guard:
