@@ -2,6 +2,7 @@
 
 import io
 import json
+import queue
 import threading
 import time
 from typing import ClassVar
@@ -18,7 +19,7 @@ from freshline.kernel.task import IDLE, READY, RUNNING, Task
 from freshline.live.clock import clock
 from freshline.live.driver import LiveDriver
 from freshline.live.kinds import Kind
-from freshline.live.messages import Came, Emptied, Ended, Inbox, Landed
+from freshline.live.messages import Came, Emptied, Ended, Inbox, Landed, PutAside
 from freshline.live.tracks import Tracks
 from freshline.plan.make import make_plan
 from freshline.tables.events import DataFile, Finished
@@ -260,6 +261,35 @@ def test_a_job_that_fails_in_a_later_part_is_told_with_its_reason():
     assert happened.wait(PATIENCE_US / 1_000_000)
     assert tracks.close(PATIENCE_US / 1_000_000)
     assert [str(ended.outcome) for ended in posted] == ["who knows"]
+
+
+def test_a_pause_that_comes_too_late_concerns_nobody_else_and_one_that_was_put_aside_goes_on():
+    posted, log = queue.SimpleQueue(), []
+
+    class Parts:
+        def run(self, job):
+            try:
+                yield
+                yield
+            finally:
+                log.append(job.number)
+            return job.number
+
+    asker = Asker(0, "asker")
+    first, second, third = (Question(asker, number, 0, 1, 0, 0) for number in (1, 2, 3))
+    tracks = Tracks(1, {Question: Kind(lambda track: Parts(), QuestionJudge(1))}, posted.put)
+    tracks.start(first)
+    assert posted.get(timeout=PATIENCE_US / 1_000_000).outcome == 1
+    tracks.pause(first)  # it has ended
+    tracks.start(second)
+    assert posted.get(timeout=PATIENCE_US / 1_000_000).outcome == 2
+    tracks.pause(third)  # before its first part
+    tracks.start(third)
+    assert posted.get(timeout=PATIENCE_US / 1_000_000) == PutAside(third)
+    tracks.start(third)
+    assert posted.get(timeout=PATIENCE_US / 1_000_000).outcome == 3
+    assert tracks.close(PATIENCE_US / 1_000_000)
+    assert log == [1, 2, 3]
 
 
 def test_a_message_without_an_event_is_heard_and_the_kernel_is_not_called_for_it():

@@ -85,7 +85,7 @@ def test_what_the_plan_says_of_queries_is_what_happens_and_the_journal_replays(
         assert 0 <= each.error_share <= 1
         assert not each.broke_proof
         if planned.holds and policy != "lrm-paper":
-            assert each.misses <= crash, "the one that ran then"
+            assert each.misses == 0
         if planned.holds and policy == "rm":
             assert each.response_max_us <= planned.response_bound_us
     assert result.holds == (not any(each.misses or each.plan.refusal for each in result.queries))
@@ -110,6 +110,13 @@ def test_without_shedding_late_iterations_run_on_and_count_as_missed() -> None:
     assert (late.iterations, late.misses, late.completed) == (9, 9, 6)
     assert late.keep_mean == 1
     assert not result.holds
+
+
+def test_an_iteration_whose_cost_is_all_fixed_has_read_nothing_before_it_is_over() -> None:
+    fixed, grows = "window: 1s, stride: 5s, cost: {startup: 4s}", "window: 5s, stride: 5s, cost: {rate: 0.5}"
+    result, _ = run(HEAD % (1, "rm") + query("grows", grows) + query("fixed", fixed), 5 * SECOND)
+    (first, second) = result.queries
+    assert (first.misses, second.misses, second.error_share) == (0, 1, 1.0)
 
 
 def test_the_rows_of_tables_are_their_feeds_and_gaps_have_none() -> None:

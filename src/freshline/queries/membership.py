@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 from freshline.kernel.events import Event, Record
 from freshline.kernel.task import IDLE, READY
-from freshline.queries.newcomer import Asked, join
+from freshline.queries.newcomer import Asked, join, pool_of
 from freshline.queries.shedding import shedding_of
 from freshline.queries.task import QueryTask, queries_of
 
@@ -25,8 +25,7 @@ class Coming:
 
     def come(self, now: int) -> None:
         """It joins as soon as that harms nobody."""
-        pool = next(pool for pool in self._kernel.pools if pool.name == self.asked.pool)
-        shedding = shedding_of(pool)
+        shedding = shedding_of(pool_of(self._kernel, self.asked))
         if shedding is None:
             self.join(now)
         else:

@@ -14,6 +14,7 @@ from freshline.tables.task import TableTask
 
 if TYPE_CHECKING:
     from freshline.kernel.kernel import Kernel
+    from freshline.kernel.pool import Pool
 
 
 class Measure(NamedTuple):
@@ -38,7 +39,9 @@ class Measure(NamedTuple):
         """The share of the window that is read in so much time."""
         if time_us >= self.cost_us:
             return Fraction(1)
-        return Fraction(max(0, time_us - self.fixed_us), self.cost_us - self.fixed_us)
+        if time_us <= self.fixed_us:
+            return Fraction(0)  # all of the cost may be fixed
+        return Fraction(time_us - self.fixed_us, self.cost_us - self.fixed_us)
 
     def cost_of(self, keep: Fraction) -> int:
         """F(keep), in whole microseconds, and never nothing."""
@@ -106,10 +109,14 @@ def join(kernel: Kernel, asked: Asked) -> QueryTask:
     sources = [kernel.task(name) for name in asked.tables]
     tables = [source for source in sources if isinstance(source, TableTask)]
     assert len(tables) == len(sources), f"{asked.name} reads something that is no table"
-    pool = next(pool for pool in kernel.pools if pool.name == asked.pool)
     place = max((task.place for task in kernel.tasks), default=-1) + 1
     task = QueryTask(place, asked, tables)
     task.rule = EveryStride(task, kernel.timers)
     kernel.add(task)
-    pool.join(task)
+    pool_of(kernel, asked).join(task)
     return task
+
+
+def pool_of(kernel: Kernel, asked: Asked) -> Pool:
+    """The pool that is to answer it."""
+    return {pool.name: pool for pool in kernel.pools}[asked.pool]

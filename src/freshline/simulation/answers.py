@@ -9,7 +9,6 @@ from fractions import Fraction
 from freshline.analysis.levels import Load
 from freshline.assembly.query_tracks import track_name
 from freshline.definitions.policies import POLICIES
-from freshline.definitions.pools import Pool
 from freshline.definitions.queries import Query
 from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.timers import NEVER
@@ -17,7 +16,6 @@ from freshline.plan.plan import Plan
 from freshline.plan.queries import QueryPlan
 from freshline.queries.newcomer import Measure
 from freshline.queries.rescheduling import Rescheduling
-from freshline.simulation.crashes import Crashes
 from freshline.simulation.gaps import Gaps
 from freshline.simulation.iterations import Iterations, Outcome, Windows, WindowsOfStreams
 from freshline.simulation.spans import Spans
@@ -45,9 +43,8 @@ class QueryResult:
 class SimulatedAnswers:
     """What the queries of a plan read, and how often they were in time."""
 
-    def __init__(self, plan: Plan, gaps: Gaps, crashes: Crashes) -> None:
+    def __init__(self, plan: Plan, gaps: Gaps) -> None:
         self.end = NEVER  # iterations that are due later are left out
-        self._crashes = crashes  # with which what ran is lost, whatever was proven
         self._plan = plan
         self._tallies = {query.name: _Tally() for query in plan.queries}
         streams = table_streams(plan.warehouse, gaps)
@@ -57,12 +54,9 @@ class SimulatedAnswers:
     def results(self) -> tuple[QueryResult, ...]:
         pools = self._plan.warehouse.pools
         return tuple(
-            self._tallies[query.name].result(query, self._is_proven(pools[query.pool]))
+            self._tallies[query.name].result(query, POLICIES[pools[query.pool].policy].proven)
             for query in self._plan.queries
         )
-
-    def _is_proven(self, pool: Pool) -> bool:
-        return POLICIES[pool.policy].proven and not self._crashes
 
     def _watch(self, outcome: Outcome) -> None:
         if outcome.deadline <= self.end:

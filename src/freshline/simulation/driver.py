@@ -157,7 +157,7 @@ class Driver:
         told = self._told
         cost_us = self._cost_us
         journal = self._journal
-        since = self._since
+        in_parts = any(pool.order.preemptive for pool in kernel.pools)
         instants = 0
         while True:
             now = kernel.wake_at
@@ -172,10 +172,10 @@ class Driver:
             events = self._events(now)
             instructions = kernel.handle(now, events)
             for instruction in instructions:
-                job = instruction.job
-                if since or type(instruction) is not Start:
+                if in_parts:
                     self._carry_out(now, instruction)
                 else:
+                    job = instruction.job
                     heappush(completions, (now + cost_us[type(job)](job), job.task.place, job))
             if journal is not None:
                 journal.write(now, events, instructions)
@@ -189,10 +189,10 @@ class Driver:
         events: list[Event] = []
         completions = self._completions
         if completions and completions[0][0] == now:
-            ended, busy_us = self._ended, self.busy_us
+            ended, busy_us, since = self._ended, self.busy_us, self._since
             while completions and completions[0][0] == now:
                 job = heappop(completions)[2]
-                if self._since and job in self._since:
+                if since and job in since:
                     events.append(self._stopped(now, job))
                     continue
                 busy_us[job.track] = busy_us.get(job.track, 0) + now - job.start
