@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from freshline.analysis.admission import Refusal, admit, placed, track_for
+from freshline.analysis.admission import Refusal, admit, placed
 from freshline.analysis.levels import Load, is_schedulable, response_us
 from freshline.analysis.shedding import Rule, keep, raised, shed
 from freshline.analysis.utilization import fits, utilization
@@ -101,13 +101,31 @@ def _admitted(loads: Sequence[Load], pool: Pool) -> tuple[list[list[Load]], dict
     kept = [[load for load in group if load.name not in refused] for group in groups]
     for load in at_least:
         # Another track may have room.
-        track = track_for(load, kept) if load.name in refused else None
+        track = _track_with_room(load, kept, at_least) if load.name in refused else None
         if track is not None:
             kept[track].append(load)
             track_of[load.name] = track
             del refused[load.name]
     admitted = [load for load in loads if load.name not in refused]
     return [[load for load in admitted if track_of[load.name] == number] for number in tracks], refused
+
+
+def _track_with_room(load: Load, tracks: Sequence[Sequence[Load]], order: Sequence[Load]) -> int | None:
+    """The least loaded track on which it fits where it stands in the order; None where on none.
+
+    Not after those that are there: of queries with one deadline the first goes before the others.
+    """
+
+    def has_room(track: Sequence[Load]) -> bool:
+        names = {load.name, *(each.name for each in track)}
+        together = [each for each in order if each.name in names]
+        return is_schedulable(together, [each.least_us for each in together])
+
+    def share(track: Sequence[Load]) -> float:
+        return utilization([each.cost_us for each in track], [each.period_us for each in track])
+
+    by_share = sorted(range(len(tracks)), key=lambda number: share(tracks[number]))
+    return next((number for number in by_share if has_room(tracks[number])), None)
 
 
 def _on_track(pool: Pool, number: int, loads: Sequence[Load]) -> list[QueryPlan]:
