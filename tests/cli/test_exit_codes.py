@@ -32,6 +32,14 @@ def project(tmp_path: Path) -> Path:
     return file
 
 
+# The same with a continuous query.
+ASKED = (
+    HOLDS.replace("feeds:", "  answers: {tracks: 1, policy: lrm}\nfeeds:")
+    .replace("packets: {path", "packets: {rows: 100, path")
+    .replace("{feed: packets,", "{feed: packets, slices: {by: src},")
+    + "queries:\n"
+    + "  volume: {sql: SELECT src FROM packets GROUP BY src, window: 1m, stride: 10s}\n"
+)
 BAD_FILES = {
     "a cycle": (
         HOLDS.replace("FROM packets", "FROM loop")
@@ -44,7 +52,21 @@ BAD_FILES = {
     "two definitions of one name": (HOLDS + "  traffic: {feed: packets}\n", "traffic"),
     "an unknown key": (HOLDS.replace("target_lag: 1 hour", "target_lagg: 1 hour"), "target_lagg"),
     "a useless key": (HOLDS.replace("{feed: packets,", "{feed: packets, phase: 1 minute,"), "phase"),
+    "a query outside the operators": (ASKED.replace("GROUP BY", "ORDER BY"), "ORDER BY"),
+    "a deadline beyond the stride": (ASKED.replace("stride: 10s", "stride: 10s, deadline: 11s"), "deadline"),
+    "a weight of zero": (ASKED.replace("stride: 10s", "stride: 10s, weight: 0"), "weight"),
+    "a table in a pool of queries": (
+        ASKED.replace("{feed: packets,", "{feed: packets, pool: answers,"),
+        "pool",
+    ),
+    "a query in a pool of tables": (ASKED.replace("stride: 10s", "stride: 10s, pool: updates"), "pool"),
+    "a query of unknown cost": (ASKED.replace("rows: 100, ", ""), "rows"),
 }
+
+
+def test_the_file_with_a_query_is_right(project):
+    project.write_text(ASKED, encoding="utf-8")
+    assert freshline("plan", "-p", project).returncode == 0
 
 
 @pytest.mark.parametrize("case", BAD_FILES)
@@ -66,6 +88,7 @@ def test_bad_input_gets_a_sentence_with_file_and_line_and_exit_code_2(case, proj
     [
         ("plan", "-p", "nowhere.yml"),
         ("simulate", "--policy", "best"),
+        ("simulate", "--policy", "lrm"),
         ("simulate", "--tracks", "0"),
         ("simulate", "--tracks", "nobody=3"),
         ("simulate", "--tracks", "1000001"),

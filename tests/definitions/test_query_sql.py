@@ -179,6 +179,8 @@ def test_a_query_over_no_table_in_slices_is_refused() -> None:
         ("SELECT k FROM a TABLESAMPLE (5 ROWS)", "its FROM has more than tables and joins"),
         ("SELECT k FROM a VERSION AS OF 2", "its FROM has more than tables and joins"),
         ("SELECT /*+ BROADCAST(b) */ v FROM a JOIN b USING (k)", "it has a hint. Remove it."),
+        ("SELECT struct(*) AS s FROM a", "a `*` stands within an expression. Name the columns"),
+        ("SELECT count(a.*) FROM a", "a `*` stands within an expression"),
         ("SELECT :limit FROM a", "it has a parameter, which nobody gives a value"),
         ("SELECT 1", "it reads no table"),
         ("SELECT k FROM unknown JOIN other ON j = i", "whose column `j` is cannot be told"),

@@ -3,6 +3,7 @@
 import io
 import json
 import threading
+import time
 from typing import ClassVar
 
 from freshline.assembly.assemble import assemble
@@ -11,6 +12,8 @@ from freshline.kernel.events import Event, Failed
 from freshline.kernel.job import Job
 from freshline.kernel.journal import Journal
 from freshline.kernel.kernel import Kernel
+from freshline.kernel.order import Order
+from freshline.kernel.preemption import PreemptivePool
 from freshline.kernel.task import IDLE, READY, RUNNING, Task
 from freshline.live.clock import clock
 from freshline.live.driver import LiveDriver
@@ -100,11 +103,12 @@ class Asker(Task):
 class Request:
     """A message of another source, which makes its own event."""
 
-    def __init__(self, asked: str) -> None:
+    def __init__(self, asked: str, name: str = "asker") -> None:
         self.asked = asked
+        self.name = name
 
     def event(self, observer, now):
-        return Asked("asker", self.asked)
+        return Asked(self.name, self.asked)
 
 
 class Observer:
@@ -186,6 +190,76 @@ def test_jobs_of_two_kinds_share_tracks_loop_and_journal_each_with_its_worker_an
     assert Answers.made == [(0, "track-0")]  # once, in the track's own thread
     told = [event for line in stream.getvalue().splitlines() for event in json.loads(line).get("events", ())]
     assert [next(iter(event)) for event in told] == ["arrived", "asked", "finished", "failed", "answered"]
+
+
+class ByPlace(Order[Task]):
+    preemptive = True
+
+    def key(self, entry: Task) -> int:
+        return entry.place
+
+
+class Ponders:
+    """A worker in parts: a long question is pondered until somebody has asked the short one."""
+
+    def __init__(self, log: list[str], inbox: Inbox) -> None:
+        self._log = log
+        self._inbox = inbox
+
+    def run(self, job: Question):
+        self._log.append(f"{job.asked} begins")
+        if job.asked == "long":
+            self._inbox.post(Request("short", "hasty"))
+            while "short begins" not in self._log:
+                yield
+                time.sleep(0.001)
+        yield
+        self._log.append(f"{job.asked} ends")
+        return job.asked.upper()
+
+
+def test_a_job_in_parts_makes_room_for_another_and_goes_on_where_it_was():
+    start = clock()
+    kernel = Kernel()
+    kernel.pools.append(PreemptivePool("p", 1, 0, ByPlace(), kernel.touched))
+    for place, name in enumerate(("hasty", "asker")):
+        asker = Asker(place, name)
+        asker.rule = NoRule()
+        kernel.add(asker)
+        kernel.pools[0].join(asker)
+    kernel.begin(start)
+    inbox, judge, stream, log = Inbox(), QuestionJudge(2), io.StringIO(), []
+    tracks = Tracks(1, {Question: Kind(lambda track: Ponders(log, inbox), judge)}, inbox.post)
+    journal = Journal(stream, {"now": start})
+    driver = judge.driver = LiveDriver(kernel, inbox, tracks, journal, Observer(), lambda now, kernel: None)
+    inbox.post(Request("long"))
+    assert driver.run(start + PATIENCE_US)
+    assert log == ["long begins", "short begins", "short ends", "long ends"]
+    assert judge.outcomes == ["SHORT", "LONG"]
+    lines = [json.loads(line) for line in stream.getvalue().splitlines()]
+    said = [next(iter(each)) for line in lines for each in line.get("instructions", ())]
+    assert said == ["start", "pause", "start", "start"]
+    told = [next(iter(each)) for line in lines for each in line.get("events", ())]
+    assert told == ["asked", "asked", "paused", "answered", "answered"]
+
+
+def test_a_job_that_fails_in_a_later_part_is_told_with_its_reason():
+    posted, happened = [], threading.Event()
+
+    class Breaks:
+        def run(self, job):
+            yield
+            raise LookupError("who knows")
+
+    def post(message):
+        posted.append(message)
+        happened.set()
+
+    tracks = Tracks(1, {Question: Kind(lambda track: Breaks(), QuestionJudge(1))}, post)
+    tracks.start(Question(Asker(0, "asker"), 1, 0, 1, 0, 0))
+    assert happened.wait(PATIENCE_US / 1_000_000)
+    assert tracks.close(PATIENCE_US / 1_000_000)
+    assert [str(ended.outcome) for ended in posted] == ["who knows"]
 
 
 def test_a_message_without_an_event_is_heard_and_the_kernel_is_not_called_for_it():

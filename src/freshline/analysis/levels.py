@@ -7,6 +7,7 @@ periods, so that the first iteration after the critical instant is the worst one
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import accumulate
@@ -53,11 +54,20 @@ def first_late(loads: Sequence[Load], costs_us: Sequence[int] | None = None) -> 
     >>> one = Load("one", 4, 4, 2, 0, 1, 0, Fraction(1), Fraction(1), 1)
     >>> first_late([one, one._replace(period_us=5, deadline_us=5)])
     """
+    return next(_late(loads, costs_us), None)
+
+
+def last_late(loads: Sequence[Load], costs_us: Sequence[int] | None = None) -> int | None:
+    """The place of the query of lowest priority that may miss its deadline; None where none does."""
+    last = deque(_late(loads, costs_us), maxlen=1)
+    return last[0] if last else None
+
+
+def _late(loads: Sequence[Load], costs_us: Sequence[int] | None) -> Iterator[int]:
     order = by_priority(loads)
     for place, response in zip(order, _responses(loads, order, costs_us), strict=True):
         if response is None or response > loads[place].deadline_us:
-            return place
-    return None
+            yield place
 
 
 def response_us(loads: Sequence[Load], costs_us: Sequence[int] | None = None) -> list[int | None]:
@@ -70,6 +80,20 @@ def response_us(loads: Sequence[Load], costs_us: Sequence[int] | None = None) ->
     for place, response in zip(order, _responses(loads, order, costs_us), strict=True):
         responses[place] = response
     return responses
+
+
+def holds(loads: Sequence[Load], place: int, costs_us: Sequence[int]) -> bool:
+    """Whether one query meets its deadlines, whatever becomes of the others."""
+    own = loads[place].deadline_us, place
+    above = [other for other, load in enumerate(loads) if (load.deadline_us, other) < own]
+    below = [load.part_us for other, load in enumerate(loads) if (load.deadline_us, other) > own]
+    costs, periods = [costs_us[other] for other in above], [loads[other].period_us for other in above]
+    waited = max(below, default=0) + costs_us[place]
+    left = SCALE - sum(scaled_quotients(costs, periods))
+    if left <= 0:
+        return False
+    start = ceiling_of(waited * SCALE, left)
+    return _least_fixed_point(start, waited, costs, periods, loads[place].deadline_us) is not None
 
 
 def _responses(
@@ -98,14 +122,14 @@ def _responses(
 
 
 def _least_fixed_point(
-    start: int, own: int, costs: Sequence[int], periods: Sequence[int], period_us: int
+    start: int, own: int, costs: Sequence[int], periods: Sequence[int], most: int
 ) -> int | None:
-    """The least t ≥ start with t = own + Σ ⌈t/P_j⌉·E_j; None beyond the period."""
+    """The least t ≥ start with t = own + Σ ⌈t/P_j⌉·E_j; None where it is above `most`."""
     above = list(zip(costs, periods, strict=True))
     response, demand = 0, start
     for _ in range(2 + QUOTIENTS_MAX // (1 + len(above))):
-        if not response < demand <= period_us:
-            return response if demand <= period_us else None
+        if not response < demand <= most:
+            return response if demand <= most else None
         response = demand
         demand = own + sum([-(-response // period) * cost for cost, period in above])
     return None

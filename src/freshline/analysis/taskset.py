@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from fractions import Fraction
-from typing import Final, NoReturn
+from typing import Final
 
 from freshline.analysis import np_edf, rate_monotonic
 from freshline.analysis.gedf import compliant_vector, devi_anderson
+from freshline.analysis.json_input import decimals_of, number, positive, read_json, record, shown
 from freshline.analysis.np_gedf import NpGedf
 from freshline.analysis.utilization import fits, utilization
 from freshline.definitions.errors import InputError
 
 _SET_KEYS: Final = ("tracks", "tasks")
 _TASK_KEYS: Final = ("name", "cost", "period", "deadline", "phase")
-_DECIMAL: Final = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?", re.ASCII)
-# More digits than any clock has; an exponent without limit would be an integer without limit.
-_DIGITS_MAX: Final = 18
-_NUMBER_REMEDY: Final = f"Write a decimal number of at most {_DIGITS_MAX} digits on either side of the point"
+_REMEDY: Final = "Write the task set as in the documentation of `freshline analyze`"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +71,10 @@ def _reasons(task_set: TaskSet) -> dict[str, str]:
         tracks = "one track" if task_set.tracks == 1 else f"{task_set.tracks} tracks"
         reasons |= dict.fromkeys(("np_gedf", "gedf"), f"unbounded: the tasks need more than {tracks}")
     elif too_costly is not None:
-        above = f"unbounded: the cost of {_shown(too_costly)} is above its period"
+        above = f"unbounded: the cost of {shown(too_costly)} is above its period"
         reasons |= dict.fromkeys(("np_gedf", "gedf"), above)
     if constrained is not None:
-        implicit = f"known only where each deadline is the period, and that of {_shown(constrained)} is not"
+        implicit = f"known only where each deadline is the period, and that of {shown(constrained)} is not"
         reasons |= dict.fromkeys(("np_edf_one_track", "np_gedf", "gedf"), implicit)
     if task_set.tracks > 1:
         reasons |= dict.fromkeys(("rm", "np_edf_one_track"), "for one track only")
@@ -131,10 +127,10 @@ def parse_task_set(text: str) -> TaskSet:
     >>> parse_task_set('{"tracks": 1, "tasks": [{"name": "a", "cost": 0.5, "period": "20"}]}').costs
     (5,)
     """
-    content = _record(_read_json(text), "the task set", _SET_KEYS, required=_SET_KEYS)
+    content = record(read_json(text, "task set", _REMEDY), "the task set", _SET_KEYS, required=_SET_KEYS)
     tracks = content["tracks"]
     if isinstance(tracks, bool) or not isinstance(tracks, int) or tracks < 1:
-        raise InputError(f"tracks is {_shown(tracks)}", "Give the number of tracks, a whole number from 1 up")
+        raise InputError(f"tracks is {shown(tracks)}", "Give the number of tracks, a whole number from 1 up")
     tasks = content["tasks"]
     if not isinstance(tasks, list) or not tasks:
         raise InputError("tasks is not a list with at least one task", 'Write "tasks": [{"name": …}, …]')
@@ -144,7 +140,7 @@ def parse_task_set(text: str) -> TaskSet:
         if name in times_by_name:
             raise InputError(f"two tasks have the name {name!r}", "Give each task a name of its own")
         times_by_name[name] = times
-    decimals = max(_decimals(time) for times in times_by_name.values() for time in times)
+    decimals = max(decimals_of(time) for times in times_by_name.values() for time in times)
     costs, periods, deadlines = zip(
         *([int(Fraction(time) * 10**decimals) for time in times] for times in times_by_name.values()),
         strict=True,
@@ -154,85 +150,13 @@ def parse_task_set(text: str) -> TaskSet:
 
 def _task(task: object, where: str) -> tuple[str, tuple[Decimal, Decimal, Decimal]]:
     """Name, and cost, period and deadline. The phase is only checked: no analysis depends on it."""
-    fields = _record(task, where, _TASK_KEYS, required=_TASK_KEYS[:3])
+    fields = record(task, where, _TASK_KEYS, required=_TASK_KEYS[:3])
     name = fields["name"]
     if not isinstance(name, str) or not name:
-        raise InputError(f"the name of {where} is {_shown(name)}", "Give it a text that is not empty")
-    cost = _positive(fields["cost"], f"the cost of {name!r}")
-    period = _positive(fields["period"], f"the period of {name!r}")
-    deadline = _positive(fields.get("deadline", period), f"the deadline of {name!r}")
-    if _number(fields.get("phase", 0), f"the phase of {name!r}") < 0:
+        raise InputError(f"the name of {where} is {shown(name)}", "Give it a text that is not empty")
+    cost = positive(fields["cost"], f"the cost of {name!r}")
+    period = positive(fields["period"], f"the period of {name!r}")
+    deadline = positive(fields.get("deadline", period), f"the deadline of {name!r}")
+    if number(fields.get("phase", 0), f"the phase of {name!r}") < 0:
         raise InputError(f"the phase of {name!r} is negative", "Give a phase of 0 or more")
     return name, (cost, period, deadline)
-
-
-def _record(value: object, where: str, known: Sequence[str], required: Sequence[str]) -> Mapping[str, object]:
-    if not isinstance(value, dict):
-        raise InputError(f"{where} is not an object", f"Write an object with the keys {', '.join(known)}")
-    for key in value:
-        if key not in known:
-            raise InputError(f"{where} has the unknown key {key!r}", f"Use only {', '.join(known)}")
-    for key in required:
-        if key not in value:
-            raise InputError(f"{where} has no {key}", f"Give it a {key}")
-    return value
-
-
-def _positive(value: object, where: str) -> Decimal:
-    number = _number(value, where)
-    if number <= 0:
-        raise InputError(f"{where} is {_shown(value)}", "Give a number above zero")
-    return number
-
-
-def _number(value: object, where: str) -> Decimal:
-    if isinstance(value, str) and _DECIMAL.fullmatch(value):
-        try:
-            value = Decimal(value)
-        except InvalidOperation:  # an exponent beyond what Decimal can hold
-            raise InputError(f"{where} is {_shown(value)}", _NUMBER_REMEDY) from None
-    if isinstance(value, bool) or not isinstance(value, (int, Decimal)):
-        raise InputError(f"{where} is {_shown(value)}, not a number", _NUMBER_REMEDY)
-    number = Decimal(value)
-    if number == 0:
-        return Decimal(0)
-    if not -_DIGITS_MAX <= number.adjusted() < _DIGITS_MAX or _decimals(number) > _DIGITS_MAX:
-        raise InputError(f"{where} is {_shown(value)}", _NUMBER_REMEDY)
-    return number
-
-
-def _decimals(number: Decimal) -> int:
-    """The digits after the point that are needed to write the number."""
-    return len(f"{number:f}".partition(".")[2].rstrip("0"))
-
-
-def _shown(value: object) -> str:
-    text = str(value) if isinstance(value, (int, Decimal)) and not isinstance(value, bool) else repr(value)
-    return text if len(text) <= 40 else f"{text[:40]}…"
-
-
-def _read_json(text: str) -> object:
-    remedy = "Write the task set as in the documentation of `freshline analyze`"
-    try:
-        return json.loads(
-            text, parse_float=Decimal, parse_constant=_refuse_constant, object_pairs_hook=_without_repetition
-        )
-    except InvalidOperation:
-        raise InputError("a number's exponent is too large", _NUMBER_REMEDY) from None
-    except RecursionError:
-        raise InputError("the input is nested too deeply to be a task set", remedy) from None
-    except InputError:
-        raise
-    except ValueError as error:  # malformed JSON, or an integer of thousands of digits
-        raise InputError(f"the input is not JSON that can be read: {error}", remedy) from None
-
-
-def _refuse_constant(constant: str) -> NoReturn:
-    raise InputError(f"{constant} is not a number of a task set", _NUMBER_REMEDY)
-
-
-def _without_repetition(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
-    content = dict(pairs)
-    if len(content) < len(pairs):
-        raise InputError("an object has the same key twice", "Keep one of the two")
-    return content

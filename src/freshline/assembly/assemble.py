@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from importlib import import_module
-from typing import Any
 
+from freshline.assembly.order_kinds import order_kind
+from freshline.assembly.query_tracks import add_query_tracks, track_name
 from freshline.assembly.terms import startup_us, terms_of
-from freshline.definitions.policies import POLICIES, PolicyName
+from freshline.definitions.policies import POLICIES
 from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.kernel import Kernel
-from freshline.kernel.order import Order, Setting
+from freshline.kernel.order import Setting
 from freshline.kernel.pool import Pool
 from freshline.kernel.timers import NEVER
 from freshline.plan.plan import Plan, PoolPlan, TablePlan
+from freshline.plan.queries import QueryPlan
+from freshline.queries.newcomer import Asked, Measure
 from freshline.recovery.modes import AdaptiveRelease
 from freshline.recovery.outages import RememberingRelease
 from freshline.tables.newcomer import Newcomer, make_task
@@ -38,7 +40,10 @@ def assemble(
     kernel = Kernel()
     _add_tables(kernel, plan, freshness, freshness is not None if live is None else live)
     for pool in plan.pools:
-        _add_pool(kernel, pool, plan, tracks_from)
+        if pool.queries:
+            _add_queries(kernel, pool, plan, tracks_from)
+        else:
+            _add_pool(kernel, pool, plan, tracks_from)
     if not batches:
         for assembled in kernel.pools:
             assembled.order.batch_limit_us = 0
@@ -63,6 +68,32 @@ def newcomer(warehouse: Warehouse, planned: TablePlan, freshness: int | None) ->
         startup_us(table),
         freshness,
     )
+
+
+def asked(warehouse: Warehouse, planned: QueryPlan) -> Asked:
+    """A query that was admitted, as a kernel hears of it."""
+    assert planned.track is not None, f"{planned.name} is refused"
+    query, load = warehouse.queries[planned.name], planned.load
+    return Asked(
+        query.name,
+        track_name(query.pool, planned.track + 1),
+        query.window_us,
+        query.stride_us,
+        query.deadline_us,
+        load.part_us,
+        Measure(load.tuples, load.cost_us, load.fixed_us, load.selectivity),
+        query.weight,
+        query.keep_least,
+        query.tables,
+    )
+
+
+def _add_queries(kernel: Kernel, planned: PoolPlan, plan: Plan, first_track: int) -> None:
+    """The queries of a pool, but for those that are refused."""
+    own = [query for query in plan.queries if query.pool == planned.name and query.track is not None]
+    tracks_from = first_track + sum(pool.tracks for pool in kernel.pools)
+    queries = [asked(plan.warehouse, query) for query in own]
+    add_query_tracks(kernel, plan.warehouse.pools[planned.name], queries, tracks_from)
 
 
 def _add_tables(kernel: Kernel, plan: Plan, freshness: Mapping[str, int | None] | None, live: bool) -> None:
@@ -107,15 +138,9 @@ def _add_pool(kernel: Kernel, planned: PoolPlan, plan: Plan, first_track: int) -
             _add_pool(kernel, own, plan, first_track)
         return
     tracks_from = first_track + sum(pool.tracks for pool in kernel.pools)
-    order = _order_kind(planned.policy).made_for(Setting(planned, plan, kernel.timers, tracks_from))
+    order = order_kind(planned.policy).made_for(Setting(planned, plan, kernel.timers, tracks_from))
     order.batch_limit_us = NEVER if planned.batch_limit_us is None else planned.batch_limit_us
     pool = Pool(planned.name, planned.tracks, tracks_from, order, kernel.touched)
     kernel.pools.append(pool)
     for name in planned.tables:
         pool.join(kernel.task(name))
-
-
-def _order_kind(policy: PolicyName) -> type[Order[Any]]:
-    module, _, name = POLICIES[policy].order.partition(":")
-    kind: type[Order[Any]] = getattr(import_module(module), name)
-    return kind

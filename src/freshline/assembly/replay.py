@@ -10,11 +10,13 @@ from freshline.assembly.assemble import assemble
 from freshline.definitions.errors import InputError
 from freshline.definitions.names import cut
 from freshline.definitions.serial import from_record
-from freshline.kernel.events import Event, Failed, Record
+from freshline.kernel.events import Event, Failed, Paused, Record
 from freshline.kernel.journal import FORMAT
 from freshline.kernel.kernel import Kernel, NotRunning
 from freshline.plan.make import make_plan, without_bounds
 from freshline.plan.plan import Plan
+from freshline.queries.events import Answered, Measured
+from freshline.queries.membership import QueryAdded, QueryRemoved
 from freshline.recovery.events import Learned
 from freshline.tables.drain import Drain
 from freshline.tables.events import Arrived, Batches, Finished
@@ -24,9 +26,14 @@ from freshline.tables.membership import Added, Removed
 _EVENTS: dict[str, Callable[[Record, Kernel], Event]] = {
     "finished": Finished.from_record,
     "failed": Failed.from_record,
+    "paused": Paused.from_record,
     "arrived": Arrived.from_record,
     "learned": Learned.from_record,
     "batches": Batches.from_record,
+    "answered": Answered.from_record,
+    "measured": Measured.from_record,
+    "query_added": QueryAdded.from_record,
+    "query_removed": QueryRemoved.from_record,
     "added": Added.from_record,
     "removed": Removed.from_record,
     "drain": Drain.from_record,

@@ -22,6 +22,7 @@ from freshline.cli.plan import plan
 from freshline.cli.quarantine import quarantine
 from freshline.cli.rebuild import rebuild
 from freshline.cli.run import replay, run
+from freshline.cli.shed import shed
 from freshline.cli.simulate import simulate
 from freshline.cli.sql import sql
 from freshline.cli.status import status
@@ -45,7 +46,21 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-for command in (init, plan, simulate, run, status, sql, replay, rebuild, migrate, calibrate, demo, analyze):
+for command in (
+    init,
+    plan,
+    simulate,
+    run,
+    status,
+    sql,
+    replay,
+    rebuild,
+    migrate,
+    calibrate,
+    demo,
+    analyze,
+    shed,
+):
     app.command()(command)
 app.add_typer(quarantine, name="quarantine")
 app.add_typer(experiment, name="experiment")

@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 
 from freshline.analysis.utilization import readable
+from freshline.cli.queries import pool_verdict, query_record, show_queries
 from freshline.cli.shared import (
     DEFAULT_PROJECT,
     ROWS_MAX,
@@ -22,6 +23,7 @@ from freshline.cli.shared import (
     print_json,
     project_folder,
     recovery_line,
+    show_rest,
     storage_path,
     working,
 )
@@ -36,7 +38,7 @@ from freshline.plan.plan import Plan, PoolPlan, TablePlan
 def plan(
     project: ProjectOption = DEFAULT_PROJECT, as_json: JsonOption = False, all_rows: AllOption = False
 ) -> None:
-    """Prove, before anything runs, how stale each table can become.
+    """Prove, before anything runs, how stale each table can become, and which queries are in time.
 
     Example: freshline plan -p examples/network/freshline.yml
     """
@@ -45,7 +47,10 @@ def plan(
     with working("planning"):
         verdict = make_plan(warehouse, learned)
     if as_json:
-        print_json(plan_record(verdict))
+        record = plan_record(verdict)
+        if verdict.queries:
+            record["queries"] = [query_record(query) for query in verdict.queries]
+        print_json(record)
     else:
         show_plan(console(), verdict, all_rows)
     raise typer.Exit(0 if verdict.holds else 1)
@@ -56,6 +61,8 @@ def show_plan(screen: Console, plan: Plan, all_rows: bool) -> None:
     screen.print()
     _show_tables(screen, plan, all_rows)
     screen.print()
+    if plan.queries:
+        show_queries(screen, plan, all_rows)
     _show_verdict(screen, plan)
 
 
@@ -135,11 +142,18 @@ def _show_verdict(screen: Console, plan: Plan) -> None:
         if targets:
             proven = "expected to be kept" if expected else "proven"
             said = f"all {targets} targets are {proven}" if targets > 1 else f"the one target is {proven}"
+        if plan.queries:
+            said += ", and all queries are answered in time"
         screen.print(f"[green]{'Expected' if expected else 'Holds'}:[/] {said}.", highlight=False)
     else:
         failing = sum(not table.holds for table in plan.tables)
         tables_in_all = counted(len(plan.tables), "table")
-        screen.print(f"[red]Not proven[/] for {failing} of {tables_in_all}.", highlight=False)
+        if failing:
+            screen.print(f"[red]Not proven[/] for {failing} of {tables_in_all}.", highlight=False)
+        late = sum(not query.holds for query in plan.queries)
+        if late:
+            queries_in_all = f"{len(plan.queries)} {'query' if len(plan.queries) == 1 else 'queries'}"
+            screen.print(f"[red]Not in time[/]: {late} of {queries_in_all}.", highlight=False)
     for sentence in plan.advice:
         screen.print(f"  - {sentence}", highlight=False, markup=False)
     if expected:
@@ -154,6 +168,13 @@ def _show_verdict(screen: Console, plan: Plan) -> None:
         style="dim",
         highlight=False,
     )
+    if plan.queries:
+        screen.print(
+            "Queries cost what they do over the `rows` of the feeds. Under `lrm` no deadline is missed, "
+            "whatever comes: less is read instead.",
+            style="dim",
+            highlight=False,
+        )
 
 
 def chosen_rows(tables: Sequence[TablePlan], all_rows: bool) -> list[TablePlan]:
@@ -161,11 +182,6 @@ def chosen_rows(tables: Sequence[TablePlan], all_rows: bool) -> list[TablePlan]:
     if all_rows or len(tables) <= ROWS_MAX:
         return list(tables)
     return sorted(tables, key=lambda table: table.holds)[:ROWS_MAX]
-
-
-def show_rest(screen: Console, rows: int, all_rows: bool) -> None:
-    if not all_rows and rows > ROWS_MAX:
-        screen.print(f"... and {rows - ROWS_MAX} more: --all shows every one, --json too.", style="dim")
 
 
 def _show_learned(screen: Console, plan: Plan) -> None:
@@ -241,6 +257,8 @@ def _table_verdict(table: TablePlan) -> str:
 
 
 def _verdict(plan: Plan, pool: PoolPlan) -> str:
+    if pool.queries:
+        return pool_verdict(plan, pool)
     if not pool.fits:
         return "[red]overloaded[/]"
     if not POLICIES[pool.policy].proven:

@@ -142,6 +142,12 @@ def grid(title: str, columns: Mapping[str, bool]) -> Grid:
     return table
 
 
+def show_rest(screen: Console, rows: int, all_rows: bool) -> None:
+    """Says how many rows of a table are not shown."""
+    if not all_rows and rows > ROWS_MAX:
+        screen.print(f"... and {rows - ROWS_MAX} more: --all shows every one, --json too.", style="dim")
+
+
 def recovery_line(plan: Plan, table: TablePlan) -> tuple[int, Fraction] | None:
     """The recovery time x(λ) = a + b·λ after an outage of its feed: a in µs, and b.
 

@@ -84,7 +84,7 @@ def simulate(
     """
     warehouse, learned = load_with_costs(project)
     end = duration_option(for_, "--for")
-    changed = what_if(warehouse, policy_option(policy), tracks_options(warehouse, tracks or []))
+    changed = what_if(warehouse, policy_option(warehouse, policy), tracks_options(warehouse, tracks or []))
     outages = checked_outages(changed, spans_options("--outage", outage or [], end))
     gaps = checked_gaps(changed, spans_options("--gap", gap or [], end))
     factors = checked_factors(changed, factor_options(slow or []))
@@ -125,6 +125,7 @@ def _drawn(result: SimulationResult, folder: Path) -> list[Path]:
 def _report_broken(result: SimulationResult) -> bool:
     """Says so where a proven bound was exceeded, and whether one was."""
     broken = [table.plan.name for table in result.tables if table.exceeded_bound]
+    broken += [query.plan.name for query in result.queries if query.broke_proof]
     if broken:
         print(
             f"A proven bound was exceeded: {', '.join(broken)}. This is a bug of Freshline: "

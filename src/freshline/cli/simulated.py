@@ -9,8 +9,8 @@ from typing import Any
 
 from rich.console import Console
 
-from freshline.cli.plan import show_rest
-from freshline.cli.shared import ROWS_MAX, grid, pool_record, seconds, table_record
+from freshline.cli.queries import show_simulated_queries, simulated_query_record
+from freshline.cli.shared import ROWS_MAX, grid, pool_record, seconds, show_rest, table_record
 from freshline.definitions.duration import format_duration
 from freshline.plan.advice import counted
 from freshline.recovery.terms import Recovery
@@ -50,6 +50,9 @@ def simulated_record(result: SimulationResult) -> dict[str, Any]:
             }
             for table in result.tables
         ],
+        **(
+            {"queries": [simulated_query_record(query) for query in result.queries]} if result.queries else {}
+        ),
     }
 
 
@@ -112,6 +115,8 @@ def show_simulated(screen: Console, result: SimulationResult, pictures: list[Pat
     screen.print(table)
     show_rest(screen, len(result.tables), all_rows)
     screen.print()
+    if result.queries:
+        show_simulated_queries(screen, result.queries, all_rows)
     for pool, planned in zip(result.pools, result.plan.pools, strict=True):
         screen.print(
             f"Pool {pool.name}: {pool.busy:.2f} of {pool.tracks} tracks busy on average "
@@ -123,6 +128,10 @@ def show_simulated(screen: Console, result: SimulationResult, pictures: list[Pat
     _show_what_if(screen, result)
     for picture in pictures:
         screen.print(f"Drawn: {picture}", highlight=False, markup=False, soft_wrap=True)
+    _show_verdict(screen, result, changed)
+
+
+def _show_verdict(screen: Console, result: SimulationResult, changed: bool) -> None:
     exceeded = sum(row.exceeded_target for row in result.tables)
     if exceeded:
         # The plan knows of nothing that goes wrong.
@@ -130,6 +139,9 @@ def show_simulated(screen: Console, result: SimulationResult, pictures: list[Pat
         screen.print(f"[red]Exceeded[/]: {exceeded} targets.{advice}", highlight=False)
     else:
         screen.print("[green]Kept[/]: no target was exceeded.", highlight=False)
+    late = sum(query.misses > 0 for query in result.queries)
+    if late:
+        screen.print(f"[red]Missed[/]: deadlines of {late} of the queries.", highlight=False)
 
 
 def _show_given_up(screen: Console, pool: PoolResult) -> None:

@@ -11,14 +11,14 @@ import typer
 from freshline.definitions.duration import SECOND, format_duration, parse_duration
 from freshline.definitions.errors import InputError
 from freshline.definitions.names import cut
-from freshline.definitions.policies import POLICIES, PolicyName
+from freshline.definitions.policies import POLICIES, PolicyName, policies_for
 from freshline.definitions.values import TRACKS_MAX
 from freshline.definitions.warehouse import Warehouse
 from freshline.simulation.crashes import Crash
 from freshline.simulation.spans import Span
 
 PolicyOption = Annotated[
-    str | None, typer.Option(help=f"Another policy in all pools: {', '.join(POLICIES)}.")
+    str | None, typer.Option(help=f"Another policy in all pools that can have it: {', '.join(POLICIES)}.")
 ]
 TracksOption = Annotated[
     list[str] | None,
@@ -60,10 +60,15 @@ _GONE_US = 10 * SECOND
 _NUMBER = re.compile(r"[0-9]{1,6}(\.[0-9]{1,6})?")
 
 
-def policy_option(name: str | None) -> PolicyName | None:
-    if name is None or name in POLICIES:
-        return name
-    raise InputError(f"--policy {name} is not known", f"Choose one of {', '.join(POLICIES)}")
+def policy_option(warehouse: Warehouse, name: str | None) -> PolicyName | None:
+    if name is None:
+        return None
+    if name not in POLICIES:
+        raise InputError(f"--policy {name} is not known", f"Choose one of {', '.join(POLICIES)}")
+    if not warehouse.queries and "tables" not in POLICIES[name].holds:
+        choice = ", ".join(policies_for("tables"))
+        raise InputError(f"--policy {name} is for queries, and there are none", f"Choose one of {choice}")
+    return name
 
 
 def tracks_options(warehouse: Warehouse, options: list[str]) -> dict[str, int]:

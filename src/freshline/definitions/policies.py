@@ -15,7 +15,6 @@ class Policy:
     """By what a pool's jobs are ordered, and what can be said of it."""
 
     order: str  # `module:Class` of its order (`freshline.kernel.order`)
-    controller: str | None = None  # `module:Class` of what adapts the pool while it runs
     proven: bool = False  # a response bound is proven; otherwise it is run, not promised
     adaptive: bool = False  # late tables get shorter periods until they have caught up
     preemptive: bool = False  # a job may be put aside for another one
@@ -54,7 +53,9 @@ POLICIES: dict[PolicyName, Policy] = {
     "lrm": Policy(
         "freshline.policies.lrm:Lrm", proven=True, preemptive=True, options=_SHEDDING, holds=_QUERIES
     ),
-    "lrm-paper": Policy("freshline.policies.lrm:Lrm", preemptive=True, options=_SHEDDING, holds=_QUERIES),
+    "lrm-paper": Policy(
+        "freshline.policies.lrm_paper:LrmPaper", preemptive=True, options=_SHEDDING, holds=_QUERIES
+    ),
 }
 
 

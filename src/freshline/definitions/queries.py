@@ -130,6 +130,7 @@ class _Rules:
         sections: tuple[Section[Any, Any], ...] = (FEEDS, TABLES, QUERIES)
         self._names = {section.name: resolution.names(section) for section in sections}
         self._tables, self._pools = resolution.records(TABLES), resolution.records(POOLS)
+        self._pools_with_tables = {table.pool for table in self._tables.values()}
         sliced = [name for name, table in self._tables.items() if table.slices is not None]
         wanted = [*sliced, *self._mentioned()] if self._entries else sliced
         order = resolution.fields["topological_order"]
@@ -239,7 +240,7 @@ class _Rules:
 
     def _pool_of(self, path: Path, entry: QueryEntry) -> str | None:
         pools = self._resolution.names(POOLS)
-        with_tables = {table.pool for table in self._tables.values()}
+        with_tables = self._pools_with_tables
         if not pools.all:
             return None  # that there is no pool is an error of its own
         if entry.pool is None:

@@ -149,6 +149,11 @@ class _Rules:
         self._feed_entries = resolution.entries(FEEDS)
         self._pools, self._feeds = resolution.names(POOLS), resolution.names(FEEDS)
         self._tables = resolution.names(TABLES)
+        pools = resolution.records(POOLS)
+        # What is wrong with a pool is said already.
+        self._pools_of_tables = [
+            name for name in self._pools.all if name not in pools or pools[name].may_hold("tables")
+        ]
         self._unclear: set[str] = set()  # tables some of whose sources were not found
         self._by_files: dict[str, bool] = {}  # whether files upstream release a table, where that is clear
         self._timestamps: dict[str, str | None] = {}  # the tables' timestamp columns, where they are known
@@ -303,8 +308,7 @@ class _Rules:
         path = ("tables", name)
         if not self._pools.all:
             return None  # that there is no pool is an error of its own
-        pools = self._resolution.records(POOLS)
-        of_tables = [each for each in self._pools.all if each not in pools or pools[each].may_hold("tables")]
+        of_tables = self._pools_of_tables
         if entry.pool is None:
             if len(of_tables) == 1:
                 return of_tables[0]
@@ -315,7 +319,8 @@ class _Rules:
         elif not self._pools.has(entry.pool):
             self._report((*path, "pool"), f"there is no pool `{entry.pool}`", self._pools.remedy(entry.pool))
         elif entry.pool not in of_tables:
-            what = f"the pool `{entry.pool}` ({of_queries(pools[entry.pool])}) is for queries"
+            pool = self._resolution.records(POOLS)[entry.pool]
+            what = f"the pool `{entry.pool}` ({of_queries(pool)}) is for queries"
             self._report((*path, "pool"), what, "Name a pool of tables, such as one with `policy: edf`")
         return entry.pool
 

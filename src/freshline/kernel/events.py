@@ -65,8 +65,30 @@ class Failed(Event):
         return f"Failed({self.job!r}, retry_at={self.retry_at})"
 
 
+class Paused(Event):
+    """A job has been put aside, between two parts of what it does. It goes on when it is started again."""
+
+    __slots__ = ("job",)
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+
+    def take(self, kernel: Kernel, now: int) -> None:
+        self.job.task.paused(self.job, now)
+
+    def record(self) -> Record:
+        return {"paused": self.job.task.name, "job": self.job.number}
+
+    @classmethod
+    def from_record(cls, record: Record, kernel: Kernel) -> Self:
+        return cls(kernel.running(record["paused"], record["job"]))
+
+    def __repr__(self) -> str:
+        return f"Paused({self.job!r})"
+
+
 class Start:
-    """Run this job on its track, now."""
+    """Run this job on its track, now; one that was put aside goes on."""
 
     __slots__ = ("job",)
 
@@ -81,4 +103,20 @@ class Start:
         return f"Start({self.job!r})"
 
 
-Instruction = Start
+class Pause:
+    """Put this job aside as soon as it can be: `Paused` answers, or its end if that comes first."""
+
+    __slots__ = ("job",)
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+
+    def record(self) -> Record:
+        """What a journal has of it."""
+        return {"pause": self.job.task.name, "job": self.job.number}
+
+    def __repr__(self) -> str:
+        return f"Pause({self.job!r})"
+
+
+Instruction = Start | Pause

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from heapq import heapify, heappop, heappush
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar, cast
 
 if TYPE_CHECKING:
     from freshline.kernel.controller import Controller
@@ -59,6 +59,8 @@ class Order(Generic[E]):
     keeps_distance: ClassVar[bool] = False
     # Whether tasks may come and go while it runs.
     open: ClassVar[bool] = False
+    # Whether a job that runs may be put aside for one that is ready.
+    preemptive: bool = False
     # How long a job may be that starts ahead of its release and does more than one; 0: none does.
     batch_limit_us: int = 0
     # Who adapts the pool, where its policy does that; it may be the order itself.
@@ -94,6 +96,11 @@ class Order(Generic[E]):
     def take(self, now: int, idle: list[int]) -> Entry | None:
         """Removes and returns what runs next, given the idle tracks (a heap, not empty)."""
         return heappop(self._ready)[2] if self._ready else None
+
+    def goes_before(self, job: Job) -> bool:
+        """Whether a job is ready for which that one, which runs, is to be put aside. Asked if preemptive."""
+        ready = self._ready
+        return bool(ready) and ready[0] < (self.key(cast(Any, job.task)), job.task.place)
 
     def track_for(self, entry: Entry, idle: list[int]) -> int:
         """Removes and returns the track that runs it."""

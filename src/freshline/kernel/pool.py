@@ -62,6 +62,13 @@ class Pool:
         heappush(self.idle, job.track)
         self._touched.append(self)
 
+    def put_aside(self, job: Job) -> None:
+        """The job runs no more, and is to go on later."""
+        raise AssertionError(f"{job!r} is put aside, which pool {self.name} does not do")
+
+    def validate(self) -> None:
+        """Raises AssertionError where its state contradicts itself."""
+
     def dispatch(self, now: int, instructions: list[Instruction]) -> None:
         """Starts jobs while there are idle tracks and jobs to run on them."""
         order = self.order

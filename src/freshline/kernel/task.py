@@ -16,6 +16,7 @@ WAITING: Final = 1  # the next job's release is known and lies ahead
 READY: Final = 2  # released, not started
 RUNNING: Final = 3
 BACKED_OFF: Final = 4  # its job failed, and there is to be another one later
+PAUSED: Final = 5  # its job was begun and put aside, and waits to go on
 
 
 class Rule(Protocol):
@@ -95,6 +96,13 @@ class Task:
         self.state = BACKED_OFF
         self.rule.job_failed(now, job)
 
+    def paused(self, job: Job, now: int) -> None:
+        """Its job has been put aside, and waits in its pool to go on."""
+        assert self.job is job, f"{job!r} is not running"
+        assert self.state == RUNNING, f"{job!r} has been put aside before"
+        self.state = PAUSED
+        self.pool.put_aside(job)
+
     def give_back(self, job: Job) -> None:
         """What a failed job was to do is to be done again."""
 
@@ -105,11 +113,11 @@ class Task:
 
     def queued(self) -> Sequence[Entry]:
         """What of it waits in its pool's order."""
-        return (self,) if self.state == READY else ()
+        return (self,) if self.state in (READY, PAUSED) else ()
 
     def validate(self, now: int) -> None:
         """Raises AssertionError where its state contradicts itself."""
-        assert (self.state == RUNNING) == (self.job is not None)
+        assert (self.state in (RUNNING, PAUSED)) == (self.job is not None)
         if self.state == WAITING:
             assert self.release > now
         if self.state == READY:
@@ -118,7 +126,7 @@ class Task:
         if job is not None:
             assert job.number == self.jobs_started
             assert job.start <= now
-            assert self.pool.running[job.track] is job
+            assert (self.pool.running.get(job.track) is job) == (self.state == RUNNING)
         self.rule.validate()
 
     def __repr__(self) -> str:

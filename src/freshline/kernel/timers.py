@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from heapq import heapify, heappop, heappush, heapreplace
 from typing import Protocol
 
@@ -33,9 +34,9 @@ class Timers:
         self._heap[:] = [entry for entry in self._heap if entry[2] is not waiter]
         heapify(self._heap)
 
-    def keep(self, kind: type[Waiter]) -> None:
-        """Only timers of waiters of that kind go off from now on."""
-        self._heap[:] = [entry for entry in self._heap if isinstance(entry[2], kind)]
+    def keep(self, is_kept: Callable[[Waiter], bool]) -> None:
+        """Only timers of those waiters go off from now on."""
+        self._heap[:] = [entry for entry in self._heap if is_kept(entry[2])]
         heapify(self._heap)
 
     def earliest(self) -> int:

@@ -20,6 +20,7 @@ def _validate_pool(kernel: Kernel, pool: Pool) -> None:
     tracks = set(range(pool.tracks_from, pool.tracks_from + pool.tracks))
     assert set(pool.idle) | set(pool.running) == tracks
     assert len(pool.idle) + len(pool.running) == pool.tracks, "a track is idle and busy"
+    pool.validate()
     ready = pool.order.ready()
     assert len(ready) == len(set(ready)), "a job is queued twice"
     expected = {entry for task in kernel.tasks if task.pool is pool for entry in task.queued()}

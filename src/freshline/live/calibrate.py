@@ -93,4 +93,5 @@ def _trial(warehouse: Warehouse, files_max: int) -> Warehouse:
             for name, feed in warehouse.feeds.items()
         },
         tables=tables,
+        queries={},
     )

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from freshline.definitions.duration import SECOND
-from freshline.kernel.events import Event
+from freshline.kernel.events import Event, Start
 from freshline.kernel.journal import Journal
 from freshline.kernel.kernel import Kernel
 from freshline.live.clock import Clock, clock
@@ -84,7 +84,10 @@ class LiveDriver:
         with suppress(OSError):  # a full disk costs lines of the journal, which a replay finds missing
             self._journal.write(now, events, instructions, closing)
         for instruction in instructions:
-            self._tracks.start(instruction.job)
+            if isinstance(instruction, Start):
+                self._tracks.start(instruction.job)
+            else:
+                self._tracks.pause(instruction.job)
 
     def _close(self, grace_s: float) -> bool:
         """Jobs that run are let end, and the kernel hears of it; nothing new is started."""

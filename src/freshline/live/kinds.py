@@ -14,7 +14,11 @@ class Worker(Protocol):
     """Runs jobs of its kind on one track, in the track's own thread."""
 
     def run(self, job: Any) -> object:
-        """What the job did; whatever it raises is how it failed."""
+        """What the job did; whatever it raises is how it failed.
+
+        Of a job that may be put aside it is a generator: each `next` does one part, and it returns what the
+        job did.
+        """
 
 
 @dataclass(frozen=True, slots=True)

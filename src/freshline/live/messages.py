@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from freshline.definitions.duration import SECOND
-from freshline.kernel.events import Event
+from freshline.kernel.events import Event, Paused
 from freshline.tables.events import Arrived, DataFile
 
 # Far more than ever wait: a full queue only slows discovery down.
@@ -91,6 +91,16 @@ class Came:
     def event(self, observer: Observer, now: int) -> Event | None:
         observer.came(self.feed, self.at)
         return None
+
+
+@dataclass(frozen=True, slots=True)
+class PutAside:
+    """A job was put aside between two of its parts."""
+
+    job: Any
+
+    def event(self, observer: Observer, now: int) -> Event | None:
+        return Paused(self.job)
 
 
 class Judge(Protocol):

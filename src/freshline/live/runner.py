@@ -22,6 +22,7 @@ from freshline import __version__, signals
 from freshline.assembly.assemble import assemble
 from freshline.assembly.terms import learned
 from freshline.definitions.duration import SECOND
+from freshline.definitions.errors import InputError
 from freshline.definitions.live_checks import check_runnable
 from freshline.definitions.serial import to_record
 from freshline.definitions.warehouse import Warehouse
@@ -39,7 +40,7 @@ from freshline.live.housekeeping import Housekeeper
 from freshline.live.keeper import Keeper
 from freshline.live.kinds import Kind
 from freshline.live.learning import Learning
-from freshline.live.messages import Ended, Inbox
+from freshline.live.messages import Ended, Inbox, PutAside
 from freshline.live.opening import Opened, Site, open_site
 from freshline.live.refusals import Refusals
 from freshline.live.status import WarehouseStatus
@@ -92,6 +93,9 @@ class Runner:
         batches: bool = True,
     ) -> None:
         check_runnable(warehouse)
+        if warehouse.queries:
+            remedy = "Remove `queries`; `plan` and `simulate` take them as they are"
+            raise InputError("continuous queries cannot be run yet", remedy)
         check_tables(warehouse, accepted, "--accept-change")
         landing = landing_directories(warehouse, folder, storage)
         layout = self.layout = Layout(storage)
@@ -203,9 +207,11 @@ class Runner:
         def worker(track: int) -> SparkWorker:
             return SparkWorker(session, pools[track], track, updates, bad_files)
 
-        def tell(ended: Ended) -> None:
-            gone = spark_ended(session) if isinstance(ended.outcome, Exception) else None
-            inbox.post(ended if gone is None else replace(ended, outcome=gone))
+        def tell(message: Ended | PutAside) -> None:
+            if isinstance(message, Ended) and isinstance(message.outcome, Exception):
+                gone = spark_ended(session)
+                message = message if gone is None else replace(message, outcome=gone)
+            inbox.post(message)
 
         return Tracks(len(pools), {Update: Kind(worker, self.keeper.judge)}, tell)
 

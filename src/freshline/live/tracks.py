@@ -5,25 +5,33 @@ from __future__ import annotations
 import queue
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from typing import Any
 
 from freshline.kernel.job import Job
 from freshline.live.clock import Clock, clock
 from freshline.live.kinds import Kinds, Worker
-from freshline.live.messages import Ended
+from freshline.live.messages import Ended, PutAside
 
 # How soon it is seen that running jobs are to be abandoned.
 _LOOK_EVERY_S = 0.1
 
 
-class Tracks:
-    """A thread for each track, for jobs of every kind. It posts how each of them ended."""
+# What is left of a job: each `next` does one part.
+Parts = Generator[Any, None, object]
 
-    def __init__(self, count: int, kinds: Kinds, post: Callable[[Ended], None], now: Clock = clock) -> None:
+
+class Tracks:
+    """A thread for each track, for jobs of every kind. It posts how each of them ended, or was put aside."""
+
+    def __init__(
+        self, count: int, kinds: Kinds, post: Callable[[Ended | PutAside], None], now: Clock = clock
+    ) -> None:
         self._kinds = kinds
         self._post = post
         self._clock = now
         self._inboxes: list[queue.SimpleQueue[Job | None]] = [queue.SimpleQueue() for _ in range(count)]
+        self._to_pause: list[Job | None] = [None] * count
         self._abandoned = False
         self._threads = [
             threading.Thread(target=self._serve, args=(track,), name=f"track-{track}", daemon=True)
@@ -35,6 +43,10 @@ class Tracks:
     def start(self, job: Job) -> None:
         assert type(job) in self._kinds, f"nobody can do {job!r}"
         self._inboxes[job.track].put(job)
+
+    def pause(self, job: Job) -> None:
+        """Has the job, which was started, put aside after the part that runs, unless it ends before."""
+        self._to_pause[job.track] = job
 
     def abandon(self) -> None:
         """Nobody waits for running jobs any more. Safe in a signal's handler: it takes no lock."""
@@ -59,12 +71,32 @@ class Tracks:
 
     def _serve(self, track: int) -> None:
         workers: dict[type[Job], Worker] = {}
+        begun: dict[Job, Parts] = {}  # jobs that were put aside
         while (job := self._inboxes[track].get()) is not None:
             kind = self._kinds[type(job)]
             try:
                 if type(job) not in workers:
                     workers[type(job)] = kind.worker(track)
-                outcome = workers[type(job)].run(job)
+                outcome = begun.pop(job, None) or workers[type(job)].run(job)
+                if isinstance(outcome, Generator):
+                    over, done = self._run_parts(job, outcome)
+                    if not over:
+                        begun[job] = outcome
+                        self._post(PutAside(job))
+                        continue
+                    outcome = done
             except Exception as error:  # the track's boundary: whatever it was, it is told with its reason
                 outcome = error
             self._post(Ended(job, outcome, self._clock(), kind.judge))
+        for parts in begun.values():
+            parts.close()
+
+    def _run_parts(self, job: Job, parts: Parts) -> tuple[bool, object]:
+        """Whether the job has come to its end, and what it did; otherwise it is to be put aside."""
+        while self._to_pause[job.track] is not job:
+            try:
+                next(parts)
+            except StopIteration as end:
+                return True, end.value
+        self._to_pause[job.track] = None
+        return False, None

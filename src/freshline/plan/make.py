@@ -9,7 +9,7 @@ from freshline.analysis.clusters import Cluster
 from freshline.analysis.utilization import fits, utilization
 from freshline.costs.bounds import average_us, longest_update_us, worst_case_us
 from freshline.definitions.errors import InputError
-from freshline.definitions.policies import POLICIES, PolicyName
+from freshline.definitions.policies import POLICIES, Held, PolicyName
 from freshline.definitions.pools import Pool, Recovery
 from freshline.definitions.tables import Table
 from freshline.definitions.warehouse import Warehouse
@@ -17,6 +17,8 @@ from freshline.plan.advice import advise
 from freshline.plan.blocking import Tasks, batch_limit, blocking_most, tasks_of
 from freshline.plan.least_tracks import Least, least_tracks
 from freshline.plan.plan import ClusterPlan, Plan, PoolPlan, TablePlan
+from freshline.plan.queries import QueryPlan, advise_queries, plan_queries
+from freshline.plan.query_loads import query_loads
 from freshline.plan.reach import Reach
 from freshline.plan.staleness import staleness_model
 from freshline.plan.tracks import divide, pool_tardiness, recovery_periods
@@ -47,16 +49,37 @@ def make_plan(warehouse: Warehouse, learned: Mapping[str, int] | None = None) ->
         most_us = blocking_most(schedule.plan.policy, schedule.parts, reach)
         pools.append(replace(_with_least(schedule.plan, least[-1]), blocking_most_us=most_us))
     advice = advise(pools, tables, least, model)
-    return Plan(warehouse, tuple(pools), tuple(tables.values()), tuple(advice))
+    pools, queries = _with_queries(pools, warehouse)
+    advice += advise_queries(queries)
+    return Plan(warehouse, tuple(pools), tuple(tables.values()), tuple(advice), queries)
 
 
 def what_if(warehouse: Warehouse, policy: PolicyName | None, tracks: Mapping[str, int]) -> Warehouse:
-    """The same warehouse with another policy in all pools, or other numbers of tracks in some."""
+    """The same warehouse with another policy in all pools that may have it, or other numbers of tracks."""
+    with_queries = {query.pool for query in warehouse.queries.values()}
     pools: dict[str, Pool] = {}
     for name, pool in warehouse.pools.items():
         changed = replace(pool, tracks=tracks.get(name, pool.tracks))
-        pools[name] = changed if policy is None else replace(changed, policy=policy)
+        held: Held = "queries" if name in with_queries else "tables"
+        if policy is not None and held in POLICIES[policy].holds:
+            changed = replace(changed, policy=policy)
+        pools[name] = changed
     return replace(warehouse, pools=pools)
+
+
+def _with_queries(
+    pools: list[PoolPlan], warehouse: Warehouse
+) -> tuple[list[PoolPlan], tuple[QueryPlan, ...]]:
+    """The pools with what queries ask of them, and the plans of all queries."""
+    plans: dict[str, QueryPlan] = {}
+    for place, pool in enumerate(pools):
+        loads = query_loads(warehouse, warehouse.pools[pool.name])
+        if loads:
+            planned = plan_queries(warehouse.pools[pool.name], loads)
+            plans |= {query.name: query for query in planned.queries}
+            names = tuple(load.name for load in loads)
+            pools[place] = replace(pool, utilization=planned.utilization, fits=planned.fits, queries=names)
+    return pools, tuple(plans[name] for name in warehouse.queries)
 
 
 def _with_least(pool: PoolPlan, least: Least) -> PoolPlan:

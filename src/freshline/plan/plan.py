@@ -9,6 +9,7 @@ from freshline.analysis.adaptive import recovery_time
 from freshline.definitions.policies import POLICIES, PolicyName
 from freshline.definitions.pools import Provisioning
 from freshline.definitions.warehouse import Warehouse
+from freshline.plan.queries import QueryPlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,7 @@ class PoolPlan:
     # How long a batch may be (docs/batches.md), if it is no longer than its table's period; None: that alone
     # counts, and 0: there are no batches. Where clusters are isolated, the least of theirs.
     batch_limit_us: int | None = 0
+    queries: tuple[str, ...] = ()  # by name, in the order of definition; of a pool that holds queries
 
     def behaves_as(self, tables: Sequence[TablePlan]) -> PolicyName:
         """The policy that it is run by, given the plans of all tables.
@@ -92,6 +94,7 @@ class Plan:
     pools: tuple[PoolPlan, ...]
     tables: tuple[TablePlan, ...]  # in the order of definition
     advice: tuple[str, ...]
+    queries: tuple[QueryPlan, ...] = ()  # in the order of definition
 
     @property
     def tables_by_name(self) -> dict[str, TablePlan]:
@@ -99,4 +102,4 @@ class Plan:
 
     @property
     def holds(self) -> bool:
-        return all(table.holds for table in self.tables)
+        return all(table.holds for table in self.tables) and all(query.holds for query in self.queries)

@@ -1,24 +1,18 @@
-"""Rate monotonic, global and non-preemptive."""
+"""Rate monotonic: non-preemptive for tables, with or without preemption for queries."""
 
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
-from freshline.kernel.order import Entry, Order
-
-
-class Periodic(Entry, Protocol):
-    """Something that is done once in every period."""
-
-    @property
-    def period_us(self) -> int: ...
+from freshline.kernel.order import E, Order
 
 
-class RateMonotonic(Order[Periodic]):
-    """The one with the shorter period goes first (paper 004, section 5).
+class RateMonotonic(Order[E]):
+    """The one with the shorter deadline goes first; a table's is its period (paper 004, section 5).
 
-    Long periods can starve: there is no staleness bound for it.
+    Long ones can starve: there is no staleness bound for it. Queries without preemption are paper 000's HPF,
+    with it its RM.
     """
 
     open: ClassVar[bool] = True
 
-    def key(self, entry: Periodic) -> int:
-        return entry.period_us
+    def key(self, entry: E) -> int:
+        return entry.deadline - entry.release

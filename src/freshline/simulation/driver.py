@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from heapq import heappop, heappush
-from typing import Any, Protocol, TypeVar
+from heapq import heapify, heappop, heappush
+from typing import Any, Protocol, TypeVar, cast
 
-from freshline.kernel.events import Event, Record
+from freshline.kernel.events import Event, Instruction, Pause, Paused, Record, Start
 from freshline.kernel.job import Job
 from freshline.kernel.journal import Journal
 from freshline.kernel.kernel import Kernel
@@ -37,10 +37,27 @@ class Kind(Protocol[J]):
         """The run is over."""
 
 
+class KindInParts(Kind[J], Protocol[J]):
+    """What it has to know beyond of jobs that are put aside."""
+
+    def part_ends_us(self, job: J, ran_us: int) -> int:
+        """For how long it will have run when it can be put aside next, if it has run for so long."""
+
+    def paused(self, now: int, job: J) -> None:
+        """The job is put aside."""
+
+    def goes_on(self, now: int, job: J) -> None:
+        """The job, which was put aside, goes on."""
+
+
 class Files(Protocol):
     """The files of one feed, one after the other: when each arrives; None after the last."""
 
     def next(self) -> tuple[int, DataFile] | None: ...
+
+
+# An event, or who makes it at its instant.
+Telling = Event | Callable[[int], Event]
 
 
 class Driver:
@@ -60,17 +77,21 @@ class Driver:
         self._ended = {job: kind.ended for job, kind in kinds.items()}
         self._journal = journal
         self._completions: list[tuple[int, int, Job]] = []
+        # Of jobs that are to be put aside, or were: when they went on, for how long they had run until then,
+        # and how long they take from where they stop.
+        self._since: dict[Job, tuple[int, int]] = {}
+        self._left_us: dict[Job, int] = {}
         self._files = files
         self._coming: list[tuple[int, str, DataFile]] = []
-        self._told: list[tuple[int, int, Event]] = []
+        self._told: list[tuple[int, int, Telling]] = []
         self._tellings = 0
         for feed in files:
             self._expect_file(feed)
         for kind in kinds.values():
             kind.begins(kernel)
 
-    def tell(self, at: int, event: Event) -> None:
-        """Something else happens at an instant that is yet to come."""
+    def tell(self, at: int, event: Telling) -> None:
+        """Something else happens at an instant that is yet to come; what, may be found out then."""
         self._tellings += 1
         heappush(self._told, (at, self._tellings, event))
 
@@ -99,6 +120,8 @@ class Driver:
         """
         self._count_running(now)
         self._completions.clear()
+        self._since.clear()
+        self._left_us.clear()
         for kind in self._kinds.values():
             kind.crashed(now)
         while self._told and self._told[0][0] < until:
@@ -123,7 +146,8 @@ class Driver:
     def _count_running(self, now: int) -> None:
         for pool in self.kernel.pools:
             for track, job in pool.running.items():
-                self.busy_us[track] = self.busy_us.get(track, 0) + now - job.start
+                since = self._since[job][0] if job in self._since else job.start
+                self.busy_us[track] = self.busy_us.get(track, 0) + now - since
 
     def advance(self, end: int, progress: Callable[[int], None] | None = None) -> None:
         """Simulates up to and including the instant `end`."""
@@ -133,6 +157,7 @@ class Driver:
         told = self._told
         cost_us = self._cost_us
         journal = self._journal
+        since = self._since
         instants = 0
         while True:
             now = kernel.wake_at
@@ -148,7 +173,10 @@ class Driver:
             instructions = kernel.handle(now, events)
             for instruction in instructions:
                 job = instruction.job
-                heappush(completions, (now + cost_us[type(job)](job), job.task.place, job))
+                if since or type(instruction) is not Start:
+                    self._carry_out(now, instruction)
+                else:
+                    heappush(completions, (now + cost_us[type(job)](job), job.task.place, job))
             if journal is not None:
                 journal.write(now, events, instructions)
             if progress is not None:
@@ -164,6 +192,9 @@ class Driver:
             ended, busy_us = self._ended, self.busy_us
             while completions and completions[0][0] == now:
                 job = heappop(completions)[2]
+                if self._since and job in self._since:
+                    events.append(self._stopped(now, job))
+                    continue
                 busy_us[job.track] = busy_us.get(job.track, 0) + now - job.start
                 events.append(ended[type(job)](now, job))
         coming = self._coming
@@ -172,8 +203,46 @@ class Driver:
             events.append(Arrived(feed, file))
             self._expect_file(feed)
         while self._told and self._told[0][0] == now:
-            events.append(heappop(self._told)[2])
+            told = heappop(self._told)[2]
+            events.append(told if isinstance(told, Event) else told(now))
         return events
+
+    def _carry_out(self, now: int, instruction: Instruction) -> None:
+        """What is said where jobs are put aside. One that is to be runs on to the end of its part."""
+        job = instruction.job
+        place = job.task.place
+        if type(instruction) is Start:
+            if job in self._since:
+                self._since[job] = (now, self._since[job][1])
+                self._in_parts(job).goes_on(now, job)
+                heappush(self._completions, (now + self._left_us.pop(job), place, job))
+            else:
+                heappush(self._completions, (now + self._cost_us[type(job)](job), place, job))
+            return
+        assert type(instruction) is Pause
+        since, ran_us = self._since.get(job, (job.start, 0))
+        stops_at = since + self._in_parts(job).part_ends_us(job, ran_us + now - since) - ran_us
+        (ends_at,) = (at for at, _, other in self._completions if other is job)
+        if stops_at < ends_at:
+            self._completions.remove((ends_at, place, job))
+            heapify(self._completions)
+            heappush(self._completions, (stops_at, place, job))
+            self._since[job] = (since, ran_us)
+            self._left_us[job] = ends_at - stops_at
+
+    def _stopped(self, now: int, job: Job) -> Event:
+        """A job that was put aside before, or is now, stops to run."""
+        since, ran_us = self._since[job]
+        self.busy_us[job.track] = self.busy_us.get(job.track, 0) + now - since
+        if job in self._left_us:
+            self._since[job] = (now, ran_us + now - since)
+            self._in_parts(job).paused(now, job)
+            return Paused(job)
+        del self._since[job]
+        return self._ended[type(job)](now, job)
+
+    def _in_parts(self, job: Job) -> KindInParts[Any]:
+        return cast(KindInParts[Any], self._kinds[type(job)])
 
     def _expect_file(self, feed: str) -> None:
         coming = self._files[feed].next()

@@ -12,6 +12,7 @@ from freshline.plan.plan import Plan, TablePlan
 from freshline.recovery.aus import given_up
 from freshline.recovery.modes import is_recovering, recovery_rule
 from freshline.recovery.terms import Recovery
+from freshline.simulation.answers import QueryResult
 from freshline.simulation.conditions import checked
 from freshline.simulation.crashes import Crash, Crashes
 from freshline.simulation.gaps import Gap, Gaps
@@ -77,10 +78,12 @@ class SimulationResult:
     records: JobRecords | None  # of every job, where they were kept
     failures: Mapping[str, Fraction]  # by table: the chance that a job fails
     crashes: Crashes  # of the runner
+    queries: tuple[QueryResult, ...] = ()
 
     @property
     def holds(self) -> bool:
-        return not any(table.exceeded_target for table in self.tables)
+        in_time = not any(query.misses or query.plan.refusal for query in self.queries)
+        return in_time and not any(table.exceeded_target for table in self.tables)
 
 
 def simulate(
@@ -125,6 +128,7 @@ def simulate(
         records,
         conditions.failures,
         conditions.crashes,
+        () if run.answers is None else run.answers.results(),
     )
 
 

@@ -12,14 +12,17 @@ from freshline.costs.draws import CostDraws
 from freshline.definitions.feeds import Feed
 from freshline.definitions.serial import to_record
 from freshline.definitions.warehouse import Warehouse
+from freshline.kernel.job import Job
 from freshline.kernel.journal import Journal
 from freshline.kernel.kernel import Kernel
 from freshline.plan.plan import Plan
+from freshline.queries.iteration import Iteration
+from freshline.simulation.answers import SimulatedAnswers
 from freshline.simulation.arrivals import Arrivals
 from freshline.simulation.assertions import Assertions
 from freshline.simulation.conditions import Conditions
 from freshline.simulation.crashes import crash
-from freshline.simulation.driver import Driver, Files
+from freshline.simulation.driver import Driver, Files, Kind
 from freshline.simulation.failures import Failures
 from freshline.simulation.gaps import gaps_of_sources
 from freshline.simulation.outages import Interrupted, Outage
@@ -58,7 +61,13 @@ class SimulatedRun:
             for name, feed in warehouse.feeds.items()
             if feed.arrival == "files" and name in used
         }
-        self.driver = Driver(self.kernels[0], {Update: self.updates}, files, journal)
+        kinds: dict[type[Job], Kind[Any]] = {Update: self.updates}
+        self.answers = SimulatedAnswers(plan, conditions.gaps, conditions.crashes) if plan.queries else None
+        if self.answers is not None:
+            kinds[Iteration] = self.answers.iterations
+        self.driver = Driver(self.kernels[0], kinds, files, journal)
+        if self.answers is not None:
+            self.answers.iterations.attach(self.driver)
 
     @property
     def kernel(self) -> Kernel:
@@ -67,6 +76,8 @@ class SimulatedRun:
 
     def run(self, end: int, progress: Callable[[int], None] | None = None) -> None:
         """Up to and including the instant `end`."""
+        if self.answers is not None:
+            self.answers.end = end
         for start, back_at in self.conditions.crashes:
             self.driver.advance(start - 1, progress)
             self.kernels.append(crash(self.driver, self.plan, start, back_at))

@@ -22,16 +22,20 @@ class Drain(Event):
     """From now on no table keeps its period: one that has anything to load takes all of it, at once.
 
     What runs goes on, and what failed is tried again at its time. The orders of the policies are replaced.
+    Other kinds of tasks go on as they do.
     """
 
     __slots__ = ()
     priority: ClassVar[int] = 3  # after what is learned at its instant: the orders that it replaces hear that
 
     def take(self, kernel: Kernel, now: int) -> None:
-        kernel.timers.keep(Retry)
-        for pool in kernel.pools:
-            pool.adopt(DrainingOrder(kernel.pools))
         tables = tables_of(kernel)
+        others = [task.rule for task in kernel.tasks if task not in tables]
+        kernel.timers.keep(lambda waiter: isinstance(waiter, Retry) or waiter in others)
+        own = {task.pool.name for task in tables}
+        pools = [pool for pool in kernel.pools if pool.name in own]
+        for pool in pools:
+            pool.adopt(DrainingOrder(pools))
         for task in tables:
             _drain(task, now)
         for task in tables:

@@ -32,6 +32,8 @@ def _check_part(node: exp.Expr, where: str) -> None:
     if isinstance(node, exp.Query | exp.Exists) or (isinstance(node, exp.In) and node.args.get("query")):
         remedy = "Make it a table (`sql` under `tables`) and join that, or write it without"
         raise InputError("it has a query within the query", remedy)
+    if isinstance(node, exp.Star):
+        raise InputError("a `*` stands within an expression", "Name the columns that are meant")
     if isinstance(node, exp.Window):
         remedy = f"Group with {_THESE} instead, or make it a table (`sql` under `tables`)"
         raise InputError("it has a window function (OVER)", remedy)

@@ -1,0 +1,98 @@
+"""`freshline shed`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from freshline.analysis.levels import Load
+from freshline.analysis.utilization import fits, readable
+from freshline.cli.shared import JsonOption, console, grid, print_json, working
+from freshline.definitions.duration import SECOND, format_duration
+from freshline.definitions.errors import InputError, Place
+
+
+def shed(
+    queries: Annotated[
+        Path, typer.Argument(help="A JSON file: queries with period, cost and weight.", metavar="FILE")
+    ],
+    as_json: JsonOption = False,
+) -> None:
+    """Say what continuous queries on one track must give up so that all meet their deadlines.
+
+    The file holds {"queries": [{"name": "a", "period": "2", "cost": "0.5", "weight": 5, "selectivity": "0.5",
+    "tuples": 25000}]}, times in seconds; a query may have "deadline", "fixed", "keep_least" and "part".
+    Numbers may be written as decimal strings.
+
+    Instead of "cost", "fixed", "selectivity" and "tuples" a query may have "operators" over "streams":
+    {"streams": {"s1": {"rate": 12500}}, "queries": [{"name": "a", "period": 2, "weight": 5, "operators":
+    {"op": "select", "selectivity": "0.5", "input": {"stream": "s1"}}}]}. Others are {"op": "project" or
+    "aggregate", "input": …} and {"op": "join", "selectivity": "0.5", "inputs": [left, right]}; "window" is
+    the period unless it is given.
+
+    Exit code 1 where a query is refused: it does not fit even at the least costs.
+
+    Example: freshline shed queries.json --json
+    """
+    # The solver takes longer to load than other commands take to run.
+    from freshline.analysis.query_set import answer, parse_query_set
+
+    try:
+        text = queries.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot read {queries}: {error}", "Name a readable JSON file") from error
+    try:
+        loads = parse_query_set(text)
+    except InputError as error:
+        raise InputError(error.what, error.remedy, Place(str(queries), 0)) from None
+    with working("shedding"):
+        result = answer(loads)
+    if as_json:
+        print_json(result)
+    else:
+        _show(console(), loads, result)
+    if result["refused"]:
+        raise typer.Exit(1)
+
+
+def _show(screen: Console, loads: list[Load], result: dict[str, Any]) -> None:
+    def say(line: str) -> None:
+        screen.print(line, highlight=False, markup=False)
+
+    costs, periods = [load.cost_us for load in loads], [load.period_us for load in loads]
+    used = readable(result["utilization"], 1, fits(costs, periods, 1), digits=4)
+    verdict = "All deadlines are met" if result["schedulable"] else "Some deadline is missed"
+    say(f"Utilisation {used}. {verdict} at full costs.")
+    for refusal in result["refused"]:
+        least = refusal["period_least"]
+        stride = "no period up to an hour fits" if least is None else f"a period of {least:g} s would fit"
+        say(f"{refusal['name']} is refused: {refusal['reason']}; {stride}.")
+    rules = result["rules"]
+    say("Weighted error a second: " + ", ".join(f"{rule} {_error(rules[rule])}" for rule in rules) + ".")
+    table = grid(
+        "What is kept of each window, and the response time by least-error",
+        {"query": False, "period": True, "full cost": True, **dict.fromkeys(rules, True), "response": True},
+    )
+    by_name = {load.name: load for load in loads}
+    for row, query in enumerate(rules["least-error"]["queries"]):
+        load = by_name[query["name"]]
+        table.add_row(
+            load.name,
+            format_duration(load.period_us),
+            format_duration(load.cost_us, up=True),
+            *(f"{outcome['queries'][row]['keep']:.1%}" for outcome in rules.values()),
+            _response(query["response_time"]),
+        )
+    if table.row_count:
+        screen.print(table)
+
+
+def _error(outcome: dict[str, Any]) -> str:
+    return f"{outcome['weighted_error']:,.0f}"
+
+
+def _response(seconds: float | None) -> str:
+    return "-" if seconds is None else format_duration(round(seconds * SECOND), up=True)

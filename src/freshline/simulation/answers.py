@@ -1,0 +1,169 @@
+"""The continuous queries of a warehouse in simulated time: what they read, and what became of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from freshline.analysis.levels import Load
+from freshline.assembly.query_tracks import track_name
+from freshline.definitions.policies import POLICIES
+from freshline.definitions.pools import Pool
+from freshline.definitions.queries import Query
+from freshline.definitions.warehouse import Warehouse
+from freshline.kernel.timers import NEVER
+from freshline.plan.plan import Plan
+from freshline.plan.queries import QueryPlan
+from freshline.queries.newcomer import Measure
+from freshline.queries.rescheduling import Rescheduling
+from freshline.simulation.crashes import Crashes
+from freshline.simulation.gaps import Gaps
+from freshline.simulation.iterations import Iterations, Outcome, Windows, WindowsOfStreams
+from freshline.simulation.spans import Spans
+from freshline.simulation.streams import ChangingRate, ConstantRate, TupleStream
+
+
+@dataclass(frozen=True, slots=True)
+class QueryResult:
+    """What a run showed of one query, over the iterations that were due by its end."""
+
+    plan: QueryPlan
+    iterations: int
+    misses: int  # unfinished at the deadline
+    completed: int  # finished, in time or late
+    keep_mean: float | None  # the share of its window that an iteration was to read; None: there was none
+    error_share: float | None  # of all tuples that came, by what they count, those not read by the deadline
+    response_max_us: int | None  # of those that finished
+    is_proven: bool  # whether it was proven that none is missed
+
+    @property
+    def broke_proof(self) -> bool:
+        return self.is_proven and self.misses > 0
+
+
+class SimulatedAnswers:
+    """What the queries of a plan read, and how often they were in time."""
+
+    def __init__(self, plan: Plan, gaps: Gaps, crashes: Crashes) -> None:
+        self.end = NEVER  # iterations that are due later are left out
+        self._crashes = crashes  # with which what ran is lost, whatever was proven
+        self._plan = plan
+        self._tallies = {query.name: _Tally() for query in plan.queries}
+        streams = table_streams(plan.warehouse, gaps)
+        windows = {query.name: _windows(plan.warehouse, query, streams) for query in plan.queries}
+        self.iterations = Iterations(windows, self._watch, _reschedulings(plan.warehouse))
+
+    def results(self) -> tuple[QueryResult, ...]:
+        pools = self._plan.warehouse.pools
+        return tuple(
+            self._tallies[query.name].result(query, self._is_proven(pools[query.pool]))
+            for query in self._plan.queries
+        )
+
+    def _is_proven(self, pool: Pool) -> bool:
+        return POLICIES[pool.policy].proven and not self._crashes
+
+    def _watch(self, outcome: Outcome) -> None:
+        if outcome.deadline <= self.end:
+            self._tallies[outcome.query].add(outcome)
+
+
+class _Tally:
+    """What the iterations of a query came to."""
+
+    def __init__(self) -> None:
+        self._iterations = self._misses = self._completed = 0
+        self._keep = self._error = self._worth = Fraction(0)
+        self._response_max_us: int | None = None
+
+    def add(self, outcome: Outcome) -> None:
+        self._iterations += 1
+        self._misses += not outcome.met
+        self._keep += outcome.keep
+        self._error += outcome.error
+        self._worth += outcome.worth * outcome.tuples
+        if outcome.finished is not None:
+            self._completed += 1
+            self._response_max_us = max(self._response_max_us or 0, outcome.finished - outcome.released)
+
+    def result(self, plan: QueryPlan, is_proven: bool) -> QueryResult:
+        return QueryResult(
+            plan,
+            self._iterations,
+            self._misses,
+            self._completed,
+            float(self._keep / self._iterations) if self._iterations else None,
+            float(self._error / self._worth) if self._worth else None,
+            self._response_max_us,
+            is_proven,
+        )
+
+
+class _WindowsAsDeclared:
+    """Windows of streams, where a query's cost or its selectivity was declared, whatever they hold."""
+
+    def __init__(self, windows: Windows, query: Query, load: Load) -> None:
+        self._windows = windows
+        self._query = query
+        self._load = load
+
+    def measure(self, from_us: int, to_us: int) -> Measure:
+        measure, load = self._windows.measure(from_us, to_us), self._load
+        if self._query.cost is not None:
+            measure = measure._replace(cost_us=load.cost_us, fixed_us=load.fixed_us)
+        if self._query.selectivity is not None:
+            measure = measure._replace(selectivity=load.selectivity)
+        return measure
+
+
+class _Together:
+    """All that comes in several streams."""
+
+    def __init__(self, streams: Sequence[TupleStream]) -> None:
+        self._streams = streams
+
+    def tuples(self, from_us: int, to_us: int) -> int:
+        return sum(stream.tuples(from_us, to_us) for stream in self._streams)
+
+
+def table_streams(warehouse: Warehouse, gaps: Gaps) -> dict[str, TupleStream]:
+    """By table the rows that come to it: its feed's, and to a derived one all that its sources get.
+
+    Of a feed that does not say how much it brings a row a second is counted.
+    """
+    streams: dict[str, TupleStream] = {}
+    for name in warehouse.topological_order:
+        table = warehouse.tables[name]
+        if table.feed is None:
+            streams[name] = _Together([streams[source] for source in table.sources])
+        else:
+            rate = warehouse.feeds[table.feed].rows or Fraction(1)
+            streams[name] = _stream(rate, gaps.get(table.feed, ()))
+    return streams
+
+
+def _stream(rate: Fraction, gaps: Spans) -> TupleStream:
+    if not gaps:
+        return ConstantRate(rate)
+    edges = [edge for start, end in gaps for edge in ((start, Fraction(0)), (end, rate))]
+    return ChangingRate(edges if edges[0][0] == 0 else [(0, rate), *edges])
+
+
+def _windows(warehouse: Warehouse, plan: QueryPlan, streams: Mapping[str, TupleStream]) -> Windows:
+    query = warehouse.queries[plan.name]
+    assert query.operators is not None, f"nothing says what {query.name} is made of"
+    own = {name: streams[name] for name in query.tables}
+    windows = WindowsOfStreams(query.operators, own)
+    is_declared = query.cost is not None or query.selectivity is not None
+    return _WindowsAsDeclared(windows, query, plan.load) if is_declared else windows
+
+
+def _reschedulings(warehouse: Warehouse) -> dict[str, Rescheduling]:
+    """By track of the pools that shed."""
+    return {
+        track_name(pool.name, number + 1): Rescheduling(pool.rescheduling, pool.threshold)
+        for pool in warehouse.pools.values()
+        if "rescheduling" in POLICIES[pool.policy].options
+        for number in range(pool.tracks)
+    }

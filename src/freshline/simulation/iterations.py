@@ -1,0 +1,196 @@
+"""Simulated iterations of continuous queries: what they cost, when they end, and what they leave out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from fractions import Fraction
+from typing import NamedTuple, Protocol
+
+from freshline.analysis.operators import operator_cost
+from freshline.definitions.operators import Operator
+from freshline.kernel.events import Event
+from freshline.kernel.kernel import Kernel
+from freshline.queries.events import Answered, Measured
+from freshline.queries.iteration import Iteration
+from freshline.queries.newcomer import Measure
+from freshline.queries.rescheduling import Rescheduling
+from freshline.queries.task import QueryTask, queries_of
+from freshline.simulation.driver import Driver
+from freshline.simulation.streams import TupleStream
+
+
+class Windows(Protocol):
+    """What one query reads."""
+
+    def measure(self, from_us: int, to_us: int) -> Measure:
+        """What (from, to] holds, and what an answer over all of it costs."""
+
+
+class WindowsOfStreams:
+    """Windows of streams, and costs by the operators of the query."""
+
+    def __init__(self, operators: Operator, streams: Mapping[str, TupleStream]) -> None:
+        self._operators = operators
+        self._streams = streams
+
+    def measure(self, from_us: int, to_us: int) -> Measure:
+        tuples = {name: stream.tuples(from_us, to_us) for name, stream in self._streams.items()}
+        cost = operator_cost(self._operators, tuples)
+        return Measure(cost.tuples, cost.cost_us, cost.fixed_us, cost.selectivity)
+
+
+class Outcome(NamedTuple):
+    """What became of an iteration."""
+
+    query: str
+    released: int
+    deadline: int
+    finished: int | None  # None: not before the run was over
+    keep: Fraction  # the share of its window that it was to read
+    tuples: Fraction | int  # in its window
+    unprocessed: Fraction  # of them, at its deadline
+    worth: Fraction  # g·s: how much each tuple counts
+
+    @property
+    def met(self) -> bool:
+        return self.finished is not None and self.finished <= self.deadline
+
+    @property
+    def error(self) -> Fraction:
+        return self.worth * self.unprocessed
+
+
+class _Run:
+    """An iteration that was begun."""
+
+    __slots__ = ("cost_us", "in_time_us", "measure", "since")
+
+    def __init__(self, measure: Measure, cost_us: int, since: int) -> None:
+        self.measure = measure
+        self.cost_us = cost_us
+        self.since: int | None = since  # None: it is put aside
+        self.in_time_us = 0  # for how long it ran before its deadline, up to where it was put aside last
+
+    def ran_until(self, now: int, deadline: int) -> int:
+        """For how long it has run before its deadline."""
+        return self.in_time_us + (0 if self.since is None else max(0, min(now, deadline) - self.since))
+
+
+class Iterations:
+    """The kind of job that queries have. `windows` are by query, of those that come later too.
+
+    `reschedulings` are by pool of the kernel, of those that shed. Whoever watches is told of each iteration
+    that ends, and at the end of the run of those that should have.
+    """
+
+    def __init__(
+        self,
+        windows: Mapping[str, Windows],
+        watch: Callable[[Outcome], None],
+        reschedulings: Mapping[str, Rescheduling],
+    ) -> None:
+        self._windows = windows
+        self._watch = watch
+        self._reschedulings = reschedulings
+        self._runs: dict[Iteration, _Run] = {}
+        self._driver: Driver | None = None
+        self._kernel: Kernel
+
+    def attach(self, driver: Driver) -> None:
+        """That driver is told when queries are measured, now for the first time."""
+        self._driver = driver
+        for pool in self._reschedulings:
+            self._measure_at(driver.kernel.now, pool)
+
+    def begins(self, kernel: Kernel) -> None:
+        self._kernel = kernel
+
+    def cost_us(self, job: Iteration) -> int:
+        measure = self._windows[job.task.name].measure(job.window_from, job.window_to)
+        cost_us = measure.cost_of(job.keep)
+        if job.budget_us is not None:
+            cost_us = min(cost_us, job.budget_us)
+        self._runs[job] = _Run(measure, cost_us, job.start)
+        return cost_us
+
+    def part_ends_us(self, job: Iteration, ran_us: int) -> int:
+        part_us = job.task.asked.part_us
+        return -(-ran_us // part_us) * part_us if part_us else ran_us
+
+    def paused(self, now: int, job: Iteration) -> None:
+        run = self._runs[job]
+        run.in_time_us = run.ran_until(now, job.deadline)
+        run.since = None
+
+    def goes_on(self, now: int, job: Iteration) -> None:
+        self._runs[job].since = now
+
+    def ended(self, now: int, job: Iteration) -> Event:
+        run = self._runs.pop(job)
+        outcome = _outcome_of(run, now, job, now)
+        self._watch(outcome)
+        pool = job.task.pool.name
+        rescheduling = self._reschedulings.get(pool)
+        if rescheduling is not None and rescheduling.is_due(outcome.error):
+            self._measure_at(now, pool)
+        return Answered(job)
+
+    def crashed(self, now: int) -> None:
+        for task in queries_of(self._kernel):
+            for outcome in self._unfinished(now, task):
+                self._watch(outcome)
+        self._runs.clear()
+
+    def over(self, end: int, kernel: Kernel) -> None:
+        for task in queries_of(kernel):
+            for outcome in self._unfinished(end, task):
+                if outcome.deadline <= end:
+                    self._watch(outcome)
+
+    def _unfinished(self, now: int, task: QueryTask) -> Iterator[Outcome]:
+        """What becomes of the iterations that are released, if nothing more is done."""
+        if task.job is not None:
+            yield _outcome_of(self._runs[task.job], now, task.job, None)
+        for released in task.waiting:
+            to_us = released.window_to
+            measure = self._windows[task.name].measure(to_us - task.window_us, to_us)
+            yield _outcome(task, measure, released.at, None, released.allowance.keep, Fraction(0))
+
+    def _measure_at(self, at: int, pool: str) -> None:
+        assert self._driver is not None, "nobody to tell"
+        self._driver.tell(at, lambda now: self._measured(now, pool))
+
+    def _measured(self, now: int, pool: str) -> Measured:
+        rescheduling = self._reschedulings[pool]
+        queries = [task for task in queries_of(self._kernel) if task.pool.name == pool]
+        rescheduling.done()
+        next_at = rescheduling.next_at(now, [task.stride_us for task in queries])
+        if next_at is not None:
+            self._measure_at(next_at, pool)
+        windows = self._windows
+        return Measured(
+            {task.name: windows[task.name].measure(now - task.window_us, now) for task in queries}
+        )
+
+
+def _outcome_of(run: _Run, now: int, job: Iteration, finished: int | None) -> Outcome:
+    """Of an iteration that was begun, by what it has read at its deadline."""
+    keep = run.measure.keep_in(run.cost_us) if job.keep == 1 else job.keep
+    processed = keep
+    if finished is None or finished > job.deadline:
+        processed = min(keep, run.measure.keep_in(run.ran_until(now, job.deadline)))
+    return _outcome(job.task, run.measure, job.release, finished, keep, processed)
+
+
+def _outcome(
+    task: QueryTask,
+    measure: Measure,
+    released: int,
+    finished: int | None,
+    keep: Fraction,
+    processed: Fraction,
+) -> Outcome:
+    unprocessed = measure.tuples * (1 - processed)
+    worth = task.asked.weight * measure.selectivity
+    deadline = released + task.deadline_us
+    return Outcome(task.name, released, deadline, finished, keep, measure.tuples, unprocessed, worth)

@@ -1,0 +1,167 @@
+"""Continuous queries of a warehouse in simulated time: what is observed beside what was planned."""
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from freshline.assembly.replay import kernel_of, replay
+from freshline.cli.main import app
+from freshline.definitions.duration import SECOND
+from freshline.definitions.load import loads
+from freshline.plan.make import make_plan
+from freshline.simulation.answers import table_streams
+from freshline.simulation.simulate import SimulationResult, simulate
+from freshline.testing.query_statements import QueryStatements
+
+HEAD = """\
+name: answers
+pools:
+  updates: {tracks: 3}
+  answers: {tracks: %d, policy: %s}
+feeds:
+  a: {arrival: continuous, period: 1s, rows: 12500, schema: "ts timestamp, k long, v long", timestamp: ts}
+  b: {period: 2s, rows: 7500.5, schema: "ts timestamp, k long, w long", timestamp: ts}
+  c: {period: 3s, jitter: 1s, rows: 100, schema: "ts timestamp, j long, x long", timestamp: ts}
+tables:
+  a: {feed: a, pool: updates, slices: {by: k}, cost: {startup: 0.1s}}
+  b: {feed: b, pool: updates, slices: {by: k}, cost: {startup: 0.1s}}
+  c: {feed: c, pool: updates, slices: {by: j}, cost: {startup: 0.1s}}
+  ab: {sources: [a, b], period: 2s, pool: updates, slices: {}, cost: {startup: 0.1s}}
+queries:
+"""
+POLICIES = [
+    "rm", "rm, preemptive: true", "lrm", "lrm, rescheduling: pessimistic", "lrm-paper",
+    "lrm, rescheduling: permissive, threshold: 1000", "lrm-paper, rescheduling: pessimistic",
+]  # fmt: skip
+COUNT = "SELECT count(*) AS n FROM a"
+
+
+def query(name: str, keys: str, sql: str = COUNT) -> str:
+    return f"  {name}: {{sql: {json.dumps(sql)}, pool: answers, {keys}}}\n"
+
+
+def run(text: str, end: int, **conditions) -> tuple[SimulationResult, list[dict]]:
+    log = io.StringIO()
+    result = simulate(make_plan(loads(text)), end, journal_to=log, **conditions)
+    return result, [json.loads(line) for line in log.getvalue().splitlines()]
+
+
+@st.composite
+def warehouses(draw: st.DrawFn) -> str:
+    text = HEAD % (draw(st.integers(1, 2)), draw(st.sampled_from(POLICIES)))
+    for number in range(draw(st.integers(1, 5))):
+        sql = QueryStatements(draw(st.integers(0, 10**6))).right().sql
+        stride = draw(st.sampled_from([1, 2, 3, 4, 5, 6]))
+        keys = f"window: {draw(st.sampled_from([1, 2, 6]))}s, stride: {stride}s, "
+        keys += f"deadline: {draw(st.integers(500, stride * 1000))}ms, weight: {draw(st.integers(1, 9))}"
+        text += query(f"q{number}", keys, sql)
+    return text
+
+
+@settings(max_examples=60, deadline=None)
+@given(warehouses(), st.booleans())
+def test_what_the_plan_says_of_queries_is_what_happens_and_the_journal_replays(
+    text: str, crash: bool
+) -> None:
+    end = 60 * SECOND
+    crashes = [(20 * SECOND + 1, 25 * SECOND)] if crash else ()
+    result, (header, *calls) = run(text, end, crashes=crashes)
+    assert replay(kernel_of(header), calls, header) == (len(calls), None)
+    policy = result.plan.warehouse.pools["answers"].policy
+    for each in result.queries:
+        planned = each.plan
+        if planned.refusal is not None:
+            assert (each.iterations, each.keep_mean, each.error_share) == (0, None, None)
+            continue
+        due = (end - planned.load.deadline_us) // planned.load.period_us + 1
+        assert each.iterations == due if not crash else each.iterations <= due
+        assert each.completed >= each.iterations - each.misses
+        assert 0 <= each.keep_mean <= 1
+        assert 0 <= each.error_share <= 1
+        assert not each.broke_proof
+        if planned.holds and policy != "lrm-paper":
+            assert each.misses <= crash, "the one that ran then"
+        if planned.holds and policy == "rm":
+            assert each.response_max_us <= planned.response_bound_us
+    assert result.holds == (not any(each.misses or each.plan.refusal for each in result.queries))
+
+
+def test_a_run_counts_what_was_due_by_its_end_and_what_was_lost() -> None:
+    # Half of what a comes to fits beside the fixed cost.
+    keys = "window: 1s, stride: 1s, cost: {startup: 200ms, rate: 1.6}, part: 0"
+    text = HEAD % (1, "lrm") + query("half", keys) + query("long", "window: 1s, stride: 7s, cost: {rate: 0}")
+    result, _ = run(text, 20 * SECOND)
+    half, long = result.queries
+    assert (half.iterations, half.misses, half.completed) == (20, 0, 20)
+    assert half.keep_mean == pytest.approx(0.5, abs=1e-5)
+    assert half.error_share == pytest.approx(0.5, abs=1e-5)
+    assert (long.iterations, long.misses) == (2, 0), "the third is due a second after the end"
+
+
+def test_without_shedding_late_iterations_run_on_and_count_as_missed() -> None:
+    keys = "window: 1s, stride: 1s, cost: {rate: 1.5}"
+    result, _ = run(HEAD % (1, "rm") + query("late", keys), 9 * SECOND)
+    (late,) = result.queries
+    assert (late.iterations, late.misses, late.completed) == (9, 9, 6)
+    assert late.keep_mean == 1
+    assert not result.holds
+
+
+def test_the_rows_of_tables_are_their_feeds_and_gaps_have_none() -> None:
+    warehouse = loads((HEAD % (1, "lrm")).removesuffix("queries:\n"))
+    streams = table_streams(warehouse, {"a": ((0, 2 * SECOND), (5 * SECOND, 6 * SECOND))})
+    second = [(streams["a"].tuples(at * SECOND, (at + 1) * SECOND)) for at in range(-1, 7)]
+    assert second == [0, 0, 0, 12_500, 12_500, 12_500, 0, 12_500]
+    assert streams["b"].tuples(0, 2 * SECOND) == 15_001
+    assert streams["ab"].tuples(0, 4 * SECOND) == 2 * 12_500 + 30_002
+
+
+def test_a_query_reads_up_to_where_its_tables_are() -> None:
+    text = HEAD % (1, "rm") + query(
+        "q", "window: 5s, stride: 5s", "SELECT count(*) AS n FROM c JOIN b ON b.k = c.j"
+    )
+    _, (_, *calls) = run(text, 30 * SECOND)
+    windows = [
+        (start["from"], start["to"])
+        for call in calls
+        for start in call.get("instructions", ())
+        if start.get("start") == "q"
+    ]
+    assert len(windows) == 7
+    assert all(to - since == 5 * SECOND for since, to in windows)
+    assert windows[0][1] == 0, "nothing was loaded"
+    assert windows[-1][1] <= 28 * SECOND, "files of c come every three seconds, and late"
+
+
+def test_the_command_says_what_became_of_queries(tmp_path: Path) -> None:
+    file = tmp_path / "freshline.yml"
+    file.write_text(HEAD % (1, "lrm") + query("q", "window: 2s, stride: 2s, part: 0"), encoding="utf-8")
+    done = CliRunner().invoke(app, ["simulate", "-p", str(file), "--for", "20s", "--json"])
+    record = json.loads(done.output)
+    assert done.exit_code == 0
+    (asked,) = record["queries"]
+    measured = {"iterations": 10, "misses": 0, "completed": 10, "keep_mean": 1.0, "error_share": 0.0}
+    assert {key: asked[key] for key in measured} == measured
+    assert asked["response_max"] == 0.100001
+    assert CliRunner().invoke(app, ["simulate", "-p", str(file), "--for", "20s"]).output.count("in time") == 1
+    late = CliRunner().invoke(app, ["simulate", "-p", str(file), "--for", "20s", "--policy", "rm", "--json"])
+    assert late.exit_code == 0
+    file.write_text(
+        HEAD % (1, "rm") + query("q", "window: 2s, stride: 2s, cost: {rate: 1.5}"), encoding="utf-8"
+    )
+    late = CliRunner().invoke(app, ["simulate", "-p", str(file), "--for", "20s"])
+    assert late.exit_code == 1
+    assert "Missed: deadlines of 1 of the queries." in late.output
+
+
+def test_a_warehouse_without_queries_is_simulated_as_ever(tmp_path: Path) -> None:
+    file = tmp_path / "freshline.yml"
+    file.write_text((HEAD % (1, "lrm")).removesuffix("queries:\n"), encoding="utf-8")
+    done = CliRunner().invoke(app, ["simulate", "-p", str(file), "--for", "20s", "--json"])
+    assert done.exit_code == 0
+    assert "queries" not in json.loads(done.output)
