@@ -107,8 +107,8 @@ def cost(session: SparkSession, tables: SlicedTables, name: str, rounds: int) ->
 
 
 def iterate(session: SparkSession, prepared: PreparedQuery, slices: int, to_us: int) -> None:
-    iteration = prepared.begin(to_us)
-    iteration.read(session, slices)
+    iteration = prepared.begin(session, to_us)
+    iteration.read(slices)
     iteration.outcome()
 
 
