@@ -45,7 +45,7 @@ def cut(rng: random.Random) -> list[int]:
 
 
 @settings(
-    max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture], phases=[Phase.generate]
+    max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture], phases=[Phase.generate]
 )
 @given(seed=st.integers(0, 1 << 32))
 def test_all_slices_in_whatever_parts_give_the_exact_answer(spark, seed: int) -> None:
