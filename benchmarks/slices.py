@@ -2,8 +2,9 @@
 
 Cost: CPU of Spark and of this process for a query over a table of compacted files, by the share of its
 slices; the fixed part is what one slice of the same window costs, for which the same files are opened.
-Windows and slices are others each time, as they are in a run. Coverage: of random rows, groups and shares, every count, sum and average of every group is
-compared with the truth; partial results are made here, and merged as an iteration merges Spark's.
+Windows and slices are others each time, as they are in a run. Coverage: of random rows, groups and shares,
+every count, sum and average of every group is compared with the truth; partial results are made here, and
+merged as an iteration merges Spark's.
 
     .venv/bin/python benchmarks/slices.py [--rows 4000000] [--sets 2000]
 """
