@@ -139,7 +139,7 @@ def test_answers_over_the_whole_window_are_exact_and_are_kept(shop: Shop) -> Non
     rows = {row["item"]: (row["price"], row["n"], row["mean"]) for row in found["rows"]}
     assert rows == shop.expected_sums(found["window"])
     kept = DeltaTable(shop.layout.table("all_sums")).to_pyarrow_table()
-    newest = kept.filter([at.timestamp() == found["window"][1] for at in kept["_to"].to_pylist()])
+    newest = kept.filter([at.timestamp() == found["window"][1] for at in kept["_window_to"].to_pylist()])
     assert {row["item"]: (row["price"], row["n"], row["mean"]) for row in newest.to_pylist()} == rows
     assert set(kept["_keep"].to_pylist()) == {1.0}
     assert shop.replayed()[1] is None

@@ -45,7 +45,7 @@ def cut(rng: random.Random) -> list[int]:
 
 
 @settings(
-    max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture], phases=[Phase.generate]
+    max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture], phases=[Phase.generate]
 )
 @given(seed=st.integers(0, 1 << 32))
 def test_all_slices_in_whatever_parts_give_the_exact_answer(spark, seed: int) -> None:
@@ -55,9 +55,9 @@ def test_all_slices_in_whatever_parts_give_the_exact_answer(spark, seed: int) ->
         tables = random_tables(spark, Path(folder), seed, queries, rng.choice([5, 20, 40]) * SECOND)
         for name in queries:
             to_us = START_US + rng.choice([-1, 7, 20, 50]) * SECOND
-            iteration = tables.prepared(name).begin(to_us)
+            iteration = tables.prepared(name).begin(spark, to_us)
             for slices in cut(rng):
-                iteration.read(spark, slices)
+                iteration.read(slices)
             assert iteration.slices_left == 0
             outcome = iteration.outcome()
             assert as_rows(outcome.answer.rows) == spark_rows(tables.exact(name, to_us)), queries[name]
@@ -81,9 +81,9 @@ def test_counts_and_sums_are_scaled_and_say_how_far_off_they_may_be(spark, tmp_p
     sql = "SELECT count(*) AS n, sum(v) AS s, avg(v) AS m, min(v) AS low, max(v) AS high FROM a"
     values = [float(rng.randrange(100)) for _ in range(4_000)]
     tables = loaded(spark, tmp_path, BY_KEY | {"a": "{}"}, {"q": sql}, a=[(1, each) for each in values])
-    iteration = tables.prepared("q").begin(END_US, first=200)
+    iteration = tables.prepared("q").begin(spark, END_US, first=200)
     for read, slices in ((64, 64), (128, 64)):
-        iteration.read(spark, slices)
+        iteration.read(slices)
         outcome = iteration.outcome()
         (row,) = outcome.answer.rows
         assert outcome.keep == read / SLICES
@@ -110,8 +110,8 @@ def test_groups_by_what_rows_are_dealt_by_are_whole_and_not_scaled(spark, tmp_pa
     sql = "SELECT k, count(*) AS n, sum(v) AS s FROM a GROUP BY k"
     rows = [(key, float(key)) for key in range(300) for _ in range(3)] + [(None, 1.0)] * 900
     tables = loaded(spark, tmp_path, BY_KEY, {"q": sql}, a=rows)
-    iteration = tables.prepared("q").begin(END_US)
-    iteration.read(spark, 128)
+    iteration = tables.prepared("q").begin(spark, END_US)
+    iteration.read(128)
     answer = iteration.outcome().answer
     assert 50 < len(answer.rows) < 300
     for row in answer.rows:
@@ -136,13 +136,13 @@ def test_slices_of_two_tables_join_with_themselves_and_a_third_is_read_whole(spa
     )
     prepared = tables.prepared("q")
     assert prepared.sliced == {0, 1}
-    iteration = prepared.begin(END_US)
-    iteration.read(spark, 128)
+    iteration = prepared.begin(spark, END_US)
+    iteration.read(128)
     half = iteration.outcome()
     assert half.answer.estimates == ()
     assert 20 < len(half.answer.rows) < 80
     assert all(row["k"] == row["w"] and row["x"] == row["k"] % 5 for row in half.answer.rows)
-    iteration.read(spark, 500)
+    iteration.read(500)
     assert sorted(row["k"] for row in iteration.outcome().answer.rows) == list(range(0, 200, 2))
     assert iteration.outcome().rows_seen == 305
 
@@ -155,13 +155,13 @@ def test_decimals_averages_and_nothing_at_all_are_as_spark_has_them(spark, tmp_p
     rng = random.Random(2)
     tables.load("a", [(START_US + 1, rng.randrange(3), rng.randrange(10**6) / 1000) for _ in range(300)])
     for name in queries:
-        iteration = tables.prepared(name).begin(END_US)
+        iteration = tables.prepared(name).begin(spark, END_US)
         for _ in range(4):
-            iteration.read(spark, 64)
+            iteration.read(64)
         found = iteration.outcome().answer.rows
         assert as_rows(found) == spark_rows(tables.exact(name, END_US))
     assert found == ({"n": 0, "s": None, "x": None},)
-    nothing = tables.prepared("q").begin(END_US)
+    nothing = tables.prepared("q").begin(spark, END_US)
     assert (nothing.outcome().answer.rows, nothing.outcome().keep) == ((), 0)
 
 
@@ -175,4 +175,4 @@ def test_what_sqlglot_would_write_otherwise_is_refused(spark, tmp_path: Path, mo
 def test_an_iteration_begins_with_any_slice(spark, tmp_path: Path) -> None:
     tables = loaded(spark, tmp_path, BY_KEY, {"q": "SELECT count(*) AS n FROM a"}, a=[(1, 1.0)])
     prepared = tables.prepared("q")
-    assert len({prepared.begin(END_US)._first for _ in range(100)}) > 50
+    assert len({prepared.begin(spark, END_US)._first for _ in range(100)}) > 50

@@ -2,12 +2,14 @@
 
 import random
 from collections import Counter
+from functools import reduce
 from itertools import pairwise
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
@@ -58,16 +60,16 @@ def keyed(spark, kind: str):
 
 @pytest.mark.parametrize("one", KEYS)
 def test_keys_that_spark_joins_are_in_the_same_slice_whatever_their_types(spark, one: str) -> None:
-    left = keyed(spark, one)
-    joined = 0
+    left, pairs = keyed(spark, one), []
     for other in KEYS:
         right = keyed(spark, other)
         if slice_together(left.schema["k"].dataType, right.schema["k"].dataType):
-            pairs = left.alias("l").join(right.alias("r"), f.expr("l.k = r.k"))
-            for pair in pairs.select(f.col(f"l.{SLICE_COLUMN}"), f.col(f"r.{SLICE_COLUMN}")).collect():
-                assert pair[0] == pair[1], (one, other)
-                joined += 1
-    assert joined >= len(KEYS[one])
+            joined = left.alias("l").join(right.alias("r"), f.expr("l.k = r.k"))
+            both = [f.col(f"{side}.{SLICE_COLUMN}") for side in "lr"]
+            pairs.append(joined.select(f.lit(other), *both))
+    found = reduce(DataFrame.unionAll, pairs).collect()
+    assert len(found) >= len(KEYS[one])
+    assert [other for other, *slices in found if slices[0] != slices[1]] == []
 
 
 def test_numbers_of_all_widths_slice_together_and_what_spark_rounds_does_not(spark) -> None:

@@ -22,7 +22,7 @@ from freshline.live.trouble import SparkEnded, sentence
 from freshline.queries.events import Answered
 from freshline.queries.iteration import Iteration
 from freshline.spark.iteration import Iteration as Reading
-from freshline.spark.iteration import PreparedQuery
+from freshline.spark.iteration import PreparedQuery, session_for_queries
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class IterationWorker:
     def __init__(
         self, session: SparkSession, pool: str, track: int, answering: Answering, now: Clock = clock
     ) -> None:
-        self._session = session.newSession()
+        self._session = session_for_queries(session)
         self._answering = answering
         self._clock = now
         context = session.sparkContext
@@ -62,13 +62,13 @@ class IterationWorker:
         asked, book = job.task.asked, self._answering.book
         prepared, fitted = book.prepared(asked), book.fitted(asked)
         began, lap = self._clock(), _Lap()
-        reading = prepared.begin(job.window_to)
+        reading = prepared.begin(self._session, job.window_to)
         rows_per_slice = reading.rows_in_slices() / SLICES
         part_us = book.part_us(asked)
         pacing = Pacing(job.number, job.budget_us, job.keep, part_us, fitted, rows_per_slice)
         pacing.rested(lap.us())
         while (slices := pacing.next_slices()) > 0:
-            reading.read(self._session, slices)
+            reading.read(slices)
             pacing.took(began, slices, reading.rows_in_slices(slices), lap.us())
             yield
             lap.us()  # it may have been put aside
@@ -84,7 +84,7 @@ class IterationWorker:
         record = outcome.record(query.name, job.release, job.deadline, finished_us)
         self._answering.results.write(query.name, record)
         if query.into is not None:
-            self._answering.tables.append(query.into, prepared.schema, outcome, job.release)
+            self._answering.tables.add(prepared, outcome, job, finished_us)
         return finished_us, len(outcome.answer.rows)
 
 

@@ -21,7 +21,7 @@ from freshline.live.query_warm_up import warm_up
 from freshline.live.results import Results
 from freshline.live.window_rows import WindowRows
 from freshline.plan.plan import Plan
-from freshline.spark.iteration import PreparedQuery
+from freshline.spark.iteration import PreparedQuery, session_for_queries
 from freshline.storage.layout import Layout
 
 
@@ -49,7 +49,7 @@ class QuerySide:
 
     def warm_up(self) -> None:
         """Before the run: costs that are not known yet are learned from what is there."""
-        session = self._opened.session.newSession()
+        session = session_for_queries(self._opened.session)
         for asked in self.queries.asked:
             warm_up(session, self._answering.book, asked)
 

@@ -44,12 +44,12 @@ def warm_up(session: SparkSession, book: QueryBook, asked: Asked) -> None:
 
 def _answer(session: SparkSession, prepared: PreparedQuery, to_us: int) -> list[PastPart]:
     began, at = clock(), time.perf_counter_ns()
-    reading = prepared.begin(to_us)
+    reading = prepared.begin(session, to_us)
     reading.rows_in_slices()
     parts, rest_us = [], _us_since(at)
     for slices in _PARTS:
         at = time.perf_counter_ns()
-        reading.read(session, slices)
+        reading.read(slices)
         parts.append(PastPart(began, _us_since(at), slices, reading.rows_in_slices(slices)))
     at = time.perf_counter_ns()
     rows = len(reading.outcome().answer.rows)

@@ -99,9 +99,9 @@ class PreparedQuery:
         )
         self.counts = [SliceCounts(table) for table in self.tables]
 
-    def begin(self, to_us: int, first: int | None = None) -> Iteration:
+    def begin(self, session: SparkSession, to_us: int, first: int | None = None) -> Iteration:
         """An iteration over the window that ends there, its slices read from `first` on, or from any."""
-        return Iteration(self, to_us, random.randrange(SLICES) if first is None else first)
+        return Iteration(self, session, to_us, random.randrange(SLICES) if first is None else first)
 
     def visible(self, place: int) -> list[str]:
         """The columns of a table that the SQL can name; `*` has no other."""
@@ -112,8 +112,9 @@ class PreparedQuery:
 class Iteration:
     """The slices of a window, read from one of them on around the ring."""
 
-    def __init__(self, prepared: PreparedQuery, to_us: int, first: int) -> None:
+    def __init__(self, prepared: PreparedQuery, session: SparkSession, to_us: int, first: int) -> None:
         self._prepared = prepared
+        self._session = session
         self.window = (to_us - prepared.query.window_us, to_us)
         self._first = first
         self.slices = 0  # that were read
@@ -126,14 +127,14 @@ class Iteration:
     def slices_left(self) -> int:
         return SLICES - self.slices
 
-    def read(self, session: SparkSession, slices: int) -> None:
-        """A part: the next so many slices."""
+    def read(self, slices: int) -> None:
+        """A part: the next so many slices. Other iterations of the session may have had theirs before."""
         slices = min(slices, self.slices_left)
         if slices < 1:
             return
         prepared = self._prepared
         if not self._frames:
-            self._frames = [self._window(session, place) for place in range(len(prepared.tables))]
+            self._frames = [self._window(place) for place in range(len(prepared.tables))]
         wanted = self._condition(slices)
         for place, frame in enumerate(self._frames):
             if place in prepared.sliced and wanted is not None:
@@ -142,7 +143,7 @@ class Iteration:
             if place == min(prepared.sliced) and prepared.partials.outputs:
                 columns.append(SLICE_COLUMN)
             frame.selectExpr(*map(quoted, columns)).createOrReplaceTempView(view(place))
-        self._parts.append(session.sql(prepared.partials.sql).toArrow())
+        self._parts.append(self._session.sql(prepared.partials.sql).toArrow())
         self.slices += slices
 
     def outcome(self) -> Outcome:
@@ -163,10 +164,10 @@ class Iteration:
         counted = self._counted()
         return sum(int(counted[place][ring].sum()) for place in self._prepared.sliced)
 
-    def _window(self, session: SparkSession, place: int) -> DataFrame:
+    def _window(self, place: int) -> DataFrame:
         table = self._prepared.tables[place]
         paths = [str(table.path / file.path) for file in self._files[place]]
-        frame = read_parquet(session, paths, self._prepared.schemas[place])
+        frame = read_parquet(self._session, paths, self._prepared.schemas[place])
         return between(frame, table.timestamp, *self.window)
 
     def _condition(self, slices: int) -> str | None:
