@@ -49,10 +49,14 @@ def loss_us(load: Load) -> float:
     variable_us = load.cost_us - load.fixed_us
     if variable_us <= 0:
         return inf
-    tuples = float(load.tuples)
-    return float(load.weight) * float(load.selectivity) * tuples / (variable_us * load.period_us)
+    # One division of integers: floats of fractions, one by one, would take most of a rescheduling's time.
+    weight, selectivity, tuples = load.weight, load.selectivity, load.tuples
+    above = weight.numerator * selectivity.numerator * tuples.numerator
+    below = weight.denominator * selectivity.denominator * tuples.denominator
+    return above / (below * variable_us * load.period_us)
 
 
 def reduction_ratio(load: Load) -> float:
     """r = 1/(s·g), in whose proportion the paper cuts."""
-    return 1 / (float(load.selectivity) * float(load.weight))
+    weight, selectivity = load.weight, load.selectivity
+    return weight.denominator * selectivity.denominator / (weight.numerator * selectivity.numerator)

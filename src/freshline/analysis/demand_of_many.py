@@ -130,11 +130,11 @@ class DemandOfMany:
         return self._costs[: step.last + 1] - self._least[: step.last + 1]
 
 
-def stretch_of_many(ordered: Sequence[Load]) -> tuple[int, int]:
+def stretch_of_many(ordered: Sequence[Load], costs_us: Sequence[int]) -> tuple[int, int]:
     """The largest factor by which all costs can grow until a level is full, as a quotient."""
     periods = tuple([load.period_us for load in ordered])
     blocking = blocking_us(ordered)
-    costs = np.array([load.cost_us for load in ordered], np.int64)
+    costs = np.array(costs_us, np.int64)
     least = (1, 0)
     for first, last, instants, releases in steps_of(periods, tuple([load.deadline_us for load in ordered])):
         asked = releases @ costs[: last + 1]

@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 from math import inf
+from operator import mul
 from typing import Final, Literal
 
 from freshline.analysis.demand import Demand
@@ -73,11 +74,11 @@ def raised(loads: Sequence[Load], costs_us: Sequence[int]) -> list[int]:
     Otherwise a window that holds a little more than the last one would be cut although there is time.
     """
     order = by_priority(loads)
-    ordered = [loads[place]._replace(cost_us=costs_us[place]) for place in order]
+    ordered, in_order = [loads[place] for place in order], [costs_us[place] for place in order]
     if not ordered:
         return []
-    of_kind = stretch_of_many if _takes_arrays(ordered) else stretch_of_few
-    instant_us, asked_us = of_kind(ordered)
+    of_kind = stretch_of_many if _takes_arrays(ordered, in_order) else stretch_of_few
+    instant_us, asked_us = of_kind(ordered, in_order)
     if instant_us <= asked_us:
         return list(costs_us)
     return [cost_us * instant_us // asked_us for cost_us in costs_us]
@@ -132,12 +133,15 @@ def _cut_at_one_point(demand: Demand, level: int, overruns_us: Sequence[int], ru
 
 
 def demand_of(ordered: Sequence[Load]) -> Demand:
-    return DemandOfMany(ordered) if _takes_arrays(ordered) else DemandOfFew(ordered)
+    whole = [load.cost_us for load in ordered]
+    return DemandOfMany(ordered) if _takes_arrays(ordered, whole) else DemandOfFew(ordered)
 
 
-def _takes_arrays(ordered: Sequence[Load]) -> bool:
+def _takes_arrays(ordered: Sequence[Load], costs_us: Sequence[int]) -> bool:
     """Lists are for few queries; arrays for more, as far as their integers are large enough."""
     if len(ordered) <= _FEW:
         return False
     last = ordered[-1].deadline_us
-    return sum([(last // load.period_us + 1) * load.cost_us for load in ordered]) < _INT64
+    releases = [last // load.period_us + 1 for load in ordered]
+    asked: int = sum(map(mul, releases, costs_us))
+    return asked < _INT64
