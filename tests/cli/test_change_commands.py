@@ -113,7 +113,13 @@ def test_migrate_tells_what_it_added_and_what_is_to_be_rebuilt(project):
         "These have other columns now, as by SELECT *: rebuild all.",
     ]
     again = project("migrate", "packets", "--json")
-    assert json.loads(again.stdout) == {"table": "packets", "added": [], "changed": [], "to_rebuild": ["all"]}
+    assert json.loads(again.stdout) == {
+        "table": "packets",
+        "added": [],
+        "changed": [],
+        "to_rebuild": ["all"],
+        "dealt": False,
+    }
     assert "packets has every column that is defined." in project("migrate", "packets").stdout
     assert project("rebuild", "all").exit_code == 0
     assert project(*RUN).exit_code == 0

@@ -19,7 +19,7 @@ from freshline.cli.main import app as freshline_app
 from freshline.cli.status import status
 from freshline.definitions.errors import InputError
 from freshline.definitions.load import load
-from freshline.live.status import PoolStatus, Progress, TableStatus, WarehouseStatus, utc
+from freshline.live.status import PoolStatus, Progress, QueryStatus, TableStatus, WarehouseStatus, utc
 from freshline.testing.network import NETWORK
 
 S = 1_000_000
@@ -171,7 +171,53 @@ def test_status_prints_the_documented_json_as_of_now(project: Path):
                 "recovery_estimated": False,
             },
         ],
+        "queries": [],
     }
+
+
+def test_status_tells_of_queries(project: Path):
+    query = QueryStatus(
+        "busiest",
+        "RUNNING",
+        "answers",
+        stride_us=2_000_000,
+        deadline_us=1_500_000,
+        budget_us=400_000,
+        iterations=12_345,
+        misses=2,
+        missed_because="2 failed",
+        keep=0.5,
+        keep_mean=0.75,
+        finished_us=1_700_000_000_500_000,
+        message="[CAST_INVALID_INPUT] no number",
+    )
+    refused = QueryStatus(
+        "huge", "REFUSED", "answers", message="even at the least costs", period_least_us=3_000
+    )
+    running(project, queries=(query, refused))
+    record = json.loads(freshline("status", "-p", project, "--json").stdout)
+    assert record["queries"][0] == {
+        "name": "busiest",
+        "state": "RUNNING",
+        "pool": "answers",
+        "stride": 2.0,
+        "deadline": 1.5,
+        "budget": 0.4,
+        "iterations": 12_345,
+        "misses": 2,
+        "missed_because": "2 failed",
+        "keep": 0.5,
+        "keep_mean": 0.75,
+        "finished": 1_700_000_000.5,
+        "last_error": "[CAST_INVALID_INPUT] no number",
+        "period_least": None,
+    }
+    assert record["queries"][1]["period_least"] == 0.003
+    shown = freshline("status", "-p", project).stdout
+    assert "busiest RUNNING 2s 1.5s 400ms 12.3k 2 50% 75%" in " ".join(shown.split())
+    assert "busiest: [CAST_INVALID_INPUT] no number" in shown
+    assert "busiest: 2 failed" in shown
+    assert "huge: even at the least costs" in shown
 
 
 def test_status_shows_the_running_warehouse(project: Path):

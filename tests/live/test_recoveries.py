@@ -6,7 +6,6 @@ from io import StringIO
 from rich.console import Console
 
 from freshline.assembly.assemble import assemble
-from freshline.cli.status import status_record
 from freshline.definitions.duration import SECOND, format_duration
 from freshline.kernel.events import Start
 from freshline.live.keeper import Keeper
@@ -228,7 +227,7 @@ def test_the_view_and_the_summary_show_recoveries():
 def test_the_status_says_in_how_many_seconds_a_recovery_is_due():
     run = Run(two_tables())
     run.land(100, "ab", *AFTER_AN_OUTAGE)
-    a, b = (status_record(table, 101 * SECOND) for table in run.said[-1].tables)
+    a, b = (table.record(101 * SECOND) for table in run.said[-1].tables)
     assert a["recovery_due"] * SECOND == (run.table("a").recovery_due_us or 0) - 101 * SECOND
     assert [row["recovery_estimated"] for row in (a, b)] == [False, True]
     assert WarehouseStatus.from_json(run.said[-1].to_json()) == run.said[-1]

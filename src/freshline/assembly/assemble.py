@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from freshline.assembly.order_kinds import order_kind
-from freshline.assembly.query_tracks import add_query_tracks, track_name
+from freshline.assembly.query_tracks import add_query_tracks, asked_of, holds_queries_only
 from freshline.assembly.terms import startup_us, terms_of
 from freshline.definitions.policies import POLICIES
 from freshline.definitions.warehouse import Warehouse
@@ -15,8 +15,6 @@ from freshline.kernel.order import Setting
 from freshline.kernel.pool import Pool
 from freshline.kernel.timers import NEVER
 from freshline.plan.plan import Plan, PoolPlan, TablePlan
-from freshline.plan.queries import QueryPlan
-from freshline.queries.newcomer import Asked, Measure
 from freshline.recovery.modes import AdaptiveRelease
 from freshline.recovery.outages import RememberingRelease
 from freshline.tables.newcomer import Newcomer, make_task
@@ -40,7 +38,7 @@ def assemble(
     kernel = Kernel()
     _add_tables(kernel, plan, freshness, freshness is not None if live is None else live)
     for pool in plan.pools:
-        if pool.queries:
+        if pool.queries or holds_queries_only(plan.warehouse.pools[pool.name]):
             _add_queries(kernel, pool, plan, tracks_from)
         else:
             _add_pool(kernel, pool, plan, tracks_from)
@@ -70,29 +68,14 @@ def newcomer(warehouse: Warehouse, planned: TablePlan, freshness: int | None) ->
     )
 
 
-def asked(warehouse: Warehouse, planned: QueryPlan) -> Asked:
-    """A query that was admitted, as a kernel hears of it."""
-    assert planned.track is not None, f"{planned.name} is refused"
-    query, load = warehouse.queries[planned.name], planned.load
-    return Asked(
-        query.name,
-        track_name(query.pool, planned.track + 1),
-        query.window_us,
-        query.stride_us,
-        query.deadline_us,
-        load.part_us,
-        Measure(load.tuples, load.cost_us, load.fixed_us, load.selectivity),
-        query.weight,
-        query.keep_least,
-        query.tables,
-    )
-
-
 def _add_queries(kernel: Kernel, planned: PoolPlan, plan: Plan, first_track: int) -> None:
     """The queries of a pool, but for those that are refused."""
-    own = [query for query in plan.queries if query.pool == planned.name and query.track is not None]
     tracks_from = first_track + sum(pool.tracks for pool in kernel.pools)
-    queries = [asked(plan.warehouse, query) for query in own]
+    queries = [
+        asked_of(plan.warehouse.queries[query.name], query.load, query.track)
+        for query in plan.queries
+        if query.pool == planned.name and query.track is not None
+    ]
     add_query_tracks(kernel, plan.warehouse.pools[planned.name], queries, tracks_from)
 
 

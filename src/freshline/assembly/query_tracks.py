@@ -4,17 +4,41 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from freshline.analysis.levels import Load
 from freshline.assembly.order_kinds import order_kind
+from freshline.definitions.policies import POLICIES
 from freshline.definitions.pools import Pool as PoolDefinition
+from freshline.definitions.queries import Query
 from freshline.kernel.kernel import Kernel
 from freshline.kernel.pool import Pool
 from freshline.kernel.preemption import PreemptivePool
-from freshline.queries.newcomer import Asked, join
+from freshline.queries.newcomer import Asked, Measure, join
 
 
 def track_name(pool: str, number: int) -> str:
     """The kernel's pool that is one track of a pool of queries; tracks count from 1."""
     return f"{pool}/{number}"
+
+
+def holds_queries_only(pool: PoolDefinition) -> bool:
+    """Whether it is a pool of queries even if it has none yet: they come and go."""
+    return pool.preempts or "tables" not in POLICIES[pool.policy].holds
+
+
+def asked_of(query: Query, load: Load, track: int) -> Asked:
+    """A query that was admitted to a track of its pool, counted from 0, as a kernel hears of it."""
+    return Asked(
+        query.name,
+        track_name(query.pool, track + 1),
+        query.window_us,
+        query.stride_us,
+        query.deadline_us,
+        load.part_us,
+        Measure(load.tuples, load.cost_us, load.fixed_us, load.selectivity),
+        query.weight,
+        query.keep_least,
+        query.tables,
+    )
 
 
 def add_query_tracks(

@@ -13,6 +13,7 @@ import typer
 
 from freshline import __version__
 from freshline.cli.analyze import analyze
+from freshline.cli.apply import apply
 from freshline.cli.calibrate import calibrate
 from freshline.cli.demo import demo
 from freshline.cli.experiment import experiment
@@ -21,6 +22,7 @@ from freshline.cli.migrate import migrate
 from freshline.cli.plan import plan
 from freshline.cli.quarantine import quarantine
 from freshline.cli.rebuild import rebuild
+from freshline.cli.results import results
 from freshline.cli.run import replay, run
 from freshline.cli.shed import shed
 from freshline.cli.simulate import simulate
@@ -52,6 +54,8 @@ for command in (
     simulate,
     run,
     status,
+    apply,
+    results,
     sql,
     replay,
     rebuild,

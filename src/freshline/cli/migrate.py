@@ -24,6 +24,8 @@ def migrate(
 ) -> None:
     """Add the columns to a base table that its feed has got since: null in the rows there are.
 
+    Where its `slices` have changed, all its rows are written anew.
+
     Example: freshline migrate packets
     """
     from freshline.live.migrate import migrate as add_columns
@@ -41,12 +43,15 @@ def migrate(
                 "added": list(migrated.added),
                 "changed": list(migrated.changed),
                 "to_rebuild": list(migrated.to_rebuild),
+                "dealt": migrated.is_dealt,
             }
         )
         return
+    if migrated.is_dealt:
+        print(f"The rows of {table} are written anew, in slices as it is defined.")
     if migrated.added:
         print(f"Added to {table}: {', '.join(migrated.added)}. In the rows there are it is null.")
-    else:
+    elif not migrated.is_dealt:
         print(f"{table} has every column that is defined.")
     if migrated.changed:
         print(f"The next run asks about what else has changed: {' and '.join(migrated.changed)}.")

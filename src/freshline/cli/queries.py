@@ -7,8 +7,8 @@ from typing import Any
 
 from rich.console import Console
 
-from freshline.cli.shared import ROWS_MAX, grid, seconds, show_rest
-from freshline.definitions.duration import format_duration
+from freshline.cli.shared import ROWS_MAX, grid, show_rest
+from freshline.definitions.duration import format_duration, seconds
 from freshline.plan.plan import Plan, PoolPlan
 from freshline.plan.queries import QueryPlan
 from freshline.simulation.answers import QueryResult

@@ -25,10 +25,9 @@ from freshline.cli.shared import (
     load_project,
     print_json,
     project_folder,
-    seconds,
     storage_path,
 )
-from freshline.cli.status import status_record
+from freshline.definitions.duration import seconds
 from freshline.definitions.errors import InputError
 from freshline.live.status import Progress, WarehouseStatus
 from freshline.live.summary import show_summary, targets_exceeded, verdict
@@ -180,7 +179,7 @@ def summary_record(status: WarehouseStatus, stopped_because: str | None) -> dict
         "holds": not targets_exceeded(status),
         "tables": [
             {
-                **status_record(table, status.at_us),
+                **table.record(status.at_us),
                 "staleness_max": seconds(table.staleness_max_us),
                 "lag_max": seconds(table.lag_max_us),
                 "rows": table.loaded_rows,
@@ -190,6 +189,7 @@ def summary_record(status: WarehouseStatus, stopped_because: str | None) -> dict
             }
             for table in tables
         ],
+        "queries": [query.record() for query in status.queries],
         "broken_assumptions": list(status.broken_assumptions),
         "quarantined": status.quarantined,
     }

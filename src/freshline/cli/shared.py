@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from freshline.costs.learned import learned_costs
-from freshline.definitions.duration import SECOND, parse_duration
+from freshline.definitions.duration import parse_duration, seconds
 from freshline.definitions.errors import InputError
 from freshline.definitions.load import load
 from freshline.definitions.warehouse import Warehouse
@@ -96,11 +96,6 @@ def duration_option(text: str, option: str) -> int:
     if duration_us <= 0:
         raise InputError(f"{option} is {text}", "Give a duration above zero, such as 8h")
     return duration_us
-
-
-def seconds(microseconds: int | None) -> float | None:
-    """Durations are seconds in JSON."""
-    return None if microseconds is None else microseconds / SECOND
 
 
 def console() -> Console:

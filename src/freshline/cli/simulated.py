@@ -10,8 +10,8 @@ from typing import Any
 from rich.console import Console
 
 from freshline.cli.queries import show_simulated_queries, simulated_query_record
-from freshline.cli.shared import ROWS_MAX, grid, pool_record, seconds, show_rest, table_record
-from freshline.definitions.duration import format_duration
+from freshline.cli.shared import ROWS_MAX, grid, pool_record, show_rest, table_record
+from freshline.definitions.duration import format_duration, seconds
 from freshline.plan.advice import counted
 from freshline.recovery.terms import Recovery
 from freshline.simulation.simulate import PoolResult, SimulationResult, TableResult

@@ -6,7 +6,6 @@ import os
 import socket
 import sys
 import time
-from typing import Any
 
 import typer
 
@@ -17,11 +16,10 @@ from freshline.cli.shared import (
     console,
     load_project,
     print_json,
-    seconds,
     storage_path,
 )
 from freshline.definitions.duration import SECOND, format_duration
-from freshline.live.status import TableStatus, WarehouseStatus, utc
+from freshline.live.status import WarehouseStatus
 from freshline.live.view import render
 from freshline.storage.layout import Layout
 
@@ -49,13 +47,7 @@ def status(project: ProjectOption = DEFAULT_PROJECT, as_json: JsonOption = False
             file=sys.stderr,
         )
     if as_json:
-        print_json(
-            {
-                "starting": None if last.starting is None or not running else vars(last.starting),
-                "pools": [vars(pool) for pool in last.pools],
-                "tables": [status_record(table, as_of_us) for table in last.tables],
-            }
-        )
+        print_json(last.record(as_of_us) if running else {**last.record(as_of_us), "starting": None})
     else:
         console().print(render(last, now_us, running))
     raise typer.Exit(1 if any(table.misses_target(as_of_us) for table in last.tables) else 0)
@@ -78,21 +70,3 @@ def _runs(status: WarehouseStatus, now_us: int) -> bool:
     except PermissionError:
         return True  # it is there, and somebody else's
     return True
-
-
-def status_record(table: TableStatus, as_of_us: int) -> dict[str, Any]:
-    """A table at an instant as JSON."""
-    freshness_us = table.freshness_us
-    return {
-        "name": table.name,
-        "state": table.state,
-        "freshness": None if freshness_us is None else utc(freshness_us).isoformat(timespec="microseconds"),
-        "lag": seconds(table.lag_us),
-        "staleness": seconds(table.staleness_us(as_of_us)),
-        "staleness_bound": seconds(table.staleness_bound_us),
-        "target_lag": seconds(table.target_lag_us),
-        "backlog": table.backlog,
-        "unloaded": seconds(table.unloaded_us(as_of_us)),
-        "recovery_due": None if table.recovery_due_us is None else seconds(table.recovery_due_us - as_of_us),
-        "recovery_estimated": table.recovery_estimated,
-    }

@@ -98,6 +98,12 @@ def _line(runs: Sequence[PastRun], rows_usual: float, longer: bool) -> tuple[flo
     return max(1.0, usual_us - per_row * rows_usual), per_row
 
 
+def slope_of(runs: Sequence[PastRun]) -> float | None:
+    """The cost per row in the middle of what was seen; None where the runs do not tell."""
+    slopes = _slopes(runs)
+    return None if slopes is None else slopes[1]
+
+
 def _slopes(runs: Sequence[PastRun]) -> tuple[float, float, float] | None:
     """The cost per row: median and its 95 % limits, all ≥ 0; None where the runs do not tell.
 

@@ -33,10 +33,12 @@ class Computation:
     timestamp: str | None = None
     lookback_us: int = 0
     align_us: int | None = None
+    slices: str | None = None  # in words
 
     @classmethod
     def of(cls, table: Table) -> Self:
-        return cls(table.sql, table.select, table.timestamp, table.lookback_us, table.align_us)
+        slices = None if table.slices is None else table.slices.in_words()
+        return cls(table.sql, table.select, table.timestamp, table.lookback_us, table.align_us, slices)
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Self:
@@ -60,6 +62,8 @@ def changes(before: Computation, now: Computation) -> list[str]:
     ):
         if was_us != now_us:
             found.append(f"`{key}` was {_length(was_us)}, and is {_length(now_us)}")
+    if before.slices != now.slices:
+        found.append(f"`slices` was {before.slices or 'not given'}, and is {now.slices or 'not given'}")
     return found
 
 

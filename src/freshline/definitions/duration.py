@@ -70,6 +70,11 @@ def parse_duration(text: str) -> int:
     return int(total)
 
 
+def seconds(microseconds: int | None) -> float | None:
+    """Durations and instants are seconds in JSON."""
+    return None if microseconds is None else microseconds / SECOND
+
+
 def format_duration(microseconds: int | None, up: bool = False, down: bool = False) -> str:
     """A duration for people to read, rounded to about three digits; `up`: never to less, `down`: to more.
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from pydantic import ConfigDict, Field
 
 from freshline.definitions.values import Entry, Given, Text
+
+SLICES: Final = 256  # that a table has, numbered from 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,6 +17,13 @@ class Slices:
     """Every row of the table is in one of its slices: by the hash of a column, or by chance."""
 
     by: str | None = None  # the column; tables that are joined by it can be read slice by slice
+
+    def in_words(self) -> str:
+        """
+        >>> Slices("src").in_words()
+        'by src'
+        """
+        return "by chance" if self.by is None else f"by {self.by.lower()}"
 
 
 class SlicesEntry(Entry):

@@ -9,6 +9,7 @@ from deltalake import Schema
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
+from freshline.definitions.columns import SLICE_COLUMN
 from freshline.definitions.computation import Computation, changes
 from freshline.definitions.errors import DefinitionErrors, InputError
 from freshline.definitions.tables import Table
@@ -82,10 +83,10 @@ class _Opening:
             self._records[table.name] = "adopted" if is_adopted else "made"
         elif changed and not stored.sequence:
             self._records[table.name] = "made"
-        elif changed and table.name in self._accepted:
+        elif changed and table.name in self._accepted and before.slices == now.slices:
             self._accept(table, stored, changed)
         elif changed:
-            self.errors.append(_refusal(table, changed))
+            self.errors.append(_refusal(table, changed, before.slices != now.slices))
 
     def _accept(self, table: Table, stored: StoredTable, changed: list[str]) -> None:
         loaded_to = stored.freshness or 0
@@ -137,6 +138,10 @@ def columns_remedy(table: Table, found: Differences) -> str:
     """What to do about a table that has other columns than its definition."""
     if table.feed is None:
         return _rebuild(table.name)
+    others = found.without(SLICE_COLUMN)
+    if others != found and (not others or others.is_wider):
+        return _deal(table.name)
+    found = others
     if found.is_wider:
         return f"Add what is missing with 'freshline migrate {table.name}': in the rows there are it is null"
     casts = [f"CAST(NULL AS {_spark(there)}) AS {name}" for name, there in found.undefined]
@@ -152,13 +157,22 @@ def last_edge(instant_us: int, align_us: int | None) -> int:
     return instant_us if align_us is None else max(0, (instant_us + 1) // align_us * align_us - 1)
 
 
-def _refusal(table: Table, changed: list[str]) -> InputError:
+def _refusal(table: Table, changed: list[str], is_dealt_anew: bool) -> InputError:
     what = f"table {table.name} has changed since its rows were computed: {_and(changed)}"
+    if is_dealt_anew:
+        # Rows of both kinds side by side would join wrongly, slice by slice.
+        return InputError(
+            what, _rebuild(table.name) if table.feed is None else _deal(table.name), table.place
+        )
     first = _rebuild(table.name) if table.feed is None else "Define it as it was"
     remedy = (
         f"{first}, or keep its rows and go on from here with 'freshline run --accept-change {table.name}'"
     )
     return InputError(what, remedy, table.place)
+
+
+def _deal(name: str) -> str:
+    return f"Write its rows anew, dealt as it is defined now, with 'freshline migrate {name}'"
 
 
 def _rebuild(name: str) -> str:

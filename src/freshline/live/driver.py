@@ -19,7 +19,8 @@ _TICK_US = SECOND // 2
 class LiveDriver:
     """One loop, one thread: it alone talks to the kernel. Tracks and discovery post messages to it.
 
-    `tick` is called twice a second, and once more when all has ended.
+    `tick` is called twice a second, and once more when all has ended; `look` before each call of the kernel,
+    for whoever has to tell it something at an instant of its own.
     """
 
     def __init__(
@@ -31,6 +32,7 @@ class LiveDriver:
         observer: Observer,
         tick: Callable[[int, Kernel], None],
         now: Clock = clock,
+        look: Callable[[int], None] = lambda now: None,
     ) -> None:
         self.kernel = kernel
         self._inbox = inbox
@@ -39,6 +41,7 @@ class LiveDriver:
         self._observer = observer
         self._tick = tick
         self._clock = now
+        self._look = look
         self._told: list[Event] = []
         self.stopping = False
 
@@ -75,7 +78,9 @@ class LiveDriver:
 
     def _step(self, messages: Sequence[Message], closing: bool = False) -> None:
         now = max(self.kernel.now, self._clock())  # a clock that is set back does not turn time
-        made = (message.event(self._observer, now) for message in messages)
+        made = [message.event(self._observer, now) for message in messages]
+        if not closing:
+            self._look(now)
         events = [*(event for event in made if event is not None), *self._told]
         self._told.clear()
         if not events and (closing or now < self.kernel.wake_at):

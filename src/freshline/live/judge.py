@@ -63,6 +63,8 @@ class UpdateJudge:
         self._notes = notes
         self._stop = stop  # for what no other attempt helps with
         self.on_loaded: Callable[[str, Sequence[str]], None] | None = None  # (table, names of files)
+        # (table, from, to, rows)
+        self.on_committed: Callable[[str, int, int, int], None] | None = None
 
     def judge(self, ended: Ended, now: int) -> Event:
         job: Update = ended.job
@@ -78,6 +80,8 @@ class UpdateJudge:
         assert isinstance(outcome, Committed)
         self._notes.took(name, ended.at - job.start, job.worst_case_us, ended.at)
         self._observation.committed(job, outcome, now, ended.at)
+        if self.on_committed is not None:
+            self.on_committed(name, job.loaded_from, outcome.freshness, outcome.rows)
         return Finished(job, outcome.freshness)
 
     def _failed(self, job: Update, error: BaseException, now: int) -> Event:

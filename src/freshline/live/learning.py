@@ -12,6 +12,7 @@ from freshline.costs.learned import learned_costs
 from freshline.definitions.cost import Cost
 from freshline.definitions.duration import SECOND
 from freshline.definitions.warehouse import Warehouse
+from freshline.live.query_costs import with_known_costs
 from freshline.plan.make import make_plan, without_bounds
 from freshline.plan.plan import Plan
 from freshline.storage.history import History
@@ -28,11 +29,11 @@ class Learning:
     """The plan with declared and learned costs. `unknown` tables have neither: they get no bound."""
 
     def __init__(self, declared: Warehouse, history: History) -> None:
-        self._declared = declared
+        self._declared = with_known_costs(declared, history)
         self._history = history
         self._look_at = 0
         self._look_at_batches = 0
-        self.plan, self.unknown = self._make_plan(declared)
+        self.plan, self.unknown = self._make_plan(self._declared)
 
     def look(self, now: int) -> bool:
         """Now and then, whether costs have become known. Then there is another plan."""

@@ -1,4 +1,4 @@
-"""A base table that takes over columns which its feed has got since."""
+"""A base table that takes over columns which its feed has got since, and slices."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
+from freshline.definitions.columns import SLICE_COLUMN
 from freshline.definitions.computation import Computation, changes, only_adds
 from freshline.definitions.errors import InputError
 from freshline.definitions.live_checks import check_runnable
 from freshline.definitions.tables import Table
 from freshline.definitions.warehouse import Warehouse
 from freshline.live.changes import column_differences, columns_remedy, stored_table
+from freshline.live.dealing import deal_anew
 from freshline.live.heartbeat import sole_writer
 from freshline.spark.frames import schemas
-from freshline.storage.delta import TableTaken
+from freshline.storage.delta import StoredTable, TableTaken
 from freshline.storage.layout import Layout
 from freshline.storage.migration import add_columns
 
@@ -31,6 +33,7 @@ class Migrated:
     to_rebuild: tuple[
         str, ...
     ]  # tables downstream whose columns are others now, in the order to rebuild them
+    is_dealt: bool = False  # its rows were written anew, in other slices or in none
 
 
 def table_to_migrate(warehouse: Warehouse, storage: Path, name: str) -> Table:
@@ -50,39 +53,71 @@ def table_to_migrate(warehouse: Warehouse, storage: Path, name: str) -> Table:
 def migrate(session: SparkSession, warehouse: Warehouse, storage: Path, name: str) -> Migrated:
     """Adds the columns that a base table's definition has and the table lacks; null in the rows there are.
 
-    It needs the storage for itself. A table that has every column stays as it is.
+    Where it is sliced otherwise than it is defined, its rows are dealt and written anew. It needs
+    the storage for itself. A table that has every column stays as it is.
     """
     table = table_to_migrate(warehouse, storage, name)
     layout = Layout(storage)
     layout.prepare()
     with sole_writer(layout.lease, "migrate"):
-        return _widen(warehouse, layout, table, schemas(session, warehouse))
+        columns = schemas(session, warehouse)
+        return _migrate(session, warehouse, layout, table, columns)
 
 
-def _widen(warehouse: Warehouse, layout: Layout, table: Table, columns: dict[str, StructType]) -> Migrated:
+def _migrate(
+    session: SparkSession,
+    warehouse: Warehouse,
+    layout: Layout,
+    table: Table,
+    columns: dict[str, StructType],
+) -> Migrated:
     stored = stored_table(layout, table)
     assert stored is not None  # it was there a moment ago, and nobody deletes tables
     found = column_differences(stored, columns[table.name])
-    if found and not found.is_wider:
+    others = found.without(SLICE_COLUMN)
+    is_dealt = stored.computation is not None and stored.computation.slices != Computation.of(table).slices
+    is_dealt = bool(stored.files) and (is_dealt or others != found)
+    if (others if is_dealt else found) and not others.is_wider:
         what = f"{table.name} cannot be migrated to what is defined: {found}"
         raise InputError(what, columns_remedy(table, found), table.place)
-    before, now = stored.computation, Computation.of(table)
-    if found:
-        schema = to_arrow_schema(columns[table.name], timezone="UTC")
-        stored.check_can_have(schema)
-        recorded = None
-        if before is not None and only_adds(before.select, now.select, found.missing):
-            before = recorded = replace(before, select=now.select)
-        try:
-            add_columns(stored, [schema.field(name) for name in found.missing], recorded)
-        except TableTaken as error:
-            what = f"another writer has changed {table.name} meanwhile, and it stays as that left it"
-            raise InputError(what, "Migrate it again") from error
+    try:
+        before = _widened(session, stored, table, columns[table.name], found.missing, is_dealt)
+    except TableTaken as error:
+        what = f"another writer has changed {table.name} meanwhile, and it stays as that left it"
+        raise InputError(what, "Migrate it again") from error
     return Migrated(
-        found.missing,
-        () if before is None else tuple(changes(before, now)),
+        others.missing,
+        () if before is None else tuple(changes(before, Computation.of(table))),
         _to_rebuild(warehouse, layout, table, columns),
+        is_dealt,
     )
+
+
+def _widened(
+    session: SparkSession,
+    stored: StoredTable,
+    table: Table,
+    columns: StructType,
+    missing: tuple[str, ...],
+    is_dealt: bool,
+) -> Computation | None:
+    """Gives the table the columns that it lacks; by what its rows then are computed."""
+    before, now = stored.computation, Computation.of(table)
+    if not missing and not is_dealt:
+        return before
+    schema = to_arrow_schema(columns, timezone="UTC")
+    stored.check_can_have(schema)
+    recorded = before
+    if before is not None and only_adds(before.select, now.select, missing):
+        recorded = replace(before, select=now.select)
+    if recorded is not None:
+        recorded = replace(recorded, slices=now.slices)
+    if is_dealt:
+        deal_anew(session, stored, table, columns, recorded or now)
+    else:
+        changed = recorded if recorded != before else None
+        add_columns(stored, [schema.field(name) for name in missing], changed)
+    return recorded
 
 
 def _to_rebuild(

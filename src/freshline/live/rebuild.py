@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from freshline.definitions.columns import LATE_COLUMN
+from freshline.definitions.columns import RESERVED_COLUMNS
 from freshline.definitions.computation import Computation
 from freshline.definitions.errors import InputError
 from freshline.definitions.live_checks import check_runnable
@@ -18,6 +18,8 @@ from freshline.definitions.warehouse import Warehouse
 from freshline.live.changes import column_differences, columns_remedy, last_edge, stored_table
 from freshline.live.heartbeat import sole_writer
 from freshline.spark.frames import between, derived_rows, read_parquet, schemas
+from freshline.spark.sink import write_by_executors
+from freshline.spark.slices import dealt, slice_column
 from freshline.storage.computations import told
 from freshline.storage.delta import StoredTable, TableTaken
 from freshline.storage.layout import Layout
@@ -67,7 +69,10 @@ def _replace(session: SparkSession, warehouse: Warehouse, layout: Layout, table:
         for name, source in sources.items()
     }
     folder = f"data/rebuild-{uuid4().hex[:8]}"
-    derived_rows(session, table, frames, None, loaded_to).write.parquet(str(stored.path / folder))
+    rows = dealt(
+        derived_rows(session, table, frames, None, loaded_to), slice_column(table, columns[table.name])
+    )
+    write_by_executors(rows, stored, folder)
     computation = Computation.of(table)
     details = {"table": table.name, "rebuilt": True, **told(stored.computation, computation, "rebuilt")}
     try:
@@ -98,7 +103,7 @@ def _rows(
     assert source.timestamp is not None
     files = [] if stored is None else stored.files_between(None, loaded_to)
     frame = between(read_parquet(session, files, columns), source.timestamp, None, loaded_to)
-    return frame.drop(LATE_COLUMN)
+    return frame.drop(*RESERVED_COLUMNS)
 
 
 def _never_loaded(table: Table) -> InputError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.kernel import Kernel
@@ -13,7 +13,7 @@ from freshline.live.judge import Troubles
 from freshline.live.notes import Notes
 from freshline.live.observation import Observation
 from freshline.live.recoveries import Due, dues
-from freshline.live.status import PoolStatus, TableStatus, TrackStatus, WarehouseStatus
+from freshline.live.status import PoolStatus, QueryStatus, TableStatus, TrackStatus, WarehouseStatus
 from freshline.live.warmth import Warmth
 from freshline.plan.plan import Plan
 from freshline.tables.task import TableTask, tables_of
@@ -38,6 +38,7 @@ class Reporting:
         self._troubles = troubles
         self._notes = notes
         self._warmth = warmth
+        self.queries: Callable[[], tuple[QueryStatus, ...]] = tuple
         self.learn(plan)
 
     def learn(self, plan: Plan) -> None:
@@ -67,6 +68,7 @@ class Reporting:
             recoveries=tuple(self._observation.recoveries.lines(kernel, now, due, self._plans)),
             pools=self._pools,
             starting=self._warmth.progress(),
+            queries=self.queries(),
         )
 
     def _table(

@@ -22,13 +22,13 @@ from freshline import __version__, signals
 from freshline.assembly.assemble import assemble
 from freshline.assembly.terms import learned
 from freshline.definitions.duration import SECOND
-from freshline.definitions.errors import InputError
 from freshline.definitions.live_checks import check_runnable
 from freshline.definitions.serial import to_record
 from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.journal import Journal
 from freshline.kernel.kernel import Kernel
 from freshline.landing.directories import check_directories, landing_directories
+from freshline.live.applying import Applying
 from freshline.live.bad_files import BadFiles, OtherFiles
 from freshline.live.books import Books
 from freshline.live.changes import check_tables
@@ -37,11 +37,13 @@ from freshline.live.driver import LiveDriver
 from freshline.live.ending import Ending
 from freshline.live.feeds import Feeds
 from freshline.live.housekeeping import Housekeeper
+from freshline.live.inquiries import Inquiries
 from freshline.live.keeper import Keeper
-from freshline.live.kinds import Kind
+from freshline.live.kinds import Kind, Kinds
 from freshline.live.learning import Learning
 from freshline.live.messages import Ended, Inbox, PutAside
 from freshline.live.opening import Opened, Site, Warm, open_site
+from freshline.live.query_side import QuerySide
 from freshline.live.refusals import Refusals
 from freshline.live.status import Progress, WarehouseStatus
 from freshline.live.tracks import Tracks
@@ -50,6 +52,7 @@ from freshline.live.trouble import ATTEMPTS_MAX, sentence, spark_ended
 from freshline.live.watch import Watch
 from freshline.live.worker import SparkWorker, Updates
 from freshline.plan.plan import Plan
+from freshline.queries.iteration import Iteration
 from freshline.spark.updater import Updater
 from freshline.storage.layout import Layout
 from freshline.storage.quarantine import Quarantine
@@ -95,9 +98,6 @@ class Runner:
         on_start: Callable[[Progress], None] | None = None,
     ) -> None:
         check_runnable(warehouse)
-        if warehouse.queries:
-            remedy = "Remove `queries`; `plan` and `simulate` take them as they are"
-            raise InputError("continuous queries cannot be run yet", remedy)
         check_tables(warehouse, accepted, "--accept-change")
         landing = landing_directories(warehouse, folder, storage)
         layout = self.layout = Layout(storage)
@@ -165,9 +165,16 @@ class Runner:
         freshness = {name: table.freshness for name, table in self.tables.items()}
         self.kernel = assemble(self.plan, now, freshness, batches=self._batches)
         self.keeper = Keeper(site.warehouse, self.plan, self.run_id, now, self._lose, warmth=opened.warmth)
+        self._query_side = QuerySide(site.warehouse, self.plan, self.kernel, opened, self.layout)
+        if site.warm != "none":
+            self._query_side.warm_up()
+        self.keeper.judge.on_committed = self._query_side.rows.loaded
+        self.keeper.reporting.queries = self._query_side.queries.statuses
         self.keeper.observation.resume(self.kernel)
         self.keeper.notes.counted(len(self._quarantine.entries()))
-        self._open_loop(opened, self._open_journal(now, freshness))
+        inbox = Inbox()
+        self._open_loop(opened, inbox, self._open_journal(now, freshness))
+        self._open_service(inbox)
 
     def _open_journal(self, now: int, freshness: dict[str, int | None]) -> Journal:
         log = self._stack.enter_context(
@@ -180,10 +187,10 @@ class Runner:
             header["batches"] = False
         return Journal(log, {**header, "warehouse": to_record(self.plan.warehouse)})
 
-    def _open_loop(self, opened: Opened, journal: Journal) -> None:
+    def _open_loop(self, opened: Opened, inbox: Inbox, journal: Journal) -> None:
         """Whoever finds, loads and looks after files, and the driver between them."""
         site, keeper, archive = self._site, self.keeper, self.layout.archive
-        inbox, notes = Inbox(), keeper.notes
+        notes = keeper.notes
         feeds = Feeds(site.warehouse, site.landing)
         books = Books(feeds, opened.ledger, opened.history, archive)
         refusals = Refusals(self._quarantine, notes, inbox.post)
@@ -198,7 +205,11 @@ class Runner:
         self._tracks = self._new_tracks(updates, bad_files, inbox)
         if opened.warming is not None:
             opened.warming.mind(lambda: self._tracks.idle)
-        self.driver = LiveDriver(self.kernel, inbox, self._tracks, journal, keeper.observation, self._tick)
+        queries = self._query_side.queries
+        self.driver = LiveDriver(
+            self.kernel, inbox, self._tracks, journal, keeper.observation, self._tick, look=queries.look
+        )
+        queries.attach(self.driver.tell)
         databases = [self.layout.ledger, site.history]
         self._housekeeper = Housekeeper(self.tables, locks, opened.ledger, databases, notes.note)
         self._stack.callback(self._finish_housekeeping)
@@ -218,7 +229,27 @@ class Runner:
                 message = message if gone is None else replace(message, outcome=gone)
             inbox.post(message)
 
-        return Tracks(len(pools), {Update: Kind(worker, self.keeper.judge)}, tell)
+        kinds: Kinds = {
+            Update: Kind(worker, self.keeper.judge),
+            Iteration: self._query_side.kind(pools, self._lose),
+        }
+        return Tracks(len(pools), kinds, tell)
+
+    def _open_service(self, inbox: Inbox) -> None:
+        """Whoever may read the storage can ask the run; one that cannot be asked is run all the same."""
+        from freshline.service.server import (
+            serving,
+        )  # FastAPI takes a second to import: Spark is there by now
+
+        self._published = self.status()
+        side = self._query_side
+        applying = Applying(self._site.warehouse, inbox.post, side.prepare, side.queries.decide)
+        inquiries = Inquiries(lambda: self._published, side.results, applying)
+        try:
+            self._stack.enter_context(serving(inquiries, self.layout.service))
+        except OSError as error:
+            self.keeper.notes.note(clock(), f"nobody can ask this run: no service: {sentence(error)}")
+        self._stack.callback(applying.close)
 
     def _finish_housekeeping(self) -> None:
         for _ in range(10 * _HOUSEKEEPING_MAX_S):  # in parts, or nobody could hasten it
@@ -309,6 +340,7 @@ class Runner:
     def _publish(self, status: WarehouseStatus) -> None:
         with suppress(OSError):  # a full disk; that the file is old can be seen in it
             status.write(self.layout.status)
+        self._published = status
         if self.on_status is not None:
             self.on_status(status)
 

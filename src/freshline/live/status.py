@@ -7,8 +7,9 @@ import os
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self
 
+from freshline.definitions.duration import seconds
 from freshline.definitions.errors import InputError
 from freshline.definitions.policies import PolicyName
 from freshline.tables.state import TableState, exceeds
@@ -68,6 +69,67 @@ class TableStatus:
         age_us = self.unloaded_us(now_us) if self.freshness_us is None else self.staleness_us(now_us)
         return exceeds(age_us, self.target_lag_us)
 
+    def record(self, as_of_us: int) -> dict[str, Any]:
+        """The table at that instant as people's programs read it."""
+        freshness_us, due_us = self.freshness_us, self.recovery_due_us
+        return {
+            "name": self.name,
+            "state": self.state,
+            "freshness": None
+            if freshness_us is None
+            else utc(freshness_us).isoformat(timespec="microseconds"),
+            "lag": seconds(self.lag_us),
+            "staleness": seconds(self.staleness_us(as_of_us)),
+            "staleness_bound": seconds(self.staleness_bound_us),
+            "target_lag": seconds(self.target_lag_us),
+            "backlog": self.backlog,
+            "unloaded": seconds(self.unloaded_us(as_of_us)),
+            "recovery_due": None if due_us is None else seconds(due_us - as_of_us),
+            "recovery_estimated": self.recovery_estimated,
+        }
+
+
+QueryState = Literal["RUNNING", "COMING", "LEAVING", "REFUSED"]
+
+
+@dataclass(frozen=True)
+class QueryStatus:
+    """A continuous query at one instant: one that runs, is to join or to go, or was refused."""
+
+    name: str
+    state: QueryState
+    pool: str
+    stride_us: int | None = None
+    deadline_us: int | None = None
+    budget_us: int | None = None  # of its last iteration; None: as long as it takes
+    iterations: int = 0  # that are over, since it came
+    misses: int = 0
+    missed_because: str | None = None
+    keep: float | None = None  # of its last answer
+    keep_mean: float | None = None
+    finished_us: int | None = None  # when that was there
+    message: str | None = None  # what went wrong last
+    period_least_us: int | None = None  # of one that was refused
+
+    def record(self) -> dict[str, Any]:
+        """The query as people's programs read it."""
+        return {
+            "name": self.name,
+            "state": self.state,
+            "pool": self.pool,
+            "stride": seconds(self.stride_us),
+            "deadline": seconds(self.deadline_us),
+            "budget": seconds(self.budget_us),
+            "iterations": self.iterations,
+            "misses": self.misses,
+            "missed_because": self.missed_because,
+            "keep": self.keep,
+            "keep_mean": self.keep_mean,
+            "finished": seconds(self.finished_us),
+            "last_error": self.message,
+            "period_least": seconds(self.period_least_us),
+        }
+
 
 @dataclass(frozen=True)
 class TrackStatus:
@@ -116,12 +178,22 @@ class WarehouseStatus:
     quarantined: int  # files
     recoveries: tuple[str, ...] = ()  # those that go on, and the latest that are over, the last first
     pools: tuple[PoolStatus, ...] = ()
+    queries: tuple[QueryStatus, ...] = ()
     starting: Progress | None = None  # what is left to do of its start
 
     @property
     def is_opening(self) -> bool:
         """Whether nothing can be loaded yet, and nothing is known of the tables."""
         return self.starting is not None and not self.tables
+
+    def record(self, as_of_us: int) -> dict[str, Any]:
+        """What `freshline status --json` prints, and the service answers."""
+        return {
+            "starting": None if self.starting is None else vars(self.starting),
+            "pools": [vars(pool) for pool in self.pools],
+            "tables": [table.record(as_of_us) for table in self.tables],
+            "queries": [query.record() for query in self.queries],
+        }
 
     def to_json(self) -> str:
         # `vars` because `dataclasses.asdict` copies every value, which is most of the time it takes.
@@ -130,6 +202,7 @@ class WarehouseStatus:
             "tracks": [vars(track) for track in self.tracks],
             "pools": [vars(pool) for pool in self.pools],
             "starting": None if self.starting is None else vars(self.starting),
+            "queries": [vars(query) for query in self.queries],
         }
         return json.dumps(record)
 
@@ -145,6 +218,7 @@ class WarehouseStatus:
                 "recoveries": tuple(record["recoveries"]),
                 "pools": tuple(PoolStatus(**pool) for pool in record["pools"]),
                 "starting": Progress(**record["starting"]) if record["starting"] else None,
+                "queries": tuple(QueryStatus(**query) for query in record["queries"]),
             }
         )
 

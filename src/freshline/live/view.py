@@ -9,7 +9,15 @@ from rich.table import Table
 from rich.text import Text
 
 from freshline.definitions.duration import DAY, format_duration
-from freshline.live.status import Progress, TableStatus, TrackStatus, WarehouseStatus, utc
+from freshline.live.status import (
+    Progress,
+    QueryState,
+    QueryStatus,
+    TableStatus,
+    TrackStatus,
+    WarehouseStatus,
+    utc,
+)
 from freshline.printable import printable
 from freshline.tables.state import TableState, exceeds
 
@@ -27,6 +35,12 @@ STYLES: Mapping[TableState, str] = {
     "BEHIND": "yellow",
     "EMPTY": "dim",
     "HEALTHY": "green",
+}
+_QUERY_STYLES: Mapping[QueryState, str] = {
+    "RUNNING": "green",
+    "COMING": "cyan",
+    "LEAVING": "dim",
+    "REFUSED": "bold red",
 }
 _URGENCY = {state: number for number, state in enumerate(STYLES)}
 
@@ -46,17 +60,24 @@ def render(status: WarehouseStatus, now_us: int, running: bool = True) -> Render
     parts += [Text(), _tables(status, as_of_us)]
     if len(status.tables) > TABLES_MAX:
         parts.append(Text(f"... and {len(status.tables) - TABLES_MAX} more, less troubled.", style="dim"))
+    if status.queries:
+        parts += [Text(), query_table(status.queries)]
+        if len(status.queries) > TABLES_MAX:
+            parts.append(Text(f"... and {len(status.queries) - TABLES_MAX} more queries.", style="dim"))
     parts += [
         _line(f"Pool {pool.name} ({pool.policy}): no bound: behaves as {pool.behaves_as}.", "yellow")
         for pool in status.pools
         if pool.behaves_as != pool.policy
     ]
     messages = [f"{table.name}: {table.message}" for table in _shown(status, as_of_us) if table.message]
+    messages += [f"{query.name}: {query.message}" for query in status.queries if query.message]
     parts += _lines("Messages", messages[:_LINES_MAX], "red")
     parts += _lines("Recoveries", status.recoveries[:_LINES_MAX], "cyan")
     if running:
         parts += [Text(), _tracks(status.tracks, now_us)]
     parts += _lines("Broken assumptions", status.broken_assumptions[-_LINES_MAX:], "yellow")
+    late = [f"{query.name}: {query.missed_because}" for query in status.queries if query.missed_because]
+    parts += _lines("Missed deadlines", late[:_LINES_MAX], "red")
     if status.quarantined:
         files = "1 file is" if status.quarantined == 1 else f"{status.quarantined} files are"
         parts += [Text(), _line(f"{files} in quarantine: `freshline quarantine list` says why.", "yellow")]
@@ -128,6 +149,25 @@ def _tables(status: WarehouseStatus, now_us: int) -> Table:
             format_duration(row.target_lag_us),
             str(row.backlog),
             count(row.loaded_rows),
+        )
+    return table
+
+
+def query_table(queries: Sequence[QueryStatus]) -> Table:
+    """The queries, as they are now."""
+    names = {"query": False, "state": False, "stride": True, "deadline": True, "budget": True}
+    table = columns(names | {"answers": True, "missed": True, "keep": True, "mean": True})
+    for row in queries[:TABLES_MAX]:
+        table.add_row(
+            Text(row.name),
+            Text(row.state, style=_QUERY_STYLES[row.state]),
+            format_duration(row.stride_us),
+            format_duration(row.deadline_us),
+            format_duration(row.budget_us),
+            count(row.iterations),
+            Text(count(row.misses), style="red" if row.misses else ""),
+            "-" if row.keep is None else f"{row.keep:.0%}",
+            "-" if row.keep_mean is None else f"{row.keep_mean:.0%}",
         )
     return table
 

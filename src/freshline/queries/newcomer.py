@@ -24,14 +24,16 @@ class Measure(NamedTuple):
     cost_us: int  # E = F(1)
     fixed_us: int  # a
     selectivity: Fraction
+    part_us: int | None = None  # the longest stretch that cannot be put aside, where it is not as planned
 
     def record(self) -> list[Any]:
-        return [str(self.tuples), self.cost_us, self.fixed_us, str(self.selectivity)]
+        known = [str(self.tuples), self.cost_us, self.fixed_us, str(self.selectivity)]
+        return known if self.part_us is None else [*known, self.part_us]
 
     @classmethod
     def from_record(cls, record: Sequence[Any]) -> Self:
-        tuples, cost_us, fixed_us, selectivity = record
-        return cls(Fraction(tuples), cost_us, fixed_us, Fraction(selectivity))
+        tuples, cost_us, fixed_us, selectivity, *part_us = record
+        return cls(Fraction(tuples), cost_us, fixed_us, Fraction(selectivity), *part_us)
 
     def keep_in(self, time_us: int) -> Fraction:
         """The share of the window that is read in so much time."""
@@ -71,7 +73,7 @@ class Asked:
             measure.cost_us,
             measure.fixed_us,
             measure.cost_of(self.keep_least),
-            self.part_us,
+            self.part_us if measure.part_us is None else measure.part_us,
             self.weight,
             measure.selectivity,
             measure.tuples,

@@ -29,13 +29,15 @@ from pyspark.sql.types import (
 )
 from sqlglot import exp
 
-from freshline.definitions.columns import LATE_COLUMN
+from freshline.definitions.columns import LATE_COLUMN, RESERVED_COLUMNS
 from freshline.definitions.errors import DefinitionErrors, InputError
 from freshline.definitions.feeds import Feed
 from freshline.definitions.sql.query import parse_query
 from freshline.definitions.tables import Table
 from freshline.definitions.warehouse import Warehouse
+from freshline.spark.names import quoted
 from freshline.spark.projection import plain_projection
+from freshline.spark.slices import SLICE_FIELD, check_slices
 from freshline.spark.steady import unsteady
 from freshline.spark.texts import checked_columns
 from freshline.storage.extent import Extent
@@ -201,11 +203,6 @@ def late_expression(timestamp: str, freshness: int, oldest: int | None) -> str:
     return f"{quoted(timestamp)} <= timestamp_micros({freshness})"
 
 
-def quoted(name: str) -> str:
-    """A column's name as Spark takes it for one, whatever characters it has: `a.b` alone is a part of `a`."""
-    return "`" + name.replace("`", "``") + "`"
-
-
 def keeps_timestamp(table: Table, feed: Feed) -> bool:
     """Whether a base table's timestamps are its feed's, untouched by its `select`."""
     if table.select is None:
@@ -238,7 +235,10 @@ def derived_rows(
 def source_rows(rows: DataFrame, schema: StructType, timestamp: str, after: int | None, to: int) -> DataFrame:
     """Of a table's rows those of a range that are not late, as derived tables read them."""
     frame = between(rows, timestamp, after, to)
-    return frame.where(f"NOT {LATE_COLUMN}").drop(LATE_COLUMN) if LATE_COLUMN in schema.names else frame
+    if LATE_COLUMN in schema.names:
+        frame = frame.where(f"NOT {LATE_COLUMN}")
+    own = [column for column in RESERVED_COLUMNS if column in schema.names]
+    return frame.drop(*own) if own else frame
 
 
 def between(frame: DataFrame, timestamp: str, after: int | None, to: int) -> DataFrame:
@@ -309,9 +309,9 @@ def _schema(empty: _EmptyTables, table: Table) -> StructType:
             "Select it, or name the right one with `timestamp`",
             table.place,
         )
-    if table.feed is None:
-        return rows.schema
-    return StructType([*rows.schema.fields, StructField(LATE_COLUMN, BooleanType())])
+    check_slices(table, rows.schema)
+    late = [] if table.feed is None else [StructField(LATE_COLUMN, BooleanType())]
+    return StructType([*rows.schema.fields, *late, *([] if table.slices is None else [SLICE_FIELD])])
 
 
 class _EmptyTables:
@@ -330,7 +330,7 @@ class _EmptyTables:
             return base_rows(self._session, table, feed, self._feed(feed))
         for source in table.sources:
             if source not in self._views:
-                fields = [field for field in self._known[source].fields if field.name != LATE_COLUMN]
+                fields = [field for field in self._known[source].fields if field.name not in RESERVED_COLUMNS]
                 no_rows(self._session, StructType(fields)).createOrReplaceTempView(source)
                 self._views.add(source)
         assert table.sql is not None

@@ -11,7 +11,8 @@ from pyspark.sql import SparkSession
 
 from freshline.definitions.columns import parse_columns
 from freshline.definitions.feeds import Feed
-from freshline.spark.frames import quoted, read_files
+from freshline.spark.frames import read_files
+from freshline.spark.names import quoted
 from freshline.spark.texts import text_conditions
 
 _COLUMN: Final = "_malformed_record"

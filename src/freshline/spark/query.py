@@ -7,9 +7,11 @@ from pathlib import Path
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
+from sqlglot import exp
 
+from freshline.definitions.columns import SLICE_COLUMN
 from freshline.definitions.errors import InputError
-from freshline.definitions.sql.query import tables_named
+from freshline.definitions.sql.query import parse_query, tables_named
 from freshline.definitions.warehouse import Warehouse
 from freshline.spark.frames import read_parquet
 from freshline.storage.delta import StoredTable
@@ -28,15 +30,23 @@ def check_query(warehouse: Warehouse, storage: Path, sql: str) -> None:
 
 
 def query(session: SparkSession, warehouse: Warehouse, storage: Path, sql: str) -> DataFrame:
-    """The answer to a SQL query over the warehouse's tables, each at its newest commit."""
+    """The answer to a SQL query over the warehouse's tables, each at its newest commit.
+
+    The slices of rows are there for a query that names their column.
+    """
     check_query(warehouse, storage, sql)
     layout = Layout(storage)
+    named = parse_query(sql).find_all(exp.Column)
+    asks_for_slices = any(column.name.lower() == SLICE_COLUMN for column in named)
     for table in warehouse.tables.values():
         if not _is_made(storage, table.name):
             continue
         stored = StoredTable.open(layout.table(table.name), table.timestamp or "")
         files = [str(stored.path / file.path) for file in stored.files]
-        read_parquet(session, files, from_arrow_schema(stored.schema)).createOrReplaceTempView(table.name)
+        rows = read_parquet(session, files, from_arrow_schema(stored.schema))
+        if not asks_for_slices:
+            rows = rows.drop(SLICE_COLUMN)  # nobody's own: `*` leaves it out
+        rows.createOrReplaceTempView(table.name)
     try:
         return session.sql(sql)
     except PySparkException as error:

@@ -21,11 +21,12 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType, VariantType
 
-from freshline.definitions.columns import LATE_COLUMN
+from freshline.definitions.columns import LATE_COLUMN, SLICE_COLUMN
 from freshline.definitions.errors import InputError
 from freshline.spark.session import REQUIRED
 from freshline.storage.delta import StoredTable, Written
 from freshline.storage.files import LiveFile
+from freshline.storage.sliced_files import ARROW_OPTIONS, SPARK_OPTIONS, group_rows, in_order, is_sliced
 from freshline.storage.statistics import footer_of
 
 # The setting that says how many bytes of a result the driver takes at most, as Spark writes sizes; 0: none.
@@ -159,7 +160,10 @@ def count_late(stored: StoredTable, files: Sequence[LiveFile], after: int) -> in
 
 
 def write_by_executors(frame: DataFrame, stored: StoredTable, folder: str) -> Result:
-    frame.write.parquet(str(stored.path / folder))
+    options: dict[str, str] = {}
+    if SLICE_COLUMN in frame.columns:
+        frame, options = frame.sortWithinPartitions(SLICE_COLUMN), SPARK_OPTIONS
+    frame.write.options(**options).parquet(str(stored.path / folder))
     return Result()
 
 
@@ -174,6 +178,10 @@ def write_by_driver(frame: DataFrame, stored: StoredTable, folder: str) -> Resul
     path = stored.path / folder / _FILE
     path.parent.mkdir(parents=True)
     metadata: list[Any] = []
+    options = _AS_SPARK
+    if is_sliced(rows.schema):
+        rows = in_order(rows)
+        options = {**_AS_SPARK, **ARROW_OPTIONS, "row_group_size": group_rows(rows)}
     bounded = [name for name in rows.column_names if _has_bounds(rows[name])]
     try:
         pq.write_table(
@@ -181,7 +189,7 @@ def write_by_driver(frame: DataFrame, stored: StoredTable, folder: str) -> Resul
             path,
             metadata_collector=metadata,
             write_statistics=bounded,
-            **_AS_SPARK,
+            **options,
         )
     except OSError as error:
         error.filename = error.filename or str(path)  # Arrow does not say which disk is full

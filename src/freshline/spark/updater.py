@@ -30,6 +30,7 @@ from freshline.spark.frames import (
 )
 from freshline.spark.prepared import PreparedFrames
 from freshline.spark.sink import Sink, count_late
+from freshline.spark.slices import dealt, slice_column
 from freshline.storage.delta import Consumed, LiveFile, StoredTable
 from freshline.storage.extent import Extent
 from freshline.storage.next_row import next_row
@@ -67,6 +68,9 @@ class Updater:
             if table.feed is not None
         }
         self._keeps_records: dict[str, bool] = {}  # of base tables that have been updated
+        self._slices = {
+            table.name: slice_column(table, schemas[table.name]) for table in warehouse.tables.values()
+        }
         self._sink = Sink(schemas)
         self._prepared = PreparedFrames()
 
@@ -126,7 +130,7 @@ class Updater:
         feed = self._warehouse.feeds[table.feed]
         late = late_expression(table.timestamp, 0, None)
         records = read_files(session, feed, [str(path)])
-        rows = base_rows(session, table, feed, records, late)
+        rows = dealt(base_rows(session, table, feed, records, late), self._slices[name])
         self._check(table, rows, _bytes_below(path), lambda: None)
 
     def _check(
@@ -153,6 +157,7 @@ class Updater:
         oldest = min(known) if self._keeps_timestamp[table.name] and len(known) == len(files) else None
         late = late_expression(table.timestamp, job.loaded_from, oldest)
         paths = [str(landing / str(file.name)) for file in job.files]
+        slices = self._slices[table.name]
 
         def read() -> DataFrame:
             return read_files(session, feed, paths)
@@ -160,12 +165,13 @@ class Updater:
         if keeps and late == NONE_LATE and is_one_pass(table):
             name = ("rows", table.name)
             rows = self._prepared.of(
-                session, name, paths, lambda: base_rows(session, table, feed, read(), late)
+                session, name, paths, lambda: dealt(base_rows(session, table, feed, read(), late), slices)
             )
             return rows, None
         records = self._prepared.of(session, ("records", table.feed), paths, read)
         watched = None if keeps else Watched(records, feed.landing.timestamp)
-        return base_rows(session, table, feed, watched.records if watched else records, late), watched
+        rows = base_rows(session, table, feed, watched.records if watched else records, late)
+        return dealt(rows, slices), watched
 
     def _keeps(self, session: SparkSession, table: Table) -> bool:
         assert table.feed is not None
@@ -204,7 +210,7 @@ class Updater:
     ) -> DataFrame:
         since = None if after is None else after - table.lookback_us
         frames = {name: self._source(session, name, files, since, to) for name, files in sources.items()}
-        return derived_rows(session, table, frames, after, to)
+        return dealt(derived_rows(session, table, frames, after, to), self._slices[table.name])
 
     def _source(
         self, session: SparkSession, name: str, files: Sequence[LiveFile], after: int | None, to: int

@@ -187,11 +187,13 @@ class StoredTable:
         computation: Computation | None = None,
         expected: Extent | None = None,
         written: Written | None = None,
+        how: computations.How = "rebuilt",
     ) -> int:
         """Adds the Parquet files of the folder as the next update; the new version.
 
         `expected` says which rows there must be, `written` which files, where their writer knows. For a
-        rebuild: `replacing` makes them the table's only files and this its schema, by `computation`.
+        rebuild: `replacing` makes them the table's only files and this its schema, by `computation`; `how`
+        says by what its rows came to be computed so.
         """
         if replacing is not None:
             self.check_can_have(replacing)
@@ -200,7 +202,7 @@ class StoredTable:
             before = self._commits.snapshot
             if before.freshness is not None and freshness < before.freshness and replacing is None:
                 raise ValueError(f"freshness of {self.path} would go back: {before.freshness} to {freshness}")
-            after = before if computation is None else self._computed_by(computation, "rebuilt")
+            after = before if computation is None else self._computed_by(computation, how)
             after = replace(after, sequence=before.sequence + 1, freshness=freshness)
             information = {**details, "files": [asdict(file) for file in consumed]}
             removed = () if replacing is None else before.files

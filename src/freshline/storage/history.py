@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
 from freshline.costs.fit import PastRun
+from freshline.costs.iterations import PastPart
 from freshline.definitions.errors import InputError
 from freshline.storage.disk import full_disk
 from freshline.storage.write_ahead import write_ahead
 
 RUNS_KEPT: Final = 2_000  # a table; older ones say little about today's cost
+PARTS_KEPT: Final = 200  # a query: what an answer costs changes with what else runs
 # Deleting in batches: one statement in so many jobs, and the file is never more than a tenth too large.
 _BATCH: Final = 200
 
@@ -28,6 +31,15 @@ CREATE TABLE IF NOT EXISTS runs (
     files INTEGER NOT NULL
 );
 CREATE INDEX IF NOT EXISTS runs_by_table ON runs (table_name, id);
+CREATE TABLE IF NOT EXISTS parts (
+    id INTEGER PRIMARY KEY,
+    query TEXT NOT NULL,
+    iteration INTEGER NOT NULL,
+    duration_us INTEGER NOT NULL,
+    slices INTEGER NOT NULL,
+    rows INTEGER NOT NULL
+);
+CREATE INDEX IF NOT EXISTS parts_by_query ON parts (query, id);
 """
 
 
@@ -85,6 +97,29 @@ class History:
         )
         return [PastRun._make(row) for row in reversed(rows)]
 
+    def record_parts(self, query: str, parts: Sequence[PastPart]) -> None:
+        """Remembers an answer's parts, and forgets the query's oldest."""
+        with self._lock:
+            connection = self._connection
+            assert connection is not None, "the history is closed, or was opened to be read only"
+            connection.executemany(
+                "INSERT INTO parts (query, iteration, duration_us, slices, rows) VALUES (?, ?, ?, ?, ?)",
+                [(query, *part) for part in parts],
+            )
+            connection.execute(
+                "DELETE FROM parts WHERE query = :query AND id <= (SELECT id FROM parts"
+                " WHERE query = :query ORDER BY id DESC LIMIT 1 OFFSET :kept)",
+                {"query": query, "kept": PARTS_KEPT},
+            )
+
+    def parts(self, query: str) -> list[PastPart]:
+        """The parts of the query's newest answers, oldest first."""
+        rows = self._rows(
+            "SELECT iteration, duration_us, slices, rows FROM parts WHERE query = ? ORDER BY id DESC LIMIT ?",
+            (query, PARTS_KEPT),
+        )
+        return [PastPart._make(row) for row in reversed(rows)]
+
     def close(self) -> None:
         with self._lock:
             if self._connection is not None:
@@ -119,7 +154,7 @@ def _opened(path: Path, read_only: bool) -> sqlite3.Connection | None:
     try:
         if read_only:
             # A runner that was killed just as it began leaves a file without tables.
-            if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'runs'").fetchone() is None:
+            if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'parts'").fetchone() is None:
                 connection.close()
                 return None
             connection.execute("PRAGMA query_only = ON")

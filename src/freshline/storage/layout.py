@@ -34,6 +34,8 @@ class Layout:
         self.control = storage / "_freshline"
         self.lease = self.control / "lease"
         self.status = self.control / "status.json"
+        self.service = self.control / "service.json"
+        self.results = self.control / "results"
         self.ledger = self.control / "ledger.sqlite"
         self.history = self.control / "history.sqlite"
         self.logs = self.control / "logs"
@@ -69,8 +71,9 @@ class Layout:
         clear_scratch(self.scratch, identity)
         drafts = [*self.control.glob(f".{self.status.name}.*"), *self.control.glob(".*.draft")]
         drafts += [*self.quarantine.rglob(".*.draft"), *self.quarantine.rglob(".*.tmp")]
+        drafts += self.results.glob(".*.draft")
         drafts += [path for path in self.lease.glob(".*") if _age_s(path) > _DRAFT_MAX_S]
-        for path in drafts:
+        for path in [*drafts, self.service]:
             path.unlink(missing_ok=True)
 
 

@@ -35,6 +35,14 @@ class Differences:
             ]
         )
 
+    def without(self, column: str) -> Differences:
+        """The differences in other columns."""
+        return Differences(
+            tuple(name for name in self.missing if name != column),
+            tuple(each for each in self.undefined if each[0] != column),
+            tuple(each for each in self.retyped if each[0] != column),
+        )
+
     @property
     def is_wider(self) -> bool:
         """Whether the definition has columns more, and is the same otherwise."""

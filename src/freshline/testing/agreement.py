@@ -13,7 +13,8 @@ from pyspark.sql import functions as f
 from freshline.definitions.columns import parse_columns
 from freshline.definitions.feeds import Feed
 from freshline.landing.records import Records
-from freshline.spark.frames import load_files, quoted, read_files
+from freshline.spark.frames import load_files, read_files
+from freshline.spark.names import quoted
 
 _CORRUPT = "_corrupt"
 

@@ -1,0 +1,60 @@
+"""`freshline apply`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from freshline.cli.shared import (
+    DEFAULT_PROJECT,
+    JsonOption,
+    ProjectOption,
+    load_project,
+    print_json,
+    storage_path,
+)
+from freshline.definitions.duration import SECOND, format_duration
+from freshline.printable import printable
+from freshline.service.client import Undecided, ask
+from freshline.storage.layout import Layout
+
+
+def apply(project: ProjectOption = DEFAULT_PROJECT, as_json: JsonOption = False) -> None:
+    """Have the running warehouse take the queries of the edited file.
+
+    New queries are admitted or refused, those that are no more in the file end after their iteration; a
+    query that was edited is both. Nothing else may differ from what runs.
+
+    Exit code 1: some query is refused.
+
+    Example: freshline apply -p my/project
+    """
+    warehouse = load_project(project)  # what is wrong with it is told with file and line
+    file = project / DEFAULT_PROJECT if project.is_dir() else project
+    layout = Layout(storage_path(project, warehouse))
+    try:
+        answer = ask(layout.service, "POST", "/v1/apply", Path(file).read_bytes())
+    except Undecided as error:
+        print(f"Nothing is known of it: {printable(str(error))}. Ask `freshline status`.", file=sys.stderr)
+        raise typer.Exit(1) from None
+    if as_json:
+        print_json(answer)
+    else:
+        for sentence in _sentences(answer):
+            print(printable(sentence))
+    raise typer.Exit(1 if answer["refused"] else 0)
+
+
+def _sentences(answer: dict[str, Any]) -> list[str]:
+    sentences = [f"{name} is admitted." for name in answer["admitted"]]
+    for refused in answer["refused"]:
+        least = refused["period_least"]
+        remedy = "No stride of up to 1 hour would do"
+        if least is not None:
+            remedy = f"A stride of {format_duration(round(least * SECOND), up=True)} would do"
+        sentences.append(f"{refused['name']} is refused: {refused['reason']}. {remedy}.")
+    sentences += [f"{name} ends after its iteration." for name in answer["removed"]]
+    return sentences or ["No query has changed."]

@@ -1,0 +1,85 @@
+"""`freshline results`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+from rich.text import Text
+
+from freshline.cli.shared import (
+    DEFAULT_PROJECT,
+    JsonOption,
+    ProjectOption,
+    console,
+    grid,
+    load_project,
+    print_json,
+    storage_path,
+)
+from freshline.definitions.duration import SECOND
+from freshline.definitions.errors import InputError
+from freshline.definitions.names import Names
+from freshline.definitions.queries import QUERIES
+from freshline.live.results import Results
+from freshline.live.status import utc
+from freshline.printable import printable
+from freshline.storage.layout import Layout
+
+_ROWS_MAX = 40
+
+
+def results(
+    query: Annotated[str, typer.Argument(help="The query's name.", metavar="NAME")],
+    project: ProjectOption = DEFAULT_PROJECT,
+    as_json: JsonOption = False,
+) -> None:
+    """Show the newest answer of a continuous query.
+
+    Where it was computed from a part of the window, counts and sums are scaled, and each has an interval that
+    holds the true value 95 times in 100.
+
+    Example: freshline results busiest --json
+    """
+    warehouse = load_project(project)
+    found = Results(Layout(storage_path(project, warehouse)).results).read(query)
+    if found is None:
+        if query not in warehouse.queries:
+            what = f"there is no query {query!r}"
+            raise InputError(what, Names(QUERIES.name, warehouse.queries).remedy(query))
+        raise InputError(f"{query} has not been answered yet", "Start the warehouse with `freshline run`")
+    if as_json:
+        print_json(found)
+    else:
+        _show(found)
+
+
+def _show(found: dict[str, Any]) -> None:
+    start, end, finished = (utc(round(at * SECOND)) for at in (*found["window"], found["finished"]))
+    late = "" if found["met"] else ", after its deadline"
+    screen = console()
+    window = f"from {start:%Y-%m-%d %H:%M:%S} to {end:%H:%M:%S} UTC"
+    read = f"from {found['keep']:.0%} of its window ({found['rows_seen']:,} rows)"
+    screen.print(Text(f"{found['query']}: {window}, answered at {finished:%H:%M:%S}{late}, {read}."))
+    rows = found["rows"]
+    if not rows:
+        screen.print("There are no rows.")
+        return
+    intervals = {(each["row"], each["column"]): each for each in found["estimates"]}
+    numeric = {
+        column: isinstance(value, int | float) and not isinstance(value, bool)
+        for column, value in rows[0].items()
+    }
+    table = grid("", numeric)
+    for number, row in enumerate(rows[:_ROWS_MAX]):
+        table.add_row(*(_cell(value, intervals.get((number, column))) for column, value in row.items()))
+    screen.print(table)
+    if len(rows) > _ROWS_MAX:
+        screen.print(f"... and {len(rows) - _ROWS_MAX:,} more rows; --json has them all.")
+
+
+def _cell(value: Any, interval: dict[str, Any] | None) -> Text:
+    text = "-" if value is None else printable(f"{value:.6g}" if isinstance(value, float) else str(value))
+    if interval is not None and interval["low"] is not None and interval["high"] is not None:
+        text += f" ({interval['low']:.6g} to {interval['high']:.6g})"
+    return Text(text)

@@ -1,0 +1,97 @@
+"""An edited file, taken by the warehouse that runs: its queries come and go, and nothing else changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import CancelledError, Future
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any, Final
+
+from freshline.definitions.differences import differences
+from freshline.definitions.errors import InputError
+from freshline.definitions.live_checks import check_runnable
+from freshline.definitions.load import loads
+from freshline.definitions.queries import QUERIES
+from freshline.definitions.warehouse import Warehouse
+from freshline.kernel.events import Event
+from freshline.live.messages import Message, Observer
+from freshline.spark.iteration import PreparedQuery
+
+# Well below what a request may take (`service.guard`).
+_DECISION_MAX_S: Final = 60.0
+_NAMED_MAX: Final = 10
+
+Prepare = Callable[[Warehouse], Mapping[str, PreparedQuery]]  # its queries, as Spark understands them
+Decide = Callable[[Mapping[str, PreparedQuery], int], dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Edited:
+    """The queries of an edited file. Who sent it waits for the reply."""
+
+    queries: Mapping[str, PreparedQuery]
+    decide: Decide
+    reply: Future[dict[str, Any]]
+
+    def event(self, observer: Observer, now: int) -> Event | None:
+        """None: whoever decides tells the kernel of each query that comes or goes."""
+        if self.reply.set_running_or_notify_cancel():  # otherwise nobody waits for it any more
+            try:
+                self.reply.set_result(self.decide(self.queries, now))
+            except InputError as error:
+                self.reply.set_exception(error)
+        return None
+
+
+class Applying:
+    """Reads files in the thread of whoever sends them, and has the driver's decide on their queries."""
+
+    def __init__(
+        self, warehouse: Warehouse, post: Callable[[Message], None], prepare: Prepare, decide: Decide
+    ) -> None:
+        self._warehouse = warehouse
+        self._post = post
+        self._prepare = prepare
+        self._decide = decide
+        self._lock = Lock()
+        self._waiting: Future[dict[str, Any]] | None = None
+        self._closed = False
+
+    def apply(self, text: str, timeout_s: float = _DECISION_MAX_S) -> dict[str, Any]:
+        """What becomes of the file's queries; InputError where it is wrong, or more than they differs."""
+        edited = loads(text)
+        check_runnable(edited)
+        check_only_queries_differ(self._warehouse, edited)
+        queries = self._prepare(edited)
+        reply: Future[dict[str, Any]] = Future()
+        with self._lock:
+            if self._closed:
+                raise TimeoutError
+            self._waiting = reply
+        self._post(Edited(queries, self._decide, reply))
+        try:
+            return reply.result(timeout_s)
+        except (TimeoutError, CancelledError):
+            # Either nothing comes of it, or it was decided just now.
+            if reply.cancel() or reply.cancelled():
+                raise TimeoutError from None
+            return reply.result()
+
+    def close(self) -> None:
+        """The run ends: nobody decides any more."""
+        with self._lock:
+            self._closed = True
+            if self._waiting is not None:
+                self._waiting.cancel()
+
+
+def check_only_queries_differ(running: Warehouse, edited: Warehouse) -> None:
+    """InputError that names what else differs."""
+    found = differences(running, edited, but=(QUERIES.name,))
+    if found:
+        named = ", ".join(f"`{path}`" for path in found[:_NAMED_MAX])
+        more = f" and {len(found) - _NAMED_MAX} more" if len(found) > _NAMED_MAX else ""
+        verb = "differs" if len(found) == 1 else "differ"
+        what = f"only `queries` can change while a warehouse runs, and {named}{more} {verb}"
+        raise InputError(what, "Undo that, or stop the run and start it with this file")

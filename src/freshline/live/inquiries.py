@@ -1,0 +1,36 @@
+"""What a run tells whoever asks over HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from freshline.live.applying import Applying
+from freshline.live.clock import Clock, clock
+from freshline.live.results import Results
+from freshline.live.status import WarehouseStatus
+
+
+class Inquiries:
+    """Answers by what is frozen, by files, or by the driver's reply: it owns nothing of the run."""
+
+    def __init__(
+        self,
+        published: Callable[[], WarehouseStatus],
+        results: Results,
+        applying: Applying,
+        now: Clock = clock,
+    ) -> None:
+        self._published = published
+        self._results = results
+        self._applying = applying
+        self._clock = now
+
+    def status(self) -> dict[str, Any]:
+        return self._published().record(self._clock())
+
+    def results(self, query: str) -> dict[str, Any] | None:
+        return self._results.read(query)
+
+    def apply(self, text: str) -> dict[str, Any]:
+        return self._applying.apply(text)

@@ -1,0 +1,99 @@
+"""What is known of the queries of a run: what each is, and what its answers have cost."""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from collections import deque
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from threading import Lock
+
+from freshline.costs.iterations import FittedParts, PastPart, fit_parts
+from freshline.definitions.queries import Query
+from freshline.queries.newcomer import Asked
+from freshline.spark.iteration import PreparedQuery
+from freshline.storage.history import PARTS_KEPT, History
+
+
+@dataclass(slots=True)
+class _Known:
+    asked: Asked
+    prepared: PreparedQuery
+    parts: deque[PastPart]
+    fitted: FittedParts | None
+    part_us: int
+    is_new: bool = False  # whether parts have come since the fit
+    is_warm: bool = False  # whether it has been answered in this run
+
+
+class QueryBook:
+    """By query, its definition and its costs. Tracks enter what they did, the driver's thread asks: a lock.
+
+    A query that is edited is another one, though its name is the same and the old one may still be at its
+    last iteration. So they are told apart by what the kernel was told of them, as an object.
+    """
+
+    def __init__(self, history: History) -> None:
+        self._history = history
+        self._lock = Lock()
+        self._known: dict[int, _Known] = {}  # by the identity of what the kernel was told
+
+    def define(self, asked: Asked, prepared: PreparedQuery) -> None:
+        """The kernel was told that of this query."""
+        parts = deque(parts_of(self._history, prepared.query), PARTS_KEPT)
+        with self._lock:
+            self._known[id(asked)] = _Known(asked, prepared, parts, fit_parts(parts), asked.part_us)
+
+    def keep_only(self, asked: Iterable[Asked]) -> None:
+        """All others have gone."""
+        kept = {id(each) for each in asked}
+        with self._lock:
+            self._known = {identity: known for identity, known in self._known.items() if identity in kept}
+
+    def prepared(self, asked: Asked) -> PreparedQuery:
+        with self._lock:
+            return self._known[id(asked)].prepared
+
+    def part(self, asked: Asked, part_us: int) -> None:
+        """So long its parts are to be at most."""
+        with self._lock:
+            self._known[id(asked)].part_us = part_us
+
+    def part_us(self, asked: Asked) -> int:
+        with self._lock:
+            return self._known[id(asked)].part_us
+
+    def fitted(self, asked: Asked) -> FittedParts | None:
+        """What its answers cost; None where that is not known yet."""
+        with self._lock:
+            known = self._known[id(asked)]
+            if known.is_new:
+                known.fitted, known.is_new = fit_parts(known.parts), False
+            return known.fitted
+
+    def enter(self, asked: Asked, parts: Sequence[PastPart]) -> None:
+        """An answer's parts took so long, and so did the rest of it."""
+        with self._lock:
+            known = self._known.get(id(asked))
+            if known is None:
+                return
+            if not known.is_warm:
+                known.is_warm = True  # its first answer is several times as long as any later one
+                return
+            known.parts.extend(parts)
+            known.is_new = True
+            key = _key(known.prepared.query)
+        with suppress(sqlite3.Error):  # a cost less to learn from
+            self._history.record_parts(key, parts)
+
+
+def parts_of(history: History, query: Query) -> list[PastPart]:
+    """What parts of that query's answers took in runs before."""
+    return history.parts(_key(query))
+
+
+def _key(query: Query) -> str:
+    """Whose costs are alike: those of one name and one text."""
+    return f"{query.name} {hashlib.blake2b(query.sql.encode(), digest_size=8).hexdigest()}"

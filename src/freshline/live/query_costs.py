@@ -1,0 +1,98 @@
+"""What queries cost: as they are planned, before and after they have run, and as it is measured."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+from itertools import groupby
+from math import ceil
+from statistics import median
+from typing import Final
+
+from freshline.costs.iterations import FittedParts, PastPart, fit_parts
+from freshline.definitions.cost import Cost
+from freshline.definitions.operators import Aggregate
+from freshline.definitions.queries import Query
+from freshline.definitions.slices import SLICES
+from freshline.definitions.warehouse import Warehouse
+from freshline.live.query_book import QueryBook, parts_of
+from freshline.live.window_rows import WindowRows
+from freshline.queries.newcomer import Measure
+from freshline.queries.task import QueryTask
+from freshline.storage.history import History
+
+# What is assumed of a query before it has ever run: Spark's jobs, and little for its rows.
+_PROVISIONAL: Final = Cost(300_000, Fraction(1, 1_000))
+_RATE_GRAIN: Final = 1_000_000
+# As it is planned (`plan.query_loads`).
+_PART_OF_FIXED: Final = 3
+_PART_OF_DEADLINE: Final = 4
+
+
+def with_known_costs(warehouse: Warehouse, history: History) -> Warehouse:
+    """Queries that declare no cost get that of their answers in runs before, or an assumption."""
+    queries = {name: with_known_cost(query, history) for name, query in warehouse.queries.items()}
+    return replace(warehouse, queries=queries) if queries else warehouse
+
+
+def with_known_cost(query: Query, history: History) -> Query:
+    """What the plan counts with: declared, learned or assumed, in this order."""
+    if query.cost is not None:
+        return query
+    parts = parts_of(history, query)
+    fitted = fit_parts(parts)
+    if fitted is None:
+        return replace(query, cost=_PROVISIONAL)
+    part_us = query.part_us or max(query.deadline_us // _PART_OF_DEADLINE, _PART_OF_FIXED * fitted.part_us)
+    cost_us, fixed_us = fitted.cost_us(_rows_of_windows(parts), part_us)
+    rate = Fraction(ceil(Fraction(cost_us - fixed_us, query.window_us) * _RATE_GRAIN), _RATE_GRAIN)
+    return replace(query, cost=Cost(fixed_us, rate))
+
+
+def _rows_of_windows(parts: Sequence[PastPart]) -> int:
+    """What whole windows held, in the middle of what was seen."""
+    whole = []
+    for _, group in groupby(parts, key=lambda part: part.iteration):
+        read = [part for part in group if part.slices]
+        if read:
+            whole.append(sum(part.rows for part in read) * SLICES / sum(part.slices for part in read))
+    return round(median(whole or [0.0]))
+
+
+class Measuring:
+    """Measures queries without reading anything. The driver's thread alone asks it."""
+
+    def __init__(self, rows: WindowRows, book: QueryBook) -> None:
+        self._rows = rows
+        self._book = book
+
+    def watch(self, query: Query) -> None:
+        """The query will be measured."""
+        for table in query.tables:
+            self._rows.keep(table, query.window_us)
+
+    def measure(self, task: QueryTask, now: int, shortest_us: int) -> Measure:
+        """What its last window holds, and what an answer over that costs, in parts that are no longer than
+        a quarter of the shortest deadline on its track, unless they would read next to nothing."""
+        asked = task.asked
+        query = self._book.prepared(asked).query
+        to = min((table.freshness for table in task.sources), default=now)
+        rows = {table: self._rows.rows(table, to - query.window_us, to) for table in query.tables}
+        sliced = sum(rows[side.table] for side in query.sides if side.in_slices)
+        tuples = sum(rows[side.table] for side in query.sides)
+        fitted = self._book.fitted(asked)
+        if fitted is None:
+            return asked.measure._replace(tuples=tuples)
+        part_us = shortest_us // _PART_OF_DEADLINE if query.part_us is None else query.part_us
+        part_us = max(part_us, _PART_OF_FIXED * fitted.part_us)
+        self._book.part(asked, part_us)
+        cost_us, fixed_us = fitted.cost_us(sliced, part_us)
+        selectivity = _selectivity(query, asked.measure, fitted)
+        return Measure(tuples, cost_us, fixed_us, selectivity, min(part_us, cost_us))
+
+
+def _selectivity(query: Query, planned: Measure, fitted: FittedParts) -> Fraction:
+    """Every tuple counts in an aggregate: its rows tell nothing."""
+    is_told = query.selectivity is not None or isinstance(query.operators, Aggregate)
+    return planned.selectivity if is_told else fitted.selectivity

@@ -1,0 +1,29 @@
+"""Tables that answers are kept in, where queries say `into`."""
+
+from __future__ import annotations
+
+from threading import Lock
+
+from freshline.queries.iteration import Iteration
+from freshline.spark.answers_table import AnswersTable
+from freshline.spark.iteration import Outcome, PreparedQuery
+from freshline.storage.layout import Layout
+
+
+class QueryTables:
+    """Opened with their first answer, for all tracks: two queries may follow one another in one table."""
+
+    def __init__(self, layout: Layout) -> None:
+        self._layout = layout
+        self._lock = Lock()
+        self._open: dict[str, tuple[PreparedQuery, AnswersTable]] = {}  # by name, and for whom
+
+    def add(self, prepared: PreparedQuery, outcome: Outcome, job: Iteration, finished_us: int) -> None:
+        name = prepared.query.into
+        assert name is not None, f"{prepared.query.name} keeps no answers"
+        with self._lock:
+            known = self._open.get(name)
+            if known is None or known[0] is not prepared:
+                known = (prepared, AnswersTable.open_or_create(self._layout.table(name), prepared))
+                self._open[name] = known
+            known[1].add(outcome, job.release, job.deadline, finished_us)

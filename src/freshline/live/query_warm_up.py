@@ -1,0 +1,60 @@
+"""Queries that are answered a few times before a run begins, so that what they cost is known."""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import Final
+
+from pyspark.sql import SparkSession
+
+from freshline import signals
+from freshline.costs.iterations import PastPart
+from freshline.live.clock import clock
+from freshline.live.query_book import QueryBook
+from freshline.live.trouble import sentence
+from freshline.queries.newcomer import Asked
+from freshline.spark.iteration import PreparedQuery
+
+_logger = logging.getLogger(__name__)
+# Parts of unlike sizes, in as many answers as it takes to tell a part's cost from a row's.
+_PARTS: Final = (16, 48, 192)
+_ANSWERS: Final = 5
+
+
+def warm_up(session: SparkSession, book: QueryBook, asked: Asked) -> None:
+    """Answers a query over what is there; of one whose cost is known once, of one without data never.
+
+    The first answer counts for nothing: it has Spark compile. What a query cannot compute it is told when it
+    runs.
+    """
+    prepared = book.prepared(asked)
+    edges = [table.freshness for table in prepared.tables]
+    if None in edges:
+        return
+    to_us = min(edge for edge in edges if edge is not None)
+    for _ in range(_ANSWERS if book.fitted(asked) is None else 1):
+        signals.check()
+        try:
+            book.enter(asked, _answer(session, prepared, to_us))
+        except Exception as error:  # what a query can do to Spark has no end of names
+            _logger.info("%s cannot be warmed up: %s", asked.name, sentence(error))
+            return
+
+
+def _answer(session: SparkSession, prepared: PreparedQuery, to_us: int) -> list[PastPart]:
+    began, at = clock(), time.perf_counter_ns()
+    reading = prepared.begin(session, to_us)
+    reading.rows_in_slices()
+    parts, rest_us = [], _us_since(at)
+    for slices in _PARTS:
+        at = time.perf_counter_ns()
+        reading.read(slices)
+        parts.append(PastPart(began, _us_since(at), slices, reading.rows_in_slices(slices)))
+    at = time.perf_counter_ns()
+    rows = len(reading.outcome().answer.rows)
+    return [*parts, PastPart(began, rest_us + _us_since(at), 0, rows)]
+
+
+def _us_since(at_ns: int) -> int:
+    return (time.perf_counter_ns() - at_ns) // 1_000

@@ -1,0 +1,83 @@
+"""The service's thread: a server on the loopback for as long as a run lasts."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from freshline.service.address import LOOPBACK, Address
+from freshline.service.app import Site, service_app
+from freshline.service.guard import REQUEST_MAX_S, Guard
+
+CONNECTIONS_MAX: Final = 32
+HEADERS_MAX_S: Final = 10.0
+_HEADERS_MAX_BYTES: Final = 16 << 10
+_CLOSING_MAX_S: Final = 5.0
+
+
+class _Connection(H11Protocol):
+    """One request on one connection, of which there are so many: nobody holds the run's files for long."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        if len(self.connections) > CONNECTIONS_MAX:
+            transport.abort()
+            return
+        self.loop.call_later(HEADERS_MAX_S, self._expect_request)
+        self.loop.call_later(REQUEST_MAX_S + HEADERS_MAX_S, transport.abort)
+
+    def _expect_request(self) -> None:
+        if self.cycle is None:
+            self.transport.abort()
+
+
+class _Server(uvicorn.Server):
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Signals are the run's."""
+        yield
+
+
+@contextmanager
+def serving(site: Site, path: Path) -> Iterator[Address]:
+    """The service runs within; the file at `path` says where. OSError where no port can be opened."""
+    with socket.create_server((LOOPBACK, 0)) as listener:
+        port = listener.getsockname()[1]
+        address = Address(f"http://{LOOPBACK}:{port}", secrets.token_urlsafe(32))
+        server = _Server(_config(Guard(service_app(site), address)))
+        thread = threading.Thread(target=server.run, args=([listener],), name="service", daemon=True)
+        thread.start()
+        try:
+            address.write(path)
+            yield address
+        finally:
+            address.remove(path)
+            server.should_exit = True
+            thread.join(_CLOSING_MAX_S)
+
+
+def _config(app: Guard) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        http=_Connection,
+        h11_max_incomplete_event_size=_HEADERS_MAX_BYTES,
+        headers=[("Connection", "close"), ("Cache-Control", "no-store")],
+        loop="asyncio",
+        ws="none",
+        lifespan="off",
+        proxy_headers=False,
+        server_header=False,
+        access_log=False,
+        log_config=None,  # a run's screen is the run's
+        log_level="critical",
+        timeout_graceful_shutdown=1,
+    )

@@ -1,0 +1,101 @@
+"""The table of a query's answers (`into`): their rows, with intervals and what each answer was made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+
+from freshline.definitions.duration import DAY
+from freshline.definitions.errors import InputError
+from freshline.spark.iteration import Outcome, PreparedQuery
+from freshline.storage.delta import StoredTable
+from freshline.storage.statistics import read_footer
+
+_INSTANT: Final = pa.timestamp("us", "UTC")
+_TIMESTAMP: Final = "_window_to"
+_FACTS: Final = {
+    "_window_from": _INSTANT,
+    _TIMESTAMP: _INSTANT,
+    "_released": _INSTANT,
+    "_deadline": _INSTANT,
+    "_finished": _INSTANT,
+    "_keep": pa.float64(),
+    "_rows_seen": pa.int64(),
+}
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class AnswersTable:
+    """One query's. An answer is a commit; one without rows is a commit without rows."""
+
+    def __init__(self, stored: StoredTable) -> None:
+        self.stored = stored
+
+    @classmethod
+    def open_or_create(cls, path: Path, prepared: PreparedQuery, history_us: int = DAY) -> AnswersTable:
+        estimated = [output.name for output in prepared.partials.outputs if output.kind != "key"]
+        schema = answers_schema(prepared.query.name, prepared.schema, estimated)
+        name = prepared.query.into or prepared.query.name
+        return cls(StoredTable.open_or_create(path, name, schema, _TIMESTAMP, history_us=history_us))
+
+    def add(self, outcome: Outcome, released_us: int, deadline_us: int, finished_us: int) -> int:
+        """The version that has the answer."""
+        facts = {
+            "_window_from": outcome.window[0],
+            _TIMESTAMP: outcome.window[1],
+            "_released": released_us,
+            "_deadline": deadline_us,
+            "_finished": finished_us,
+        }
+        about: dict[str, Any] = {
+            name: _EPOCH + timedelta(microseconds=at_us) for name, at_us in facts.items()
+        }
+        about |= {"_keep": float(outcome.keep), "_rows_seen": outcome.rows_seen}
+        rows: list[dict[str, Any]] = [{**row, **about} for row in outcome.answer.rows]
+        for estimate in outcome.answer.estimates:
+            rows[estimate.row] |= {
+                low_name(estimate.column): estimate.low,
+                high_name(estimate.column): estimate.high,
+            }
+        # Of windows that end at the same instant the later answer does not move the table's freshness.
+        freshness = max(outcome.window[1], self.stored.freshness or 0)
+        return self.stored.commit(None, freshness, (), {"rows": len(rows)}, written=self._written(rows))
+
+    def _written(self, rows: list[dict[str, Any]]) -> list[Any]:
+        if not rows:
+            return []
+        folder = f"data/{self.stored.sequence + 1:08d}"
+        path = self.stored.path / folder / "part-0.parquet"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(pa.Table.from_pylist(rows, self.stored.schema), path)
+        return [(f"{folder}/part-0.parquet", read_footer(path, self.stored.schema, _TIMESTAMP))]
+
+
+def answers_schema(query: str, answer: StructType, estimated: list[str]) -> pa.Schema:
+    """The answer's columns, those of the iteration, and the ends of intervals where there are any."""
+    more: Mapping[str, pa.DataType] = {
+        **_FACTS,
+        **{name(column): pa.float64() for column in estimated for name in (low_name, high_name)},
+    }
+    taken = {name.lower() for name in more}
+    for name in answer.names:
+        if name.lower() in taken:
+            what = f"the table of query {query}'s answers has a column {name} of its own"
+            raise InputError(what, "Give the column of the answer another name with AS")
+    fields = [field.with_nullable(True) for field in to_arrow_schema(answer, timezone="UTC")]
+    return pa.schema([*fields, *(pa.field(name, kind) for name, kind in more.items())])
+
+
+def low_name(column: str) -> str:
+    return f"_{column}_low"
+
+
+def high_name(column: str) -> str:
+    return f"_{column}_high"

@@ -1,0 +1,164 @@
+"""A continuous query rewritten to be answered in parts.
+
+A part gives the groups of its rows by slice, with what can be added up afterwards: of `avg` a sum and a
+count, of sums the squares too, by which their scatter is known. Without groups a part gives its rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from pyspark.sql.types import DataType, DecimalType, NumericType
+from sqlglot import exp
+from sqlglot.errors import ErrorLevel
+
+from freshline.definitions.columns import SLICE_COLUMN
+from freshline.definitions.errors import InputError
+from freshline.definitions.query_sql import QuerySql
+from freshline.definitions.sql.dialect import SPARK
+from freshline.definitions.sql.row_expressions import AGGREGATES
+
+SLICE: Final = "_s"  # in what a part gives: its rows' slice
+_INNER: Final = "_rows"
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """A column of the answer: a key by its number, or an aggregate, whose partial columns are numbered."""
+
+    name: str
+    kind: str  # "key", "count", "sum", "avg", "min" or "max"
+    number: int
+
+    @property
+    def total(self) -> str:
+        """The partial column of what is added up, or of the least or greatest value."""
+        return f"_t{self.number}"
+
+    @property
+    def count(self) -> str:
+        """The one of how many values there are, nulls left out."""
+        return f"_c{self.number}"
+
+    @property
+    def squares(self) -> str:
+        return f"_q{self.number}"
+
+
+@dataclass(frozen=True, slots=True)
+class Partials:
+    """What a part asks Spark, over views of the tables of its FROM, and what to make of the answers."""
+
+    sql: str
+    outputs: tuple[Output, ...]  # none of a query without groups
+    keys: tuple[str, ...]  # partial columns
+    whole: tuple[str, ...]  # those by which rows are dealt: all rows of such a group are in one slice
+
+
+def view(place: int) -> str:
+    """What the table at that place of the FROM is called in a part's SQL."""
+    return f"_side_{place}"
+
+
+def as_written(select: exp.Select) -> str:
+    """The SQL of a query that was parsed."""
+    return select.sql(SPARK, comments=False, unsupported_level=ErrorLevel.RAISE)
+
+
+def partials_of(sql: QuerySql, sliced: Collection[int], types: Mapping[str, DataType]) -> Partials:
+    """The rewrite, where the tables at these places of the FROM are read in slices.
+
+    `types` are those of the answer's columns, in their order.
+    """
+    select = sql.select.copy()
+    _rename(select)
+    if not sql.is_grouped:
+        return Partials(as_written(select), (), (), ())
+    return _Grouped(sql, sliced, types).partials(select)
+
+
+class _Grouped:
+    """The rewrite of a query with groups, or with aggregates of all rows."""
+
+    def __init__(self, sql: QuerySql, sliced: Collection[int], types: Mapping[str, DataType]) -> None:
+        self._sql = sql
+        self._sliced = sliced
+        self._types = types
+        self._keys = list(sql.keys)  # then what the answer has of them, where it is written otherwise
+        self._arguments: list[exp.Expr] = []
+        self._partial: list[str] = []
+
+    def partials(self, select: exp.Select) -> Partials:
+        parts = self._sql.select.expressions
+        outputs = tuple(
+            self._output(name, kind, part.unalias().unnest())
+            for part, (name, kind) in zip(parts, self._types.items(), strict=True)
+        )
+        alias = self._sql.tables.all[min(self._sliced)].alias
+        inner = [
+            *(exp.alias_(key.copy(), f"_k{at}") for at, key in enumerate(self._keys)),
+            exp.alias_(exp.column(SLICE_COLUMN, exp.to_identifier(alias, quoted=True)), SLICE),
+            *(exp.alias_(each.copy(), f"_a{at}") for at, each in enumerate(self._arguments)),
+        ]
+        select.set("expressions", inner)
+        select.set("group", None)
+        keys = tuple(f"_k{at}" for at in range(len(self._keys)))
+        grouped = ", ".join([*keys, SLICE])
+        columns = ", ".join([grouped, *self._partial])
+        text = f"SELECT {columns} FROM ({as_written(select)}) AS {_INNER} GROUP BY {grouped}"
+        return Partials(text, outputs, keys, tuple(self._whole()))
+
+    def _output(self, name: str, kind: DataType, node: exp.Expr) -> Output:
+        if not isinstance(node, AGGREGATES):
+            if node not in self._keys:
+                self._keys.append(node)
+            return Output(name, "key", self._keys.index(node))
+        output = Output(name, node.sql_name().lower(), len(self._arguments))
+        argument = node.this
+        if isinstance(argument, exp.Star):
+            argument = exp.Literal.number(1)
+        self._arguments.append(argument)
+        value = f"_a{output.number}"
+        if output.kind in ("min", "max"):
+            self._partial.append(f"{output.kind}({value}) AS {output.total}")
+            return output
+        self._partial.append(f"count({value}) AS {output.count}")
+        if output.kind == "count":
+            return output
+        if not isinstance(kind, NumericType):
+            what = f"`{name}` is {kind.simpleString()}, of which no part of the rows gives an estimate"
+            raise InputError(what, f"Use {output.kind} of numbers")
+        # As Spark itself has it: an average of integers is one of doubles.
+        is_double = output.kind == "avg" and not isinstance(kind, DecimalType)
+        added = f"CAST({value} AS double)" if is_double else value
+        self._partial.append(f"sum({added}) AS {output.total}")
+        squared = f"CAST({value} AS double)"
+        self._partial.append(f"sum({squared} * {squared}) AS {output.squares}")
+        return output
+
+    def _whole(self) -> list[str]:
+        """The keys that are what a table in slices is dealt by."""
+        tables = self._sql.tables
+        dealt_by = {
+            (place, slices.by.lower())
+            for place in self._sliced
+            if (slices := tables.all[place].table.slices) is not None and slices.by is not None
+        }
+        found = []
+        for at, key in enumerate(self._keys):
+            if isinstance(key, exp.Column):
+                owner, names = tables.owner(key), [part.name.lower() for part in key.parts]
+                is_plain = len(names) == 1 or (len(names) == 2 and owner is not None)
+                if is_plain and owner is not None and (owner, names[-1]) in dealt_by:
+                    found.append(f"_k{at}")
+        return found
+
+
+def _rename(select: exp.Select) -> None:
+    """Has the query read views; what it calls its tables stays."""
+    nodes = [select.args["from_"].this, *(join.this for join in select.args.get("joins") or ())]
+    for place, node in enumerate(nodes):
+        alias = exp.TableAlias(this=exp.to_identifier(node.alias_or_name, quoted=True))
+        node.replace(exp.Table(this=exp.to_identifier(view(place)), alias=alias))

@@ -1,0 +1,231 @@
+"""Queries of a running warehouse on Spark: answers, and who comes and goes while it runs."""
+
+import json
+import subprocess
+import sys
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from deltalake import DeltaTable
+
+from freshline.assembly.replay import kernel_of, replay
+from freshline.definitions.errors import InputError
+from freshline.definitions.load import load
+from freshline.live.results import Results
+from freshline.live.runner import Runner
+from freshline.service.client import ask
+from freshline.storage.history import History
+from freshline.storage.layout import Layout
+from patience import PATIENCE_S, PATIENCE_US
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+SUMS = "SELECT item, sum(price) AS price, count(*) AS n, avg(price) AS mean FROM orders GROUP BY item"
+PROJECT = f"""\
+name: shop
+pools:
+  updates: {{tracks: 1}}
+  exact: {{tracks: 1, policy: rm, preemptive: true}}
+  shedding: {{tracks: 1, policy: lrm}}
+feeds:
+  orders: {{path: landing, format: csv, schema: "ts timestamp, item string, price long", timestamp: ts, period: 10s}}
+tables:
+  orders: {{feed: orders, cost: {{startup: 5s}}, slices: {{by: item}}}}
+queries:
+  sums: {{sql: "{SUMS}", window: 1h, stride: 5s, pool: exact, cost: {{startup: 400ms}}, into: all_sums}}
+"""  # noqa: E501
+DEAR = 'dear: {sql: "SELECT item, price FROM orders WHERE price > 90", window: 1h, stride: 5s, pool: shedding, cost: {startup: 400ms}}'  # noqa: E501
+COUNTS = 'counts: {sql: "SELECT count(*) AS n FROM orders", window: 1h, stride: 8s, pool: shedding, cost: {startup: 400ms}}'  # noqa: E501
+HUGE = 'huge: {sql: "SELECT count(*) AS n FROM orders", window: 1h, stride: 8s, part: 1s, pool: shedding, cost: {startup: 100s}}'  # noqa: E501
+
+
+class Shop:
+    """A project whose file is edited while it runs."""
+
+    def __init__(self, folder: Path, spark) -> None:
+        self.folder, self.spark = folder, spark
+        self.layout = Layout(folder / "warehouse")
+        self.rows: list[tuple[datetime, str, int]] = []
+        (folder / "landing").mkdir()
+        self.define()
+
+    def define(self, *queries: str, text: str = PROJECT) -> None:
+        (self.folder / "freshline.yml").write_text("\n  ".join([text.rstrip(), *queries]), encoding="utf-8")
+
+    def land(self, number: int, count: int = 500) -> None:
+        rows = [
+            (START + timedelta(seconds=10 * number + 10 * each / count), f"item{each % 37}", each % 101)
+            for each in range(count)
+        ]
+        lines = [f"{at.isoformat()},{item},{price}" for at, item, price in rows]
+        draft = self.folder / "landing" / f".{number}.csv"
+        draft.write_text("\n".join(["ts,item,price", *lines, ""]), encoding="utf-8")
+        draft.rename(draft.with_name(f"{number}.csv"))
+        self.rows += rows
+
+    @contextmanager
+    def running(self) -> Iterator[Runner]:
+        storage = self.folder / "warehouse"
+        with Runner(load(self.folder / "freshline.yml"), self.folder, storage, session=self.spark) as runner:
+            thread = threading.Thread(target=runner.run, args=(PATIENCE_US,))
+            thread.start()
+            try:
+                yield runner
+            finally:
+                runner.stop("seen")
+                thread.join(PATIENCE_S)
+
+    def apply(self) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "freshline", "apply", "--json", "-p", str(self.folder)]
+        return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+
+    def queries(self) -> dict[str, dict[str, Any]]:
+        return {query["name"]: query for query in ask(self.layout.service, "GET", "/v1/status")["queries"]}
+
+    def answers(self, query: str) -> int:
+        return self.queries().get(query, {}).get("iterations", 0)
+
+    def result(self, query: str) -> dict[str, Any]:
+        return Results(self.layout.results).read(query) or {"keep": -1, "window": [0, 0]}
+
+    def expected_sums(self, window: list[float]) -> dict[str, tuple[int, int, float]]:
+        prices = defaultdict(list)
+        for at, item, price in self.rows:
+            if window[0] < at.timestamp() <= window[1]:
+                prices[item].append(price)
+        return {item: (sum(each), len(each), sum(each) / len(each)) for item, each in prices.items()}
+
+    def replayed(self) -> tuple[int, object]:
+        (log,) = self.layout.logs.glob("*.jsonl")
+        header, *calls = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
+        return replay(kernel_of(header), calls, header)
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    give_up_at = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < give_up_at, "it never came"
+        time.sleep(0.2)
+
+
+@pytest.fixture
+def shop(tmp_path: Path, spark) -> Shop:
+    return Shop(tmp_path, spark)
+
+
+def test_answers_over_the_whole_window_are_exact_and_are_kept(shop: Shop) -> None:
+    shop.land(0)
+    shop.land(1)
+    last = START + timedelta(seconds=10 + 10 * 499 / 500)
+    with shop.running():
+        wait_for(lambda: shop.result("sums")["window"][1] == last.timestamp())
+        wait_for(lambda: shop.answers("sums") >= 3)
+        found = shop.result("sums")
+        asked = ask(shop.layout.service, "GET", "/v1/results/sums")
+        with pytest.raises(InputError, match="404"):
+            ask(shop.layout.service, "GET", "/v1/results/others")
+    assert asked.keys() == found.keys()
+    assert (found["keep"], found["rows_seen"], found["estimates"]) == (1.0, 1_000, [])
+    assert found["window"][1] - found["window"][0] == 3600
+    assert found["deadline"] == found["released"] + 5
+    assert found["released"] % 5 == 0
+    assert found["met"] == (found["finished"] <= found["deadline"])
+    rows = {row["item"]: (row["price"], row["n"], row["mean"]) for row in found["rows"]}
+    assert rows == shop.expected_sums(found["window"])
+    kept = DeltaTable(shop.layout.table("all_sums")).to_pyarrow_table()
+    newest = kept.filter([at.timestamp() == found["window"][1] for at in kept["_window_to"].to_pylist()])
+    assert {row["item"]: (row["price"], row["n"], row["mean"]) for row in newest.to_pylist()} == rows
+    assert set(kept["_keep"].to_pylist()) == {1.0}
+    assert shop.replayed()[1] is None
+    with History(shop.layout.history, read_only=True) as history:
+        assert history._rows("SELECT count(*) FROM parts WHERE slices > 0", ())[0][0] > 0
+
+
+def test_queries_come_and_go_while_others_are_answered(shop: Shop) -> None:
+    shop.land(0)
+    shop.define(DEAR)
+    with shop.running() as runner:
+        wait_for(lambda: shop.answers("sums") >= 1 and shop.answers("dear") >= 1)
+        shop.define(COUNTS, HUGE)
+        applied = shop.apply()
+        assert applied.returncode == 1, applied
+        answer = json.loads(applied.stdout)
+        (refused,) = answer.pop("refused")
+        assert answer == {"admitted": ["counts"], "removed": ["dear"], "unchanged": ["sums"]}
+        assert refused["name"] == "huge"
+        assert refused["reason"].startswith("even at the least costs, 1m 40s of its own, ")
+        assert refused["period_least"] >= 100
+        assert shop.queries()["huge"]["state"] == "REFUSED"
+        answered = shop.answers("sums")
+        wait_for(lambda: shop.answers("counts") >= 1)
+        wait_for(lambda: "dear" not in shop.queries())
+        wait_for(lambda: shop.answers("sums") > answered)
+        again = shop.apply()
+        assert json.loads(again.stdout)["unchanged"] == ["sums", "counts"]
+        # Edited, it is another one: the old one goes, and its answers are counted anew.
+        shop.define(COUNTS.replace("8s", "16s"))
+        edited = json.loads(shop.apply().stdout)
+        assert edited == {"admitted": ["counts"], "refused": [], "removed": ["counts"], "unchanged": ["sums"]}
+        wait_for(lambda: shop.queries()["counts"]["state"] == "RUNNING" and shop.answers("counts") >= 1)
+        assert shop.queries()["counts"]["stride"] == 16
+        shop.define()
+        assert json.loads(shop.apply().stdout)["removed"] == ["counts"]
+        wait_for(lambda: list(shop.queries()) == ["sums"])
+        assert not runner.lost
+    calls, difference = shop.replayed()
+    assert difference is None
+    assert calls > 0
+
+
+def test_what_is_wrong_is_refused_with_a_sentence_and_the_others_are_answered(shop: Shop) -> None:
+    shop.land(0)
+    with shop.running():
+        wait_for(lambda: shop.answers("sums") >= 1)
+        for wrong in (
+            'odd: {sql: "SELECT DISTINCT item FROM orders", window: 1h, stride: 5s, pool: shedding}',
+            'odd: {sql: "SELECT item FROM nowhere", window: 1h, stride: 5s, pool: shedding}',
+            'odd: {sql: "SELECT item FROM orders", window: 1h, stride: 5s, deadline: 6s, pool: shedding}',
+            'odd: {sql: "SELECT item FROM orders", window: 1h, stride: 5s, weight: 0, pool: shedding}',
+            'odd: {sql: "SELECT item FROM orders", window: 1h, stride: 5s, pool: updates}',
+            'odd: {sql: "SELECT item + ts AS x FROM orders", window: 1h, stride: 5s, pool: shedding}',
+        ):
+            shop.define(wrong)
+            refused = shop.apply()
+            assert refused.returncode == 2, (wrong, refused)
+            assert "odd" in refused.stderr
+            assert "Traceback" not in refused.stderr
+            body = (shop.folder / "freshline.yml").read_bytes()
+            with pytest.raises(InputError):  # who does not look first is told the same
+                ask(shop.layout.service, "POST", "/v1/apply", body)
+        shop.define(
+            text=PROJECT.replace("feed: orders, cost: {startup: 5s}", "feed: orders, cost: {startup: 6s}")
+        )
+        refused = shop.apply()
+        assert refused.returncode == 2
+        assert (
+            "only `queries` can change while a warehouse runs, and `tables.orders.cost` differs"
+            in refused.stderr
+        )
+        assert list(shop.queries()) == ["sums"]
+        answered = shop.answers("sums")
+        wait_for(lambda: shop.answers("sums") > answered)
+
+
+def test_a_query_that_fails_says_why_and_goes_on(shop: Shop) -> None:
+    shop.land(0)
+    shop.define(
+        'odd: {sql: "SELECT CAST(item AS int) AS n FROM orders", window: 1h, stride: 5s, pool: shedding}'
+    )
+    with shop.running():
+        wait_for(lambda: (shop.queries()["odd"]["last_error"] or "").startswith("[CAST_INVALID_INPUT]"))
+        failed = shop.queries()["odd"]
+        assert failed["misses"] >= 1
+        assert "failed" in failed["missed_because"]
+        answered = shop.answers("sums")
+        wait_for(lambda: shop.answers("odd") > failed["iterations"] and shop.answers("sums") > answered)

@@ -1,0 +1,178 @@
+"""An iteration of all slices is the exact answer; of some it is an estimate, and says how good a one."""
+
+import random
+from collections import Counter
+from datetime import UTC, datetime
+from math import isclose
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from freshline.definitions.duration import SECOND
+from freshline.definitions.errors import InputError
+from freshline.definitions.slices import SLICES
+from freshline.testing.query_statements import QueryStatements
+from freshline.testing.sliced_tables import START_US, SlicedTables, random_tables
+
+LONG = dict.fromkeys("abc", ("bigint", "bigint"))
+BY_KEY = {"a": "{by: k}", "b": "{by: k}", "c": "{by: j}"}
+
+
+def as_rows(rows: Any) -> Counter[tuple[Any, ...]]:
+    def plain(value: Any) -> Any:
+        if isinstance(value, datetime):
+            return value.replace(tzinfo=value.tzinfo or UTC).astimezone(UTC)
+        return repr(value)
+
+    return Counter(tuple((key, plain(value)) for key, value in row.items()) for row in rows)
+
+
+def spark_rows(frame) -> Counter[tuple[Any, ...]]:
+    return as_rows(frame.toArrow().to_pylist())
+
+
+def cut(rng: random.Random) -> list[int]:
+    """Parts of all slices."""
+    sizes, left = [], SLICES
+    while left and len(sizes) < 3:
+        sizes.append(rng.randint(1, left))
+        left -= sizes[-1]
+    return [*sizes, left] if left else sizes
+
+
+@settings(
+    max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture], phases=[Phase.generate]
+)
+@given(seed=st.integers(0, 1 << 32))
+def test_all_slices_in_whatever_parts_give_the_exact_answer(spark, seed: int) -> None:
+    rng, statements = random.Random(seed), QueryStatements(seed)
+    queries = {f"q{number}": statements.right().sql for number in range(3)}
+    with TemporaryDirectory() as folder:
+        tables = random_tables(spark, Path(folder), seed, queries, rng.choice([5, 20, 40]) * SECOND)
+        for name in queries:
+            to_us = START_US + rng.choice([-1, 7, 20, 50]) * SECOND
+            iteration = tables.prepared(name).begin(spark, to_us)
+            for slices in cut(rng):
+                iteration.read(slices)
+            assert iteration.slices_left == 0
+            outcome = iteration.outcome()
+            assert as_rows(outcome.answer.rows) == spark_rows(tables.exact(name, to_us)), queries[name]
+            assert outcome.answer.estimates == ()
+            assert outcome.keep == 1
+            assert outcome.rows_seen == iteration.rows()
+
+
+def loaded(spark, folder: Path, slices: dict[str, str], queries: dict[str, str], **rows: Any) -> SlicedTables:
+    tables = SlicedTables(spark, folder, slices, LONG, queries, 100 * SECOND)
+    for name, each in rows.items():
+        tables.load(name, [(START_US + 1 + at, *row) for at, row in enumerate(each)])
+    return tables
+
+
+END_US = START_US + 50 * SECOND
+
+
+def test_counts_and_sums_are_scaled_and_say_how_far_off_they_may_be(spark, tmp_path: Path) -> None:
+    rng = random.Random(1)
+    sql = "SELECT count(*) AS n, sum(v) AS s, avg(v) AS m, min(v) AS low, max(v) AS high FROM a"
+    values = [float(rng.randrange(100)) for _ in range(4_000)]
+    tables = loaded(spark, tmp_path, BY_KEY | {"a": "{}"}, {"q": sql}, a=[(1, each) for each in values])
+    iteration = tables.prepared("q").begin(spark, END_US, first=200)
+    for read, slices in ((64, 64), (128, 64)):
+        iteration.read(slices)
+        outcome = iteration.outcome()
+        (row,) = outcome.answer.rows
+        assert outcome.keep == read / SLICES
+        seen = outcome.rows_seen
+        assert isclose(row["n"], seen * SLICES / read, abs_tol=1)
+        by_column = {estimate.column: estimate for estimate in outcome.answer.estimates}
+        for column, truth in (("n", 4_000), ("s", sum(values)), ("m", sum(values) / 4_000)):
+            estimate = by_column[column]
+            assert estimate.value == row[column]
+            assert estimate.low is not None
+            assert estimate.high is not None
+            assert estimate.low <= truth <= estimate.high
+            assert estimate.high - estimate.low < truth / 2
+        assert (by_column["low"].low, by_column["low"].high) == (None, row["low"])
+        assert (by_column["high"].low, by_column["high"].high) == (row["high"], None)
+    assert seen < 4_000
+    record = outcome.record("q", END_US, END_US + SECOND, END_US + SECOND)
+    assert record["met"]
+    assert record["window"] == [END_US / SECOND - 100, END_US / SECOND]
+    assert record["estimates"][0]["row"] == 0
+
+
+def test_groups_by_what_rows_are_dealt_by_are_whole_and_not_scaled(spark, tmp_path: Path) -> None:
+    sql = "SELECT k, count(*) AS n, sum(v) AS s FROM a GROUP BY k"
+    rows = [(key, float(key)) for key in range(300) for _ in range(3)] + [(None, 1.0)] * 900
+    tables = loaded(spark, tmp_path, BY_KEY, {"q": sql}, a=rows)
+    iteration = tables.prepared("q").begin(spark, END_US)
+    iteration.read(128)
+    answer = iteration.outcome().answer
+    assert 50 < len(answer.rows) < 300
+    for row in answer.rows:
+        if row["k"] is not None:
+            assert (row["n"], row["s"]) == (3, 3 * row["k"])
+    (without_key,) = [number for number, row in enumerate(answer.rows) if row["k"] is None]
+    assert {estimate.row for estimate in answer.estimates} == {without_key}
+    assert 700 < answer.rows[without_key]["n"] < 1_100
+
+
+def test_slices_of_two_tables_join_with_themselves_and_a_third_is_read_whole(spark, tmp_path: Path) -> None:
+    sql = "SELECT a.k, b.w, c.x FROM a JOIN b ON a.k = b.k JOIN c ON c.j = a.v"
+    slices = BY_KEY | {"c": "{}"}
+    tables = loaded(
+        spark,
+        tmp_path,
+        slices,
+        {"q": sql},
+        a=[(key, float(key % 5)) for key in range(200)],
+        b=[(key, float(key)) for key in range(0, 200, 2)],
+        c=[(number, float(number)) for number in range(5)],
+    )
+    prepared = tables.prepared("q")
+    assert prepared.sliced == {0, 1}
+    iteration = prepared.begin(spark, END_US)
+    iteration.read(128)
+    half = iteration.outcome()
+    assert half.answer.estimates == ()
+    assert 20 < len(half.answer.rows) < 80
+    assert all(row["k"] == row["w"] and row["x"] == row["k"] % 5 for row in half.answer.rows)
+    iteration.read(500)
+    assert sorted(row["k"] for row in iteration.outcome().answer.rows) == list(range(0, 200, 2))
+    assert iteration.outcome().rows_seen == 305
+
+
+def test_decimals_averages_and_nothing_at_all_are_as_spark_has_them(spark, tmp_path: Path) -> None:
+    sql = "SELECT k, avg(v) AS m, sum(v) AS s, min(v) AS low FROM a GROUP BY k"
+    types = {**LONG, "a": ("int", "decimal(12,3)")}
+    queries = {"q": sql, "all": "SELECT count(*) AS n, sum(v) AS s, max(v) AS x FROM a WHERE v > 1000"}
+    tables = SlicedTables(spark, tmp_path, BY_KEY | {"a": "{}"}, types, queries, 100 * SECOND)
+    rng = random.Random(2)
+    tables.load("a", [(START_US + 1, rng.randrange(3), rng.randrange(10**6) / 1000) for _ in range(300)])
+    for name in queries:
+        iteration = tables.prepared(name).begin(spark, END_US)
+        for _ in range(4):
+            iteration.read(64)
+        found = iteration.outcome().answer.rows
+        assert as_rows(found) == spark_rows(tables.exact(name, END_US))
+    assert found == ({"n": 0, "s": None, "x": None},)
+    nothing = tables.prepared("q").begin(spark, END_US)
+    assert (nothing.outcome().answer.rows, nothing.outcome().keep) == ((), 0)
+
+
+def test_what_sqlglot_would_write_otherwise_is_refused(spark, tmp_path: Path, monkeypatch) -> None:
+    tables = loaded(spark, tmp_path, BY_KEY, {"q": "SELECT sum(v) AS s FROM a WHERE v > 1"})
+    monkeypatch.setattr("freshline.spark.iteration.as_written", lambda select: "SELECT sum(v) AS s FROM a")
+    with pytest.raises(InputError, match="cannot be rewritten"):
+        tables.prepared("q")
+
+
+def test_an_iteration_begins_with_any_slice(spark, tmp_path: Path) -> None:
+    tables = loaded(spark, tmp_path, BY_KEY, {"q": "SELECT count(*) AS n FROM a"}, a=[(1, 1.0)])
+    prepared = tables.prepared("q")
+    assert len({prepared.begin(spark, END_US)._first for _ in range(100)}) > 50
