@@ -273,6 +273,7 @@ def test_status_says_how_far_a_start_is(project: Path):
         "starting": {"doing": "opening tables", "done": 12, "of": 42},
         "pools": [],
         "tables": [],
+        "queries": [],
     }
 
 
