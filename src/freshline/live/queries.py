@@ -209,6 +209,10 @@ class Queries:
 
     # -- status --------------------------------------------------------------------------------------------
 
+    def refusals(self) -> list[str]:
+        """Of each that was refused, why."""
+        return [f"query {name} is refused: {refused.reason}" for name, (_, refused) in self._refused.items()]
+
     def statuses(self) -> tuple[QueryStatus, ...]:
         """Those that run, come or go, and those that were refused."""
         tasks = queries_of(self._kernel)
