@@ -43,18 +43,19 @@ def apply(project: ProjectOption = DEFAULT_PROJECT, as_json: JsonOption = False)
     if as_json:
         print_json(answer)
     else:
-        for sentence in _sentences(answer):
+        for sentence in sentences(answer):
             print(printable(sentence))
     raise typer.Exit(1 if answer["refused"] else 0)
 
 
-def _sentences(answer: dict[str, Any]) -> list[str]:
-    sentences = [f"{name} is admitted." for name in answer["admitted"]]
+def sentences(answer: dict[str, Any]) -> list[str]:
+    """What became of each query."""
+    said = [f"{name} is admitted." for name in answer["admitted"]]
     for refused in answer["refused"]:
         least = refused["period_least"]
         remedy = "No stride of up to 1 hour would do"
         if least is not None:
             remedy = f"A stride of {format_duration(round(least * SECOND), up=True)} would do"
-        sentences.append(f"{refused['name']} is refused: {refused['reason']}. {remedy}.")
-    sentences += [f"{name} ends after its iteration." for name in answer["removed"]]
-    return sentences or ["No query has changed."]
+        said.append(f"{refused['name']} is refused: {refused['reason']}. {remedy}.")
+    said += [f"{name} ends after its iteration." for name in answer["removed"]]
+    return said or ["No query has changed."]

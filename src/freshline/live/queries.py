@@ -19,7 +19,7 @@ from freshline.kernel.pool import Pool
 from freshline.kernel.timers import NEVER
 from freshline.live.iterations import Done
 from freshline.live.query_book import QueryBook
-from freshline.live.query_costs import Measuring, with_known_cost
+from freshline.live.query_costs import Measuring, with_known_cost, with_some_cost
 from freshline.live.query_figures import QueryFigures
 from freshline.live.status import QueryState, QueryStatus
 from freshline.plan.plan import Plan
@@ -146,10 +146,8 @@ class Queries:
 
     def _load_of(self, query: Query) -> Load:
         """What a query that comes asks for, among those that are there."""
-        others = {name: prepared.query for name, (prepared, _) in self._admitted.items()}
-        queries = {
-            name: with_known_cost(each, self._history) for name, each in {**others, query.name: query}.items()
-        }
+        queries = {name: with_some_cost(prepared.query) for name, (prepared, _) in self._admitted.items()}
+        queries[query.name] = with_known_cost(query, self._history)
         loads = query_loads(replace(self._warehouse, queries=queries), self._warehouse.pools[query.pool])
         return next(load for load in loads if load.name == query.name)
 
@@ -210,6 +208,10 @@ class Queries:
             self._measure(pool, now)
 
     # -- status --------------------------------------------------------------------------------------------
+
+    def refusals(self) -> list[str]:
+        """Of each that was refused, why."""
+        return [f"query {name} is refused: {refused.reason}" for name, (_, refused) in self._refused.items()]
 
     def statuses(self) -> tuple[QueryStatus, ...]:
         """Those that run, come or go, and those that were refused."""

@@ -43,11 +43,16 @@ def with_known_cost(query: Query, history: History) -> Query:
     parts = parts_of(history, query)
     fitted = fit_parts(parts)
     if fitted is None:
-        return replace(query, cost=_PROVISIONAL)
+        return with_some_cost(query)
     part_us = query.part_us or max(query.deadline_us // _PART_OF_DEADLINE, _PART_OF_FIXED * fitted.part_us)
     cost_us, fixed_us = fitted.cost_us(_rows_of_windows(parts), part_us)
     rate = Fraction(ceil(Fraction(cost_us - fixed_us, query.window_us) * _RATE_GRAIN), _RATE_GRAIN)
     return replace(query, cost=Cost(fixed_us, rate))
+
+
+def with_some_cost(query: Query) -> Query:
+    """Declared or assumed: where others are to be planned beside it."""
+    return query if query.cost is not None else replace(query, cost=_PROVISIONAL)
 
 
 def _rows_of_windows(parts: Sequence[PastPart]) -> int:

@@ -159,13 +159,15 @@ class Runner:
         site = self._site
         opened = open_site(site, self.run_id, self._stack, self._ending, self._lose, self._on_start)
         self._session = opened.session
-        self.tables, self.said = opened.tables.tables, opened.tables.said
+        self.tables = opened.tables.tables
+        self.said: Sequence[str] = opened.tables.said
         self._learning = Learning(site.warehouse, opened.history)
         now = self._count_at = clock()
         freshness = {name: table.freshness for name, table in self.tables.items()}
         self.kernel = assemble(self.plan, now, freshness, batches=self._batches)
         self.keeper = Keeper(site.warehouse, self.plan, self.run_id, now, self._lose, warmth=opened.warmth)
         self._query_side = QuerySide(site.warehouse, self.plan, self.kernel, opened, self.layout)
+        self.said = [*self.said, *self._query_side.queries.refusals()]
         if site.warm != "none":
             self._query_side.warm_up()
         self.keeper.judge.on_committed = self._query_side.rows.loaded

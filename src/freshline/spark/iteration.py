@@ -65,7 +65,7 @@ def session_for_queries(session: SparkSession) -> SparkSession:
     """A session of its own for iterations, without the code that Spark generates for whole stages.
 
     Every part has other slices and another window, which Spark writes into that code: each part would have
-    it compiled anew, and run it cold. That costs more than the code gains.
+    it compiled anew, and run it cold. Over a million rows or so that costs more than the code gains.
     """
     own = session.newSession()
     own.conf.set("spark.sql.codegen.wholeStage", "false")
