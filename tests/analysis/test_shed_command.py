@@ -100,7 +100,7 @@ def test_a_query_that_does_not_fit_is_refused_with_exit_code_1_and_the_others_ar
     assert [(query["name"], query["cost"]) for query in left] == [("a", 1.2), ("c", 0.8)]
     result = run(file)
     assert result.exit_code == 1
-    assert f"b is refused: {reason}; a period of 1.7 s would fit." in result.stdout
+    assert f"b is refused: {reason}; a period of 1.7 s, with a deadline as long, would fit." in result.stdout
 
 
 def test_what_fits_loses_nothing(file: Path) -> None:

@@ -13,7 +13,8 @@ def test_each_query_that_comes_goes_or_is_refused_has_its_sentence() -> None:
     }
     assert sentences(answer) == [
         "counts is admitted.",
-        "huge is refused: even at the least costs its deadline would be missed. A stride of 12.5s would do.",
+        "huge is refused: even at the least costs its deadline would be missed. A stride of "
+        "12.5s, with a deadline as long, would do.",
         "vast is refused: even at the least costs its deadline would be missed. "
         "No stride of up to 1 hour would do.",
         "dear ends after its iteration.",

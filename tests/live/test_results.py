@@ -121,3 +121,9 @@ def test_the_command_shows_the_newest_answer_and_says_where_there_is_none(tmp_pa
     shown = runner.invoke(app, ["results", "sums", "-p", str(tmp_path)]).stdout
     assert "after its deadline" in shown
     assert "There are no rows." in shown
+    results.write("sums", ANSWER | {"rows": [], "estimates": [], "keep": 0.0, "rows_seen": 0})
+    shown = runner.invoke(app, ["results", "sums", "-p", str(tmp_path)]).stdout
+    assert "Nothing was read: its budget was too small for that." in shown
+    results.write("sums", ANSWER | {"rows": [], "estimates": [], "window": [-60.0, 0.0]})
+    shown = runner.invoke(app, ["results", "sums", "-p", str(tmp_path)]).stdout
+    assert shown == "sums: nothing has been loaded into its tables yet.\n"

@@ -296,6 +296,22 @@ def test_the_command_ends_with_1_where_a_query_is_refused_or_may_be_late(tmp_pat
     code, said = plan_command(tmp_path, late)
     assert code == 1
     assert "1 of 1 may be late" in said
+    assert "Under `rm` that is assumed of every window." in " ".join(said.split())
+    assert "whatever comes" not in said
+
+
+def test_a_stride_that_would_do_is_said_with_the_deadline_that_it_needs(tmp_path: Path) -> None:
+    code, said = plan_command(tmp_path, HEAD + query("q", AVG, 2, ", deadline: 100ms, cost: {startup: 1s}"))
+    assert code == 1
+    assert "a stride of 1s, with a deadline as long, would do" in " ".join(said.split())
+
+
+def test_a_pool_that_is_wrong_makes_no_table_wrong(tmp_path: Path) -> None:
+    head = HEAD.replace("pool: updates, ", "").replace("policy: lrm", "policy: lrm, rescheduling: now")
+    with pytest.raises(InputError) as caught:
+        loads(head + query("q", AVG, 2))
+    assert "rescheduling" in str(caught.value)
+    assert "`pool` is missing" not in str(caught.value)
 
 
 def test_the_example_sheds_and_is_in_time() -> None:

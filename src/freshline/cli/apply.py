@@ -55,7 +55,8 @@ def sentences(answer: dict[str, Any]) -> list[str]:
         least = refused["period_least"]
         remedy = "No stride of up to 1 hour would do"
         if least is not None:
-            remedy = f"A stride of {format_duration(round(least * SECOND), up=True)} would do"
+            stride = format_duration(round(least * SECOND), up=True)
+            remedy = f"A stride of {stride}, with a deadline as long, would do"
         said.append(f"{refused['name']} is refused: {refused['reason']}. {remedy}.")
     said += [f"{name} ends after its iteration." for name in answer["removed"]]
     return said or ["No query has changed."]

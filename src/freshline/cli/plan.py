@@ -169,12 +169,18 @@ def _show_verdict(screen: Console, plan: Plan) -> None:
         highlight=False,
     )
     if plan.queries:
-        screen.print(
-            "Queries cost what they do over the `rows` of the feeds. Under `lrm` no deadline is missed, "
-            "whatever comes: less is read instead.",
-            style="dim",
-            highlight=False,
-        )
+        screen.print(_assumed_of_queries(plan), style="dim", highlight=False)
+
+
+def _assumed_of_queries(plan: Plan) -> str:
+    policies = {plan.warehouse.pools[query.pool].policy for query in plan.queries}
+    said = "Queries cost what they do over the `rows` of the feeds."
+    if "lrm" in policies:
+        said += " Under `lrm` no deadline is missed, whatever comes: less is read instead."
+    others = sorted(policies - {"lrm"})
+    if others:
+        said += f" Under `{'` and `'.join(others)}` that is assumed of every window."
+    return said
 
 
 def chosen_rows(tables: Sequence[TablePlan], all_rows: bool) -> list[TablePlan]:

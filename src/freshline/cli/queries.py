@@ -92,7 +92,7 @@ def show_simulated_queries(screen: Console, queries: Sequence[QueryResult], all_
             "reads": True,
             "error": True,
             "response": True,
-            "bound": True,
+            "deadline": True,
             "": False,
         },
     )
@@ -109,7 +109,7 @@ def show_simulated_queries(screen: Console, queries: Sequence[QueryResult], all_
             "-" if query.keep_mean is None else percentage(query.keep_mean),
             "-" if query.error_share is None else f"{query.error_share:.1%}",
             format_duration(query.response_max_us),
-            format_duration(query.plan.response_bound_us, up=True),
+            format_duration(query.plan.load.deadline_us),
             "[red]refused[/]" if query.plan.refusal else verdict,
         )
     screen.print(table)

@@ -47,7 +47,11 @@ def results(
         if query not in warehouse.queries:
             what = f"there is no query {query!r}"
             raise InputError(what, Names(QUERIES.name, warehouse.queries).remedy(query))
-        raise InputError(f"{query} has not been answered yet", "Start the warehouse with `freshline run`")
+        what = f"{query} has not been answered yet"
+        remedy = (
+            "It is while the warehouse runs (`freshline run`), unless it was refused: see `freshline status`"
+        )
+        raise InputError(what, remedy)
     if as_json:
         print_json(found)
     else:
@@ -55,15 +59,21 @@ def results(
 
 
 def _show(found: dict[str, Any]) -> None:
+    screen = console()
+    if found["window"][1] <= 0:
+        screen.print(Text(f"{found['query']}: nothing has been loaded into its tables yet."))
+        return
     start, end, finished = (utc(round(at * SECOND)) for at in (*found["window"], found["finished"]))
     late = "" if found["met"] else ", after its deadline"
-    screen = console()
     window = f"from {start:%Y-%m-%d %H:%M:%S} to {end:%H:%M:%S} UTC"
     read = f"from {found['keep']:.0%} of its window ({found['rows_seen']:,} rows)"
     screen.print(Text(f"{found['query']}: {window}, answered at {finished:%H:%M:%S}{late}, {read}."))
     rows = found["rows"]
     if not rows:
-        screen.print("There are no rows.")
+        nothing = (
+            "There are no rows." if found["keep"] else "Nothing was read: its budget was too small for that."
+        )
+        screen.print(nothing)
         return
     intervals = {(each["row"], each["column"]): each for each in found["estimates"]}
     numeric = {

@@ -68,7 +68,9 @@ def _show(screen: Console, loads: list[Load], result: dict[str, Any]) -> None:
     say(f"Utilisation {used}. {verdict} at full costs.")
     for refusal in result["refused"]:
         least = refusal["period_least"]
-        stride = "no period up to an hour fits" if least is None else f"a period of {least:g} s would fit"
+        stride = "no period up to an hour fits"
+        if least is not None:
+            stride = f"a period of {least:g} s, with a deadline as long, would fit"
         say(f"{refusal['name']} is refused: {refusal['reason']}; {stride}.")
     rules = result["rules"]
     say("Weighted error a second: " + ", ".join(f"{rule} {_error(rules[rule])}" for rule in rules) + ".")

@@ -312,6 +312,8 @@ class _Rules:
         if entry.pool is None:
             if len(of_tables) == 1:
                 return of_tables[0]
+            if len(self._resolution.records(POOLS)) < len(self._pools.all):
+                return None  # which pools tables may have is not clear before the wrong ones are mended
             of = " of tables" if len(of_tables) < len(self._pools.all) else ""
             what = f"`pool` is missing, and there are {len(of_tables)} pools{of}"
             remedy = f"Add `pool` with {one_of(of_tables)}" if of_tables else "Add one with `policy: edf`"

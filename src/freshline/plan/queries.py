@@ -76,7 +76,9 @@ def advise_queries(queries: Sequence[QueryPlan]) -> list[str]:
             least_us = query.refusal.period_least_us
             remedy = "no stride up to an hour would do"
             if least_us is not None:
-                remedy = f"a stride of {format_duration(least_us)} would do"
+                as_long = query.load.deadline_us < query.load.period_us
+                more = ", with a deadline as long," if as_long else ""
+                remedy = f"a stride of {format_duration(least_us)}{more} would do"
             advice.append(f"Query {query.name} is refused: {query.refusal.reason}; {remedy}.")
         elif not query.holds:
             deadline = format_duration(query.load.deadline_us)
