@@ -21,8 +21,13 @@ from freshline.spark.names import quoted
 
 # Where Parquet's reader looks for what it may skip.
 _SKIPPING: Final = "parquet.private.read.filter.predicate"
-# Otherwise Spark puts there what it makes of the conditions that it knows.
-SETTINGS: Final = {"spark.sql.parquet.filterPushdown": "false"}
+SETTINGS: Final = {
+    # Otherwise Spark puts there what it makes of the conditions that it knows.
+    "spark.sql.parquet.filterPushdown": "false",
+    # A part's slices are side by side in a file: cut in a few large pieces, one task would have all of them.
+    "spark.sql.files.maxPartitionBytes": "16m",
+    "spark.sql.files.openCostInBytes": "1m",
+}
 
 
 @dataclass(frozen=True, slots=True)
