@@ -2,7 +2,9 @@
 
 import random
 from collections import Counter
+from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from math import isclose
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,6 +17,7 @@ from hypothesis import strategies as st
 from freshline.definitions.duration import SECOND
 from freshline.definitions.errors import InputError
 from freshline.definitions.slices import SLICES
+from freshline.spark.iteration import session_for_queries
 from freshline.testing.query_statements import QueryStatements
 from freshline.testing.sliced_tables import START_US, SlicedTables, random_tables
 
@@ -53,9 +56,10 @@ def test_all_slices_in_whatever_parts_give_the_exact_answer(spark, seed: int) ->
     queries = {f"q{number}": statements.right().sql for number in range(3)}
     with TemporaryDirectory() as folder:
         tables = random_tables(spark, Path(folder), seed, queries, rng.choice([5, 20, 40]) * SECOND)
+        session = session_for_queries(spark)
         for name in queries:
             to_us = START_US + rng.choice([-1, 7, 20, 50]) * SECOND
-            iteration = tables.prepared(name).begin(spark, to_us)
+            iteration = tables.prepared(name).begin(session, to_us)
             for slices in cut(rng):
                 iteration.read(slices)
             assert iteration.slices_left == 0
@@ -136,7 +140,7 @@ def test_slices_of_two_tables_join_with_themselves_and_a_third_is_read_whole(spa
     )
     prepared = tables.prepared("q")
     assert prepared.sliced == {0, 1}
-    iteration = prepared.begin(spark, END_US)
+    iteration = prepared.begin(session_for_queries(spark), END_US)
     iteration.read(128)
     half = iteration.outcome()
     assert half.answer.estimates == ()
@@ -170,6 +174,60 @@ def test_what_sqlglot_would_write_otherwise_is_refused(spark, tmp_path: Path, mo
     monkeypatch.setattr("freshline.spark.iteration.as_written", lambda select: "SELECT sum(v) AS s FROM a")
     with pytest.raises(InputError, match="cannot be rewritten"):
         tables.prepared("q")
+
+
+def rows_read(spark, work: Callable[[], None]) -> int:
+    """By Spark, from files."""
+    context = spark.sparkContext
+    store, bus = context._jsc.sc().statusStore(), context._jsc.sc().listenerBus()
+    group = f"rows read {random.random()}"
+    context.setJobGroup(group, group)
+    try:
+        work()
+    finally:
+        context.setLocalProperty("spark.jobGroup.id", None)
+    bus.waitUntilEmpty()
+    tracker = context.statusTracker()
+    jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(group)]
+    stages = {stage for job in jobs for stage in job.stageIds}
+    return sum(store.lastStageAttempt(stage).inputRecords() for stage in stages)
+
+
+@pytest.mark.parametrize("first", [10, 200])
+def test_of_slices_that_are_not_asked_for_few_rows_are_read_and_of_a_table_read_whole_all(
+    spark, tmp_path: Path, monkeypatch, first: int
+) -> None:
+    monkeypatch.setattr("freshline.storage.sliced_files.GROUP_BYTES", 1 << 14)
+    slices, session = BY_KEY | {"c": "{}"}, session_for_queries(spark)
+    queries = {
+        "alone": "SELECT count(*) AS n FROM a WHERE v > -1",
+        "whole": "SELECT count(*) AS n FROM a JOIN c ON c.j = a.v",
+    }
+    tables = SlicedTables(spark, tmp_path, slices, LONG, queries, 100 * SECOND)
+    rows = spark.range(40_000).selectExpr(
+        f"timestamp_micros({START_US} + 1 + id) AS ts", "id AS k", "id AS v"
+    )
+    tables.write("a", rows)
+    tables.write("c", rows.selectExpr("ts", "k AS j", "v AS x"))
+    for name, of_whole in (("alone", 0), ("whole", 40_000)):
+        iteration = tables.prepared(name).begin(session, END_US, first)
+        read = rows_read(session, partial(iteration.read, 128)) - of_whole
+        assert 19_000 < read < 25_000
+        iteration.read(128)
+        assert iteration.outcome().answer.rows == ({"n": 40_000},)
+
+
+def test_other_windows_and_slices_are_read_with_the_code_that_spark_has(spark, tmp_path: Path) -> None:
+    sql = "SELECT a.k % 3 AS g, sum(b.w) AS s FROM a JOIN b ON a.k = b.k WHERE a.v > 1 GROUP BY a.k % 3"
+    rows = [(key, float(key)) for key in range(500)]
+    tables = loaded(spark, tmp_path, BY_KEY, {"q": sql}, a=rows, b=rows)
+    prepared, session = tables.prepared("q"), session_for_queries(spark)
+    metrics = session._jvm.org.apache.spark.metrics.source.CodegenMetrics
+    compiled = set()
+    for number, slices in enumerate([256, 128, 7, 200, 1]):
+        prepared.begin(session, END_US - number, first=number * 60).read(slices)
+        compiled.add(metrics.METRIC_COMPILATION_TIME().getCount())
+    assert len(compiled) == 1
 
 
 def test_an_iteration_begins_with_any_slice(spark, tmp_path: Path) -> None:

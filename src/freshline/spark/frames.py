@@ -106,11 +106,13 @@ def load_files(reader: DataFrameReader, paths: Sequence[str]) -> DataFrame:
     return frames[0]
 
 
-def read_parquet(session: SparkSession, paths: Sequence[str], schema: StructType) -> DataFrame:
+def read_parquet(
+    session: SparkSession, paths: Sequence[str], schema: StructType, options: Mapping[str, str] | None = None
+) -> DataFrame:
     """The rows of a table's files; none, with the same columns, of no files."""
     if not paths:
         return no_rows(session, schema)
-    return load_files(session.read.schema(schema).format("parquet"), paths)
+    return load_files(session.read.schema(schema).options(**(options or {})).format("parquet"), paths)
 
 
 def no_rows(session: SparkSession, schema: StructType | str) -> DataFrame:

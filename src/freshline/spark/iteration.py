@@ -27,9 +27,10 @@ from freshline.definitions.query_sql import QuerySql, read_query
 from freshline.definitions.slices import SLICES
 from freshline.definitions.sql.from_tables import Readable, columns_of
 from freshline.definitions.warehouse import Warehouse
-from freshline.spark.frames import between, read_parquet
+from freshline.spark.frames import read_parquet
 from freshline.spark.merging import Answer, merge
 from freshline.spark.names import quoted
+from freshline.spark.part_rows import ALL, SETTINGS, Slices, rows_of, skipping_none, skipping_other
 from freshline.spark.partials import Partials, as_written, partials_of, view
 from freshline.spark.slices import slice_together
 from freshline.storage.delta import StoredTable
@@ -62,13 +63,10 @@ class Outcome:
 
 
 def session_for_queries(session: SparkSession) -> SparkSession:
-    """A session of its own for iterations, without the code that Spark generates for whole stages.
-
-    Every part has other slices and another window, which Spark writes into that code: each part would have
-    it compiled anew, and run it cold. Over a million rows or so that costs more than the code gains.
-    """
+    """A session of its own for iterations, in which parts skip what they do not read."""
     own = session.newSession()
-    own.conf.set("spark.sql.codegen.wholeStage", "false")
+    for key, value in SETTINGS.items():
+        own.conf.set(key, value)
     return own
 
 
@@ -134,16 +132,16 @@ class Iteration:
             return
         prepared = self._prepared
         if not self._frames:
-            self._frames = [self._window(place) for place in range(len(prepared.tables))]
-        wanted = self._condition(slices)
+            self._frames = [self._table(place) for place in range(len(prepared.tables))]
+        part = Slices((self._first + self.slices) % SLICES, slices)
         for place, frame in enumerate(self._frames):
-            if place in prepared.sliced and wanted is not None:
-                frame = frame.where(wanted)
             columns = prepared.visible(place)
             if place == min(prepared.sliced) and prepared.partials.outputs:
                 columns.append(SLICE_COLUMN)
-            frame.selectExpr(*map(quoted, columns)).createOrReplaceTempView(view(place))
-        self._parts.append(self._session.sql(prepared.partials.sql).toArrow())
+            rows = frame.where(self._condition(place, part)).selectExpr(*map(quoted, columns))
+            rows.createOrReplaceTempView(view(place))
+        with skipping_other(self._session, part):
+            self._parts.append(self._session.sql(prepared.partials.sql).toArrow())
         self.slices += slices
 
     def outcome(self) -> Outcome:
@@ -164,21 +162,19 @@ class Iteration:
         counted = self._counted()
         return sum(int(counted[place][ring].sum()) for place in self._prepared.sliced)
 
-    def _window(self, place: int) -> DataFrame:
-        table = self._prepared.tables[place]
-        paths = [str(table.path / file.path) for file in self._files[place]]
-        frame = read_parquet(self._session, paths, self._prepared.schemas[place])
-        return between(frame, table.timestamp, *self.window)
+    def _table(self, place: int) -> DataFrame:
+        """The files that have rows of the window."""
+        prepared = self._prepared
+        paths = [str(prepared.tables[place].path / file.path) for file in self._files[place]]
+        options = {} if place in prepared.sliced else skipping_none(self._session)
+        return read_parquet(self._session, paths, prepared.schemas[place], options)
 
-    def _condition(self, slices: int) -> str | None:
-        """Which slices come next; None: all."""
-        if slices == SLICES:
-            return None
-        start = (self._first + self.slices) % SLICES
-        end = start + slices - 1
-        if end < SLICES:
-            return f"{SLICE_COLUMN} >= {start} AND {SLICE_COLUMN} <= {end}"
-        return f"{SLICE_COLUMN} >= {start} OR {SLICE_COLUMN} <= {end - SLICES}"
+    def _condition(self, place: int, part: Slices) -> str:
+        prepared = self._prepared
+        slices = None
+        if SLICE_COLUMN in prepared.schemas[place].names:
+            slices = part if place in prepared.sliced else ALL
+        return rows_of(self.window, prepared.tables[place].timestamp, slices)
 
     def _counted(self) -> list[Counts]:
         """Rows in the windows, by slice."""

@@ -40,6 +40,8 @@ _DEFAULTS = {
     # Updates are small: many partitions cost more than they save.
     "spark.sql.shuffle.partitions": "2",
     "spark.sql.adaptive.enabled": "false",
+    # Queries come back with the code that they had: that of updates, new each time, must not push it out.
+    "spark.sql.codegen.cache.maxEntries": "400",
     # The files of a job are known by name: beyond 32 of them Spark would make a job of looking at them, with
     # a task for each.
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
