@@ -126,7 +126,8 @@ def cause(ran: Ran, query: LiveQuery, released: int, found: Ended | None) -> tup
         return "own cost", f"its parts took {_longer(found)}{beside}"
     others = [each for each in ran.ended if each.finished > released and each.started < until]
     over = [each for each in others if each.over_us]
-    if over:
+    late_us = 0 if found is None else found.finished - found.deadline
+    if over and sum(each.over_us for each in over) >= late_us:
         worst = max(over, key=lambda each: each.over_us)
         name = "it" if worst is found else worst.query
         return "others' cost", (
@@ -136,7 +137,7 @@ def cause(ran: Ran, query: LiveQuery, released: int, found: Ended | None) -> tup
         )
     if ran.policy == "lrm-paper":
         return "share", f"the shares of the last schedule did not fit any more{beside}"
-    return "machine", f"nobody took longer than allowed: it waited for the machine between parts{beside}"
+    return "machine", f"nobody took so much longer than allowed: it waited for the machine{beside}"
 
 
 def _longer(each: Ended) -> str:
