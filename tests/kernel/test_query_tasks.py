@@ -255,3 +255,10 @@ def test_draining_tables_leaves_queries_as_they_are():
     job = one_job(step(kernel, 0))
     step(kernel, S, Drain(), Arrived("t", DataFile(S, "1")), Answered(job))
     assert one_job(step(kernel, 2 * S)).budget_us is not None
+
+
+def test_a_part_that_is_longer_than_a_deadline_makes_others_late_and_stops_nobody():
+    kernel = query_kernel(LRM, [asked("a", 2, 500), asked("b", 8, 4_000, part_us=3 * S)])
+    job = one_job(step(kernel, 0))
+    assert job.task.name == "a"
+    assert job.budget_us >= 1

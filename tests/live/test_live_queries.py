@@ -8,6 +8,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,8 @@ from deltalake import DeltaTable
 from freshline.assembly.replay import kernel_of, replay
 from freshline.definitions.errors import InputError
 from freshline.definitions.load import load
+from freshline.live.clock import clock
+from freshline.live.query_side import QuerySide
 from freshline.live.results import Results
 from freshline.live.runner import Runner
 from freshline.service.client import ask
@@ -229,3 +232,16 @@ def test_a_query_that_fails_says_why_and_goes_on(shop: Shop) -> None:
         assert "failed" in failed["missed_because"]
         answered = shop.answers("sums")
         wait_for(lambda: shop.answers("odd") > failed["iterations"] and shop.answers("sums") > answered)
+
+
+def test_nothing_is_released_before_queries_are_warm(shop: Shop, monkeypatch) -> None:
+    """What was due while they were warmed up would be answered late, all of it."""
+    warm_at = []
+    monkeypatch.setattr(QuerySide, "warm_up", lambda side: warm_at.append(clock()))
+    runner = Runner(
+        load(shop.folder / "freshline.yml"), shop.folder, shop.folder / "warehouse", session=shop.spark
+    )
+    runner._site = replace(runner._site, warm="first")
+    with runner:
+        assert warm_at[0] <= runner.kernel.now
+        assert runner.kernel.wake_at >= warm_at[0]

@@ -53,7 +53,7 @@ def test_without_a_budget_all_is_read_in_parts_that_give_way_in_time(
     sizes = read_all(pacing, lambda slices, read: fitted.read_us(read), rows)
     assert sum(sizes) == SLICES
     for slices in sizes:
-        assert slices == 1 or fitted.read_us(slices * rows) <= max(part_us, 3 * fitted.part_us) + 1
+        assert slices == 1 or fitted.read_us(slices * rows) <= part_us + 1
 
 
 @given(FITTED, st.integers(0, 5_000), st.integers(1, 40))
@@ -109,3 +109,10 @@ def test_a_window_that_holds_more_than_expected_is_noticed_in_its_first_part() -
     first = pacing.next_slices()
     pacing.took(0, first, first * 1_000, 1_000 + first * 1_000)
     assert pacing.next_slices() < first
+
+
+@given(FITTED, st.integers(0, 5_000), st.integers(1, 40))
+def test_who_looks_reads_a_little_where_there_is_no_time(fitted, rows: int, number: int) -> None:
+    for look, expected in ((0, []), (2, [2]), (8, [8])):
+        pacing = Pacing(number, fitted.rest_us, Fraction(1), 4 * fitted.part_us, fitted, rows, look)
+        assert read_all(pacing, lambda slices, read: fitted.read_us(read), rows) == expected

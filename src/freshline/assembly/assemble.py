@@ -28,12 +28,14 @@ def assemble(
     tracks_from: int = 0,
     live: bool | None = None,
     batches: bool = True,
+    begin: bool = True,
 ) -> Kernel:
     """The kernel for a planned warehouse: at instant 0, all tables empty, or as it was found at `now`.
 
     `freshness` then says how far each table is loaded, None for one into which nothing was loaded yet.
     `tracks_from` is the number of its first track. `live` says whether files take a moment to be found; by
     default they do where tables were found. `batches`: a job may take several files of a backlog.
+    Who does not want it begun calls `Kernel.begin` later.
     """
     kernel = Kernel()
     _add_tables(kernel, plan, freshness, freshness is not None if live is None else live)
@@ -45,7 +47,8 @@ def assemble(
     if not batches:
         for assembled in kernel.pools:
             assembled.order.batch_limit_us = assembled.order.released_limit_us = 0
-    kernel.begin(now)
+    if begin:
+        kernel.begin(now)
     return kernel
 
 

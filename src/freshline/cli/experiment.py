@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -87,6 +88,10 @@ def continuous_queries(
     into: Annotated[Path, typer.Option(help="Where tables, figures and page go.", metavar="DIR")] = Path(
         "out/continuous-queries"
     ),
+    live: Annotated[
+        bool, typer.Option("--live", help="Also on Spark: Table 2's kinds at twice its strides.")
+    ] = False,
+    seconds: Annotated[int, typer.Option(min=1, help="With --live: how long each policy runs.")] = 180,
     as_json: JsonOption = False,
 ) -> None:
     """Paper 000, figures 8 to 12: missed deadlines and lost tuples of continuous queries under overload.
@@ -96,8 +101,10 @@ def continuous_queries(
     Example: freshline experiment continuous-queries --quick --trace arrivals.txt.gz --into out
     """
     from freshline.experiments.continuous_queries import run
+    from freshline.experiments.live_queries import run_all
 
-    record = run(into, quick=quick, trace=trace, seed=seed, quiet=as_json)
+    on_spark = partial(run_all, seconds) if live else None
+    record = run(into, quick=quick, trace=trace, seed=seed, quiet=as_json, live=on_spark)
     if as_json:
         print_json(record)
     unmet = [each for each in record["requirements"] if not each["met"]]

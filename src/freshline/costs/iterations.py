@@ -22,6 +22,25 @@ _SELECTIVITY_LEAST: Final = Fraction(1, 1_000)
 _GRAIN: Final = 1_000_000
 
 
+# A part is so many times as long as what it costs to begin one, or beginning takes most of the time.
+PART_OF_BEGINNING: Final = 3
+# The shares of the shortest deadline that may be spent waiting for a part: so much, or where beginning takes
+# long up to so much.
+_WAIT, _WAIT_MOST = 4, 2
+
+
+def part_length_us(shortest_us: int, begin_us: int) -> int:
+    """How long parts may be beside queries of that shortest deadline, where to begin one takes so long.
+
+    >>> part_length_us(2_000_000, 100_000), part_length_us(2_000_000, 200_000)
+    (500000, 600000)
+    >>> part_length_us(2_000_000, 900_000), part_length_us(2_000_000, 1_200_000)
+    (1350000, 1800000)
+    """
+    wanted_us = min(PART_OF_BEGINNING * begin_us, shortest_us // _WAIT_MOST)
+    return max(shortest_us // _WAIT, wanted_us, begin_us * 3 // 2)
+
+
 class PastPart(NamedTuple):
     """A part of an answer, as far as its cost is concerned."""
 

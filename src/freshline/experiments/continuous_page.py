@@ -32,6 +32,8 @@ def write_page(record: Record, into: Path) -> Path:
         {"required": required, "measured": measured, "met": met}
         for required, measured, met in _requirements(record)
     ]
+    if "live" in record:
+        record["requirements"] += record["live"].pop("requirements")
     try:
         into.mkdir(parents=True, exist_ok=True)
         (into / "results.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
@@ -99,6 +101,8 @@ def page_of(record: Record) -> str:
     lines += ["## When to reschedule", "", *_rescheduling(record["rescheduling"]), ""]
     lines += ["## Figure 12: query load", "", "![query load](query_load.png)", "", *_query_load(record), ""]
     lines += ["## Shedding of random sets", "", *_shedding(record["shedding"]), ""]
+    if "live" in record:
+        lines += ["## Live on Spark", "", *_live(record["live"]), ""]
     lines += ["## Paper and measurement side by side", "", *_claims(record), ""]
     lines += ["## Requirements", "", *_required(record), ""]
     return "\n".join(lines)
@@ -178,6 +182,37 @@ def _shedding(found: Record) -> list[str]:
         over = found["error_over_paper"][rule]
         rows.append(f"| {rule} | {passes:,} | {over['mean']:.3f} | {over['worst']:.3f} |")
     return rows
+
+
+def _live(live: Record) -> list[str]:
+    rows = [
+        f"Table 2's kinds over three tables, {live['seconds']} s a policy. Strides are "
+        f"{live['strides_longer']:.2f} times twice the",
+        f"paper's, windows {live['strides_in_window']} strides long; {live['rows_a_second']:,} rows a second "
+        "come to each table. By what answers",
+        f"cost alone the queries ask for {live['demand']:.2f} of a track; loading takes "
+        f"{live['loading']:.2f} of another. The first cycle",
+        "is as long as the longest stride. Of a late iteration all counts as lost that was read after the",
+        "deadline, if it ran on to its end from then on.",
+        "",
+        "| policy | iterations | miss rate | after the first cycle | completion rate | error share | busy "
+        "| misses put down to |",
+        "|---|---:|---:|---:|---:|---:|---:|---|",
+    ]
+    for found in live["policies"]:
+        after = found["miss_rate_after_first_cycle"]
+        cells = [
+            str(found["iterations"]),
+            f"{found['miss_rate']:.1%}",
+            "-" if after is None else f"{after:.1%}",
+            f"{found['completion_rate']:.1%}",
+            f"{found['error_share']:.3f}",
+            f"{found['busy']:.2f}",
+            ", ".join(f"{count} {why}" for why, count in found["causes"].items()) or "-",
+        ]
+        rows.append(f"| {found['policy']} | " + " | ".join(cells) + " |")
+    notes = [f"- {found['policy']}: {found['noise']}" for found in live["policies"]]
+    return [*rows, "", *notes]
 
 
 def _claims(record: Record) -> list[str]:

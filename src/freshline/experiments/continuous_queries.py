@@ -146,9 +146,18 @@ def workloads(runs: int, seed: int, trace: Trace | None) -> list[Workload]:
 
 
 def run(
-    into: Path, *, quick: bool = False, trace: Path | None = None, seed: int = 0, quiet: bool = False
+    into: Path,
+    *,
+    quick: bool = False,
+    trace: Path | None = None,
+    seed: int = 0,
+    quiet: bool = False,
+    live: Callable[[], dict[str, Any]] | None = None,
 ) -> dict[str, Any]:
-    """Runs everything on all cores and writes results.json, the figures and page.md into a folder."""
+    """Runs everything on all cores and writes results.json, the figures and page.md into a folder.
+
+    `live` runs the queries on Spark, once the processors have nothing else to do.
+    """
     arrivals = None if trace is None else read_trace(trace)
     of_time = workloads(RUNS_QUICK if quick else RUNS, seed, arrivals)
     sets = SETS_QUICK if quick else SETS
@@ -182,6 +191,9 @@ def run(
             ],
             "shedding": shedding(list(shed)),
         }
+    if live is not None:
+        screen.print("live on Spark", highlight=False)
+        record["live"] = live()
     page = write_page(record, into)
     if not quiet:
         print(page.read_text(encoding="utf-8"))

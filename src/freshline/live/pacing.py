@@ -29,8 +29,10 @@ class Pacing:
         part_us: int,
         fitted: FittedParts | None,
         rows_per_slice: float,
+        look: int = 0,  # so many slices are read even where there seems to be no time for any
     ) -> None:
         self._number = number
+        self._look = look
         self._looks = number % _LOOK_EVERY == 0
         self._budget_us = budget_us
         self._most = SLICES if keep == 1 else max(_SLICES_LEAST, int(SLICES * keep)) if keep else 0
@@ -64,9 +66,7 @@ class Pacing:
         self.rest_us += took_us
 
     def _known(self, fitted: FittedParts) -> int:
-        # A part is not cut below what three times its own cost allows: it would read next to nothing.
-        part_us = max(self._part_us, 3 * fitted.part_us)
-        slices = max(1, fitted.slices_in(part_us, self._rows_per_slice))
+        slices = max(1, fitted.slices_in(self._part_us, self._rows_per_slice))
         if self._looks and not self.parts:
             slices = max(1, slices // _LOOK_SHARE)
         if self._budget_us is None:
@@ -74,7 +74,9 @@ class Pacing:
         left_us = self._budget_us - self.spent_us - max(0, fitted.rest_us - self.rest_us)
         in_budget = fitted.slices_in(left_us, self._rows_per_slice)
         if self.read + min(slices, in_budget) < _SLICES_LEAST:
-            return 0 if in_budget < _SLICES_LEAST else _SLICES_LEAST
+            if in_budget >= _SLICES_LEAST:
+                return _SLICES_LEAST
+            return 0 if self.parts else self._look
         return min(slices, in_budget)
 
     def _unknown(self) -> int:

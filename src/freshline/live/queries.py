@@ -35,6 +35,8 @@ from freshline.spark.iteration import PreparedQuery
 from freshline.storage.history import History
 
 Tell = Callable[[Event], None]
+# Who hears of an iteration's end: what it did; None: it failed.
+Heard = Callable[[Iteration, Done | None], None]
 
 
 class Queries:
@@ -56,6 +58,7 @@ class Queries:
         self._measuring = measuring
         self._history = history
         self._tell: Tell = lambda event: None
+        self.on_ended: Heard = lambda job, done: None
         self._admitted: dict[str, tuple[PreparedQuery, Asked]] = {}  # in the order in which they came
         self._refused: dict[str, tuple[Query, Refusal]] = {}
         self._figures: dict[str, QueryFigures] = {}  # of those that are admitted
@@ -182,12 +185,14 @@ class Queries:
         figures = self._figures_of(job)
         if figures is not None:
             figures.answered(job, done.keep, done.finished_us, done.ran_us, done.known)
+        self.on_ended(job, done)
         self._lost(job, 1 - Fraction(done.keep), now)
 
     def failed(self, job: Iteration, reason: str, now: int) -> None:
         figures = self._figures_of(job)
         if figures is not None:
             figures.failed(reason, now)
+        self.on_ended(job, None)
         self._lost(job, Fraction(1), now)
 
     def _figures_of(self, job: Iteration) -> QueryFigures | None:

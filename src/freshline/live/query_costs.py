@@ -10,7 +10,7 @@ from math import ceil
 from statistics import median
 from typing import Final
 
-from freshline.costs.iterations import FittedParts, PastPart, fit_parts
+from freshline.costs.iterations import FittedParts, PastPart, fit_parts, part_length_us
 from freshline.definitions.cost import Cost
 from freshline.definitions.operators import Aggregate
 from freshline.definitions.queries import Query
@@ -25,9 +25,6 @@ from freshline.storage.history import History
 # What is assumed of a query before it has ever run: Spark's jobs, and little for its rows.
 _PROVISIONAL: Final = Cost(300_000, Fraction(1, 1_000))
 _RATE_GRAIN: Final = 1_000_000
-# As it is planned (`plan.query_loads`).
-_PART_OF_FIXED: Final = 3
-_PART_OF_DEADLINE: Final = 4
 
 
 def with_known_costs(warehouse: Warehouse, history: History) -> Warehouse:
@@ -44,7 +41,7 @@ def with_known_cost(query: Query, history: History) -> Query:
     fitted = fit_parts(parts)
     if fitted is None:
         return with_some_cost(query)
-    part_us = query.part_us or max(query.deadline_us // _PART_OF_DEADLINE, _PART_OF_FIXED * fitted.part_us)
+    part_us = query.part_us or part_length_us(query.deadline_us, fitted.part_us)
     cost_us, fixed_us = fitted.cost_us(_rows_of_windows(parts), part_us)
     rate = Fraction(ceil(Fraction(cost_us - fixed_us, query.window_us) * _RATE_GRAIN), _RATE_GRAIN)
     return replace(query, cost=Cost(fixed_us, rate))
@@ -89,8 +86,7 @@ class Measuring:
         fitted = self._book.fitted(asked)
         if fitted is None:
             return asked.measure._replace(tuples=tuples)
-        part_us = shortest_us // _PART_OF_DEADLINE if query.part_us is None else query.part_us
-        part_us = max(part_us, _PART_OF_FIXED * fitted.part_us)
+        part_us = max(query.part_us or part_length_us(shortest_us, fitted.part_us), fitted.part_us)
         self._book.part(asked, part_us)
         cost_us, fixed_us = fitted.cost_us(sliced, part_us)
         selectivity = _selectivity(query, asked.measure, fitted)

@@ -50,8 +50,7 @@ class QuerySide:
     def warm_up(self) -> None:
         """Before the run: costs that are not known yet are learned from what is there."""
         session = session_for_queries(self._opened.session)
-        for asked in self.queries.asked:
-            warm_up(session, self._answering.book, asked)
+        warm_up(session, self._answering.book, self.queries.asked)
 
     def kind(self, pools: Sequence[str], stop: Callable[[str], None]) -> Kind:
         """How iterations are done live; `pools` are by track."""

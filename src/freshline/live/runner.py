@@ -162,16 +162,18 @@ class Runner:
         self.tables = opened.tables.tables
         self.said: Sequence[str] = opened.tables.said
         self._learning = Learning(site.warehouse, opened.history)
-        now = self._count_at = clock()
         freshness = {name: table.freshness for name, table in self.tables.items()}
-        self.kernel = assemble(self.plan, now, freshness, batches=self._batches)
-        self.keeper = Keeper(site.warehouse, self.plan, self.run_id, now, self._lose, warmth=opened.warmth)
-        self._query_side = QuerySide(site.warehouse, self.plan, self.kernel, opened, self.layout)
-        self.said = [*self.said, *self._query_side.queries.refusals()]
+        self.kernel = assemble(self.plan, 0, freshness, batches=self._batches, begin=False)
+        self.query_side = QuerySide(site.warehouse, self.plan, self.kernel, opened, self.layout)
+        self.said = [*self.said, *self.query_side.queries.refusals()]
         if site.warm != "none":
-            self._query_side.warm_up()
-        self.keeper.judge.on_committed = self._query_side.rows.loaded
-        self.keeper.reporting.queries = self._query_side.queries.statuses
+            self.query_side.warm_up()
+        # Only now: what queries are to answer from then on would wait for the end of that, all of it late.
+        now = self._count_at = clock()
+        self.kernel.begin(now)
+        self.keeper = Keeper(site.warehouse, self.plan, self.run_id, now, self._lose, warmth=opened.warmth)
+        self.keeper.judge.on_committed = self.query_side.rows.loaded
+        self.keeper.reporting.queries = self.query_side.queries.statuses
         self.keeper.observation.resume(self.kernel)
         self.keeper.notes.counted(len(self._quarantine.entries()))
         inbox = Inbox()
@@ -207,7 +209,7 @@ class Runner:
         self._tracks = self._new_tracks(updates, bad_files, inbox)
         if opened.warming is not None:
             opened.warming.mind(lambda: self._tracks.idle)
-        queries = self._query_side.queries
+        queries = self.query_side.queries
         self.driver = LiveDriver(
             self.kernel, inbox, self._tracks, journal, keeper.observation, self._tick, look=queries.look
         )
@@ -233,7 +235,7 @@ class Runner:
 
         kinds: Kinds = {
             Update: Kind(worker, self.keeper.judge),
-            Iteration: self._query_side.kind(pools, self._lose),
+            Iteration: self.query_side.kind(pools, self._lose),
         }
         return Tracks(len(pools), kinds, tell)
 
@@ -244,7 +246,7 @@ class Runner:
         )  # FastAPI takes a second to import: Spark is there by now
 
         self._published = self.status()
-        side = self._query_side
+        side = self.query_side
         applying = Applying(self._site.warehouse, inbox.post, side.prepare, side.queries.decide)
         inquiries = Inquiries(lambda: self._published, side.results, applying)
         try:
