@@ -126,9 +126,12 @@ def test_groups_by_what_rows_are_dealt_by_are_whole_and_not_scaled(spark, tmp_pa
     assert 700 < answer.rows[without_key]["n"] < 1_100
 
 
-def test_slices_of_two_tables_join_with_themselves_and_a_third_is_read_whole(spark, tmp_path: Path) -> None:
+@pytest.mark.parametrize("third", ["{}", ""])
+def test_slices_of_two_tables_join_with_themselves_and_a_third_is_read_whole(
+    spark, tmp_path: Path, third: str
+) -> None:
     sql = "SELECT a.k, b.w, c.x FROM a JOIN b ON a.k = b.k JOIN c ON c.j = a.v"
-    slices = BY_KEY | {"c": "{}"}
+    slices = BY_KEY | {"c": third}
     tables = loaded(
         spark,
         tmp_path,

@@ -44,7 +44,7 @@ class SlicedTables:
         queries: Mapping[str, str],
         window_us: int,
     ) -> None:
-        """`slices` by table, in YAML; `types` of its key and its value; `queries` are SQL by name."""
+        """`slices` by table, in YAML, "" for none; `types` of key and value; `queries` are SQL by name."""
         self.session = session
         self.warehouse = _warehouse(slices, types, queries, window_us)
         self._schemas: dict[str, StructType] = schemas(session, self.warehouse)
@@ -135,7 +135,9 @@ def _warehouse(
             f'  {name}: {{path: {name}, format: csv, schema: "{schema}", timestamp: ts, period: 1s}}'
         )
     lines.append("tables:")
-    lines += [f"  {name}: {{feed: {name}, pool: updates, slices: {slices[name]}}}" for name in _COLUMNS]
+    for name in _COLUMNS:
+        dealt_by = f", slices: {slices[name]}" if slices[name] else ""
+        lines.append(f"  {name}: {{feed: {name}, pool: updates{dealt_by}}}")
     lines.append("queries:")
     when = f"window: {window_us}us, stride: 1s, pool: answers"
     lines += [f"  {name}: {{sql: {json.dumps(sql)}, {when}}}" for name, sql in queries.items()]
