@@ -199,7 +199,7 @@ def test_the_column_is_no_table_s_own_but_each_sliced_table_s_last(spark) -> Non
 @pytest.mark.parametrize(
     ("by", "why"),
     [
-        ("price", "has no column price to slice by"),
+        ("price", "the table has no column `price`"),
         ("tags", "cannot be sliced by tags, which is array<string>"),
     ],
 )
