@@ -160,12 +160,12 @@ class Runner:
         opened = open_site(site, self.run_id, self._stack, self._ending, self._lose, self._on_start)
         self._session = opened.session
         self.tables = opened.tables.tables
-        self.said: Sequence[str] = opened.tables.said
+        self.said: tuple[str, ...] = opened.tables.said
         self._learning = Learning(site.warehouse, opened.history)
         freshness = {name: table.freshness for name, table in self.tables.items()}
         self.kernel = assemble(self.plan, 0, freshness, batches=self._batches, begin=False)
         self.query_side = QuerySide(site.warehouse, self.plan, self.kernel, opened, self.layout)
-        self.said = [*self.said, *self.query_side.queries.refusals()]
+        self.said = (*self.said, *self.query_side.queries.refusals())
         if site.warm != "none":
             self.query_side.warm_up()
         # Only now: what queries are to answer from then on would wait for the end of that, all of it late.
