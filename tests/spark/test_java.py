@@ -32,7 +32,7 @@ def cut_short() -> None:
 
 def test_a_call_that_javas_end_cuts_short_is_an_error_and_no_log(caplog: pytest.LogCaptureFixture) -> None:
     cut_short()
-    assert any(record.exc_info for record in caplog.records)  # or there would be nothing to hush
+    assert caplog.records  # or there would be nothing to hush
     caplog.clear()
     java.hush_lost_connections()
     try:
