@@ -15,6 +15,8 @@ from freshline.definitions.errors import NOWHERE, InputError, Place
 from freshline.definitions.name_timestamp import check_pattern
 from freshline.definitions.names import one_of
 from freshline.definitions.section import LiveCheck, Path, Resolution, Section
+from freshline.definitions.shed import MISSING as SHED_MISSING
+from freshline.definitions.shed import Shed, ShedEntry, check_shed_live
 from freshline.definitions.sql.time import Relation, own_time
 from freshline.definitions.values import (
     Duration,
@@ -77,6 +79,12 @@ class Feed:
     landing: Landing = Landing()
     place: Place = NOWHERE
     rows: Fraction | None = None  # a second: what queries over its tables are planned and simulated with
+    shed: Shed | None = None  # files only
+
+    @property
+    def rows_loaded(self) -> Fraction | None:
+        """How many of its rows are loaded a second; None where it is not known how many there are."""
+        return self.rows if self.rows is None or self.shed is None else min(self.rows, self.shed.rows)
 
 
 def _encoding(value: object) -> str:
@@ -122,6 +130,12 @@ class FeedEntry(Entry):
         description="How many rows a second it brings on average: what `plan` and `simulate` reckon with for "
         "queries over its tables.",
         examples=[12500],
+    )
+    shed: Given[ShedEntry] = Field(
+        None,
+        description="Of each window of time only the records of the highest value are loaded. Only for "
+        "`arrival: files`.",
+        examples=[{"most": 15, "per": "1s", "value": "speed * 2"}],
     )
     path: Given[PathText] = Field(None, description="The directory in which the data files land.")
     format: Given[FileFormat] = Field(None, description="The data files' format; json is one record a line.")
@@ -189,10 +203,14 @@ def _feed(resolution: Resolution, name: str, entry: FeedEntry) -> Feed:
         landing=_landing(resolution, path, entry),
         place=resolution.place(path),
         rows=entry.rows,
+        shed=None if entry.shed is None else entry.shed.resolved(),
     )
 
 
 def _landing(resolution: Resolution, path: Path, entry: FeedEntry) -> Landing:
+    if entry.shed is not None and entry.name_timestamp is not None:
+        what = "windows go by the records' own timestamps, and `name_timestamp` says that they are not read"
+        resolution.report((*path, "shed"), what, "Remove it, or `name_timestamp`")
     for key in ("header", "encoding"):
         if getattr(entry, key) is not None and entry.format != "csv" and entry.arrival == "files":
             what = "it has an effect on csv files only"
@@ -221,6 +239,7 @@ def _check_continuous(resolution: Resolution, path: Path, entry: FeedEntry) -> N
         "lateness": entry.lateness_us,
         "ahead": entry.ahead_us,
         "after_load": entry.after_load,
+        "shed": entry.shed,
     }
     useless = "it has no effect on a continuous feed"
     if entry.phase_us is not None:
@@ -232,7 +251,8 @@ def _check_continuous(resolution: Resolution, path: Path, entry: FeedEntry) -> N
 
 def _from_record(record: dict[str, Any]) -> Feed:
     rows = None if record.get("rows") is None else Fraction(record["rows"])
-    return Feed(**{**record, "landing": Landing(**record["landing"]), "rows": rows})
+    shed = None if record.get("shed") is None else Shed(**record["shed"])
+    return Feed(**{**record, "landing": Landing(**record["landing"]), "rows": rows, "shed": shed})
 
 
 def _check_live(check: LiveCheck) -> None:
@@ -261,6 +281,7 @@ def _live_relation(check: LiveCheck, feed: Feed) -> Relation:
             names = _checked_names(feed.landing, feed.landing.schema)
         except InputError as error:
             check.report((*path, "schema"), feed.place, error.what, error.remedy)
+        check_shed_live(check, feed)
     return Relation(names, own_time(feed.landing.timestamp))
 
 
@@ -284,5 +305,11 @@ def _checked_names(landing: Landing, schema: str) -> tuple[str, ...]:
 
 
 FEEDS: Final = Section(
-    "feeds", FeedEntry, _resolve, _from_record, _check_live, description="The feeds, by name."
+    "feeds",
+    FeedEntry,
+    _resolve,
+    _from_record,
+    _check_live,
+    missing=SHED_MISSING,
+    description="The feeds, by name.",
 )

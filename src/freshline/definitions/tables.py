@@ -10,12 +10,14 @@ from typing import Annotated, Any, Final
 from pydantic import ConfigDict, Field
 
 from freshline.definitions.cost import Cost, CostEntry
+from freshline.definitions.discard import MISSING as DISCARD_MISSING
+from freshline.definitions.discard import Discard, DiscardEntry, check_discard
 from freshline.definitions.duration import DAY, format_duration
 from freshline.definitions.errors import NOWHERE, InputError, Place
 from freshline.definitions.feeds import FEEDS
 from freshline.definitions.graph import cycles, topological_order
 from freshline.definitions.names import one_of
-from freshline.definitions.policies import adaptive_policies, as_written
+from freshline.definitions.policies import adaptive_policies, as_written, discarding_policies
 from freshline.definitions.pools import POOLS, of_queries
 from freshline.definitions.section import Path, Resolution, Section
 from freshline.definitions.slices import Slices, SlicesEntry
@@ -47,6 +49,7 @@ class Table:
     history_us: int = DAY  # so long its commits, and the files they need, are kept for readers
     place: Place = NOWHERE
     slices: Slices | None = None  # a table that continuous queries may read in part
+    discard: Discard | None = None  # of a base table: files that change little may be left out
 
 
 class TableEntry(Entry):
@@ -137,6 +140,12 @@ class TableEntry(Entry):
         "whole. Write {} to have them dealt by chance.",
         examples=[{"by": "src"}],
     )
+    discard: Given[DiscardEntry] = Field(
+        None,
+        description="Files that change little may be left out where requests need the time. Only for a base "
+        f"table of a feed of files, in a pool with {as_written(discarding_policies())}.",
+        examples=[{"key": "sensor", "value": "reading"}],
+    )
 
 
 class _Rules:
@@ -187,6 +196,9 @@ class _Rules:
         if entry.select is not None:
             what = "it has no effect on a table that loads no feed"
             self._report((*path, "select"), what, "Make it part of the `sql`")
+        if entry.discard is not None:
+            what = "it has no effect on a table that loads no feed"
+            self._report((*path, "discard"), what, "Move it to the base table whose files may be left out")
         read = self._read_sql((*path, "sql"), entry.sql) if entry.sql is not None else ()
         if entry.sources is None:
             return self._found(name, [((*path, "sql"), table) for table in read])
@@ -302,7 +314,16 @@ class _Rules:
             history_us=entry.history_us or self._resolution.history_us or DAY,
             place=self._resolution.place(("tables", name)),
             slices=None if entry.slices is None else entry.slices.resolved(),
+            discard=self._discard(name, entry, pool),
         )
+
+    def _discard(self, name: str, entry: TableEntry, pool: str) -> Discard | None:
+        if entry.discard is None:
+            return None
+        records = self._resolution.records
+        feed = None if entry.feed is None else records(FEEDS).get(entry.feed)
+        check_discard(self._resolution, ("tables", name, "discard"), feed, records(POOLS).get(pool))
+        return entry.discard.resolved()
 
     def _pool_of(self, name: str, entry: TableEntry) -> str | None:
         path = ("tables", name)
@@ -374,7 +395,9 @@ def _from_record(record: dict[str, Any]) -> Table:
         cost = Cost(cost["startup_us"], Fraction(cost["rate"]), Fraction(cost["variability"]))
     weight = Fraction(record.get("weight", 1))
     slices = None if record.get("slices") is None else Slices(**record["slices"])
+    discard = None if record.get("discard") is None else Discard(**record["discard"])
     known = {"sources": tuple(record["sources"]), "cost": cost, "weight": weight, "slices": slices}
+    known["discard"] = discard
     return Table(**{**record, **known})
 
 
@@ -385,6 +408,6 @@ TABLES: Final = Section(
     _from_record,
     check_tables,
     is_needed=True,
-    missing={"tables": "Add a table, such as `tables: {packets: {feed: packets}}`"},
+    missing={"tables": "Add a table, such as `tables: {packets: {feed: packets}}`", **DISCARD_MISSING},
     description="The tables, by name.",
 )

@@ -128,7 +128,8 @@ class Observation:
         bound_us = self._plans[name].staleness_bound_us
         warm = self._warmth.was_warm(name, job.start)
         self.asserted.ended(job, update.freshness, ended_at, bound_us, delivers, warm)
-        self._warmth.warmed(name, ended_at)
+        if update.computed:
+            self._warmth.warmed(name, ended_at)
 
     # -- looking -----------------------------------------------------------------------------------
 

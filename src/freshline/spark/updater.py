@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import pyarrow as pa
@@ -33,6 +35,7 @@ from freshline.spark.sink import Sink, count_late
 from freshline.spark.slices import dealt, slice_column
 from freshline.storage.delta import Consumed, LiveFile, StoredTable
 from freshline.storage.extent import Extent
+from freshline.storage.last_values import LastValues
 from freshline.storage.next_row import next_row
 from freshline.tables.update import Update
 
@@ -46,6 +49,12 @@ class Committed:
     rows_late: int
     version: int  # of the Delta table
     consumed: tuple[Consumed, ...]
+    computed: bool = True  # by Spark; what has nothing to load only commits how far it is
+
+    @property
+    def discarded(self) -> int:
+        """How many of its files changed too little to be loaded."""
+        return sum(file.discarded for file in self.consumed)
 
 
 class Updater:
@@ -57,11 +66,13 @@ class Updater:
         tables: Mapping[str, StoredTable],
         schemas: Mapping[str, StructType],
         landing: Mapping[str, Path],
+        last_values: Mapping[str, LastValues] | None = None,
     ) -> None:
         self._warehouse = warehouse
         self._tables = tables
         self._schemas = schemas
         self._landing = landing  # by feed: where its files are
+        self._last_values = last_values or {}  # by table with `discard`
         self._keeps_timestamp = {
             table.name: keeps_timestamp(table, warehouse.feeds[table.feed])
             for table in warehouse.tables.values()
@@ -76,32 +87,72 @@ class Updater:
 
     def run(self, session: SparkSession, job: Update) -> Committed:
         """Loads (F, NF] into the job's table. Nothing is visible before the commit, and all of it after."""
-        table = self._warehouse.tables[job.task.name]
-        stored = self._tables[table.name]
-        after = None if job.task.empty else job.loaded_from
-        freshness = job.loaded_to
-        files: list[FileFacts] = []
-        watched = None
-        if table.feed is not None:
-            files = facts_of(job.files)
-            source_bytes = sum(file.consumed.size for file in files)
-            frame, watched = self._base(session, table, job, files, self._landing[table.feed])
+        if self._warehouse.tables[job.task.name].feed is None:
+            return self._run_derived(session, job)
+        facts = facts_of(job.files)  # once: a file may be overwritten meanwhile
+        discarded = self._discarded(job, facts)
+        consumed = tuple(
+            replace(each.consumed, discarded=flag) for each, flag in zip(facts, discarded, strict=True)
+        )
+        kept, files = _kept(job, facts, discarded)
+        if files:
+            committed = self._run_base(session, kept, files, consumed)
         else:
-            sources = self._sources(table, after, job.loaded_to)
-            source_bytes = sum(file.size for found in sources.values() for file in found)
-            frame = self._derived(session, table, sources, after, job.loaded_to)
-            freshness = self._jumped(table, job)
+            committed = self._advance(job, job.loaded_to, consumed)
+        if job.task.name in self._last_values:
+            self._last_values[job.task.name].loaded(each.offers[job.task.name] for each in files)
+        return committed
+
+    def _run_base(
+        self,
+        session: SparkSession,
+        job: Update,
+        files: Sequence[FileFacts],
+        consumed: tuple[Consumed, ...],
+    ) -> Committed:
+        table = self._warehouse.tables[job.task.name]
+        assert table.feed is not None
+        frame, watched = self._base(session, table, job, files, self._landing[table.feed])
+
+        def expected() -> Extent | None:
+            return self._expected(table, files, watched)
+
+        source_bytes = sum(file.consumed.size for file in files)
+        return self._commit(frame, job, job.loaded_to, source_bytes, consumed, expected)
+
+    def _run_derived(self, session: SparkSession, job: Update) -> Committed:
+        table = self._warehouse.tables[job.task.name]
+        after = None if job.task.empty else job.loaded_from
+        sources = self._sources(table, after, job.loaded_to)
+        freshness = self._jumped(table, job)
+        if not any(sources.values()):
+            return self._advance(job, freshness)
+        source_bytes = sum(file.size for found in sources.values() for file in found)
+        frame = self._derived(session, table, sources, after, job.loaded_to)
+        return self._commit(frame, job, freshness, source_bytes)
+
+    def _commit(
+        self,
+        frame: DataFrame,
+        job: Update,
+        freshness: int,
+        source_bytes: int,
+        consumed: tuple[Consumed, ...] = (),
+        expected: Callable[[], Extent | None] = lambda: None,
+    ) -> Committed:
+        """Has Spark compute the rows, and commits them; `expected` is asked once they are written."""
+        name = job.task.name
+        stored = self._tables[name]
         folder = f"data/{stored.sequence + 1:08d}-{uuid4().hex[:8]}"
-        result = self._sink.write(frame, table.name, stored, folder, source_bytes)
-        consumed = tuple(file.consumed for file in files)
-        details = {"table": table.name, "job": job.number}
-        expected = self._expected(table, files, watched) if files else None
-        version = stored.commit(folder, freshness, consumed, details, expected=expected, written=result.files)
+        result = self._sink.write(frame, name, stored, folder, source_bytes)
+        version = stored.commit(
+            folder, freshness, consumed, _details(job), expected=expected(), written=result.files
+        )
         added = tuple(file for file in stored.files if file.path.startswith(f"{folder}/"))
-        self._sink.learn(table.name, stored, result, source_bytes, added)
+        self._sink.learn(name, stored, result, source_bytes, added)
         rows_late = result.rows_late
         if rows_late is None:
-            rows_late = count_late(stored, added, job.loaded_from) if table.feed is not None else 0
+            rows_late = count_late(stored, added, job.loaded_from) if job.files else 0
         return Committed(
             freshness=freshness,
             rows=sum(file.rows for file in added),
@@ -109,6 +160,18 @@ class Updater:
             version=version,
             consumed=consumed,
         )
+
+    def _advance(self, job: Update, freshness: int, consumed: tuple[Consumed, ...] = ()) -> Committed:
+        """Commits that nothing is to be loaded up to there: Spark need not be asked for no rows."""
+        version = self._tables[job.task.name].commit(None, freshness, consumed, _details(job))
+        return Committed(freshness, 0, 0, version, consumed, computed=False)
+
+    def _discarded(self, job: Update, facts: Sequence[FileFacts]) -> list[bool]:
+        """Which files of a job change too little to be loaded."""
+        known = self._last_values.get(job.task.name)
+        if known is None:
+            return [False] * len(facts)
+        return known.discarded(each.offers[job.task.name] for each in facts)
 
     def check(self, session: SparkSession, job: Update, landing: Path) -> None:
         """Does with a job's files, as they lie in that folder, what an update does, short of the commit.
@@ -118,6 +181,9 @@ class Updater:
         table = self._warehouse.tables[job.task.name]
         assert table.feed is not None
         files = facts_of(job.files)
+        job, files = _kept(job, files, self._discarded(job, files))
+        if not files:
+            return
         frame, watched = self._base(session, table, job, files, landing)
         source_bytes = sum(file.consumed.size for file in files)
         self._check(table, frame, source_bytes, lambda: self._expected(table, files, watched))
@@ -244,6 +310,19 @@ class Updater:
         except (OSError, pa.ArrowException):
             return job.loaded_to
         return job.task.intake.jumped(job, min(next_rows, default=None))
+
+
+def _details(job: Update) -> dict[str, Any]:
+    return {"table": job.task.name, "job": job.number}
+
+
+def _kept(job: Update, facts: list[FileFacts], discarded: Sequence[bool]) -> tuple[Update, list[FileFacts]]:
+    """A job with the files that it has to load, and what is known of them."""
+    if not any(discarded):
+        return job, facts
+    kept = copy(job)
+    kept.files = tuple(file for file, flag in zip(job.files, discarded, strict=True) if not flag)
+    return kept, [each for each, flag in zip(facts, discarded, strict=True) if not flag]
 
 
 def _bytes_below(path: Path) -> int:
