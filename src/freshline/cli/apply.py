@@ -18,7 +18,7 @@ from freshline.cli.shared import (
 )
 from freshline.definitions.duration import SECOND, format_duration
 from freshline.printable import printable
-from freshline.service.client import Undecided, ask
+from freshline.service.client import Unanswered, ask
 from freshline.storage.layout import Layout
 
 
@@ -37,8 +37,8 @@ def apply(project: ProjectOption = DEFAULT_PROJECT, as_json: JsonOption = False)
     control = Layout(storage_path(project, warehouse)).control()
     try:
         answer = ask(control.service, "POST", "/v1/apply", Path(file).read_bytes())
-    except Undecided as error:
-        print(f"Nothing is known of it: {printable(str(error))}. Ask `freshline status`.", file=sys.stderr)
+    except Unanswered as error:
+        print(f"Nothing is known of it: {printable(error.message)}. Ask `freshline status`.", file=sys.stderr)
         raise typer.Exit(1) from None
     if as_json:
         print_json(answer)
