@@ -9,15 +9,15 @@ from pydantic import ConfigDict, Field
 
 from freshline.definitions.columns import Column, parse_columns
 from freshline.definitions.errors import InputError
+from freshline.definitions.feeds import FEEDS, Feed
 from freshline.definitions.kept_columns import kept_columns
 from freshline.definitions.policies import POLICIES, as_written, discarding_policies
+from freshline.definitions.pools import POOLS, Pool
 from freshline.definitions.values import Entry, Text
 
 if TYPE_CHECKING:
-    from freshline.definitions.feeds import Feed
-    from freshline.definitions.pools import Pool
     from freshline.definitions.section import LiveCheck, Path, Resolution
-    from freshline.definitions.tables import Table
+    from freshline.definitions.tables import Table, TableEntry
 
 _AS_IT_STANDS: Final = "Select the feed's column as it stands, or remove `discard`"
 MISSING: Final = {
@@ -46,8 +46,22 @@ class DiscardEntry(Entry):
         return Discard(self.key, self.value)
 
 
-def check_discard(resolution: Resolution, path: Path, feed: Feed | None, pool: Pool | None) -> None:
-    """Reports a `discard` that would have no effect, or not what is meant. What is None is wrong itself."""
+def resolved_discard(resolution: Resolution, name: str, entry: TableEntry, pool: str) -> Discard | None:
+    """What a table's entry says; where it has no effect, or not what is meant, that is reported."""
+    if entry.discard is None:
+        return None
+    path = ("tables", name, "discard")
+    if entry.feed is None:
+        what = "it has no effect on a table that loads no feed"
+        resolution.report(path, what, "Move it to the base table whose files may be left out")
+    else:
+        feed = resolution.records(FEEDS).get(entry.feed)
+        _check(resolution, path, feed, resolution.records(POOLS).get(pool))
+    return entry.discard.resolved()
+
+
+def _check(resolution: Resolution, path: Path, feed: Feed | None, pool: Pool | None) -> None:
+    """What is None is wrong itself."""
     if feed is not None and feed.arrival != "files":
         what = "it has no effect on a continuous feed, which has no files to leave out"
         resolution.report(path, what, "Remove it, or set `arrival: files`")

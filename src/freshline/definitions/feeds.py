@@ -131,12 +131,6 @@ class FeedEntry(Entry):
         "queries over its tables.",
         examples=[12500],
     )
-    shed: Given[ShedEntry] = Field(
-        None,
-        description="Of each window of time only the records of the highest value are loaded. Only for "
-        "`arrival: files`.",
-        examples=[{"most": 15, "per": "1s", "value": "speed * 2"}],
-    )
     path: Given[PathText] = Field(None, description="The directory in which the data files land.")
     format: Given[FileFormat] = Field(None, description="The data files' format; json is one record a line.")
     columns: Given[Text] = Field(
@@ -174,6 +168,12 @@ class FeedEntry(Entry):
     )
     after_load: Given[AfterLoad] = Field(
         None, description="What becomes of a file once it is loaded (default keep)."
+    )
+    shed: Given[ShedEntry] = Field(
+        None,
+        description="Of each window of time only the records of the highest value are loaded. Only for "
+        "`arrival: files`.",
+        examples=[{"most": 15, "per": "1s", "value": "speed * 2"}],
     )
 
 

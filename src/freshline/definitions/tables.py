@@ -11,13 +11,13 @@ from pydantic import ConfigDict, Field
 
 from freshline.definitions.cost import Cost, CostEntry
 from freshline.definitions.discard import MISSING as DISCARD_MISSING
-from freshline.definitions.discard import Discard, DiscardEntry, check_discard
+from freshline.definitions.discard import Discard, DiscardEntry, resolved_discard
 from freshline.definitions.duration import DAY, format_duration
 from freshline.definitions.errors import NOWHERE, InputError, Place
 from freshline.definitions.feeds import FEEDS
 from freshline.definitions.graph import cycles, topological_order
 from freshline.definitions.names import one_of
-from freshline.definitions.policies import adaptive_policies, as_written, discarding_policies
+from freshline.definitions.policies import adaptive_policies, as_written
 from freshline.definitions.pools import POOLS, of_queries
 from freshline.definitions.section import Path, Resolution, Section
 from freshline.definitions.slices import Slices, SlicesEntry
@@ -142,8 +142,7 @@ class TableEntry(Entry):
     )
     discard: Given[DiscardEntry] = Field(
         None,
-        description="Files that change little may be left out where requests need the time. Only for a base "
-        f"table of a feed of files, in a pool with {as_written(discarding_policies())}.",
+        description="Files that change little may be left out for requests' sake. Only for a base table.",
         examples=[{"key": "sensor", "value": "reading"}],
     )
 
@@ -196,9 +195,6 @@ class _Rules:
         if entry.select is not None:
             what = "it has no effect on a table that loads no feed"
             self._report((*path, "select"), what, "Make it part of the `sql`")
-        if entry.discard is not None:
-            what = "it has no effect on a table that loads no feed"
-            self._report((*path, "discard"), what, "Move it to the base table whose files may be left out")
         read = self._read_sql((*path, "sql"), entry.sql) if entry.sql is not None else ()
         if entry.sources is None:
             return self._found(name, [((*path, "sql"), table) for table in read])
@@ -314,16 +310,8 @@ class _Rules:
             history_us=entry.history_us or self._resolution.history_us or DAY,
             place=self._resolution.place(("tables", name)),
             slices=None if entry.slices is None else entry.slices.resolved(),
-            discard=self._discard(name, entry, pool),
+            discard=resolved_discard(self._resolution, name, entry, pool),
         )
-
-    def _discard(self, name: str, entry: TableEntry, pool: str) -> Discard | None:
-        if entry.discard is None:
-            return None
-        records = self._resolution.records
-        feed = None if entry.feed is None else records(FEEDS).get(entry.feed)
-        check_discard(self._resolution, ("tables", name, "discard"), feed, records(POOLS).get(pool))
-        return entry.discard.resolved()
 
     def _pool_of(self, name: str, entry: TableEntry) -> str | None:
         path = ("tables", name)
@@ -397,8 +385,7 @@ def _from_record(record: dict[str, Any]) -> Table:
     slices = None if record.get("slices") is None else Slices(**record["slices"])
     discard = None if record.get("discard") is None else Discard(**record["discard"])
     known = {"sources": tuple(record["sources"]), "cost": cost, "weight": weight, "slices": slices}
-    known["discard"] = discard
-    return Table(**{**record, **known})
+    return Table(**{**record, **known, "discard": discard})
 
 
 TABLES: Final = Section(

@@ -14,6 +14,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from freshline.definitions.feeds import Feed
 from freshline.definitions.tables import Table
 from freshline.definitions.warehouse import Warehouse
 from freshline.spark.file_to_load import FileFacts, facts_of
@@ -31,12 +32,14 @@ from freshline.spark.frames import (
     source_rows,
 )
 from freshline.spark.prepared import PreparedFrames
+from freshline.spark.shedding import kept_records, rows_there
 from freshline.spark.sink import Sink, count_late
 from freshline.spark.slices import dealt, slice_column
 from freshline.storage.delta import Consumed, LiveFile, StoredTable
 from freshline.storage.extent import Extent
 from freshline.storage.last_values import LastValues
 from freshline.storage.next_row import next_row
+from freshline.storage.statistics import read_footers
 from freshline.tables.update import Update
 
 
@@ -49,6 +52,7 @@ class Committed:
     rows_late: int
     version: int  # of the Delta table
     consumed: tuple[Consumed, ...]
+    rows_shed: int = 0  # records of its files that gave way to others of their window
     computed: bool = True  # by Spark; what has nothing to load only commits how far it is
 
     @property
@@ -118,7 +122,9 @@ class Updater:
             return self._expected(table, files, watched)
 
         source_bytes = sum(file.consumed.size for file in files)
-        return self._commit(frame, job, job.loaded_to, source_bytes, consumed, expected)
+        sheds = self._warehouse.feeds[table.feed].shed is not None
+        records = sum(file.records for file in files) if sheds else None
+        return self._commit(frame, job, job.loaded_to, source_bytes, consumed, expected, records)
 
     def _run_derived(self, session: SparkSession, job: Update) -> Committed:
         table = self._warehouse.tables[job.task.name]
@@ -139,15 +145,22 @@ class Updater:
         source_bytes: int,
         consumed: tuple[Consumed, ...] = (),
         expected: Callable[[], Extent | None] = lambda: None,
+        records: int | None = None,
     ) -> Committed:
-        """Has Spark compute the rows, and commits them; `expected` is asked once they are written."""
+        """Has Spark compute the rows, and commits them; `expected` is asked once they are written.
+
+        `records` is how many were read, where not all of them may become rows: the commit says how many.
+        """
         name = job.task.name
         stored = self._tables[name]
         folder = f"data/{stored.sequence + 1:08d}-{uuid4().hex[:8]}"
         result = self._sink.write(frame, name, stored, folder, source_bytes)
-        version = stored.commit(
-            folder, freshness, consumed, _details(job), expected=expected(), written=result.files
-        )
+        written, details, rows_shed = result.files, _details(job), 0
+        if records is not None:
+            if written is None:
+                written = read_footers(stored.path, folder, stored.schema, stored.timestamp)
+            rows_shed = details["rows_shed"] = records - sum(footer.rows for _, footer in written)
+        version = stored.commit(folder, freshness, consumed, details, expected=expected(), written=written)
         added = tuple(file for file in stored.files if file.path.startswith(f"{folder}/"))
         self._sink.learn(name, stored, result, source_bytes, added)
         rows_late = result.rows_late
@@ -159,6 +172,7 @@ class Updater:
             rows_late=rows_late,
             version=version,
             consumed=consumed,
+            rows_shed=rows_shed,
         )
 
     def _advance(self, job: Update, freshness: int, consumed: tuple[Consumed, ...] = ()) -> Committed:
@@ -196,6 +210,8 @@ class Updater:
         feed = self._warehouse.feeds[table.feed]
         late = late_expression(table.timestamp, 0, None)
         records = read_files(session, feed, [str(path)])
+        if feed.shed is not None:
+            records = kept_records(records, feed)
         rows = dealt(base_rows(session, table, feed, records, late), self._slices[name])
         self._check(table, rows, _bytes_below(path), lambda: None)
 
@@ -218,7 +234,7 @@ class Updater:
         assert table.timestamp is not None
         feed = self._warehouse.feeds[table.feed]
         assert feed.landing.timestamp is not None
-        keeps = self._keeps(session, table)
+        keeps = feed.shed is None and self._keeps(session, table)
         known = [file.oldest for file in files if file.oldest is not None]
         oldest = min(known) if self._keeps_timestamp[table.name] and len(known) == len(files) else None
         late = late_expression(table.timestamp, job.loaded_from, oldest)
@@ -236,8 +252,25 @@ class Updater:
             return rows, None
         records = self._prepared.of(session, ("records", table.feed), paths, read)
         watched = None if keeps else Watched(records, feed.landing.timestamp)
-        rows = base_rows(session, table, feed, watched.records if watched else records, late)
-        return dealt(rows, slices), watched
+        records = watched.records if watched else records
+        if feed.shed is not None:
+            records = self._shed(session, table, feed, records, paths, files)
+        return dealt(base_rows(session, table, feed, records, late), slices), watched
+
+    def _shed(
+        self,
+        session: SparkSession,
+        table: Table,
+        feed: Feed,
+        records: DataFrame,
+        paths: Sequence[str],
+        files: Sequence[FileFacts],
+    ) -> DataFrame:
+        oldest = [file.oldest for file in files if file.oldest is not None]
+        newest = [file.newest for file in files if file.newest is not None]
+        assert len(oldest) == len(newest) == len(files), "a file whose records nobody has looked at"
+        there = rows_there(session, self._tables[table.name], feed, min(oldest), max(newest))
+        return kept_records(records, feed, paths, there)
 
     def _keeps(self, session: SparkSession, table: Table) -> bool:
         assert table.feed is not None
