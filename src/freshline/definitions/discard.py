@@ -17,7 +17,8 @@ from freshline.definitions.values import Entry, Text
 
 if TYPE_CHECKING:
     from freshline.definitions.section import LiveCheck, Path, Resolution
-    from freshline.definitions.tables import Table, TableEntry
+    from freshline.definitions.table_entry import TableEntry
+    from freshline.definitions.tables import Table
 
 _AS_IT_STANDS: Final = "Select the feed's column as it stands, or remove `discard`"
 MISSING: Final = {
@@ -73,9 +74,10 @@ def _check(resolution: Resolution, path: Path, feed: Feed | None, pool: Pool | N
         resolution.report(path, what, f"Remove it, or set {as_written(discarding_policies())}")
 
 
-def check_discard_live(check: LiveCheck, table: Table, feed: Feed) -> None:
+def check_discard_live(check: LiveCheck, table: Table) -> None:
     """Reports columns that are not there, or cannot be compared."""
-    if table.discard is None or feed.landing.schema is None:
+    feed = None if table.feed is None else check.warehouse.feeds[table.feed]
+    if table.discard is None or feed is None or feed.landing.schema is None:
         return
     path = ("tables", table.name, "discard")
     try:

@@ -23,7 +23,7 @@ from freshline.definitions.values import Entry, PositiveDuration, Text
 if TYPE_CHECKING:
     from freshline.definitions.feeds import Feed
     from freshline.definitions.section import LiveCheck
-    from freshline.definitions.tables import Table
+    from freshline.definitions.stored import Stored
 
 MOST_MAX: Final = 1_000_000_000
 MISSING: Final = {
@@ -94,8 +94,10 @@ def check_shed_live(check: LiveCheck, feed: Feed) -> None:
         check.report((*path, "value"), feed.place, error.what, error.remedy)
 
 
-def check_shed_table(check: LiveCheck, table: Table, feed: Feed) -> None:
+def check_shed_table(check: LiveCheck, table: Stored) -> None:
     """Reports a `select` that leaves no way to tell how many of a window's records have been loaded."""
+    assert table.feed is not None
+    feed = check.warehouse.feeds[table.feed]
     if feed.shed is None or table.select is None or feed.landing.schema is None:
         return
     path = ("tables", table.name, "select")
