@@ -48,7 +48,8 @@ class Books:
         if update.computed:  # what a commit alone takes says nothing of what an update costs
             length_us = 0 if job.task.empty else job.length_us
             files = len(update.consumed) - update.discarded
-            run = PastRun(job.start, duration_us, update.rows, length_us, files)
+            rows = update.rows + update.rows_shed  # it read all of them
+            run = PastRun(job.start, duration_us, rows, length_us, files)
             with suppress(sqlite3.Error):  # a cost less to learn from
                 self._history.record(table, run)
         try:

@@ -322,10 +322,9 @@ class Runner:
     def _discarded(self, table: str, files: int) -> None:
         """The pool's policy hears what time it has gained."""
         definition = self.plan.warehouse.tables[table]
-        assert self.driver is not None
-        assert definition.cost is not None  # of a plan
-        cost_us = average_us(definition.cost, definition.period_us)
-        self.driver.tell(Discarded(table, files * cost_us))
+        if self.driver is not None and definition.cost is not None:  # it is learned, perhaps not yet
+            cost_us = average_us(definition.cost, definition.period_us)
+            self.driver.tell(Discarded(table, files * cost_us))
 
     def _tick(self, now: int, kernel: Kernel) -> None:
         self._publish(self.keeper.look(now, kernel))
