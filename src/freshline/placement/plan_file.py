@@ -10,7 +10,7 @@ from freshline.analysis.json_input import number, positive, read_json, record, s
 from freshline.definitions.errors import InputError
 from freshline.definitions.names import close_match, cut, one_of
 from freshline.placement.plan import Node, Operator, Output, PlacementPlan, Source
-from freshline.placement.programme import Goal, Programme, narrowed, programme_of, topological
+from freshline.placement.programme import Programme, narrowed, programme_of, topological, upstream
 
 _REMEDY: Final = "Write the plan as `freshline place --help` shows it"
 _KEYS: Final = ("nodes", "links", "sources", "operators", "outputs")
@@ -174,44 +174,44 @@ def _check_cycles(plan: PlacementPlan) -> None:
         seen[at.name] = None
         at = next(made_by[stream] for stream in at.inputs if stream in made_by)
     names = list(seen)[list(seen).index(at.name) :][::-1]
+    first = names.index(min(names, key=[operator.name for operator in left].index))
+    names = names[first:] + names[:first]
     cycle = " → ".join(cut(name) for name in [*names[:_LISTED_MAX], names[0]])
     raise InputError(f"the operators {cycle} read one another in a cycle", "Take one of the streams away")
 
 
 def _check_ways(plan: PlacementPlan) -> None:
-    """Each output on its own can be placed: links bring every stream to its readers.
+    """Each output on its own can be placed, and each operator: links bring every stream to its readers.
 
     Whether all of them can at once is for the programme to say.
     """
     programme = programme_of(plan)
-    for goal in programme.goals:
-        edges = [(before, unit) for unit, reads in goal.reads.items() for before in reads]
+    if all(programme.domains):
+        return
+    ways = [(f"output {cut(goal.stream)!r} has no path", goal.reads) for goal in programme.goals]
+    reads = {unit: before for unit, (before, _) in enumerate(programme.neighbours)}
+    for unit in range(len(programme.units)):
+        if unit not in programme.rank:
+            name = plan.operators[programme.units[unit].operators[0]].name
+            ways.append((f"no node may run operator {cut(name)!r}", upstream(unit, reads)))
+    for sentence, needed in ways:
+        edges = [(before, unit) for unit, reads_of in needed.items() for before in reads_of]
         domains = narrowed(programme.allowed, edges, programme.links)
-        if not all(domains[unit] for unit in goal.units):
-            raise InputError(
-                f"output {cut(goal.stream)!r} has no path: {_obstacle(programme, goal)}",
-                "Add a link, or name other nodes",
-            )
-    for unit, nodes in zip(programme.units, programme.allowed, strict=True):
-        if not nodes:
-            name = plan.operators[unit.operators[0]].name
-            raise InputError(
-                f"no node that may run operator {cut(name)!r} gets its inputs over the links",
-                "Add a link, or name other nodes",
-            )
+        if not all(domains[unit] for unit in needed):
+            raise InputError(f"{sentence}: {_obstacle(programme, needed)}", "Add a link, or name other nodes")
 
 
-def _obstacle(programme: Programme, goal: Goal) -> str:
+def _obstacle(programme: Programme, needed: Mapping[int, Sequence[int]]) -> str:
     """The first operator on the way that can be nowhere."""
     domains: dict[int, int] = {}
-    for unit, reads in goal.reads.items():
+    for unit, reads in needed.items():
         domains[unit] = programme.allowed[unit]
         for before in reads:
             domains[unit] &= programme.links.after(domains[before])
         if not domains[unit]:
             name = programme.plan.operators[programme.units[unit].operators[0]].name
             return (
-                f"over the links no node that may run {cut(name)!r} gets its inputs and brings on its result"
+                f"over the links none of the nodes of {cut(name)!r} gets its inputs and brings on its result"
             )
     return "over the links its operators cannot be placed together"
 

@@ -249,17 +249,22 @@ def _goals(
     goals = []
     for output in plan.outputs:
         last = unit_of[made_by[output.stream]]
-        found: dict[int, tuple[int, ...]] = {}
-        waiting = [(last, False)]
-        while waiting:  # producers first, without recursion: chains may be long
-            unit, is_ready = waiting.pop()
-            if is_ready:
-                found[unit] = tuple(reads[unit])
-            elif unit not in found:
-                waiting.append((unit, True))
-                waiting += [(each, False) for each in reversed(reads[unit]) if each not in found]
-        goals.append(Goal(output.stream, output.deadline, last, found))
+        goals.append(Goal(output.stream, output.deadline, last, upstream(last, reads)))
     return tuple(goals)
+
+
+def upstream(last: int, reads: Mapping[int, Sequence[int]]) -> dict[int, tuple[int, ...]]:
+    """A unit and all that it needs, producers first, each with those that it reads."""
+    found: dict[int, tuple[int, ...]] = {}
+    waiting = [(last, False)]
+    while waiting:  # without recursion: chains may be long
+        unit, is_ready = waiting.pop()
+        if is_ready:
+            found[unit] = tuple(reads.get(unit, ()))
+        elif unit not in found:
+            waiting.append((unit, True))
+            waiting += [(each, False) for each in reversed(reads.get(unit, ())) if each not in found]
+    return found
 
 
 def _order(units: Sequence[Unit], goals: Sequence[Goal]) -> tuple[int, ...]:
