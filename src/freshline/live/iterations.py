@@ -69,7 +69,7 @@ class IterationWorker:
         pacing.rested(lap.us())
         while (slices := pacing.next_slices()) > 0:
             reading.read(slices)
-            pacing.took(began, slices, reading.rows_in_slices(slices), lap.us())
+            pacing.took(began, slices, reading.rows_of_part(slices), lap.us())
             yield
             lap.us()  # it may have been put aside
         finished_us, rows = self._answer(job, prepared, reading)

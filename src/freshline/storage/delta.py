@@ -127,6 +127,11 @@ class StoredTable:
             raise InputError(f"there is no table at {path}", "Let 'freshline run' make it first") from error
 
     @property
+    def snapshot(self) -> Snapshot:
+        """The table as it is now, freshness and files of one version; it stays as it is."""
+        return self._commits.snapshot
+
+    @property
     def version(self) -> int:
         """The Delta version of the snapshot."""
         return self._commits.snapshot.version
