@@ -65,7 +65,9 @@ class IterationWorker:
         reading = prepared.begin(self._session, job.window_to)
         rows_per_slice = reading.rows_in_slices() / SLICES
         part_us, look = book.part_us(asked), book.looks(asked)
-        pacing = Pacing(job.number, job.budget_us, job.keep, part_us, fitted, rows_per_slice, look)
+        pacing = Pacing(
+            job.number, job.budget_us, job.keep, part_us, fitted, rows_per_slice, look, reading.rows_in_none()
+        )
         pacing.rested(lap.us())
         while (slices := pacing.next_slices()) > 0:
             reading.read(slices)

@@ -139,6 +139,10 @@ class Iteration:
         """Of the tables that are read in slices, all rows of slices, read or not."""
         return self._rows_of(range(SLICES))
 
+    def rows_in_none(self) -> int:
+        """Of these tables, the rows that are in no slice: the first part reads them."""
+        return self._rows_of([NO_SLICE])
+
     def rows_of_part(self, slices: int) -> int:
         """Of these tables, the rows of the last part, which was of so many slices."""
         reading = self._reading

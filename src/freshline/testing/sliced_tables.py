@@ -19,7 +19,7 @@ from freshline.definitions.warehouse import Warehouse
 from freshline.spark.frames import schemas
 from freshline.spark.iteration import PreparedQuery
 from freshline.spark.sink import write_by_driver
-from freshline.spark.slices import dealt, slice_column
+from freshline.spark.slices import dealt, outliers_of, slice_column
 from freshline.storage.delta import StoredTable
 
 START_US: Final = 1_767_225_600 * SECOND  # 2026-01-01
@@ -66,9 +66,10 @@ class SlicedTables:
         """An update of rows that Spark makes."""
         stored, schema = self.stored[name], self.schemas[name]
         frame = frame.selectExpr("*", "false AS _late")
-        frame = dealt(frame, slice_column(self.warehouse.tables[name], schema))
+        table = self.warehouse.tables[name]
+        frame = dealt(frame, slice_column(table, schema))
         folder = f"data/{stored.sequence + 1}"
-        result = write_by_driver(frame, stored, folder)
+        result = write_by_driver(frame, stored, folder, outliers_of(table))
         assert result.files is not None
         newest = [footer.newest for _, footer in result.files if footer.newest is not None]
         freshness = max([stored.freshness or 0, *newest])

@@ -91,7 +91,10 @@ _PLAIN: Final = (
     exp.WindowSpec, exp.With,
 )  # fmt: skip
 # Of the kinds above, and yet no plain expressions.
-_NOT_PLAIN: Final = (exp.UDTF, exp.Lambda, exp.Kwarg, exp.PropertyEQ, exp.RegexpLike, exp.RegexpILike)
+_NOT_PLAIN: Final = (
+    exp.UDTF, exp.Lambda, exp.Kwarg, exp.PropertyEQ, exp.RegexpLike, exp.RegexpILike, exp.Sort, exp.Cluster,
+    exp.Distribute,
+)  # fmt: skip
 
 
 def check_words(tokens: Sequence[Token], columns: Collection[str]) -> None:

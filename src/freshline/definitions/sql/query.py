@@ -75,7 +75,7 @@ def query_tokens(sql: str) -> list[Token]:
     try:
         tokens = SPARK.tokenize(sql)
     except TokenError:
-        raise InputError("the SQL has a quote or a comment that does not end", "Close it") from None
+        raise _unended() from None
     return _one_statement(tokens)
 
 
@@ -87,6 +87,8 @@ def parse_tokens(tokens: list[Token], sql: str) -> exp.Query:
         is_deep = len(tokens) > _DEPTH_MAX and isinstance(query, exp.Expr) and _is_deep(query)
     except ParseError as error:
         raise _syntax_error(error) from None
+    except TokenError:
+        raise _unended() from None  # within a hint, which is read by itself
     except _UNFORESEEN:
         raise _not_understood(tokens) from None
     except RecursionError:
@@ -167,6 +169,10 @@ def _keep_first(tables: dict[str, exp.Identifier], identifier: exp.Identifier) -
 
 def _position(identifier: exp.Identifier) -> int:
     return int(identifier.meta.get("start", 0))
+
+
+def _unended() -> InputError:
+    return InputError("the SQL has a quote or a comment that does not end", "Close it")
 
 
 def _unseen_table(by: str) -> InputError:
