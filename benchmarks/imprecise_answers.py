@@ -3,8 +3,8 @@
 Coverage: tables of values as they come (uniform, exponential, lognormal, Pareto), by one group or by many,
 from a sixteenth of their slices. Partial results are made here, and merged as a request's are; beside it a
 smaller check of the same on Spark itself, of requests and of a continuous query. Values that an answer calls
-`few` do not count. Cost: the clock of requests over a table of compacted files, by the share of its slices; the
-fixed part is what one slice costs. All shares take turns in one run, and only their ratio is judged.
+`few` do not count. Cost: the clock of requests over a table of compacted files, by the share of its slices;
+the fixed part is what one slice costs. All shares take turns in one run, and only their ratio is judged.
 
     .venv/bin/python benchmarks/imprecise_answers.py [--sets 400] [--rows 4000000] [--only coverage]
 """

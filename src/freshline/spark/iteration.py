@@ -29,7 +29,7 @@ from freshline.spark.part_rows import SETTINGS
 from freshline.spark.partials import as_written
 from freshline.spark.reading import Reading
 from freshline.spark.rewritten import Rewritten, is_same, named_columns, readable, show_empty
-from freshline.storage.delta import StoredTable
+from freshline.storage.reading import ReadTable
 from freshline.storage.slice_counts import Counts, SliceCounts
 
 
@@ -74,7 +74,7 @@ class PreparedQuery:
         session: SparkSession,
         warehouse: Warehouse,
         query: Query,
-        tables: Mapping[str, StoredTable],
+        tables: Mapping[str, ReadTable],
         schemas: Mapping[str, StructType],
     ) -> None:
         self.query = query

@@ -34,7 +34,7 @@ from freshline.spark.partials import as_written
 from freshline.spark.reading import Reading
 from freshline.spark.result_rows import can_apply, chosen
 from freshline.spark.rewritten import Rewritten, is_same, show_empty, visible_columns
-from freshline.storage.delta import StoredTable
+from freshline.storage.reading import ReadTable
 
 # Fewer rows behind a value tell little: neither it nor its interval is to be relied on.
 FEW_ROWS: Final = 30
@@ -123,7 +123,7 @@ class RequestRun:
         self,
         prepared: PreparedRequest,
         session: SparkSession,
-        tables: Mapping[str, StoredTable],
+        tables: Mapping[str, ReadTable],
         start: int | random.Random | None = None,
     ) -> None:
         """Slices are read from `start` on, or from one that is drawn. The session is the reader's own."""
