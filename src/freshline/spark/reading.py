@@ -37,7 +37,7 @@ class Reading:
         self._rewritten = rewritten
         self._session = session
         self._files = files
-        self._first = first
+        self.first = first
         self._windows = windows
         self._frames: list[DataFrame] = []
         self.slices = 0  # that were read
@@ -49,7 +49,7 @@ class Reading:
 
     def ring(self, begin: int, end: int) -> list[int]:
         """The numbers of the slices from the one read after `begin` others up to the one after `end`."""
-        return [(self._first + number) % SLICES for number in range(begin, end)]
+        return [(self.first + number) % SLICES for number in range(begin, end)]
 
     def read(self, slices: int) -> None:
         """A part: the next so many slices, of those that are left."""
@@ -59,7 +59,7 @@ class Reading:
         rewritten = self._rewritten
         if not self._frames:
             self._frames = [self._table(place) for place in range(len(self._files))]
-        part = Slices((self._first + self.slices) % SLICES, slices, is_first=not self.slices)
+        part = Slices((self.first + self.slices) % SLICES, slices, is_first=not self.slices)
         for place, frame in enumerate(self._frames):
             columns = rewritten.visible(place)
             if place == min(rewritten.sliced) and rewritten.partials.outputs:
