@@ -21,6 +21,7 @@ from pyspark.sql import SparkSession
 from freshline import __version__, signals
 from freshline.assembly.assemble import assemble
 from freshline.assembly.terms import learned
+from freshline.classes.request import Part
 from freshline.definitions.duration import SECOND
 from freshline.definitions.live_checks import check_runnable
 from freshline.definitions.serial import to_record
@@ -45,6 +46,7 @@ from freshline.live.messages import Ended, Inbox, PutAside
 from freshline.live.opening import Opened, Site, Warm, open_site
 from freshline.live.query_side import QuerySide
 from freshline.live.refusals import Refusals
+from freshline.live.request_side import RequestSide
 from freshline.live.status import Progress, WarehouseStatus
 from freshline.live.tracks import Tracks
 from freshline.live.trial import Trial
@@ -166,6 +168,7 @@ class Runner:
         self.kernel = assemble(self.plan, 0, freshness, batches=self._batches, begin=False)
         self.query_side = QuerySide(site.warehouse, self.plan, self.kernel, opened, self.layout)
         self.said = (*self.said, *self.query_side.queries.refusals())
+        self.request_side = RequestSide(site.warehouse, self.kernel, opened)
         if site.warm != "none":
             self.query_side.warm_up()
         # Only now: what queries are to answer from then on would wait for the end of that, all of it late.
@@ -174,6 +177,7 @@ class Runner:
         self.keeper = Keeper(site.warehouse, self.plan, self.run_id, now, self._lose, warmth=opened.warmth)
         self.keeper.judge.on_committed = self.query_side.rows.loaded
         self.keeper.reporting.queries = self.query_side.queries.statuses
+        self.keeper.reporting.classes = self.request_side.statuses
         self.keeper.observation.resume(self.kernel)
         self.keeper.notes.counted(len(self._quarantine.entries()))
         inbox = Inbox()
@@ -209,11 +213,20 @@ class Runner:
         self._tracks = self._new_tracks(updates, bad_files, inbox)
         if opened.warming is not None:
             opened.warming.mind(lambda: self._tracks.idle)
-        queries = self.query_side.queries
+        queries, requests = self.query_side.queries, self.request_side.requests
         self.driver = LiveDriver(
-            self.kernel, inbox, self._tracks, journal, keeper.observation, self._tick, look=queries.look
+            self.kernel,
+            inbox,
+            self._tracks,
+            journal,
+            keeper.observation,
+            self._tick,
+            look=queries.look,
+            carry_out=requests.carry_out,
+            let_go=requests.close,
         )
         queries.attach(self.driver.tell)
+        self.request_side.attach(inbox.post)
         databases = [self.layout.ledger, site.history]
         self._housekeeper = Housekeeper(self.tables, locks, opened.ledger, databases, notes.note)
         self._stack.callback(self._finish_housekeeping)
@@ -236,6 +249,7 @@ class Runner:
         kinds: Kinds = {
             Update: Kind(worker, self.keeper.judge),
             Iteration: self.query_side.kind(pools, self._lose),
+            Part: self.request_side.kind(pools, self._lose),
         }
         return Tracks(len(pools), kinds, tell)
 
@@ -248,7 +262,7 @@ class Runner:
         self._published = self.status()
         side = self.query_side
         applying = Applying(self._site.warehouse, inbox.post, side.prepare, side.queries.decide)
-        inquiries = Inquiries(lambda: self._published, side.results, applying)
+        inquiries = Inquiries(lambda: self._published, side.results, applying, self.request_side.ask)
         try:
             self._stack.enter_context(serving(inquiries, self.layout.service))
         except OSError as error:

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from freshline.definitions.duration import format_duration
 from freshline.live.status import TableStatus, WarehouseStatus
-from freshline.live.view import columns, count, query_table
+from freshline.live.view import class_table, columns, count, query_table
 from freshline.printable import printable
 from freshline.tables.state import exceeds
 
@@ -93,6 +93,8 @@ def show_summary(
     screen.print(table)
     if status.queries:
         screen.print(query_table(status.queries))
+    if status.classes:
+        screen.print(class_table(status.classes))
     if asserted_max_us is None:
         asserted_max_us = {table.name: table.staleness_max_us for table in status.tables}
     _show_targets(screen, status)
