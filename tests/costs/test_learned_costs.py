@@ -100,7 +100,7 @@ def test_plan_says_what_is_missing_and_does_not_create_a_history(project):
 
 
 def test_plan_marks_a_learned_cost(project):
-    with History(Layout(project.parent / "data/tables").history) as history:
+    with History(Layout(project.parent / "data/tables").control().history) as history:
         record(history, "packets", 40)
     shown = CliRunner().invoke(app, ["plan", "-p", str(project.parent)])
     assert shown.exit_code == 0
@@ -115,7 +115,7 @@ def test_plan_marks_a_learned_cost(project):
 
 
 def test_simulate_runs_on_learned_costs(project):
-    with History(Layout(project.parent / "data/tables").history) as history:
+    with History(Layout(project.parent / "data/tables").control().history) as history:
         record(history, "packets", 40)
     result = CliRunner().invoke(app, ["simulate", "-p", str(project), "--for", "10m", "--json"])
     assert result.exit_code == 0

@@ -7,7 +7,7 @@ NUMBER_AND_UNIT = "Write a number and a unit, such as '5 minutes' or '300s'."
 TRACKS = "is not a whole number from 1 to 1000000. Write how many jobs may run at once."
 POLICIES = (
     "Write 'fifo', 'rm', 'edf', 'edf-strict', 'clustered-edf', 'prp', 'aus', 'aus-slack', "
-    "'lrm' or 'lrm-paper'."
+    "'lrm', 'lrm-paper', 'rds-edf', 'rds-hef', 'rds-quota' or 'admit-all'."
 )
 TABLE_KEYS = (
     "`feed`, `select`, `sql`, `sources`, `timestamp`, `period`, `phase`, `lookback`, "

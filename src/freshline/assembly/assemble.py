@@ -8,6 +8,7 @@ from dataclasses import replace
 from freshline.assembly.order_kinds import order_kind
 from freshline.assembly.query_tracks import add_query_tracks, asked_of, holds_queries_only
 from freshline.assembly.terms import startup_us, terms_of
+from freshline.classes.task import ClassTask
 from freshline.definitions.policies import POLICIES
 from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.kernel import Kernel
@@ -39,6 +40,7 @@ def assemble(
     """
     kernel = Kernel()
     _add_tables(kernel, plan, freshness, freshness is not None if live is None else live)
+    _add_classes(kernel, plan)
     for pool in plan.pools:
         if pool.queries or holds_queries_only(plan.warehouse.pools[pool.name]):
             _add_queries(kernel, pool, plan, tracks_from)
@@ -97,6 +99,12 @@ def _add_tables(kernel: Kernel, plan: Plan, freshness: Mapping[str, int | None] 
         kernel.add(tasks[name])
 
 
+def _add_classes(kernel: Kernel, plan: Plan) -> None:
+    place = len(plan.warehouse.tables) + len(plan.warehouse.queries)
+    for number, name in enumerate(plan.warehouse.classes):
+        kernel.add(ClassTask(place + number, name, kernel.timers, kernel.outbox))
+
+
 def _recovery_rule(
     kernel: Kernel, task: TableTask, warehouse: Warehouse, plans: Mapping[str, TablePlan], live: bool
 ) -> RememberingRelease:
@@ -130,5 +138,5 @@ def _add_pool(kernel: Kernel, planned: PoolPlan, plan: Plan, first_track: int) -
     order.released_limit_us = None if POLICIES[planned.policy].proven else NEVER
     pool = Pool(planned.name, planned.tracks, tracks_from, order, kernel.touched)
     kernel.pools.append(pool)
-    for name in planned.tables:
+    for name in (*planned.tables, *planned.classes):
         pool.join(kernel.task(name))

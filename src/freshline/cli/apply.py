@@ -34,9 +34,9 @@ def apply(project: ProjectOption = DEFAULT_PROJECT, as_json: JsonOption = False)
     """
     warehouse = load_project(project)  # what is wrong with it is told with file and line
     file = project / DEFAULT_PROJECT if project.is_dir() else project
-    layout = Layout(storage_path(project, warehouse))
+    control = Layout(storage_path(project, warehouse)).control()
     try:
-        answer = ask(layout.service, "POST", "/v1/apply", Path(file).read_bytes())
+        answer = ask(control.service, "POST", "/v1/apply", Path(file).read_bytes())
     except Unanswered as error:
         print(f"Nothing is known of it: {printable(error.message)}. Ask `freshline status`.", file=sys.stderr)
         raise typer.Exit(1) from None

@@ -55,7 +55,7 @@ def load_with_costs(project: Path) -> tuple[Warehouse, Mapping[str, int]]:
         warehouse = load_project(project)
     if all(table.cost is not None for table in warehouse.tables.values()):
         return warehouse, {}
-    with History(Layout(storage_path(project, warehouse)).history, read_only=True) as history:
+    with History(Layout(storage_path(project, warehouse)).control().history, read_only=True) as history:
         learned = learned_costs(warehouse, history)
     return learned.warehouse, learned.runs
 

@@ -18,6 +18,7 @@ from freshline.definitions.values import Duration, Entry, Factor, Flag, Given, R
 Provisioning = Literal["worst", "average"]
 Recovery = Literal["fastest", "together"]
 Rescheduling = Literal["optimistic", "pessimistic", "permissive"]
+Gains = Literal["fixed", "scheduled"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +36,12 @@ class Pool:
     preemptive: bool = False  # rm over queries only: an iteration is put aside for a more urgent one
     rescheduling: Rescheduling = "optimistic"  # where input is shed only: when budgets are worked out anew
     threshold: Fraction | None = None  # permissive only: the weighted error after which they are
+    gains: Gains = (
+        "fixed"  # rds-edf and rds-hef only: of the controllers, for load 100 % or for that there is
+    )
 
     def may_hold(self, held: Held) -> bool:
-        """Whether tables, or queries, may be in it. An update is never put aside."""
+        """Whether tables, queries or classes may be in it. An update is never put aside."""
         return held in POLICIES[self.policy].holds and not (held == "tables" and self.preemptive)
 
     @property
@@ -119,6 +123,11 @@ class PoolEntry(Entry):
         description="Only with `rescheduling: permissive`, where it must be: the weighted error, tuples lost "
         "in the answers by the weight of their queries.",
         examples=[200000],
+    )
+    gains: Given[Gains] = Field(
+        None,
+        description=f"{_only_with('gains')}: the gains of the controllers are `fixed`, for a load of 100 %, "
+        "or `scheduled` by the work that was admitted last (default fixed).",
     )
 
 

@@ -29,4 +29,4 @@ def query(
     if share is not None:
         question["share"] = share
     body = json.dumps(question).encode()
-    return ask(Layout(folder / load(file).storage).service, "POST", "/v1/query", body)
+    return ask(Layout(folder / load(file).storage).control().service, "POST", "/v1/query", body)
