@@ -32,9 +32,7 @@ _KEPT_MAX: Final = 256
 class Preparing:
     """Reads questions, in the thread of whoever asks."""
 
-    def __init__(
-        self, warehouse: Warehouse, opened: Opened, sessions: Sessions, book: RequestBook
-    ) -> None:
+    def __init__(self, warehouse: Warehouse, opened: Opened, sessions: Sessions, book: RequestBook) -> None:
         self._tables = opened.tables.tables
         self._schemas = opened.schemas
         self._readable = _readable(warehouse, opened)

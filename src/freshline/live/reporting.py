@@ -13,7 +13,14 @@ from freshline.live.judge import Troubles
 from freshline.live.notes import Notes
 from freshline.live.observation import Observation
 from freshline.live.recoveries import Due, dues
-from freshline.live.status import ClassStatus, PoolStatus, QueryStatus, TableStatus, TrackStatus, WarehouseStatus
+from freshline.live.status import (
+    ClassStatus,
+    PoolStatus,
+    QueryStatus,
+    TableStatus,
+    TrackStatus,
+    WarehouseStatus,
+)
 from freshline.live.warmth import Warmth
 from freshline.plan.plan import Plan
 from freshline.tables.task import TableTask, tables_of

@@ -16,7 +16,7 @@ from freshline.live.clock import Clock, clock
 from freshline.live.messages import Message, Observer
 from freshline.live.open_request import OpenRequest
 from freshline.live.sessions import Sessions
-from freshline.service.failures import Failure, no_answer, rejected, stopping
+from freshline.service.failures import no_answer, rejected, stopping
 from freshline.service.questions import Question
 
 Prepare = Callable[[Question, "Future[Any]"], OpenRequest]
@@ -78,7 +78,7 @@ class Requests:
             return None
         asked.end(self._sessions)
         self._counts.withdrawn(request.class_name)
-        return Withdrawn(request)
+        return Withdrawn(request.number, request.class_name)
 
     def cancel(self, number: int) -> None:
         """The part of it that runs is to end."""
