@@ -53,6 +53,11 @@ class Preparing:
         parts_us = tuple(cost.us(slices) for slices in sizes)
         return OpenRequest(question, prepared, extent, sizes, parts_us, reply)
 
+    def cost_of(self, sql: str) -> PartCost:
+        """What parts of that SQL cost, as far as it is known."""
+        request = read_request(sql, self._readable)
+        return self._book.cost(request.text, self._extent(request.tables))
+
     def _prepared(self, sql: RequestSql) -> PreparedRequest:
         with self._lock:
             known = self._kept.get(sql.text)

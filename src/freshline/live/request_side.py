@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from freshline.classes.request import Part
+from freshline.costs.requests import PartCost
 from freshline.definitions.classes import CLASSES
 from freshline.definitions.names import Names, cut
 from freshline.definitions.warehouse import Warehouse
@@ -49,6 +50,10 @@ class RequestSide:
             remedy = Names(CLASSES.name, self._warehouse.classes).remedy(name)
             raise Failure("unknown_class", f"there is no class {cut(name)!r}", remedy)
         return Asked(question, self._preparing.prepare, self.requests, self._post)
+
+    def cost_of(self, sql: str) -> PartCost:
+        """What parts of that SQL cost, as far as it is known."""
+        return self._preparing.cost_of(sql)
 
     def kind(self, pools: Sequence[str], stop: Callable[[str], None]) -> Kind:
         """How parts are done live; `pools` are by track."""
