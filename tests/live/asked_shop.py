@@ -20,14 +20,14 @@ from patience import PATIENCE_S, PATIENCE_US
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 APART = "{updates: {tracks: 1}, asked: {tracks: 2, policy: rds-quota}}"
-TOGETHER = "{main: {tracks: 1, policy: rds-edf}}"
+TOGETHER = "{updates: {tracks: 1, policy: rds-edf}}"
 PROJECT = """\
 name: shop
 pools: POOLS
 feeds:
   orders: {path: landing, format: csv, schema: "ts timestamp, item string, price long", timestamp: ts, period: 10s}
 tables:
-  orders: {feed: orders, cost: {startup: 2s}, slices: {by: item}}
+  orders: {feed: orders, pool: updates, cost: {startup: 2s}, slices: {by: item}}
 classes:
   operators: {error: 0.3}
   guests: {error: 0.5}
