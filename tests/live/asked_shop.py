@@ -20,6 +20,7 @@ from patience import PATIENCE_S, PATIENCE_US
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 APART = "{updates: {tracks: 1}, asked: {tracks: 2, policy: rds-quota}}"
+OPEN = "{updates: {tracks: 1}, asked: {tracks: 2, policy: admit-all}}"
 TOGETHER = "{updates: {tracks: 1, policy: rds-edf}}"
 PROJECT = """\
 name: shop

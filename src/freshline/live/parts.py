@@ -28,6 +28,9 @@ from freshline.storage.delta import StoredTable
 _logger = logging.getLogger(__name__)
 # A part that fails for no fault of the request is tried once more: there is no time for a back-off.
 _ATTEMPTS_MAX = 2
+# Costs are learned by SQL (`live.request_book`). A part for which Spark has to compile takes many times as
+# long as the next one: a policy that took it for what is to come would admit nobody, and never learn better.
+_OUTLIER = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +76,7 @@ class PartJudge:
         job: Part = ended.job
         outcome = ended.outcome
         if isinstance(outcome, int):
-            return PartDone(job, max(1, outcome))
+            return PartDone(job, max(1, min(outcome, _OUTLIER * job.estimate_us)))
         assert isinstance(outcome, BaseException), f"{job!r} ended with {outcome!r}"
         if isinstance(outcome, SparkEnded):
             self._stop(str(outcome))

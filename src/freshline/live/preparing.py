@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from fractions import Fraction
 from threading import Lock
 from typing import Any, Final
 
+from freshline import signals
 from freshline.costs.requests import PartCost, part_most_us, part_sizes
 from freshline.definitions.classes import PART_MOST_US
 from freshline.definitions.columns import LATE_COLUMN, SLICE_COLUMN
@@ -21,12 +23,15 @@ from freshline.live.open_request import OpenRequest
 from freshline.live.opening import Opened
 from freshline.live.request_book import Extent, RequestBook
 from freshline.live.sessions import Sessions
+from freshline.live.trouble import sentence
 from freshline.service.failures import Failure
 from freshline.service.questions import Question
-from freshline.spark.request_run import PreparedRequest
+from freshline.spark.request_run import PreparedRequest, RequestRun
 
 # What Spark said of SQL is kept: of so many texts, those that were asked last.
 _KEPT_MAX: Final = 256
+_WARM_PARTS: Final = (1, 4, 16)
+_logger = logging.getLogger(__name__)
 
 
 class Preparing:
@@ -58,6 +63,24 @@ class Preparing:
         request = read_request(sql, self._readable)
         return self._book.cost(request.text, self._extent(request.tables))
 
+    def warm_up(self) -> None:
+        """Answers something over the table that has most rows, in parts."""
+        tables = sorted(self._readable, key=lambda name: -self._extent((name,)).rows)
+        if not tables or not self._extent(tables[:1]).rows:
+            return
+        session = self._sessions.take()
+        try:
+            request = read_request(f"SELECT count(*) AS n, avg(1) AS one FROM {tables[0]}", self._readable)
+            run = RequestRun(self._prepared(request), session, self._tables)
+            for slices in _WARM_PARTS:
+                signals.check()
+                run.read(slices)
+            run.answer()
+        except Exception as error:  # what can go wrong with Spark has no end of names
+            _logger.info("requests cannot be warmed up: %s", sentence(error))
+        finally:
+            self._sessions.give_back(session)
+
     def _prepared(self, sql: RequestSql) -> PreparedRequest:
         with self._lock:
             known = self._kept.get(sql.text)
@@ -75,7 +98,7 @@ class Preparing:
                 self._kept.popitem(last=False)
         return prepared
 
-    def _extent(self, tables: tuple[str, ...]) -> Extent:
+    def _extent(self, tables: Sequence[str]) -> Extent:
         files = [file for name in tables for file in self._tables[name].files]
         return Extent(sum(file.rows for file in files), sum(file.size for file in files))
 

@@ -55,6 +55,11 @@ class RequestSide:
         """What parts of that SQL cost, as far as it is known."""
         return self._preparing.cost_of(sql)
 
+    def warm_up(self) -> None:
+        """Before the run: whoever asks first is not to wait for all that Spark compiles then."""
+        if self._warehouse.classes:
+            self._preparing.warm_up()
+
     def kind(self, pools: Sequence[str], stop: Callable[[str], None]) -> Kind:
         """How parts are done live; `pools` are by track."""
 

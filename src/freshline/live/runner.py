@@ -173,6 +173,7 @@ class Runner:
         self.request_side = RequestSide(site.warehouse, self.kernel, opened)
         if site.warm != "none":
             self.query_side.warm_up()
+            self.request_side.warm_up()
         # Only now: what queries are to answer from then on would wait for the end of that, all of it late.
         now = self._count_at = clock()
         self.kernel.begin(now)
