@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import sqrt
 from typing import Final
 
 from freshline.assembly.assemble import assemble
@@ -13,12 +13,10 @@ from freshline.definitions.duration import SECOND
 from freshline.definitions.policies import PolicyName
 from freshline.definitions.pools import Gains
 from freshline.experiments.service_workload import Loads, Objects, class_names, requests, streams, warehouse
-from freshline.kernel.journal import Journal
 from freshline.plan.make import make_plan
 from freshline.policies.serving import PERIOD_US
 from freshline.simulation.driver import Driver
 from freshline.simulation.requests import Requests
-from freshline.simulation.simulated_run import header_of
 from freshline.tables.update import Update
 
 PERIOD_S: Final = PERIOD_US // SECOND
@@ -43,7 +41,7 @@ class Counts:
     def sdte(self) -> float | None:
         if self.ended < 2:
             return None
-        return max(0.0, (self.squares - self.errors**2 / self.ended) / (self.ended - 1)) ** 0.5
+        return sqrt(max(0.0, (self.squares - self.errors**2 / self.ended) / (self.ended - 1)))
 
     @property
     def admitted(self) -> float:
@@ -111,7 +109,6 @@ def simulate_classes(
     seconds: int,
     error: float = 0.0,
     gains: Gains = "fixed",
-    journal_to: Sequence[object] = (),
 ) -> Course:
     """A run of so many seconds."""
     end = seconds * SECOND

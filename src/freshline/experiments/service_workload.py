@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
@@ -157,7 +157,6 @@ class Objects:
         self._factors = [self._least] * len(objects)  # def, when it was last raised
         self._raised_at = [0] * len(objects)
         self._reads: list[int] = []  # which objects the next parts read
-        self._draws: Mapping[int, list[tuple[int, float]]] = {}
 
     def attach(self, driver: Driver) -> None:
         self._tell = driver.tell
@@ -199,7 +198,8 @@ class Objects:
 
     def cost_us(self, job: Update) -> int:
         mean = self._objects[self._numbers[job.task.name]].estimate_us / MILLISECOND
-        return max(1, round(self._rng.normal(mean, mean**0.5) * MILLISECOND))
+        drawn = float(self._rng.normal(mean, mean**0.5))
+        return max(1, round(drawn * MILLISECOND))
 
     def ended(self, now: int, job: Update) -> Event:
         return Finished(job, job.loaded_to)

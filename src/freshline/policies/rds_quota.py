@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from heapq import heappop, heappush
-from math import exp, sqrt
 from typing import Any, Final
 
 from freshline.classes.pending import Pending
@@ -12,14 +11,12 @@ from freshline.classes.request import Part, Request
 from freshline.definitions.duration import SECOND
 from freshline.kernel.job import Job
 from freshline.policies.quality_of_data import QualityOfData
+from freshline.policies.rates import Flow, Rates
 from freshline.policies.serving import PERIOD_US, Serving, Standing
 
-_SLOW_US: Final = 2 * SECOND  # time constants of the rates
-_FAST_US: Final = 3 * SECOND // 10
-_SIGMAS: Final = 4  # by so many standard deviations the fast rate must be above to count
-_SPREAD: Final = 1.25  # E[w²]/E[w]² of the required work of requests
 _CLOSES: Final = 0.2  # the share of a class's work that fits, below which nobody is admitted
 _OPENS: Final = 0.4  # and above which some are again
+_A_FEW: Final = 2  # requests
 _GOAL_GAIN: Final = 0.2
 _GOAL_LEAST: Final = 0.5  # of the declared error
 _MARGIN: Final = 1.1
@@ -30,18 +27,7 @@ _KNOWN_US: Final = 5 * SECOND  # of estimates, after which what was seen of them
 class Quotas:
     """A class under quotas: the error it aims at, the work it brings, and who waits. Work is in µs."""
 
-    __slots__ = (
-        "carried",
-        "closed",
-        "extra",
-        "fast",
-        "goal",
-        "number",
-        "required",
-        "slow",
-        "standing",
-        "work",
-    )
+    __slots__ = ("carried", "closed", "extra", "flow", "goal", "required", "standing", "work")
 
     def __init__(self, standing: Standing) -> None:
         self.standing = standing
@@ -49,8 +35,7 @@ class Quotas:
         self.carried = 0.0  # a: by how much the errors of those admitted were below the goal, together
         self.closed = False
         self.work = 0  # required of those that are open, and not done
-        self.slow = self.fast = 0.0  # work submitted, forgotten with the time constants
-        self.number = 0.0  # requests submitted, forgotten with the slow one
+        self.flow = Flow()  # the required work of all that were submitted, admitted or not
         self.required: list[tuple[int, int, Pending]] = []  # by deadline
         self.extra: list[tuple[float, int, int, Pending]] = []  # by error, the largest first
 
@@ -63,15 +48,6 @@ class Quotas:
     def admitted(self, error: float) -> None:
         """One more is admitted, with parts for that error."""
         self.carried = min(1.0, max(-1.0, self.carried + self.goal - error))
-
-    def rate(self, whole: float, fast: bool) -> float:
-        """Required work a µs of all requests submitted; the slow memory is `whole` of what it will be."""
-        slow = self.slow / _SLOW_US / whole
-        if not fast or not self.number:
-            return slow
-        quick = self.fast / _FAST_US
-        deviation = sqrt(slow * _SPREAD * self.slow / self.number / (2 * _FAST_US))
-        return quick if quick > slow + _SIGMAS * deviation else slow
 
 
 class RdsQuota(Serving):
@@ -87,12 +63,12 @@ class RdsQuota(Serving):
         self._due: list[tuple[int, int, int, Pending]] = []  # those with required work, by deadline
         self._quality = QualityOfData(self.update_load * PERIOD_US)
         self._estimated = self._actual = 0.0  # of parts that were done
-        self._slow_updates = 0.0
-        self._began = self._decayed_at = 0
+        self._updates = Flow()
+        self._rates = Rates([*(own.flow for own in self.quotas), self._updates])
 
     def begin(self, now: int) -> None:
         super().begin(now)
-        self._began = self._decayed_at = now
+        self._rates.begin(now)
 
     @property
     def cost_factor(self) -> float:
@@ -106,11 +82,10 @@ class RdsQuota(Serving):
         request = pending.request
         quota = own.quota(request)
         work = sum(request.parts_us[: quota + 1])
-        self._decay(now)
-        own.slow += work
-        own.fast += work
-        own.number += 1
+        self._rates.pass_to(now)
+        own.flow.add(work)
         retry_after_us = self._refused(own, request, work, now)
+        self._rates.heard(request.deadline - request.submitted)
         if retry_after_us is not None:
             return retry_after_us
         own.admitted(request.error(quota + 1))
@@ -121,29 +96,21 @@ class RdsQuota(Serving):
 
     def _refused(self, own: Quotas, request: Request, work: int, now: int) -> int | None:
         """None if it is admitted; otherwise when it may be asked again."""
-        left, rate = self._left(own.standing.place, now)
         factor = self.cost_factor
-        fit = left / (factor * rate)
-        if fit < _CLOSES or (own.closed and fit <= _OPENS):
+        important = sum(self._rates.of(other.flow) for other in self.quotas[: own.standing.place])
+        left = self.tracks - self._rates.of(self._updates) - factor * important
+        # Of one or two there is no rate to speak of, however large they are: whether they fit is seen below.
+        asked = factor * self._rates.of(own.flow) if own.flow.number > _A_FEW else 0.0
+        if left <= 0 or left < _CLOSES * asked or (own.closed and left <= _OPENS * asked):
             own.closed = True
-            return _SLOW_US
+            return round(self._rates.memory_us)
         own.closed = False
         beyond_us = self._beyond(own.standing.place, request.deadline, work, left / factor, now)
         return None if beyond_us <= 0 else int(beyond_us * factor / left) + 1
 
-    def _left(self, place: int, now: int) -> tuple[float, float]:
-        """The share of time that updates and more important classes leave to a class, and its own rate."""
-        since_us = now - self._began
-        whole = 1 - exp(-max(1, since_us) / _SLOW_US)
-        fast = since_us >= SECOND
-        important = sum(other.rate(whole, fast) for other in self.quotas[:place])
-        left = self.tracks - self._slow_updates / _SLOW_US / whole - self.cost_factor * important
-        return left, self.quotas[place].rate(whole, fast)
-
     def _beyond(self, place: int, deadline: int, work: int, left: float, now: int) -> float:
         """By how much the work due exceeds the time left, at the request's deadline or at a later one."""
         demand = work
-        beyond = -1.0
         later = bisect_left(self._due, (deadline + 1,))
         for _, _, other, pending in self._due[:later]:
             if other <= place:
@@ -154,18 +121,6 @@ class RdsQuota(Serving):
                 demand += required_us(pending)
                 beyond = max(beyond, demand - left * (due - now))
         return beyond
-
-    def _decay(self, now: int) -> None:
-        passed_us = now - self._decayed_at
-        if passed_us <= 0:
-            return
-        self._decayed_at = now
-        slow, fast = exp(-passed_us / _SLOW_US), exp(-passed_us / _FAST_US)
-        self._slow_updates *= slow
-        for quotas in self.quotas:
-            quotas.slow *= slow
-            quotas.number *= slow
-            quotas.fast *= fast
 
     # -- who is next -------------------------------------------------------------------------------
 
@@ -242,8 +197,8 @@ class RdsQuota(Serving):
     def ended(self, job: Job, now: int) -> None:
         if type(job) is not Part:
             self.updates_us += now - job.start
-            self._decay(now)
-            self._slow_updates += now - job.start
+            self._rates.pass_to(now)
+            self._updates.add(now - job.start)
 
     # -- at the end of a period --------------------------------------------------------------------
 
@@ -254,10 +209,9 @@ class RdsQuota(Serving):
             goal = own.goal - _GOAL_GAIN * (standing.ate - standing.error)
             own.goal = min(standing.error, max(_GOAL_LEAST * standing.error, goal))
             standing.figures = standing.figures._replace(quota=own.goal)
-        self._decay(now)
-        whole = 1 - exp(-(now - self._began) / _SLOW_US)
-        required = self.cost_factor * sum(own.rate(whole, True) for own in self.quotas)
-        updates = self._slow_updates / _SLOW_US / whole
+        self._rates.pass_to(now)
+        required = self.cost_factor * sum(self._rates.of(own.flow) for own in self.quotas)
+        updates = self._rates.of(self._updates)
         spare_us = (_TARGET_LOAD * self.tracks - required - updates) * PERIOD_US
         self._quality.measured(self.gained_us)
         self._quality.change(spare_us if spare_us < 0 else min(spare_us, self.gained_us) / 2)
