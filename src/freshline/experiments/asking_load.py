@@ -63,7 +63,7 @@ def poisson(
     for seconds, rate in phases:
         at = begins
         while (at := at + rng.exponential(1 / rate)) < begins + seconds:
-            sql, share = queries[rng.integers(len(queries))]
+            sql, share = queries[int(rng.integers(len(queries)))]
             due.append(Due(at, names[rng.choice(len(names), p=weights)], sql, share, deadline_s))
         begins += seconds
     return due

@@ -61,16 +61,18 @@ class RequestBook:
         share = extent.size / max(1, extent.rows)
         in_general = [part._replace(rows=round(part.rows * share)) for part in parts]
         with self._lock:
+            known = self._of(text)
+            if not known.is_warm:
+                known.is_warm = (
+                    True  # its first part has Spark compile: it is many times as long as later ones
+                )
+                return
             self._in_general.extend(in_general)
             self._fitted = fit_parts(self._in_general)
-            known = self._of(text)
-            was_warm, known.is_warm = known.is_warm, True
-            if was_warm:  # the first answer has Spark compile: it is several times as long as any later one
-                known.parts.extend(parts)
+            known.parts.extend(parts)
         with suppress(sqlite3.Error):  # a cost less to learn from
             self._history.record_parts(_IN_GENERAL, in_general)
-            if was_warm:
-                self._history.record_parts(_key(text), parts)
+            self._history.record_parts(_key(text), parts)
 
     def forget_oldest(self, text: str) -> None:
         """It is refused for what it once cost: it would never be known that it costs less by now."""
