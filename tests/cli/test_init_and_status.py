@@ -181,6 +181,8 @@ def test_status_prints_the_documented_json_as_of_now(project: Path):
         ],
         "queries": [],
         "classes": [],
+        "outputs": [],
+        "steps": [],
     }
 
 
@@ -303,6 +305,8 @@ def test_status_says_how_far_a_start_is(project: Path):
         "tables": [],
         "queries": [],
         "classes": [],
+        "outputs": [],
+        "steps": [],
     }
 
 

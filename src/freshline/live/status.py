@@ -12,6 +12,7 @@ from typing import Any, Literal, Self
 from freshline.definitions.duration import seconds
 from freshline.definitions.errors import InputError
 from freshline.definitions.policies import PolicyName
+from freshline.live.step_status import OutputStatus, StepStatus
 from freshline.tables.state import TableState, exceeds
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -203,11 +204,14 @@ class WarehouseStatus:
     queries: tuple[QueryStatus, ...] = ()
     classes: tuple[ClassStatus, ...] = ()
     starting: Progress | None = None  # what is left to do of its start
+    node: str | None = None  # whose run it is, in a warehouse with nodes; None where it is of all of them
+    steps: tuple[StepStatus, ...] = ()
+    outputs: tuple[OutputStatus, ...] = ()
 
     @property
     def is_opening(self) -> bool:
         """Whether nothing can be loaded yet, and nothing is known of the tables."""
-        return self.starting is not None and not self.tables
+        return self.starting is not None and not self.tables and not self.steps
 
     def record(self, as_of_us: int) -> dict[str, Any]:
         """What `freshline status --json` prints, and the service answers."""
@@ -217,6 +221,8 @@ class WarehouseStatus:
             "tables": [table.record(as_of_us) for table in self.tables],
             "queries": [query.record() for query in self.queries],
             "classes": [each.record() for each in self.classes],
+            "outputs": [output.record() for output in self.outputs],
+            "steps": [step.record() for step in self.steps],
         }
 
     def to_json(self) -> str:
@@ -228,6 +234,8 @@ class WarehouseStatus:
             "starting": None if self.starting is None else vars(self.starting),
             "queries": [vars(query) for query in self.queries],
             "classes": [vars(each) for each in self.classes],
+            "steps": [vars(step) for step in self.steps],
+            "outputs": [vars(output) for output in self.outputs],
         }
         return json.dumps(record)
 
@@ -245,6 +253,8 @@ class WarehouseStatus:
                 "starting": Progress(**record["starting"]) if record["starting"] else None,
                 "queries": tuple(QueryStatus(**query) for query in record["queries"]),
                 "classes": tuple(ClassStatus(**each) for each in record["classes"]),
+                "steps": tuple(StepStatus(**step) for step in record["steps"]),
+                "outputs": tuple(OutputStatus(**output) for output in record["outputs"]),
             }
         )
 

@@ -31,6 +31,8 @@ class ControlFolder:
         self.logs = folder / "logs"
         self.scratch = folder / "scratch"
         self.landing = folder / "landing.json"
+        self.definitions = folder / "definitions.json"
+        self.drained = folder / "drained.json"
 
     def clear(self, identity: Identity) -> None:
         """Removes what processes that are dead left unfinished. Only the holder of the lease may call it."""
