@@ -156,24 +156,24 @@ def test_a_flood_of_the_lowest_class_leaves_the_others_alone(tmp_path: Path, spa
 
 def _flood(shop: Shop) -> None:
     count = "SELECT count(*) AS n FROM orders"
-    for _ in range(5):  # by then it is known what it costs
+    for _ in range(4):  # by then it is known what it costs
         shop.wait_for(lambda: shop.ask(count)[0] == 200)
-    flood = json.dumps({"sql": SUMS, "class": "guests", "deadline": "30s"}).encode()
+    flood = json.dumps({"sql": SUMS, "class": "guests", "deadline": "10s"}).encode()
     said: Counter[int] = Counter()
-    threads = [threading.Thread(target=lambda: said.update([shop.post(flood)[0]])) for _ in range(40)]
+    threads = [threading.Thread(target=lambda: said.update([shop.post(flood)[0]])) for _ in range(20)]
     for thread in threads:
         thread.start()
-    for _ in range(3):
+    for _ in range(2):
         status, answer = shop.ask(count)
         assert (status, answer.get("rows")) == (200, [[len(shop.rows)]]), answer
     for thread in threads:
         thread.join(PATIENCE_S)
-    assert said.total() == 40
+    assert said.total() == 20
     assert set(said) <= {200, 429, 504}
     shop.wait_for(lambda: not any(each["waiting"] for each in shop.classes().values()))
     guests = shop.classes()["guests"]
     assert (
-        guests["answered"] + guests["rejected"] + guests["unanswered"] == 40 - said[429] + guests["rejected"]
+        guests["answered"] + guests["rejected"] + guests["unanswered"] == 20 - said[429] + guests["rejected"]
     )
 
 
@@ -184,8 +184,8 @@ def test_who_waits_when_the_run_stops_is_told_and_the_journal_replays(
     shop = Shop(tmp_path, spark, pools)
     shop.land(0)
     with shop.running() as runner:
-        status, answer = shop.ask(SUMS)
-        assert status == 200, answer
+        for _ in range(2):  # the first time Spark compiles, which is nothing to learn from
+            shop.wait_for(lambda: shop.ask(SUMS)[0] == 200)
         shop.land(1)
         shop.wait_for(lambda: shop.loaded() == len(shop.rows))  # tables load beside those who ask
         body = json.dumps({"sql": SUMS, "class": "guests", "deadline": "90s"}).encode()
