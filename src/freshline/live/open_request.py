@@ -12,13 +12,14 @@ import pyarrow as pa
 
 from freshline.classes.request import Request
 from freshline.definitions.duration import SECOND
+from freshline.live.clock import Clock, clock
 from freshline.live.request_book import Extent
 from freshline.live.results import plain
 from freshline.live.sessions import Sessions
 from freshline.live.status import utc
 from freshline.service.failures import Failure
 from freshline.service.questions import Question
-from freshline.spark.request_run import Cancelled, PreparedRequest, RequestRun
+from freshline.spark.request_run import Cancelled, PreparedRequest, RequestAnswer, RequestRun
 from freshline.storage.delta import StoredTable
 
 
@@ -87,10 +88,10 @@ class OpenRequest:
             sessions.give_back(self._lent)
             self._lent = None
 
-    def answer(self, run: RequestRun, parts_done: int, at: int) -> None:
+    def answer(self, run: RequestRun, parts_done: int) -> None:
         """Whoever waits puts it together."""
         assert self.request is not None, "nobody has asked the kernel"
-        self.resolve(LiveAnswer(self.question, self.request, run, parts_done, at))
+        self.resolve(LiveAnswer(self.request, run, parts_done))
 
     def resolve(self, answer: LiveAnswer | Failure) -> None:
         """Tells who waits, if anybody still does."""
@@ -105,19 +106,16 @@ class OpenRequest:
 class LiveAnswer:
     """What was read of a request by its end; put together by the thread that writes it out."""
 
-    def __init__(
-        self, question: Question, request: Request, run: RequestRun, parts_done: int, at: int
-    ) -> None:
-        self._question = question
+    def __init__(self, request: Request, run: RequestRun, parts_done: int, now: Clock = clock) -> None:
         self._request = request
+        self._run = run
         self._parts_done = parts_done
-        self._found = run.answer
-        self._at = at
-        self._answer: Any = None
+        self._clock = now
+        self._answer: RequestAnswer | None = None
 
-    def _put_together(self) -> Any:
+    def _put_together(self) -> RequestAnswer:
         if self._answer is None:
-            self._answer = self._found()
+            self._answer = self._run.answer()
         return self._answer
 
     def record(self) -> dict[str, Any]:
@@ -133,13 +131,12 @@ class LiveAnswer:
             "parts": {"done": self._parts_done, "of": len(request.parts_us)},
             "error": request.error(self._parts_done),
             "freshness": {name: instant(at) for name, at in answer.freshness.items()},
-            "seconds": (self._at - request.submitted) / SECOND,
+            "seconds": (self._clock() - request.submitted) / SECOND,
         }
         return record | {"notes": list(answer.notes)} if answer.notes else record
 
     def table(self) -> pa.Table:
-        table: pa.Table = self._put_together().table()
-        return table
+        return self._put_together().table()
 
 
 def instant(at_us: int | None) -> str | None:

@@ -12,7 +12,6 @@ from freshline.classes.events import Requested, Withdrawn
 from freshline.classes.request import Answer, Reject, Request
 from freshline.kernel.events import Event, Instruction
 from freshline.live.class_figures import ClassCounts
-from freshline.live.clock import Clock, clock
 from freshline.live.messages import Message, Observer
 from freshline.live.open_request import OpenRequest
 from freshline.live.sessions import Sessions
@@ -28,10 +27,9 @@ class Requests:
     Tracks look their request up; whoever asks posts a message.
     """
 
-    def __init__(self, sessions: Sessions, counts: ClassCounts, now: Clock = clock) -> None:
+    def __init__(self, sessions: Sessions, counts: ClassCounts) -> None:
         self._sessions = sessions
         self._counts = counts
-        self._clock = now
         self._lock = Lock()  # over whether it is closed, and who is open
         self._is_closed = False
         self._coming: dict[int, OpenRequest] = {}  # by identity: the driver has yet to hear of them
@@ -108,7 +106,7 @@ class Requests:
             asked.resolve(asked.failure or no_answer())
             return
         self._counts.answered(request, instruction.parts_done)
-        asked.answer(run, instruction.parts_done, self._clock())
+        asked.answer(run, instruction.parts_done)
 
     def _over(self, number: int) -> OpenRequest | None:
         with self._lock:
