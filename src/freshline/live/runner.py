@@ -21,7 +21,9 @@ from pyspark.sql import SparkSession
 from freshline import __version__, signals
 from freshline.assembly.assemble import assemble
 from freshline.assembly.terms import learned
+from freshline.classes.events import Discarded
 from freshline.classes.request import Part
+from freshline.costs.bounds import average_us
 from freshline.definitions.duration import SECOND
 from freshline.definitions.live_checks import check_runnable
 from freshline.definitions.serial import to_record
@@ -34,6 +36,7 @@ from freshline.live.bad_files import BadFiles, OtherFiles
 from freshline.live.books import Books
 from freshline.live.changes import check_tables
 from freshline.live.clock import clock
+from freshline.live.discarding import Discarding
 from freshline.live.driver import LiveDriver
 from freshline.live.ending import Ending
 from freshline.live.feeds import Feeds
@@ -205,9 +208,14 @@ class Runner:
         feeds = Feeds(site.warehouse, site.landing)
         books = Books(feeds, opened.ledger, opened.history, archive)
         refusals = Refusals(self._quarantine, notes, inbox.post)
-        self._watch = Watch(feeds, books, refusals, notes, self._files_max, warmth=opened.warmth)
+        self.discarding = Discarding(site.warehouse)
+        self.discarding.recall(self.tables)
+        self._watch = Watch(
+            feeds, books, refusals, notes, self._files_max, warmth=opened.warmth, discarding=self.discarding
+        )
         keeper.judge.on_loaded = self._watch.loaded
-        updater = Updater(site.warehouse, self.tables, opened.schemas, site.landing)
+        last_values = self.discarding.last_values
+        updater = Updater(site.warehouse, self.tables, opened.schemas, site.landing, last_values)
         others = OtherFiles(feeds, self.tables, archive, self._watch.waiting)
         trial = Trial(feeds, updater, opened.scratch, others.of)
         locks = {name: Lock() for name in self.tables}
@@ -224,10 +232,11 @@ class Runner:
             journal,
             keeper.observation,
             self._tick,
-            look=queries.look,
+            look=self._look,
             carry_out=requests.carry_out,
             let_go=requests.close,
         )
+        keeper.judge.on_discarded = self._discarded
         queries.attach(self.driver.tell)
         self.request_side.attach(inbox.post)
         databases = [self.control.ledger, site.history]
@@ -320,6 +329,17 @@ class Runner:
         self._ending.lost = True
         self._ending.because = why
         self.stop(why)
+
+    def _look(self, now: int) -> None:
+        self.query_side.queries.look(now)
+        self.discarding.look(now, self.kernel)
+
+    def _discarded(self, table: str, files: int) -> None:
+        """The pool's policy hears what time it has gained."""
+        definition = self.plan.warehouse.tables[table]
+        if self.driver is not None and definition.cost is not None:  # it is learned, perhaps not yet
+            cost_us = average_us(definition.cost, definition.period_us)
+            self.driver.tell(Discarded(table, files * cost_us))
 
     def _tick(self, now: int, kernel: Kernel) -> None:
         self._publish(self.keeper.look(now, kernel))
