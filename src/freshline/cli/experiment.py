@@ -126,6 +126,10 @@ def service_classes(
     into: Annotated[Path, typer.Option(help="Where tables, figures and page go.", metavar="DIR")] = Path(
         "out/service-classes"
     ),
+    live: Annotated[
+        bool, typer.Option("--live", help="On Spark, load 50, 300, 50 % by HTTP, instead of simulated.")
+    ] = False,
+    seconds: Annotated[int, typer.Option(min=1, help="With --live: how long each load lasts.")] = 75,
     as_json: JsonOption = False,
 ) -> None:
     """Paper 003, figures 7 to 9: imprecise answers of four service classes from 40 % to 700 % load.
@@ -134,9 +138,14 @@ def service_classes(
 
     Example: freshline experiment service-classes --quick --into out
     """
-    from freshline.experiments.service_classes import run
+    if live:
+        from freshline.experiments.live_classes import run_live
 
-    record, unmet = run(into, quick=quick, runs=runs, seed=seed, quiet=as_json)
+        record, unmet = run_live(into, seconds, quiet=as_json)
+    else:
+        from freshline.experiments.service_classes import run
+
+        record, unmet = run(into, quick=quick, runs=runs, seed=seed, quiet=as_json)
     if as_json:
         print_json(record)
     for requirement in unmet:
