@@ -11,7 +11,8 @@ POLICIES = (
 )
 TABLE_KEYS = (
     "`feed`, `select`, `sql`, `sources`, `timestamp`, `period`, `phase`, `lookback`, "
-    "`lookback_trusted`, `align`, `pool`, `target_lag`, `cost`, `late_after`, `weight`, `history` or `slices`"
+    "`lookback_trusted`, `align`, `pool`, `target_lag`, `cost`, `late_after`, `weight`, `history`, "
+    "`slices`, `deadline`, `node` or `selectivity`"
 )
 USELESS_UNDER_EDF = "it has no effect with the policy edf. Remove it, or set `policy: aus`."
 USELESS_ON_STREAM = "it has no effect on a continuous feed. Remove it, or set `arrival: files`."
@@ -72,9 +73,9 @@ WHOLE_NAME = "Write the files' whole name with strptime's directives, such as `p
         ),
         ("{tracks: 1, polcy: rm}", ": unknown key `polcy`. Perhaps `policy` is meant."),
         (
-            "{tracks: 1, nodes: 3}",
-            ": unknown key `nodes`. The keys here are `tracks`, `policy`, `cluster_factor`, "
-            "`provisioning`, `recovery`, `blocking`, `preemptive`, `rescheduling` or `threshold`.",
+            "{tracks: 1, machines: 3}",
+            ": unknown key `machines`. The keys here are `tracks`, `policy`, `cluster_factor`, "
+            "`provisioning`, `recovery`, `blocking`, `preemptive`, `rescheduling`, `threshold` or `node`.",
         ),
         ("5", ": the number 5 stands where a mapping of keys belongs. Write keys and their values below it."),
     ],
@@ -327,7 +328,7 @@ def test_a_wrong_feed_is_refused(feed: str, message: str) -> None:
         ),
         (
             "{feed: packets, cost: {rate: 1, fixed: 1}}",
-            ".cost: unknown key `fixed`. The keys here are `startup`, `rate` or `variability`.",
+            ".cost: unknown key `fixed`. The keys here are `startup`, `rate`, `per_row` or `variability`.",
         ),
         (
             "{feed: packets, jitter: 1s}",

@@ -10,13 +10,15 @@ from pydantic import AfterValidator, ConfigDict, Field, PlainValidator, WithJson
 
 from freshline.definitions.columns import parse_columns
 from freshline.definitions.document import shown
-from freshline.definitions.duration import format_duration
+from freshline.definitions.duration import SECOND, format_duration
 from freshline.definitions.errors import NOWHERE, InputError, Place
 from freshline.definitions.name_timestamp import check_pattern
 from freshline.definitions.names import one_of
+from freshline.definitions.nodes import NODES, node_named
 from freshline.definitions.section import LiveCheck, Path, Resolution, Section
 from freshline.definitions.sql.time import Relation, own_time
 from freshline.definitions.values import (
+    Count,
     Duration,
     Entry,
     Flag,
@@ -77,6 +79,18 @@ class Feed:
     landing: Landing = Landing()
     place: Place = NOWHERE
     rows: Fraction | None = None  # a second: what queries over its tables are planned and simulated with
+    node: str | None = None  # where its files land, in a warehouse with nodes
+    age_us: int = 0  # files only: how old its oldest record may be when its file is found
+    burst: int | None = None  # files only: the most rows in a file
+
+    @property
+    def rows_most(self) -> Fraction | None:
+        """How many rows a file has at most; None where that is not known."""
+        if self.burst is not None:
+            return Fraction(self.burst)
+        if self.rows is None or self.period_us is None:
+            return None
+        return self.rows * self.period_us / SECOND
 
 
 def _encoding(value: object) -> str:
@@ -122,6 +136,20 @@ class FeedEntry(Entry):
         description="How many rows a second it brings on average: what `plan` and `simulate` reckon with for "
         "queries over its tables.",
         examples=[12500],
+    )
+    node: Given[Text] = Field(
+        None, description="The node that loads it, where there are `nodes` (default: the only one)."
+    )
+    age_us: Given[Duration] = Field(
+        None,
+        alias="age",
+        description="How old its oldest record may be when its file is found (default 0). Deadlines of "
+        "outputs count from that record. Only for `arrival: files`.",
+    )
+    burst: Given[Count] = Field(
+        None,
+        description="The most rows that a file has (default: `rows` × `period`). Only for `arrival: files`.",
+        examples=[500],
     )
     path: Given[PathText] = Field(None, description="The directory in which the data files land.")
     format: Given[FileFormat] = Field(None, description="The data files' format; json is one record a line.")
@@ -189,7 +217,20 @@ def _feed(resolution: Resolution, name: str, entry: FeedEntry) -> Feed:
         landing=_landing(resolution, path, entry),
         place=resolution.place(path),
         rows=entry.rows,
+        node=_node(resolution, path, entry),
+        age_us=entry.age_us or 0,
+        burst=entry.burst,
     )
+
+
+def _node(resolution: Resolution, path: Path, entry: FeedEntry) -> str | None:
+    nodes = resolution.names(NODES).all
+    if entry.node is None and len(nodes) > 1:
+        remedy = f"Add the node on which its files land, `node: {one_of(nodes).replace('`', '')}`"
+        resolution.report(path, f"`node` is missing, and there are {len(nodes)} nodes", remedy)
+    if entry.node is None and len(nodes) == 1:
+        return nodes[0]
+    return node_named(resolution, path, entry.node)
 
 
 def _landing(resolution: Resolution, path: Path, entry: FeedEntry) -> Landing:
@@ -221,6 +262,8 @@ def _check_continuous(resolution: Resolution, path: Path, entry: FeedEntry) -> N
         "lateness": entry.lateness_us,
         "ahead": entry.ahead_us,
         "after_load": entry.after_load,
+        "age": entry.age_us,
+        "burst": entry.burst,
     }
     useless = "it has no effect on a continuous feed"
     if entry.phase_us is not None:
@@ -237,7 +280,7 @@ def _from_record(record: dict[str, Any]) -> Feed:
 
 def _check_live(check: LiveCheck) -> None:
     feeds = check.warehouse.feeds
-    used = {table.feed for table in check.warehouse.tables.values()}
+    used = {table.feed for table in check.warehouse.stored.values()}
     for feed in feeds.values():
         if feed.name not in used:
             remedy = "Load it with a table, or remove it; `plan` and `simulate` take it as it is"
