@@ -11,6 +11,7 @@ import pytest
 
 from freshline.definitions.load import load
 from freshline.live.opening import Site, plans_to_warm
+from freshline.live.part import all_of
 from freshline.live.status import WarehouseStatus
 from freshline.live.warming import Warming
 from freshline.live.warmth import Warmth
@@ -68,7 +69,7 @@ def test_plans_of_tables_with_waiting_files_come_first_then_those_computed_from_
     landing = {name: tmp_path / "landing" / name for name in FEEDS}
     layout = Layout(tmp_path / "warehouse")
     control = layout.control()
-    site = Site(warehouse, landing, layout, control, control.history, (), None, None, spark, "first")
+    site = Site(all_of(warehouse), landing, layout, control, control.history, (), None, None, spark, "first")
     put(tmp_path, "feed1")  # as json
     put(tmp_path, "feed2")  # as parquet, and loaded
     with closing(Ledger(tmp_path / "ledger.sqlite")) as ledger:

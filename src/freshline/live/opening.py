@@ -15,13 +15,13 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from freshline import signals
-from freshline.definitions.warehouse import Warehouse
 from freshline.landing.directories import remember_directories
 from freshline.landing.scanner import Scanner
 from freshline.live.changes import OpenTables, open_tables
 from freshline.live.clock import clock
 from freshline.live.ending import Ending
 from freshline.live.heartbeat import Heartbeat
+from freshline.live.part import Part
 from freshline.live.start_up import StartUp
 from freshline.live.status import Progress
 from freshline.live.warming import Warming
@@ -48,9 +48,9 @@ _NEWEST: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A warehouse, and where it is to run: its files, its storage, its Spark."""
+    """A part of a warehouse, and where it is to run: its files, its storage, its Spark."""
 
-    warehouse: Warehouse
+    part: Part
     landing: Mapping[str, Path]  # by feed
     layout: Layout
     control: ControlFolder  # of this run
@@ -89,7 +89,7 @@ def open_site(
     `listener` hears how far it is.
     """
     scratch = _open_storage(site, run_id, stack, lose)
-    start_up = StartUp(site.warehouse.name, run_id, site.control.status, listener)
+    start_up = StartUp(site.part.whole.name, run_id, site.control.status, listener)
     start_up.open()
     stack.callback(start_up.close)
     start_up.say(Progress("starting Spark"))
@@ -99,12 +99,12 @@ def open_site(
     ledger = Ledger(site.control.ledger)
     stack.callback(ledger.close)
     numbers = count(1)
-    of = len(site.warehouse.tables)
+    of = len(site.part.whole.stored)
     start_up.say(Progress("opening tables", 0, of))
     columns = schemas(
-        session, site.warehouse, lambda: start_up.say(Progress("opening tables", next(numbers), of))
+        session, site.part.whole, lambda: start_up.say(Progress("opening tables", next(numbers), of))
     )
-    opened = open_tables(site.warehouse, site.layout, columns, site.accepted)
+    opened = open_tables(site.part, site.layout, columns, site.accepted)
     for name, table in opened.tables.items():
         ledger.catch_up(name, table)
     warmth, warming = Warmth(), None
@@ -118,17 +118,17 @@ def open_site(
 
 def plans_to_warm(site: Site, columns: Mapping[str, StructType], ledger: Ledger) -> list[tuple[str, ...]]:
     """Those of tables with waiting files first, then those of tables that are computed from them."""
-    warehouse = site.warehouse
+    warehouse = site.part.local
     newest = {feed: _newest(landing) for feed, landing in site.landing.items()}
     waiting: set[str] = set()
-    for name in warehouse.topological_order:
-        table = warehouse.tables[name]
+    for name in warehouse.stored_order:
+        table = warehouse.stored[name]
         files = [] if table.feed is None else newest[table.feed]
         if not waiting.isdisjoint(table.sources) or any(ledger.find(name, file) is None for file in files):
             waiting.add(name)
 
     def rank(table: str) -> tuple[bool, bool]:
-        return table not in waiting, warehouse.tables[table].feed is None
+        return table not in waiting, warehouse.stored[table].feed is None
 
     return sorted(alike(warehouse, columns), key=lambda plan: min(map(rank, plan)))
 
@@ -148,9 +148,9 @@ def _open_warming(
     stack: ExitStack,
     ending: Ending,
 ) -> Warming:
-    tracks = sum(pool.tracks for pool in site.warehouse.pools.values())
+    tracks = sum(pool.tracks for pool in site.part.local.pools.values())
     at_once = min(tracks, session.sparkContext.defaultParallelism)  # so many cores Spark has
-    warming = Warming(warmth, WarmUp(site.warehouse, columns, folder), session, folder, at_once)
+    warming = Warming(warmth, WarmUp(site.part.whole, columns, folder), session, folder, at_once)
     stack.callback(warming.close, lambda: ending.abandoned)
     warming.start()
     return warming
@@ -191,7 +191,7 @@ def _open_spark(site: Site, scratch: Path, stack: ExitStack, ending: Ending) -> 
         return site.session
     # Before: it may be interrupted when Spark is there and nobody knows.
     stack.callback(lambda: ending.interrupted and end_java())
-    session = open_session(site.warehouse.name, site.master, site.settings, scratch / "spark")
+    session = open_session(site.part.whole.name, site.master, site.settings, scratch / "spark")
     stack.callback(_stop_spark, session, ending)
     driver_limit(session)  # a setting that is wrong is told now, not by every update
     return session

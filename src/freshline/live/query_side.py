@@ -39,7 +39,7 @@ class QuerySide:
         control: ControlFolder,
     ) -> None:
         self._opened = opened
-        tables = opened.tables.tables
+        tables = opened.tables.readable
         self.results = Results(control.results)
         self.rows = WindowRows(lambda table: tables[table].files)
         book = QueryBook(opened.history)
@@ -85,7 +85,7 @@ class QuerySide:
             opened = self._opened
             try:
                 prepared[name] = PreparedQuery(
-                    session, warehouse, query, opened.tables.tables, opened.schemas
+                    session, warehouse, query, opened.tables.readable, opened.schemas
                 )
             except InputError as error:
                 errors.append(error)

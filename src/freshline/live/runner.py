@@ -43,6 +43,7 @@ from freshline.live.kinds import Kind, Kinds
 from freshline.live.learning import Learning
 from freshline.live.messages import Ended, Inbox, PutAside
 from freshline.live.opening import Opened, Site, Warm, open_site
+from freshline.live.part import all_of
 from freshline.live.query_side import QuerySide
 from freshline.live.refusals import Refusals
 from freshline.live.status import Progress, WarehouseStatus
@@ -99,11 +100,12 @@ class Runner:
     ) -> None:
         check_runnable(warehouse)
         check_tables(warehouse, accepted, "--accept-change")
-        landing = landing_directories(warehouse, folder, storage)
+        part = all_of(warehouse)
+        landing = landing_directories(part.local, folder, storage)
         layout = self.layout = Layout(storage)
         control = self.control = layout.control()
         self._site = Site(
-            warehouse=warehouse,
+            part=part,
             landing=landing,
             layout=layout,
             control=control,
@@ -163,17 +165,19 @@ class Runner:
         self._session = opened.session
         self.tables = opened.tables.tables
         self.said: tuple[str, ...] = opened.tables.said
-        self._learning = Learning(site.warehouse, opened.history)
+        self._learning = Learning(site.part.whole, opened.history)
         freshness = {name: table.freshness for name, table in self.tables.items()}
         self.kernel = assemble(self.plan, 0, freshness, batches=self._batches, begin=False)
-        self.query_side = QuerySide(site.warehouse, self.plan, self.kernel, opened, self.layout, self.control)
+        self.query_side = QuerySide(
+            site.part.local, self.plan, self.kernel, opened, self.layout, self.control
+        )
         self.said = (*self.said, *self.query_side.queries.refusals())
         if site.warm != "none":
             self.query_side.warm_up()
         # Only now: what queries are to answer from then on would wait for the end of that, all of it late.
         now = self._count_at = clock()
         self.kernel.begin(now)
-        self.keeper = Keeper(site.warehouse, self.plan, self.run_id, now, self._lose, warmth=opened.warmth)
+        self.keeper = Keeper(site.part.local, self.plan, self.run_id, now, self._lose, warmth=opened.warmth)
         self.keeper.judge.on_committed = self.query_side.rows.loaded
         self.keeper.reporting.queries = self.query_side.queries.statuses
         self.keeper.observation.resume(self.kernel)
@@ -197,12 +201,12 @@ class Runner:
         """Whoever finds, loads and looks after files, and the driver between them."""
         site, keeper, archive = self._site, self.keeper, self.layout.archive
         notes = keeper.notes
-        feeds = Feeds(site.warehouse, site.landing)
+        feeds = Feeds(site.part.local, site.landing)
         books = Books(feeds, opened.ledger, opened.history, archive)
         refusals = Refusals(self._quarantine, notes, inbox.post)
         self._watch = Watch(feeds, books, refusals, notes, self._files_max, warmth=opened.warmth)
         keeper.judge.on_loaded = self._watch.loaded
-        updater = Updater(site.warehouse, self.tables, opened.schemas, site.landing)
+        updater = Updater(site.part.whole, self.tables, opened.schemas, site.landing)
         others = OtherFiles(feeds, self.tables, archive, self._watch.waiting)
         trial = Trial(feeds, updater, opened.scratch, others.of)
         locks = {name: Lock() for name in self.tables}
@@ -249,7 +253,7 @@ class Runner:
 
         self._published = self.status()
         side = self.query_side
-        applying = Applying(self._site.warehouse, inbox.post, side.prepare, side.queries.decide)
+        applying = Applying(self._site.part.whole, inbox.post, side.prepare, side.queries.decide)
         inquiries = Inquiries(lambda: self._published, side.results, applying)
         try:
             self._stack.enter_context(serving(inquiries, self.control.service))

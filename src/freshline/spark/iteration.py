@@ -197,7 +197,7 @@ class Iteration:
 
 
 def _finder(warehouse: Warehouse, schemas: Mapping[str, StructType]) -> Callable[[str], Readable]:
-    by_folded = {name.lower(): table for name, table in warehouse.tables.items()}
+    by_folded = {name.lower(): table for name, table in warehouse.stored.items()}
 
     def find(name: str) -> Readable:
         table = by_folded[name.lower()]

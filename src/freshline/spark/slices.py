@@ -31,7 +31,7 @@ from pyspark.sql.types import (
 from freshline.definitions.columns import RESERVED_COLUMNS, SLICE_COLUMN
 from freshline.definitions.errors import InputError
 from freshline.definitions.slices import SLICES
-from freshline.definitions.tables import Table
+from freshline.definitions.stored import Stored
 from freshline.spark.names import quoted
 
 SLICE_FIELD = StructField(SLICE_COLUMN, ShortType())
@@ -41,7 +41,7 @@ _DECIMAL_DIGITS = 38
 _HASHED_AS_THEY_ARE = (BinaryType, BooleanType, DateType, TimestampNTZType, TimestampType)
 
 
-def check_slices(table: Table, columns: StructType) -> None:
+def check_slices(table: Stored, columns: StructType) -> None:
     """Refuses a key that is not there, or that Spark does not compare by what it hashes."""
     if table.slices is None or table.slices.by is None:
         return
@@ -55,7 +55,7 @@ def check_slices(table: Table, columns: StructType) -> None:
         raise InputError(what, "Name a column of numbers, texts, instants or days", table.place)
 
 
-def slice_column(table: Table, columns: StructType) -> str | None:
+def slice_column(table: Stored, columns: StructType) -> str | None:
     """The expression of a table's slices over its rows, with its name; None where it has none."""
     if table.slices is None:
         return None
@@ -102,7 +102,7 @@ def _key(by: str, kind: DataType) -> str | None:
     return f"xxhash64({column})" if isinstance(kind, _HASHED_AS_THEY_ARE) else None
 
 
-def _at_random(table: Table, columns: StructType) -> str:
+def _at_random(table: Stored, columns: StructType) -> str:
     if table.feed is not None:
         # Its place alone would put the first record of every file into the same slice.
         assert table.timestamp is not None
