@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from freshline.definitions.stored import Stored
 from freshline.definitions.warehouse import Warehouse
 
 
@@ -32,7 +33,7 @@ def part_of(warehouse: Warehouse, node: str, placement: Mapping[str, str]) -> Pa
     tables = {name: table for name, table in warehouse.tables.items() if table.pool in pools}
     steps = {name: step for name, step in warehouse.steps.items() if placement[name] == node}
     queries = {name: query for name, query in warehouse.queries.items() if query.pool in pools}
-    own = {**steps, **tables}
+    own: dict[str, Stored] = {**steps, **tables}
     feeds = {table.feed for table in own.values() if table.feed is not None}
     read = {source for table in own.values() for source in table.sources}
     read |= {table for query in queries.values() for table in query.tables}

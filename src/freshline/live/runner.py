@@ -168,9 +168,7 @@ class Runner:
         self._learning = Learning(site.part.whole, opened.history)
         freshness = {name: table.freshness for name, table in self.tables.items()}
         self.kernel = assemble(self.plan, 0, freshness, batches=self._batches, begin=False)
-        self.query_side = QuerySide(
-            site.part.local, self.plan, self.kernel, opened, self.layout, self.control
-        )
+        self.query_side = QuerySide(site, self.plan, self.kernel, opened)
         self.said = (*self.said, *self.query_side.queries.refusals())
         if site.warm != "none":
             self.query_side.warm_up()
