@@ -58,7 +58,7 @@ def migrate(session: SparkSession, warehouse: Warehouse, storage: Path, name: st
     """
     table = table_to_migrate(warehouse, storage, name)
     layout = Layout(storage)
-    with sole_writer(layout, (), "migrate"):
+    with sole_writer(layout, warehouse.nodes, "migrate"):
         columns = schemas(session, warehouse)
         return _migrate(session, warehouse, layout, table, columns)
 

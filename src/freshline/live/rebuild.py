@@ -47,7 +47,7 @@ def rebuild(session: SparkSession, warehouse: Warehouse, storage: Path, name: st
     """
     table = table_to_rebuild(warehouse, storage, name)
     layout = Layout(storage)
-    with sole_writer(layout, (), "rebuild"):
+    with sole_writer(layout, warehouse.nodes, "rebuild"):
         return _replace(session, warehouse, layout, table)
 
 

@@ -43,6 +43,10 @@ class Layout:
         """Those of all runs of a warehouse with such nodes."""
         return [self.control(node) for node in nodes] or [self.control()]
 
+    def first_control(self, nodes: Collection[str]) -> ControlFolder:
+        """That of the run which answers for all."""
+        return self.controls(nodes)[0]
+
     def prepare(self, control: ControlFolder, *, private: bool = True) -> None:
         """Makes what is missing for a run; fails where the storage cannot be written.
 
