@@ -13,6 +13,7 @@ from freshline.live.part import Part
 from freshline.steps.task import StepTask
 from freshline.storage.control import ControlFolder
 from freshline.storage.reading import ReadTable
+from freshline.tables.elsewhere import Elsewhere
 from freshline.tables.task import TableTask
 
 
@@ -37,7 +38,7 @@ class DrainedTables:
 
     def are_sources_final(self, kernel: Kernel, is_given_up: Callable[[str], bool]) -> bool:
         """Whether nothing more comes from other nodes. What is final here is told on the way."""
-        final = self._final_elsewhere()
+        final = self._final_elsewhere(kernel)
         for name in self._part.whole.stored_order:
             table = self._part.local.stored.get(name)
             if table is not None and all(source in final for source in table.sources):
@@ -47,16 +48,20 @@ class DrainedTables:
         self._tell({name: at for name, at in final.items() if name in self._part.local.stored})
         return all(name in final for name in self._part.followed)
 
-    def _final_elsewhere(self) -> dict[str, int]:
-        """Those that are followed to where their nodes say that they end."""
+    def _final_elsewhere(self, kernel: Kernel) -> dict[str, int]:
+        """Those that are followed to where their nodes say that they end, and the kernel has heard of it."""
         told: dict[str, int] = {}
         for control in self._others.values():
             told |= _read(control.drained)
         return {
             name: told[name]
             for name in self._part.followed
-            if name in told and (self._tables[name].freshness or 0) >= told[name]
+            if name in told and self._heard(kernel, name) >= told[name]
         }
+
+    def _heard(self, kernel: Kernel, name: str) -> int:
+        known = kernel.elsewhere.get(name)
+        return known.freshness if isinstance(known, Elsewhere) else self._tables[name].freshness or 0
 
     def _tell(self, final: dict[str, int]) -> None:
         if final == self._told:

@@ -28,7 +28,7 @@ class QuerySide:
     """Makes these parts. `prepare` may be asked by any thread, everything else by the driver's."""
 
     def __init__(self, site: Site, plan: Plan, kernel: Kernel, opened: Opened) -> None:
-        warehouse = site.part.local
+        warehouse = opened.part.local
         self._opened = opened
         tables = opened.tables.readable
         self.results = Results(site.control.results)

@@ -42,8 +42,8 @@ from freshline.live.keeper import Keeper
 from freshline.live.kinds import Kind, Kinds
 from freshline.live.learning import Learning
 from freshline.live.messages import Ended, Inbox, PutAside
+from freshline.live.node_side import NodeSide
 from freshline.live.opening import Opened, Site, Warm, open_site
-from freshline.live.part import all_of
 from freshline.live.query_side import QuerySide
 from freshline.live.refusals import Refusals
 from freshline.live.status import Progress, WarehouseStatus
@@ -55,6 +55,8 @@ from freshline.live.worker import SparkWorker, Updates
 from freshline.plan.plan import Plan
 from freshline.queries.iteration import Iteration
 from freshline.spark.updater import Updater
+from freshline.steps.job import StepJob
+from freshline.steps.task import nothing_to_do
 from freshline.storage.layout import Layout
 from freshline.storage.quarantine import Quarantine
 from freshline.tables.drain import Drain, nothing_is_left, only_rest_is_left
@@ -76,7 +78,7 @@ class Runner:
     go on all the same; `accept_landing`: directories that do not look like landing directories are;
     `batches`: a job may take several files of a backlog; `warm`: what is warmed up before the first file is
     looked for (who measures wants all of it); `on_start` hears how far the start is. History and quarantine
-    are the storage's unless others are given.
+    are the storage's unless others are given. `node`: only what is on that node is run.
     """
 
     def __init__(
@@ -97,15 +99,17 @@ class Runner:
         accept_landing: bool = False,
         batches: bool = True,
         on_start: Callable[[Progress], None] | None = None,
+        node: str | None = None,
     ) -> None:
         check_runnable(warehouse)
         check_tables(warehouse, accepted, "--accept-change")
-        part = all_of(warehouse)
-        landing = landing_directories(part.local, folder, storage)
+        feeds = {name: feed for name, feed in warehouse.feeds.items() if node is None or feed.node == node}
+        landing = landing_directories(replace(warehouse, feeds=feeds), folder, storage)
         layout = self.layout = Layout(storage)
-        control = self.control = layout.control()
+        control = self.control = layout.control(node)
         self._site = Site(
-            part=part,
+            warehouse=warehouse,
+            node=node,
             landing=landing,
             layout=layout,
             control=control,
@@ -165,9 +169,10 @@ class Runner:
         self._session = opened.session
         self.tables = opened.tables.tables
         self.said: tuple[str, ...] = opened.tables.said
-        self._learning = Learning(site.part.whole, opened.history)
-        freshness = {name: table.freshness for name, table in self.tables.items()}
-        self.kernel = assemble(self.plan, 0, freshness, batches=self._batches, begin=False)
+        self._learning = Learning(site.warehouse, opened.history)
+        self._placed = opened.placed
+        freshness = {name: table.freshness for name, table in opened.tables.readable.items()}
+        self.kernel = assemble(self.plan, 0, freshness, batches=self._batches, begin=False, node=site.node)
         self.query_side = QuerySide(site, self.plan, self.kernel, opened)
         self.said = (*self.said, *self.query_side.queries.refusals())
         if site.warm != "none":
@@ -175,10 +180,11 @@ class Runner:
         # Only now: what queries are to answer from then on would wait for the end of that, all of it late.
         now = self._count_at = clock()
         self.kernel.begin(now)
-        self.keeper = Keeper(site.part.local, self.plan, self.run_id, now, self._lose, warmth=opened.warmth)
+        self.keeper = Keeper(opened.part.local, self.plan, self.run_id, now, self._lose, warmth=opened.warmth)
         self.keeper.judge.on_committed = self.query_side.rows.loaded
         self.keeper.reporting.queries = self.query_side.queries.statuses
         self.keeper.observation.resume(self.kernel)
+        self.node_side = NodeSide(site, opened, self.keeper)
         self.keeper.notes.counted(len(self._quarantine.entries()))
         inbox = Inbox()
         self._open_loop(opened, inbox, self._open_journal(now, freshness))
@@ -193,18 +199,20 @@ class Runner:
             header["unknown"] = sorted(self._learning.unknown)
         if not self._batches:
             header["batches"] = False
+        if self._placed is not None:
+            header |= {"node": self._site.node, "placement": self._placed.record()}
         return Journal(log, {**header, "warehouse": to_record(self.plan.warehouse)})
 
     def _open_loop(self, opened: Opened, inbox: Inbox, journal: Journal) -> None:
         """Whoever finds, loads and looks after files, and the driver between them."""
         site, keeper, archive = self._site, self.keeper, self.layout.archive
         notes = keeper.notes
-        feeds = Feeds(site.part.local, site.landing)
+        feeds = Feeds(opened.part.local, site.landing)
         books = Books(feeds, opened.ledger, opened.history, archive)
         refusals = Refusals(self._quarantine, notes, inbox.post)
         self._watch = Watch(feeds, books, refusals, notes, self._files_max, warmth=opened.warmth)
-        keeper.judge.on_loaded = self._watch.loaded
-        updater = Updater(site.part.whole, self.tables, opened.schemas, site.landing)
+        keeper.judge.on_loaded = self.node_side.judge.on_loaded = self._watch.loaded
+        updater = Updater(site.warehouse, self.tables, opened.schemas, site.landing)
         others = OtherFiles(feeds, self.tables, archive, self._watch.waiting)
         trial = Trial(feeds, updater, opened.scratch, others.of)
         locks = {name: Lock() for name in self.tables}
@@ -223,10 +231,13 @@ class Runner:
         self._stack.callback(self._finish_housekeeping)
         self._watch.start(inbox.post)
         self._stack.callback(self._watch.stop)
+        self.node_side.following.start(inbox.post)
+        self._stack.callback(self.node_side.following.stop)
 
     def _new_tracks(self, updates: Updates, bad_files: BadFiles, inbox: Inbox) -> Tracks:
         session = self._session
-        pools = [pool.name for pool in self.plan.pools for _ in range(pool.tracks)]  # by track
+        # By track; clusters of a pool share Spark's.
+        pools = [pool.name.partition("/")[0] for pool in self.kernel.pools for _ in range(pool.tracks)]
 
         def worker(track: int) -> SparkWorker:
             return SparkWorker(session, pools[track], track, updates, bad_files)
@@ -239,6 +250,7 @@ class Runner:
 
         kinds: Kinds = {
             Update: Kind(worker, self.keeper.judge),
+            StepJob: self.node_side.kind(worker),
             Iteration: self.query_side.kind(pools, self._lose),
         }
         return Tracks(len(pools), kinds, tell)
@@ -250,9 +262,11 @@ class Runner:
         )  # FastAPI takes a second to import: Spark is there by now
 
         self._published = self.status()
+        if not self.node_side.answers_for_all:
+            return
         side = self.query_side
-        applying = Applying(self._site.part.whole, inbox.post, side.prepare, side.queries.decide)
-        inquiries = Inquiries(lambda: self._published, side.results, applying)
+        applying = Applying(self._site.warehouse, inbox.post, side.prepare, side.queries.decide)
+        inquiries = Inquiries(lambda: self.node_side.status_of_all(self._published), side.results, applying)
         try:
             self._stack.enter_context(serving(inquiries, self.control.service))
         except OSError as error:
@@ -292,7 +306,7 @@ class Runner:
     @property
     def plan(self) -> Plan:
         """With the costs that are known by now."""
-        return self._learning.plan
+        return replace(self._learning.plan, placed=self._placed)
 
     @property
     def stopped_because(self) -> str | None:
@@ -336,9 +350,11 @@ class Runner:
     def _consider_ending(self, kernel: Kernel) -> None:
         """Ends when nothing is left to load. Nobody waits for periods: nothing more will come."""
         assert self.driver is not None
-        if nothing_is_left(kernel, self._is_given_up):
+        if not self.node_side.nothing_more_comes(kernel, self._is_given_up):
+            return
+        if nothing_is_left(kernel, self._is_given_up) and nothing_to_do(kernel):
             self.stop("nothing is left to load")
-        elif not self._draining and only_rest_is_left(kernel):
+        elif not self._draining and only_rest_is_left(kernel) and nothing_to_do(kernel):
             self._draining = True
             self.driver.tell(Drain())
 
