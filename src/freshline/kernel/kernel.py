@@ -31,6 +31,8 @@ class Kernel:
         self.timers = Timers()
         self.touched: list[Pool] = []  # pools with something new to dispatch
         self.readers: dict[str, list[Reader]] = {}  # by feed: the tasks that load its files
+        # By name, what tasks read that another kernel updates: this one may run a part of a warehouse only.
+        self.elsewhere: dict[str, object] = {}
 
     @property
     def wake_at(self) -> int:
