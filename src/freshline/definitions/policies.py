@@ -22,6 +22,7 @@ class Policy:
     # that are pools of their own.
     clusters: Literal["helping", "isolated"] | None = None
     options: frozenset[str] = frozenset()  # the keys of a pool that mean something with it
+    discards: bool = False  # updates that change little are left out where a table says `discard`
     holds: frozenset[Held] = frozenset({"tables"})  # what a pool with it may hold: one of these at a time
 
 
@@ -71,6 +72,10 @@ def policies_for(held: Held) -> list[PolicyName]:
 
 def adaptive_policies() -> list[PolicyName]:
     return [name for name, policy in POLICIES.items() if policy.adaptive]
+
+
+def discarding_policies() -> list[PolicyName]:
+    return [name for name, policy in POLICIES.items() if policy.discards]
 
 
 def as_written(names: Iterable[PolicyName]) -> str:

@@ -33,6 +33,7 @@ from freshline.live.bad_files import BadFiles, OtherFiles
 from freshline.live.books import Books
 from freshline.live.changes import check_tables
 from freshline.live.clock import clock
+from freshline.live.discarding import Discarding
 from freshline.live.driver import LiveDriver
 from freshline.live.ending import Ending
 from freshline.live.feeds import Feeds
@@ -210,9 +211,16 @@ class Runner:
         feeds = Feeds(opened.part.local, site.landing)
         books = Books(feeds, opened.ledger, opened.history, archive)
         refusals = Refusals(self._quarantine, notes, inbox.post)
-        self._watch = Watch(feeds, books, refusals, notes, self._files_max, warmth=opened.warmth)
+        self.discarding = Discarding(opened.part.local)
+        self.discarding.recall(self.tables)
+        self._watch = Watch(
+            feeds, books, refusals, notes, self._files_max, warmth=opened.warmth, discarding=self.discarding
+        )
         keeper.judge.on_loaded = self.node_side.judge.on_loaded = self._watch.loaded
-        updater = Updater(site.warehouse, self.tables, opened.schemas, site.landing)
+        last_values = self.discarding.last_values
+        updater = Updater(
+            site.warehouse, self.tables, opened.schemas, site.landing, last_values, opened.tables.readable
+        )
         others = OtherFiles(feeds, self.tables, archive, self._watch.waiting)
         trial = Trial(feeds, updater, opened.scratch, others.of)
         locks = {name: Lock() for name in self.tables}
