@@ -5,10 +5,10 @@ from __future__ import annotations
 import signal
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.live import Live
 
 from freshline.definitions.duration import SECOND
@@ -37,6 +37,7 @@ class RunningNodes:
         self._since_us = time.time_ns() // 1_000
         self._look_at = 0.0
         self._end_at: float | None = None
+        self._show: Callable[[RenderableType], None] | None = None
         self.stopped_because: str | None = None
         here = [name for name, node in warehouse.nodes.items() if is_local(node.master)]
         if not here:
@@ -59,14 +60,8 @@ class RunningNodes:
         if screen is None or not screen.is_terminal:
             return self._supervisor.run(self._look)
         with Live(console=screen, refresh_per_second=4, transient=True) as live:
-
-            def look() -> None:
-                if self._look():
-                    status = self.status()
-                    if status is not None:
-                        live.update(render(status, time.time_ns() // 1_000))
-
-            return self._supervisor.run(look)
+            self._show = live.update
+            return self._supervisor.run(self._look)
 
     def status(self) -> WarehouseStatus | None:
         """What the nodes tell of this run; None before one does."""
@@ -81,17 +76,19 @@ class RunningNodes:
         self.stopped_because = self.stopped_because or why
         self._supervisor.stop()
 
-    def _look(self) -> bool:
-        """Now and then, whether the time is over, which counts from when all of them run."""
+    def _look(self) -> None:
+        """Now and then: shows how all of them are, and stops them when their time is over."""
         now = time.monotonic()
         if now < self._look_at:
-            return False
+            return
         self._look_at = now + _LOOK_EVERY_S
         if self._for_us is not None and self._end_at is None and self._all_run():
-            self._end_at = now + self._for_us / SECOND
+            self._end_at = now + self._for_us / SECOND  # it counts from when all of them run
         if self._end_at is not None and now >= self._end_at and self.stopped_because is None:
             self._stop("its time is over")
-        return True
+        status = None if self._show is None else self.status()
+        if self._show is not None and status is not None:
+            self._show(render(status, time.time_ns() // 1_000))
 
     def _all_run(self) -> bool:
         try:

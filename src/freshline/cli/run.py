@@ -29,12 +29,16 @@ from freshline.cli.shared import (
 )
 from freshline.definitions.duration import seconds
 from freshline.definitions.errors import InputError
+from freshline.definitions.warehouse import Warehouse
 from freshline.live.status import Progress, WarehouseStatus
 from freshline.live.summary import show_summary, targets_exceeded, verdict
+from freshline.live.supervisor import LOST
+from freshline.live.tied import end_with_parent
 from freshline.live.view import render
 from freshline.printable import printable
 
 if TYPE_CHECKING:
+    from freshline.cli.nodes import RunningNodes
     from freshline.live.runner import Runner
 
 MasterOption = Annotated[
@@ -65,19 +69,39 @@ def run(
         bool,
         typer.Option("--yes", help="Accept landing directories that do not look like such; remembered."),
     ] = False,
+    node: Annotated[
+        str | None,
+        typer.Option(help="This node alone (default: all of this machine).", metavar="NAME"),
+    ] = None,
+    tied: Annotated[bool, typer.Option("--tied", hidden=True)] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Run the warehouse on Spark, until interrupted.
 
     A table whose rows were computed by other SQL is refused: rebuild it, or accept the change from here on.
+    A warehouse with nodes runs as a process for each, which is started again if it dies.
 
     Example: freshline run -p my/project --for 2m
     """
-    from freshline.live.runner import Runner  # Spark is slow to import
-
+    if tied:
+        end_with_parent()
     for_us = None if for_ is None else duration_option(for_, "--for")
     warehouse = load_project(project)
+    _check_node(warehouse, node, master)
     screen = None if as_json else console()
+    if warehouse.nodes and node is None:
+        from freshline.cli.nodes import RunningNodes  # Spark is slow to import
+
+        options = ["--drain"] * drain + ["--cold"] * cold + ["--yes"] * yes
+        options += [word for table in accept_change or () for word in ("--accept-change", table)]
+        options += [word for setting in conf or () for word in ("--conf", setting)]
+        nodes = RunningNodes(warehouse, project, storage_path(project, warehouse), options, for_us)
+        raise typer.Exit(_run_nodes(nodes, screen))
+    from freshline.live.runner import Runner  # Spark is slow to import
+
+    settings = spark_settings(conf)
+    if node is not None:
+        master, settings = warehouse.nodes[node].master, {**warehouse.nodes[node].conf, **settings}
     with (
         TellStart() as tell,
         Runner(
@@ -85,12 +109,13 @@ def run(
             project_folder(project),
             storage_path(project, warehouse),
             master=master,
-            settings=spark_settings(conf),
+            settings=settings,
             drain=drain,
             warm="none" if cold else "first",
             accepted=accept_change or (),
             accept_landing=yes,
             on_start=tell.say,
+            node=node,
         ) as runner,
     ):
         tell.over()
@@ -100,7 +125,27 @@ def run(
         follow(screen, runner, for_us)
         status = runner.status()
     _sum_up(screen, runner, status)
+    if node is not None and runner.lost:
+        raise typer.Exit(LOST)
     raise typer.Exit(1 if runner.lost or targets_exceeded(status) else 0)
+
+
+def _check_node(warehouse: Warehouse, node: str | None, master: str | None) -> None:
+    if warehouse.nodes and master is not None:
+        raise InputError("--master beside `nodes`, which have masters of their own", "Leave it out")
+    if node is not None and node not in warehouse.nodes:
+        remedy = f"The nodes are {', '.join(warehouse.nodes)}" if warehouse.nodes else "There are no nodes"
+        raise InputError(f"there is no node {node}", remedy)
+
+
+def _run_nodes(nodes: RunningNodes, screen: Console | None) -> int:
+    code = nodes.run(screen)
+    status = nodes.status()
+    if status is not None and screen is None:
+        print_json(summary_record(status, nodes.stopped_because) | {"said": []})
+    elif status is not None and screen is not None:
+        show_summary(screen, status, status.started_us, status.at_us)
+    return code
 
 
 def _sum_up(screen: Console | None, runner: Runner, status: WarehouseStatus) -> None:
@@ -190,6 +235,8 @@ def summary_record(status: WarehouseStatus, stopped_because: str | None) -> dict
             for table in tables
         ],
         "queries": [query.record() for query in status.queries],
+        "outputs": [output.record() for output in status.outputs],
+        "steps": [step.record() for step in status.steps],
         "broken_assumptions": list(status.broken_assumptions),
         "quarantined": status.quarantined,
     }

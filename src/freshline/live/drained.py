@@ -1,4 +1,4 @@
-"""Draining on several nodes: each tells which of its tables get nothing more, and waits for those it reads."""
+"""Draining on several nodes: each tells which of its tables get nothing more, and waits for others."""
 
 from __future__ import annotations
 

@@ -41,4 +41,14 @@ def _placed(record: Mapping[str, Any] | None) -> Placed | None:
 
 
 def make_placement(warehouse: Warehouse, known: Placed | None) -> Placed:
-    raise NotImplementedError
+    nodes: dict[str, str] = {}
+    for name in warehouse.step_order:
+        step = warehouse.steps[name]
+        nodes[name] = step.node or next(nodes[source] for source in step.sources)
+    return Placed(
+        nodes,
+        dict.fromkeys(nodes, 2_000_000),
+        dict.fromkeys(nodes, 500_000),
+        tuple((name,) for name in nodes),
+        dict.fromkeys(warehouse.nodes, 2_000_000),
+    )

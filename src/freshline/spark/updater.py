@@ -40,6 +40,7 @@ from freshline.storage.extent import Extent
 from freshline.storage.last_values import LastValues
 from freshline.storage.next_row import next_row
 from freshline.storage.reading import ReadTable
+from freshline.storage.row_counts import rows_between
 from freshline.storage.statistics import read_footers
 from freshline.tables.update import Update
 
@@ -55,6 +56,8 @@ class Committed:
     consumed: tuple[Consumed, ...]
     rows_shed: int = 0  # records of its files that gave way to others of their window
     computed: bool = True  # by Spark; what has nothing to load only commits how far it is
+    files: tuple[LiveFile, ...] = ()  # that the commit added
+    rows_in: int | None = None  # of a step: what it read, by which it costs
 
     @property
     def discarded(self) -> int:
@@ -105,7 +108,7 @@ class Updater:
         if files:
             committed = self._run_base(session, kept, files, consumed)
         else:
-            committed = self._advance(job, job.loaded_to, consumed)
+            committed = self.advance(job, job.loaded_to, consumed)
         if job.task.name in self._last_values:
             self._last_values[job.task.name].loaded(each.offers[job.task.name] for each in files)
         return committed
@@ -135,7 +138,7 @@ class Updater:
         sources = self._sources(table, after, job.loaded_to)
         freshness = self._jumped(table, job)
         if not any(sources.values()):
-            return self._advance(job, freshness)
+            return self.advance(job, freshness)
         source_bytes = sum(file.size for found in sources.values() for file in found)
         frame = self._derived(session, table, sources, after, job.loaded_to)
         return self._commit(frame, job, freshness, source_bytes)
@@ -176,9 +179,20 @@ class Updater:
             version=version,
             consumed=consumed,
             rows_shed=rows_shed,
+            files=added,
+            rows_in=self._rows_in(job),
         )
 
-    def _advance(self, job: Update, freshness: int, consumed: tuple[Consumed, ...] = ()) -> Committed:
+    def _rows_in(self, job: Update) -> int | None:
+        step = self._warehouse.steps.get(job.task.name)
+        if step is None:
+            return None
+        if step.feed is not None:
+            return sum(file.records for file in facts_of(job.files))
+        after = None if job.task.empty else job.loaded_from - step.lookback_us
+        return sum(rows_between(self._readable[name], after, job.loaded_to) for name in step.sources)
+
+    def advance(self, job: Update, freshness: int, consumed: tuple[Consumed, ...] = ()) -> Committed:
         """Commits that nothing is to be loaded up to there: Spark need not be asked for no rows."""
         version = self._tables[job.task.name].commit(None, freshness, consumed, _details(job))
         return Committed(freshness, 0, 0, version, consumed, computed=False)
