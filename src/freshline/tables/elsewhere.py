@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 from freshline.kernel.events import Event, Record
 
@@ -46,7 +46,6 @@ class Advanced(Event):
     def take(self, kernel: Kernel, now: int) -> None:
         table = kernel.elsewhere.get(self.table)
         if table is not None:  # otherwise nothing here reads it
-            assert isinstance(table, Elsewhere)
             table.advanced(self.freshness, self.came_at, now)
 
     def record(self) -> Record:
@@ -61,3 +60,9 @@ class Advanced(Event):
 
     def __repr__(self) -> str:
         return f"Advanced({self.table}, freshness={self.freshness})"
+
+
+def source_named(kernel: Kernel, name: str) -> Source:
+    """The table of that name, whoever updates it."""
+    found: Source = kernel.elsewhere.get(name) or cast(Any, kernel.task(name))
+    return found
