@@ -62,6 +62,12 @@ def test_the_schema_says_which_draft_it_is_and_what_it_describes() -> None:
             "propertyNames": NAMES,
             "default": {},
         },
+        "classes": {
+            "type": "object",
+            "additionalProperties": {"$ref": "#/$defs/ClassEntry"},
+            "propertyNames": NAMES,
+            "default": {},
+        },
         "nodes": {
             "type": "object",
             "additionalProperties": {"$ref": "#/$defs/NodeEntry"},
@@ -109,6 +115,10 @@ def test_a_pool_has_its_choices_limits_and_defaults() -> None:
                 "aus-slack",
                 "lrm",
                 "lrm-paper",
+                "rds-edf",
+                "rds-hef",
+                "rds-quota",
+                "admit-all",
             ],
             "default": "edf",
         },
@@ -125,6 +135,7 @@ def test_a_pool_has_its_choices_limits_and_defaults() -> None:
         "preemptive": {"type": "boolean"},
         "rescheduling": {"type": "string", "enum": ["optimistic", "pessimistic", "permissive"]},
         "threshold": {"type": "number", "minimum": 0, "examples": [200000]},
+        "gains": {"type": "string", "enum": ["fixed", "scheduled"]},
         "node": {"type": "string", "minLength": 1},
     }
 
@@ -198,7 +209,8 @@ def test_the_schemas_keys_are_those_that_are_read() -> None:
     history: 2 days
     links: [[here, there]]
     pools: {p: {tracks: 1, policy: prp, cluster_factor: 2, provisioning: worst, recovery: fastest,
-                blocking: 1s, preemptive: true, rescheduling: permissive, threshold: 5, node: here}}
+                blocking: 1s, preemptive: true, rescheduling: permissive, threshold: 5, gains: fixed,
+                node: here}}
     feeds: {f: {arrival: files, period: 1s, phase: 0, jitter: 0s, timestamp_jitter: 1s, rows: 10,
                 node: here, age: 1s, burst: 5,
                 path: p, format: csv,
@@ -213,6 +225,7 @@ def test_the_schemas_keys_are_those_that_are_read() -> None:
                  discard: {key: k, value: v}}}
     queries: {q: {sql: s, window: 1s, stride: 1s, deadline: 1s, weight: 2, keep_least: 0.5, pool: p,
                   cost: {rate: 1}, selectivity: 0.5, part: 0, into: q}}
+    classes: {c: {error: 0.3, data_error_factor: 2, settling: 60s, overshoot: 0.35, pool: p}}
     nodes: {here: {master: "local[1]", speed: 2, policy: fifo, conf: {spark.ui.enabled: false}}}
     """
     tree = parse(text, "freshline.yml").tree
@@ -224,6 +237,7 @@ def test_the_schemas_keys_are_those_that_are_read() -> None:
         ("feeds", "FeedEntry"),
         ("tables", "TableEntry"),
         ("queries", "QueryEntry"),
+        ("classes", "ClassEntry"),
         ("nodes", "NodeEntry"),
     ):
         (entry,) = tree[section].values()

@@ -7,7 +7,7 @@ NUMBER_AND_UNIT = "Write a number and a unit, such as '5 minutes' or '300s'."
 TRACKS = "is not a whole number from 1 to 1000000. Write how many jobs may run at once."
 POLICIES = (
     "Write 'fifo', 'rm', 'edf', 'edf-strict', 'clustered-edf', 'prp', 'aus', 'aus-slack', "
-    "'lrm' or 'lrm-paper'."
+    "'lrm', 'lrm-paper', 'rds-edf', 'rds-hef', 'rds-quota' or 'admit-all'."
 )
 TABLE_KEYS = (
     "`feed`, `select`, `sql`, `sources`, `timestamp`, `period`, `phase`, `lookback`, "
@@ -73,9 +73,10 @@ WHOLE_NAME = "Write the files' whole name with strptime's directives, such as `p
         ),
         ("{tracks: 1, polcy: rm}", ": unknown key `polcy`. Perhaps `policy` is meant."),
         (
-            "{tracks: 1, machines: 3}",
-            ": unknown key `machines`. The keys here are `tracks`, `policy`, `cluster_factor`, "
-            "`provisioning`, `recovery`, `blocking`, `preemptive`, `rescheduling`, `threshold` or `node`.",
+            "{tracks: 1, computers: 3}",
+            ": unknown key `computers`. The keys here are `tracks`, `policy`, `cluster_factor`, "
+            "`provisioning`, `recovery`, `blocking`, `preemptive`, `rescheduling`, `threshold`, "
+            "`gains` or `node`.",
         ),
         ("5", ": the number 5 stands where a mapping of keys belongs. Write keys and their values below it."),
     ],

@@ -9,6 +9,7 @@ from freshline.assembly.order_kinds import order_kind
 from freshline.assembly.query_tracks import add_query_tracks, asked_of, holds_queries_only
 from freshline.assembly.step_tasks import add_node_pools, add_step_tasks, elsewhere
 from freshline.assembly.terms import startup_us, terms_of
+from freshline.classes.task import ClassTask
 from freshline.definitions.policies import POLICIES
 from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.kernel import Kernel
@@ -49,6 +50,7 @@ def assemble(
     here = [pool for pool in plan.pools if node is None or warehouse.pools[pool.name].node == node]
     tables = {name for pool in here for name in pool.tables}
     _add_tables(kernel, plan, tables, freshness, freshness is not None if live is None else live)
+    _add_classes(kernel, plan)
     for pool in here:
         if pool.queries or holds_queries_only(plan.warehouse.pools[pool.name]):
             _add_queries(kernel, pool, plan, tracks_from, freshness)
@@ -127,6 +129,12 @@ def _add_tables(
             kernel.add(tasks[name])
 
 
+def _add_classes(kernel: Kernel, plan: Plan) -> None:
+    place = len(plan.warehouse.tables) + len(plan.warehouse.queries)
+    for number, name in enumerate(plan.warehouse.classes):
+        kernel.add(ClassTask(place + number, name, kernel.timers, kernel.outbox))
+
+
 def _recovery_rule(
     kernel: Kernel, task: TableTask, warehouse: Warehouse, plans: Mapping[str, TablePlan], live: bool
 ) -> RememberingRelease:
@@ -160,5 +168,5 @@ def _add_pool(kernel: Kernel, planned: PoolPlan, plan: Plan, first_track: int) -
     order.released_limit_us = None if POLICIES[planned.policy].proven else NEVER
     pool = Pool(planned.name, planned.tracks, tracks_from, order, kernel.touched)
     kernel.pools.append(pool)
-    for name in planned.tables:
+    for name in (*planned.tables, *planned.classes):
         pool.join(kernel.task(name))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from freshline.assembly.assemble import assemble
+from freshline.classes.events import Discarded, PartDone, PartLost, Requested
 from freshline.definitions.errors import InputError
 from freshline.definitions.names import cut
 from freshline.definitions.serial import from_record
@@ -35,6 +36,10 @@ _EVENTS: dict[str, Callable[[Record, Kernel], Event]] = {
     "batches": Batches.from_record,
     "answered": Answered.from_record,
     "measured": Measured.from_record,
+    "requested": Requested.from_record,
+    "part_done": PartDone.from_record,
+    "part_lost": PartLost.from_record,
+    "discarded": Discarded.from_record,
     "query_added": QueryAdded.from_record,
     "query_removed": QueryRemoved.from_record,
     "added": Added.from_record,

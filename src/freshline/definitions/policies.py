@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 PolicyName = str  # one of POLICIES
-Held = Literal["tables", "queries"]
+Held = Literal["tables", "queries", "classes"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,8 @@ class Policy:
     clusters: Literal["helping", "isolated"] | None = None
     options: frozenset[str] = frozenset()  # the keys of a pool that mean something with it
     discards: bool = False  # updates that change little are left out where a table says `discard`
-    holds: frozenset[Held] = frozenset({"tables"})  # what a pool with it may hold: one of these at a time
+    # What a pool with it may hold: tables or queries, or tables and classes.
+    holds: frozenset[Held] = frozenset({"tables"})
 
 
 # `blocking` means something where jobs may start before their release, and a bound counts them.
@@ -31,6 +32,8 @@ _BLOCKING: Final = frozenset({"blocking"})
 _RECOVERY: Final = frozenset({"provisioning", "recovery", *_BLOCKING})
 _SHEDDING: Final = frozenset({"rescheduling", "threshold"})
 _QUERIES: Final[frozenset[Held]] = frozenset({"queries"})
+_CLASSES: Final[frozenset[Held]] = frozenset({"tables", "classes"})
+_GAINS: Final = frozenset({"gains"})
 
 POLICIES: dict[PolicyName, Policy] = {
     "fifo": Policy("freshline.policies.fifo:Fifo"),
@@ -57,6 +60,10 @@ POLICIES: dict[PolicyName, Policy] = {
     "lrm-paper": Policy(
         "freshline.policies.lrm_paper:LrmPaper", preemptive=True, options=_SHEDDING, holds=_QUERIES
     ),
+    "rds-edf": Policy("freshline.policies.rds:RdsEdf", proven=True, options=_GAINS, holds=_CLASSES),
+    "rds-hef": Policy("freshline.policies.rds:RdsHef", proven=True, options=_GAINS, holds=_CLASSES),
+    "rds-quota": Policy("freshline.policies.rds_quota:RdsQuota", proven=True, holds=_CLASSES),
+    "admit-all": Policy("freshline.policies.admit_all:AdmitAll", proven=True, holds=_CLASSES),
 }
 
 
@@ -66,7 +73,7 @@ def with_option(option: str) -> list[PolicyName]:
 
 
 def policies_for(held: Held) -> list[PolicyName]:
-    """The policies of pools that may hold tables, or queries."""
+    """The policies of pools that may hold tables, or queries, or classes."""
     return [name for name, policy in POLICIES.items() if held in policy.holds]
 
 

@@ -19,6 +19,7 @@ from freshline.definitions.values import Duration, Entry, Factor, Flag, Given, R
 Provisioning = Literal["worst", "average"]
 Recovery = Literal["fastest", "together"]
 Rescheduling = Literal["optimistic", "pessimistic", "permissive"]
+Gains = Literal["fixed", "scheduled"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +37,11 @@ class Pool:
     preemptive: bool = False  # rm over queries only: an iteration is put aside for a more urgent one
     rescheduling: Rescheduling = "optimistic"  # where input is shed only: when budgets are worked out anew
     threshold: Fraction | None = None  # permissive only: the weighted error after which they are
+    gains: Gains = "fixed"  # rds-edf and rds-hef only: made for load 100 %, or by the work that there is
     node: str | None = None  # where its tracks are, in a warehouse with nodes
 
     def may_hold(self, held: Held) -> bool:
-        """Whether tables, or queries, may be in it. An update is never put aside."""
+        """Whether tables, queries or classes may be in it. An update is never put aside."""
         return held in POLICIES[self.policy].holds and not (held == "tables" and self.preemptive)
 
     @property
@@ -121,6 +123,11 @@ class PoolEntry(Entry):
         description="Only with `rescheduling: permissive`, where it must be: the weighted error, tuples lost "
         "in the answers by the weight of their queries.",
         examples=[200000],
+    )
+    gains: Given[Gains] = Field(
+        None,
+        description=f"{_only_with('gains')}: the gains of the controllers are `fixed`, for a load of 100 %, "
+        "or `scheduled` by the work that was admitted last (default fixed).",
     )
     node: Given[Text] = Field(
         None, description="The node that its jobs run on, where there are `nodes` (default: the first)."

@@ -112,6 +112,9 @@ class _Rules:
         if entry.select is not None:
             what = "it has no effect on a table that loads no feed"
             self._report((*path, "select"), what, "Make it part of the `sql`")
+        if entry.slices is not None and entry.slices.outliers is not None:
+            what = "a table that loads no feed has no outliers of its own"
+            self._report((*path, "slices", "outliers"), what, "Remove it")
         read = self._read_sql((*path, "sql"), entry.sql) if entry.sql is not None else ()
         if entry.sources is None:
             return self._found(name, [((*path, "sql"), table) for table in read])

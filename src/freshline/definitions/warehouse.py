@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Final
 
+from freshline.definitions.classes import CLASSES, ServiceClass
 from freshline.definitions.feeds import FEEDS, Feed
 from freshline.definitions.nodes import NODES, Node
 from freshline.definitions.pools import POOLS, Pool
@@ -38,6 +39,8 @@ class Warehouse:
     # The tables with a feed of arrival `files` somewhere upstream: they are released by paper 001's rule (4).
     released_by_files: frozenset[str] = field(default_factory=frozenset)
     queries: Mapping[str, Query] = field(default_factory=dict, metadata={"section": QUERIES})
+    # The most important first.
+    classes: Mapping[str, ServiceClass] = field(default_factory=dict, metadata={"section": CLASSES})
     nodes: Mapping[str, Node] = field(default_factory=dict, metadata={"section": NODES})
     links: tuple[tuple[str, str], ...] | None = None  # from node to node; None: from each to each
     # The tables of outputs with a deadline: without a period, released when what they read advances.

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from freshline.definitions.duration import SECOND
-from freshline.kernel.events import Event, Start
+from freshline.kernel.events import Event, Pause, Start
 from freshline.kernel.journal import Journal
 from freshline.kernel.kernel import Kernel
 from freshline.live.clock import Clock, clock
@@ -91,8 +91,10 @@ class LiveDriver:
         for instruction in instructions:
             if isinstance(instruction, Start):
                 self._tracks.start(instruction.job)
-            else:
+            elif isinstance(instruction, Pause):
                 self._tracks.pause(instruction.job)
+            else:
+                raise AssertionError(f"nobody does {instruction!r}")
 
     def _close(self, grace_s: float) -> bool:
         """Jobs that run are let end, and the kernel hears of it; nothing new is started."""

@@ -45,6 +45,8 @@ class PoolPlan:
     # counts, and 0: there are no batches. Where clusters are isolated, the least of theirs.
     batch_limit_us: int | None = 0
     queries: tuple[str, ...] = ()  # by name, in the order of definition; of a pool that holds queries
+    classes: tuple[str, ...] = ()  # by name, the most important first
+    part_us: int = 0  # the longest part of their requests, for which each track may block updates
 
     def behaves_as(self, tables: Sequence[TablePlan]) -> PolicyName:
         """The policy that it is run by, given the plans of all tables.

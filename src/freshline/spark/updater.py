@@ -34,7 +34,7 @@ from freshline.spark.frames import (
 from freshline.spark.prepared import PreparedFrames
 from freshline.spark.shedding import kept_records, rows_there
 from freshline.spark.sink import Sink, count_late
-from freshline.spark.slices import dealt, slice_column
+from freshline.spark.slices import dealt, outliers_of, slice_column
 from freshline.storage.delta import Consumed, LiveFile, StoredTable
 from freshline.storage.extent import Extent
 from freshline.storage.last_values import LastValues
@@ -92,7 +92,7 @@ class Updater:
         self._slices = {
             table.name: slice_column(table, schemas[table.name]) for table in warehouse.stored.values()
         }
-        self._sink = Sink(schemas)
+        self._sink = Sink(schemas, {table.name: outliers_of(table) for table in warehouse.stored.values()})
         self._prepared = PreparedFrames()
 
     def run(self, session: SparkSession, job: Update) -> Committed:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from freshline.kernel.events import Event, Record
 from freshline.kernel.order import Entry, Order
@@ -30,12 +30,12 @@ class Drain(Event):
 
     def take(self, kernel: Kernel, now: int) -> None:
         tables = tables_of(kernel)
-        others = [task.rule for task in kernel.tasks if task not in tables]
-        kernel.timers.keep(lambda waiter: isinstance(waiter, Retry) or waiter in others)
+        others = {id(waiter) for task in kernel.tasks if task not in tables for waiter in task.waiters()}
+        kernel.timers.keep(lambda waiter: isinstance(waiter, Retry) or id(waiter) in others)
         own = {task.pool.name for task in tables}
         pools = [pool for pool in kernel.pools if pool.name in own]
         for pool in pools:
-            pool.adopt(DrainingOrder(pools))
+            pool.adopt(DrainingOrder(pools, pool.order.beside_tables()))
         for task in tables:
             _drain(task, now)
         for task in tables:
@@ -99,15 +99,17 @@ class DrainingRelease:
 class DrainingOrder(Order[TableTask]):
     """Earliest deadline first; but a table waits while there is work upstream of it, and then takes it all.
 
-    It is its pool's controller, to let others look again when such work has ended.
+    It is its pool's controller, to let others look again when such work has ended. `rest` goes on to start
+    what the pool holds beside tables, where no table is to start.
     """
 
     idles: ClassVar[bool] = True  # for what is upstream
 
-    def __init__(self, pools: Sequence[Pool]) -> None:
+    def __init__(self, pools: Sequence[Pool], rest: Order[Any] | None = None) -> None:
         super().__init__()
         self.controller = self
         self._pools = pools
+        self._rest = rest
 
     def key(self, entry: TableTask) -> int:
         return entry.deadline
@@ -115,14 +117,19 @@ class DrainingOrder(Order[TableTask]):
     def take(self, now: int, idle: list[int]) -> Entry | None:
         free = [ready for ready in self._ready if not _has_work_upstream(ready[2])]
         if not free:
-            return None
+            return None if self._rest is None else self._rest.take(now, idle)
         task = min(free)[2]
         self.left(task)
         return Batch(task, None)
 
     def ended(self, job: Job, now: int) -> None:
+        if self._rest is not None and self._rest.controller is not None:
+            self._rest.controller.ended(job, now)
         for pool in self._pools:
             pool.touch()
+
+    def ready(self) -> list[Any]:
+        return [*super().ready(), *(() if self._rest is None else self._rest.ready())]
 
     def review(self, now: int) -> None: ...
 
