@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
@@ -38,7 +39,6 @@ from freshline.live.view import render
 from freshline.printable import printable
 
 if TYPE_CHECKING:
-    from freshline.cli.nodes import RunningNodes
     from freshline.live.runner import Runner
 
 MasterOption = Annotated[
@@ -88,36 +88,61 @@ def run(
     for_us = None if for_ is None else duration_option(for_, "--for")
     warehouse = load_project(project)
     _check_node(warehouse, node, master)
-    screen = None if as_json else console()
     if warehouse.nodes and node is None:
-        from freshline.cli.nodes import RunningNodes  # Spark is slow to import
+        flags = {"--drain": drain, "--cold": cold, "--yes": yes}
+        words = {"--accept-change": accept_change or [], "--conf": conf or []}
+        options = [flag for flag, given in flags.items() if given]
+        options += [each for option, given in words.items() for word in given for each in (option, word)]
+        code = _run_nodes(warehouse, project, options, for_us, as_json)
+    else:
+        settings = spark_settings(conf)
+        if node is not None:
+            master, settings = warehouse.nodes[node].master, {**warehouse.nodes[node].conf, **settings}
+        starting = partial(
+            _runner, warehouse, project, node, master, settings, drain, cold, accept_change or [], yes
+        )
+        code = _run_here(starting, for_us, as_json, is_node=node is not None)
+    raise typer.Exit(code)
 
-        options = ["--drain"] * drain + ["--cold"] * cold + ["--yes"] * yes
-        options += [word for table in accept_change or () for word in ("--accept-change", table)]
-        options += [word for setting in conf or () for word in ("--conf", setting)]
-        nodes = RunningNodes(warehouse, project, storage_path(project, warehouse), options, for_us)
-        raise typer.Exit(_run_nodes(nodes, screen))
+
+def _runner(
+    warehouse: Warehouse,
+    project: Path,
+    node: str | None,
+    master: str | None,
+    settings: dict[str, str],
+    drain: bool,
+    cold: bool,
+    accepted: list[str],
+    accept_landing: bool,
+    on_start: Callable[[Progress], None],
+) -> Runner:
     from freshline.live.runner import Runner  # Spark is slow to import
 
-    settings = spark_settings(conf)
-    if node is not None:
-        master, settings = warehouse.nodes[node].master, {**warehouse.nodes[node].conf, **settings}
-    with (
-        TellStart() as tell,
-        Runner(
-            warehouse,
-            project_folder(project),
-            storage_path(project, warehouse),
-            master=master,
-            settings=settings,
-            drain=drain,
-            warm="none" if cold else "first",
-            accepted=accept_change or (),
-            accept_landing=yes,
-            on_start=tell.say,
-            node=node,
-        ) as runner,
-    ):
+    return Runner(
+        warehouse,
+        project_folder(project),
+        storage_path(project, warehouse),
+        master=master,
+        settings=settings,
+        drain=drain,
+        warm="none" if cold else "first",
+        accepted=accepted,
+        accept_landing=accept_landing,
+        on_start=on_start,
+        node=node,
+    )
+
+
+def _run_here(
+    starting: Callable[[Callable[[Progress], None]], Runner],
+    for_us: int | None,
+    as_json: bool,
+    is_node: bool,
+) -> int:
+    """Runs a warehouse, or a node of it, in this process; the exit code."""
+    screen = None if as_json else console()
+    with TellStart() as tell, starting(tell.say) as runner:
         tell.over()
         for sentence in runner.said:
             print(f"{sentence}.", file=sys.stderr)
@@ -125,9 +150,9 @@ def run(
         follow(screen, runner, for_us)
         status = runner.status()
     _sum_up(screen, runner, status)
-    if node is not None and runner.lost:
-        raise typer.Exit(LOST)
-    raise typer.Exit(1 if runner.lost or targets_exceeded(status) else 0)
+    if is_node and runner.lost:
+        return LOST
+    return 1 if runner.lost or targets_exceeded(status) else 0
 
 
 def _check_node(warehouse: Warehouse, node: str | None, master: str | None) -> None:
@@ -138,7 +163,14 @@ def _check_node(warehouse: Warehouse, node: str | None, master: str | None) -> N
         raise InputError(f"there is no node {node}", remedy)
 
 
-def _run_nodes(nodes: RunningNodes, screen: Console | None) -> int:
+def _run_nodes(
+    warehouse: Warehouse, project: Path, options: list[str], for_us: int | None, as_json: bool
+) -> int:
+    """Runs the nodes of a warehouse, each in a process of its own; the exit code."""
+    from freshline.cli.nodes import RunningNodes  # Spark is slow to import
+
+    screen = None if as_json else console()
+    nodes = RunningNodes(warehouse, project, storage_path(project, warehouse), options, for_us)
     code = nodes.run(screen)
     status = nodes.status()
     if status is not None and screen is None:
