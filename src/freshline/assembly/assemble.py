@@ -50,7 +50,7 @@ def assemble(
     here = [pool for pool in plan.pools if node is None or warehouse.pools[pool.name].node == node]
     tables = {name for pool in here for name in pool.tables}
     _add_tables(kernel, plan, tables, freshness, freshness is not None if live is None else live)
-    _add_classes(kernel, plan)
+    _add_classes(kernel, plan, {pool.name for pool in here})
     for pool in here:
         if pool.queries or holds_queries_only(plan.warehouse.pools[pool.name]):
             _add_queries(kernel, pool, plan, tracks_from, freshness)
@@ -129,10 +129,12 @@ def _add_tables(
             kernel.add(tasks[name])
 
 
-def _add_classes(kernel: Kernel, plan: Plan) -> None:
-    place = len(plan.warehouse.tables) + len(plan.warehouse.queries)
-    for number, name in enumerate(plan.warehouse.classes):
-        kernel.add(ClassTask(place + number, name, kernel.timers, kernel.outbox))
+def _add_classes(kernel: Kernel, plan: Plan, pools: Collection[str]) -> None:
+    warehouse = plan.warehouse
+    place = len(warehouse.stored) + len(warehouse.queries)
+    for number, (name, defined) in enumerate(warehouse.classes.items()):
+        if defined.pool in pools:
+            kernel.add(ClassTask(place + number, name, kernel.timers, kernel.outbox))
 
 
 def _recovery_rule(

@@ -60,9 +60,13 @@ POLICIES: dict[PolicyName, Policy] = {
     "lrm-paper": Policy(
         "freshline.policies.lrm_paper:LrmPaper", preemptive=True, options=_SHEDDING, holds=_QUERIES
     ),
-    "rds-edf": Policy("freshline.policies.rds:RdsEdf", proven=True, options=_GAINS, holds=_CLASSES),
-    "rds-hef": Policy("freshline.policies.rds:RdsHef", proven=True, options=_GAINS, holds=_CLASSES),
-    "rds-quota": Policy("freshline.policies.rds_quota:RdsQuota", proven=True, holds=_CLASSES),
+    "rds-edf": Policy(
+        "freshline.policies.rds:RdsEdf", proven=True, discards=True, options=_GAINS, holds=_CLASSES
+    ),
+    "rds-hef": Policy(
+        "freshline.policies.rds:RdsHef", proven=True, discards=True, options=_GAINS, holds=_CLASSES
+    ),
+    "rds-quota": Policy("freshline.policies.rds_quota:RdsQuota", proven=True, discards=True, holds=_CLASSES),
     "admit-all": Policy("freshline.policies.admit_all:AdmitAll", proven=True, holds=_CLASSES),
 }
 

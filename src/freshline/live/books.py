@@ -47,7 +47,8 @@ class Books:
         table = job.task.name
         if update.computed:  # what a commit alone takes says nothing of what an update costs
             length_us = 0 if job.task.empty else job.length_us
-            rows = update.rows if update.rows_in is None else update.rows_in
+            read = update.rows + update.rows_shed  # it read all of them
+            rows = read if update.rows_in is None else update.rows_in
             files = len(update.consumed) - update.discarded
             run = PastRun(job.start, duration_us, rows, length_us, files)
             with suppress(sqlite3.Error):  # a cost less to learn from

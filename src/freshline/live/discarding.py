@@ -6,9 +6,12 @@ from collections.abc import Mapping
 from threading import Lock
 from typing import Final
 
+from freshline.classes.request import Part
+from freshline.classes.service import service_of
 from freshline.definitions.discard import discard_columns
 from freshline.definitions.duration import SECOND
 from freshline.definitions.warehouse import Warehouse
+from freshline.kernel.kernel import Kernel
 from freshline.landing.key_values import KeyValues
 from freshline.storage.delta import StoredTable
 from freshline.storage.last_values import LastValues, Limit, Offer
@@ -46,8 +49,7 @@ class Discarding:
     The driver's thread says how large mwde is and who reads what, `watch` asks: hence the lock.
     """
 
-    def __init__(self, warehouse: Warehouse, least: Mapping[str, float] | None = None) -> None:
-        """`least` has the least factor of a pool's classes, by pool."""
+    def __init__(self, warehouse: Warehouse) -> None:
         self._tables = {name: table for name, table in warehouse.tables.items() if table.discard is not None}
         self._columns = {
             name: discard_columns(table, warehouse.feeds[table.feed])
@@ -55,9 +57,8 @@ class Discarding:
             if table.feed is not None
         }
         self.last_values = {name: LastValues() for name in self._tables}
-        self._factors = {
-            name: Factor((least or {}).get(table.pool, 1.0)) for name, table in self._tables.items()
-        }
+        least = min((float(each.data_error_factor) for each in warehouse.classes.values()), default=1.0)
+        self._factors = {name: Factor(least) for name in self._tables}
         self._mwde: dict[str, float] = {}  # by pool
         self._lock = Lock()
 
@@ -73,6 +74,23 @@ class Discarding:
         """By table that loads a feed: which columns of its files are compared."""
         of_feed = {name: self._columns[name] for name, table in self._tables.items() if table.feed == feed}
         return {name: (key.name, value.name) for name, (key, value) in of_feed.items()}
+
+    def look(self, now_us: int, kernel: Kernel) -> None:
+        """What policies have decided, and what is being read. Before each call of the kernel: a part that has
+        ended runs still, as far as it knows.
+        """
+        if not self._tables:
+            return
+        for pool in kernel.pools:
+            service = service_of(pool)
+            if service is None:
+                continue
+            self.limit(pool.name, service.mwde)
+            for job in pool.running.values():
+                if isinstance(job, Part):
+                    factor = service.data_error_factor(job.request.class_name)
+                    for table in job.request.tables:
+                        self.read(table, factor, now_us)
 
     def limit(self, pool: str, mwde: float) -> None:
         """A pool's policy has said how much may be left out of its tables."""

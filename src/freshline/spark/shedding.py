@@ -8,7 +8,7 @@ whatever is loaded together.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from typing import Any, Final
 
@@ -21,6 +21,7 @@ from freshline.definitions.errors import InputError
 from freshline.definitions.feeds import Feed
 from freshline.spark.names import quoted
 from freshline.spark.steady import unsteady
+from freshline.storage.files import LiveFile
 from freshline.storage.reading import ReadTable
 from freshline.storage.window_counts import files_of_windows, window_counts
 
@@ -84,9 +85,13 @@ def kept_records(
 
 
 def rows_there(
-    session: SparkSession, table: ReadTable, feed: Feed, oldest_us: int, newest_us: int
+    table: ReadTable,
+    feed: Feed,
+    oldest_us: int,
+    newest_us: int,
+    read: Callable[[Sequence[LiveFile]], DataFrame],
 ) -> Mapping[int, int] | DataFrame:
-    """How many rows a table has in the windows of its next files."""
+    """How many rows a table has in the windows of its next files; `read` has Spark read some of its own."""
     shed = feed.shed
     assert shed is not None
     files = files_of_windows(table, oldest_us, newest_us, shed.per_us)
@@ -95,12 +100,9 @@ def rows_there(
     windows = (newest_us - oldest_us) // shed.per_us
     if windows <= _WINDOWS_COUNTED and sum(file.rows for file in files) <= _ROWS_COUNTED:
         return window_counts(table, files, oldest_us, newest_us, shed.per_us)
-    paths = [str(table.path / file.path) for file in files]
     instant = f.unix_micros(f.col(quoted(table.timestamp)))
-    windows_of = session.read.parquet(*paths).select(
-        (instant - f.pmod(instant, f.lit(shed.per_us))).alias("window")
-    )
-    return windows_of.groupBy("window").count()
+    starts = read(files).select((instant - f.pmod(instant, f.lit(shed.per_us))).alias("window"))
+    return starts.groupBy("window").count()
 
 
 def _place(session: SparkSession, paths: Sequence[str]) -> Column:

@@ -286,7 +286,12 @@ class Updater:
         oldest = [file.oldest for file in files if file.oldest is not None]
         newest = [file.newest for file in files if file.newest is not None]
         assert len(oldest) == len(newest) == len(files), "a file whose records nobody has looked at"
-        there = rows_there(session, self._tables[table.name], feed, min(oldest), max(newest))
+        stored, schema = self._tables[table.name], self._schemas[table.name]
+
+        def read(own: Sequence[LiveFile]) -> DataFrame:
+            return read_parquet(session, [str(stored.path / file.path) for file in own], schema)
+
+        there = rows_there(stored, feed, min(oldest), max(newest), read)
         return kept_records(records, feed, paths, there)
 
     def _keeps(self, session: SparkSession, table: Stored) -> bool:
