@@ -156,6 +156,8 @@ def test_status_prints_the_documented_json_as_of_now(project: Path):
                 "unloaded": None,
                 "recovery_due": None,
                 "recovery_estimated": False,
+                "shed_rows": 0,
+                "discarded_files": 0,
             },
             {
                 "name": "alerts",
@@ -169,6 +171,8 @@ def test_status_prints_the_documented_json_as_of_now(project: Path):
                 "unloaded": None,
                 "recovery_due": None,
                 "recovery_estimated": False,
+                "shed_rows": 0,
+                "discarded_files": 0,
             },
         ],
         "queries": [],

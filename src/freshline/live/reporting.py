@@ -89,6 +89,8 @@ class Reporting:
             backlog=task.intake.files(task.job),
             loaded_rows=seen.rows,
             late_rows=seen.rows_late,
+            shed_rows=seen.rows_shed,
+            discarded_files=seen.discarded,
             jobs=seen.jobs,
             message=self._troubles.reason(name),
             staleness_max_us=seen.staleness_max_us,

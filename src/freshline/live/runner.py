@@ -21,6 +21,8 @@ from pyspark.sql import SparkSession
 from freshline import __version__, signals
 from freshline.assembly.assemble import assemble
 from freshline.assembly.terms import learned
+from freshline.classes.events import Discarded
+from freshline.costs.bounds import average_us
 from freshline.definitions.duration import SECOND
 from freshline.definitions.live_checks import check_runnable
 from freshline.definitions.serial import to_record
@@ -33,6 +35,7 @@ from freshline.live.bad_files import BadFiles, OtherFiles
 from freshline.live.books import Books
 from freshline.live.changes import check_tables
 from freshline.live.clock import clock
+from freshline.live.discarding import Discarding
 from freshline.live.driver import LiveDriver
 from freshline.live.ending import Ending
 from freshline.live.feeds import Feeds
@@ -200,9 +203,14 @@ class Runner:
         feeds = Feeds(site.warehouse, site.landing)
         books = Books(feeds, opened.ledger, opened.history, archive)
         refusals = Refusals(self._quarantine, notes, inbox.post)
-        self._watch = Watch(feeds, books, refusals, notes, self._files_max, warmth=opened.warmth)
+        self.discarding = Discarding(site.warehouse)
+        self.discarding.recall(self.tables)
+        self._watch = Watch(
+            feeds, books, refusals, notes, self._files_max, warmth=opened.warmth, discarding=self.discarding
+        )
         keeper.judge.on_loaded = self._watch.loaded
-        updater = Updater(site.warehouse, self.tables, opened.schemas, site.landing)
+        last_values = self.discarding.last_values
+        updater = Updater(site.warehouse, self.tables, opened.schemas, site.landing, last_values)
         others = OtherFiles(feeds, self.tables, archive, self._watch.waiting)
         trial = Trial(feeds, updater, opened.scratch, others.of)
         locks = {name: Lock() for name in self.tables}
@@ -213,8 +221,9 @@ class Runner:
             opened.warming.mind(lambda: self._tracks.idle)
         queries = self.query_side.queries
         self.driver = LiveDriver(
-            self.kernel, inbox, self._tracks, journal, keeper.observation, self._tick, look=queries.look
+            self.kernel, inbox, self._tracks, journal, keeper.observation, self._tick, look=self._look
         )
+        keeper.judge.on_discarded = self._discarded
         queries.attach(self.driver.tell)
         databases = [self.control.ledger, site.history]
         self._housekeeper = Housekeeper(self.tables, locks, opened.ledger, databases, notes.note)
@@ -305,6 +314,17 @@ class Runner:
         self._ending.lost = True
         self._ending.because = why
         self.stop(why)
+
+    def _look(self, now: int) -> None:
+        self.query_side.queries.look(now)
+        self.discarding.look(now, self.kernel)
+
+    def _discarded(self, table: str, files: int) -> None:
+        """The pool's policy hears what time it has gained."""
+        definition = self.plan.warehouse.tables[table]
+        if self.driver is not None and definition.cost is not None:  # it is learned, perhaps not yet
+            cost_us = average_us(definition.cost, definition.period_us)
+            self.driver.tell(Discarded(table, files * cost_us))
 
     def _tick(self, now: int, kernel: Kernel) -> None:
         self._publish(self.keeper.look(now, kernel))

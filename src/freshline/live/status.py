@@ -46,6 +46,8 @@ class TableStatus:
     recovery_due_us: int | None = None  # by when a late table is to have caught up
     recovery_estimated: bool = False  # nothing is promised yet: others recover first
     came_us: int | None = None  # when the first of what it is to load came; None: nothing, in this run
+    shed_rows: int = 0  # since the runner started: records that gave way to others of their window
+    discarded_files: int = 0  # since then: files that changed too little to be loaded
 
     @property
     def lag_us(self) -> int | None:
@@ -87,6 +89,8 @@ class TableStatus:
             "unloaded": seconds(self.unloaded_us(as_of_us)),
             "recovery_due": None if due_us is None else seconds(due_us - as_of_us),
             "recovery_estimated": self.recovery_estimated,
+            "shed_rows": self.shed_rows,
+            "discarded_files": self.discarded_files,
         }
 
 

@@ -80,6 +80,7 @@ def render(status: WarehouseStatus, now_us: int, running: bool = True) -> Render
     messages += [f"{step.name}: {step.message}" for step in status.steps if step.message]
     messages += [f"{query.name}: {query.message}" for query in status.queries if query.message]
     parts += _lines("Messages", messages[:_LINES_MAX], "red")
+    parts += _lines("Left out", _left_out(status)[:_LINES_MAX], "cyan")
     parts += _lines("Recoveries", status.recoveries[:_LINES_MAX], "cyan")
     if running:
         parts += [Text(), _tracks(status.tracks, now_us)]
@@ -196,6 +197,21 @@ def _tracks(tracks: Sequence[TrackStatus], now_us: int) -> RenderableType:
 def _lines(title: str, sentences: Iterable[str], style: str) -> list[RenderableType]:
     lines: list[RenderableType] = [_line(f"  {sentence}", style) for sentence in sentences]
     return [Text(), Text(title, style="bold"), *lines] if lines else []
+
+
+def _left_out(status: WarehouseStatus) -> list[str]:
+    """What tables did without, as they are to."""
+    files = [
+        f"{table.name}: {count(table.discarded_files)} files, which changed too little to be loaded"
+        for table in status.tables
+        if table.discarded_files
+    ]
+    rows = [
+        f"{table.name}: {count(table.shed_rows)} rows, which gave way to others of their window"
+        for table in status.tables
+        if table.shed_rows
+    ]
+    return [*files, *rows]
 
 
 def _line(sentence: str, style: str) -> Text:
