@@ -267,6 +267,7 @@ def summary_record(status: WarehouseStatus, stopped_because: str | None) -> dict
             for table in tables
         ],
         "queries": [query.record() for query in status.queries],
+        "classes": [each.record() for each in status.classes],
         "outputs": [output.record() for output in status.outputs],
         "steps": [step.record() for step in status.steps],
         "broken_assumptions": list(status.broken_assumptions),

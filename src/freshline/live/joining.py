@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any, Final
 
+from freshline.definitions.cost import Cost
+from freshline.definitions.duration import SECOND
+from freshline.definitions.errors import InputError
 from freshline.definitions.warehouse import Warehouse
 from freshline.live.agreement import agree, digest_of
+from freshline.plan.outputs import plan_outputs
 from freshline.plan.placed import Placed
 from freshline.storage.layout import Layout
 from freshline.storage.lease import Identity
+
+# What is assumed of a step before it has ever run.
+_PROVISIONAL: Final = Cost(SECOND, Fraction(0))
 
 
 def join_nodes(warehouse: Warehouse, node: str, layout: Layout, identity: Identity) -> Placed:
@@ -41,14 +50,16 @@ def _placed(record: Mapping[str, Any] | None) -> Placed | None:
 
 
 def make_placement(warehouse: Warehouse, known: Placed | None) -> Placed:
-    nodes: dict[str, str] = {}
-    for name in warehouse.step_order:
-        step = warehouse.steps[name]
-        nodes[name] = step.node or next(nodes[source] for source in step.sources)
-    return Placed(
-        nodes,
-        dict.fromkeys(nodes, 2_000_000),
-        dict.fromkeys(nodes, 500_000),
-        tuple((name,) for name in nodes),
-        dict.fromkeys(warehouse.nodes, 2_000_000),
-    )
+    """A placement of all steps, those that are known where they are. InputError where there is none.
+
+    Steps of unknown cost count as if they took a second, until it is learned. Where not all outputs can be in
+    time it is the one with its deadlines stretched.
+    """
+    steps = {name: replace(step, cost=step.cost or _PROVISIONAL) for name, step in warehouse.steps.items()}
+    kept = {} if known is None else {name: node for name, node in known.nodes.items() if name in steps}
+    found = plan_outputs(replace(warehouse, steps=steps), kept=kept or None)
+    if found.placed is None:
+        reasons = {output.reason for output in found.outputs if output.reason is not None}
+        what = f"the steps cannot be placed: {'; '.join(sorted(reasons))}"
+        raise InputError(what, "`freshline place` shows what binds")
+    return found.placed

@@ -13,7 +13,7 @@ from freshline.definitions.warehouse import Warehouse
 class Part:
     """A run writes the tables of `local`, and follows others: those that are read here and written elsewhere.
 
-    `local` has the pools, feeds, tables, steps and queries that are here; their sources may not be.
+    `local` has the pools, feeds, tables, steps, queries and classes that are here; their sources may not be.
     """
 
     whole: Warehouse
@@ -33,10 +33,13 @@ def part_of(warehouse: Warehouse, node: str, placement: Mapping[str, str]) -> Pa
     tables = {name: table for name, table in warehouse.tables.items() if table.pool in pools}
     steps = {name: step for name, step in warehouse.steps.items() if placement[name] == node}
     queries = {name: query for name, query in warehouse.queries.items() if query.pool in pools}
+    classes = {name: each for name, each in warehouse.classes.items() if each.pool in pools}
     own: dict[str, Stored] = {**steps, **tables}
     feeds = {table.feed for table in own.values() if table.feed is not None}
     read = {source for table in own.values() for source in table.sources}
     read |= {table for query in queries.values() for table in query.tables}
+    if classes:
+        read |= set(warehouse.stored)  # whoever asks may ask any
     local = replace(
         warehouse,
         pools=pools,
@@ -46,5 +49,6 @@ def part_of(warehouse: Warehouse, node: str, placement: Mapping[str, str]) -> Pa
         steps=steps,
         step_order=tuple(name for name in warehouse.step_order if name in steps),
         queries=queries,
+        classes=classes,
     )
     return Part(warehouse, node, local, tuple(name for name in warehouse.stored if name in read - own.keys()))

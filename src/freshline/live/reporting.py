@@ -13,7 +13,14 @@ from freshline.live.judge import Troubles
 from freshline.live.notes import Notes
 from freshline.live.observation import Observation
 from freshline.live.recoveries import Due, dues
-from freshline.live.status import PoolStatus, QueryStatus, TableStatus, TrackStatus, WarehouseStatus
+from freshline.live.status import (
+    ClassStatus,
+    PoolStatus,
+    QueryStatus,
+    TableStatus,
+    TrackStatus,
+    WarehouseStatus,
+)
 from freshline.live.step_book import StepBook
 from freshline.live.warmth import Warmth
 from freshline.plan.plan import Plan
@@ -42,6 +49,7 @@ class Reporting:
         self._node: str | None = None
         self._steps: StepBook | None = None
         self.queries: Callable[[], tuple[QueryStatus, ...]] = tuple
+        self.classes: Callable[[], tuple[ClassStatus, ...]] = tuple
         self.learn(plan)
 
     def of_node(self, node: str | None, book: StepBook) -> None:
@@ -79,6 +87,7 @@ class Reporting:
             node=self._node,
             steps=() if self._steps is None else self._steps.steps(kernel),
             outputs=() if self._steps is None else self._steps.outputs(),
+            classes=self.classes(),
         )
 
     def _table(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import sqlite3
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -22,6 +21,7 @@ from freshline import __version__, signals
 from freshline.assembly.assemble import assemble
 from freshline.assembly.terms import learned
 from freshline.classes.events import Discarded
+from freshline.classes.request import Part
 from freshline.costs.bounds import average_us
 from freshline.definitions.duration import SECOND
 from freshline.definitions.live_checks import check_runnable
@@ -36,6 +36,7 @@ from freshline.live.books import Books
 from freshline.live.changes import check_tables
 from freshline.live.clock import clock
 from freshline.live.discarding import Discarding
+from freshline.live.draining import Draining
 from freshline.live.driver import LiveDriver
 from freshline.live.ending import Ending
 from freshline.live.feeds import Feeds
@@ -49,20 +50,19 @@ from freshline.live.node_side import NodeSide
 from freshline.live.opening import Opened, Site, Warm, open_site
 from freshline.live.query_side import QuerySide
 from freshline.live.refusals import Refusals
+from freshline.live.request_side import RequestSide
 from freshline.live.status import Progress, WarehouseStatus
 from freshline.live.tracks import Tracks
 from freshline.live.trial import Trial
-from freshline.live.trouble import ATTEMPTS_MAX, sentence, spark_ended
+from freshline.live.trouble import sentence, spark_ended
 from freshline.live.watch import Watch
 from freshline.live.worker import SparkWorker, Updates
 from freshline.plan.plan import Plan
 from freshline.queries.iteration import Iteration
 from freshline.spark.updater import Updater
 from freshline.steps.job import StepJob
-from freshline.steps.task import nothing_to_do
 from freshline.storage.layout import Layout
 from freshline.storage.quarantine import Quarantine
-from freshline.tables.drain import Drain, nothing_is_left, only_rest_is_left
 from freshline.tables.events import Batches
 from freshline.tables.task import tables_of
 from freshline.tables.update import Update
@@ -137,7 +137,6 @@ class Runner:
         self.on_status: Callable[[WarehouseStatus], None] | None = None
         self.driver: LiveDriver | None = None
         self._ending = Ending()
-        self._draining = False  # whether the kernel was told so
 
     # -- opening and closing -----------------------------------------------------------------------
 
@@ -178,14 +177,17 @@ class Runner:
         self.kernel = assemble(self.plan, 0, freshness, batches=self._batches, begin=False, node=site.node)
         self.query_side = QuerySide(site, self.plan, self.kernel, opened)
         self.said = (*self.said, *self.query_side.queries.refusals())
+        self.request_side = RequestSide(opened.part.local, self.kernel, opened)
         if site.warm != "none":
             self.query_side.warm_up()
+            self.request_side.warm_up()
         # Only now: what queries are to answer from then on would wait for the end of that, all of it late.
         now = self._count_at = clock()
         self.kernel.begin(now)
         self.keeper = Keeper(opened.part.local, self.plan, self.run_id, now, self._lose, warmth=opened.warmth)
         self.keeper.judge.on_committed = self.query_side.rows.loaded
         self.keeper.reporting.queries = self.query_side.queries.statuses
+        self.keeper.reporting.classes = self.request_side.statuses
         self.keeper.observation.resume(self.kernel)
         self.node_side = NodeSide(site, opened, self.keeper)
         self.keeper.notes.counted(len(self._quarantine.entries()))
@@ -231,12 +233,22 @@ class Runner:
         self._tracks = self._new_tracks(updates, bad_files, inbox)
         if opened.warming is not None:
             opened.warming.mind(lambda: self._tracks.idle)
-        queries = self.query_side.queries
+        queries, requests = self.query_side.queries, self.request_side.requests
         self.driver = LiveDriver(
-            self.kernel, inbox, self._tracks, journal, keeper.observation, self._tick, look=self._look
+            self.kernel,
+            inbox,
+            self._tracks,
+            journal,
+            keeper.observation,
+            self._tick,
+            look=self._look,
+            carry_out=requests.carry_out,
+            let_go=requests.close,
         )
         keeper.judge.on_discarded = self._discarded
         queries.attach(self.driver.tell)
+        self._draining = Draining(self.node_side, keeper.troubles, self.driver.tell, self.stop)
+        self.request_side.attach(inbox.post)
         databases = [self.control.ledger, site.history]
         self._housekeeper = Housekeeper(self.tables, locks, opened.ledger, databases, notes.note)
         self._stack.callback(self._finish_housekeeping)
@@ -263,6 +275,7 @@ class Runner:
             Update: Kind(worker, self.keeper.judge),
             StepJob: self.node_side.kind(worker),
             Iteration: self.query_side.kind(pools, self._lose),
+            Part: self.request_side.kind(pools, self._lose),
         }
         return Tracks(len(pools), kinds, tell)
 
@@ -277,7 +290,12 @@ class Runner:
             return
         side = self.query_side
         applying = Applying(self._site.warehouse, inbox.post, side.prepare, side.queries.decide)
-        inquiries = Inquiries(lambda: self.node_side.status_of_all(self._published), side.results, applying)
+        inquiries = Inquiries(
+            lambda: self.node_side.status_of_all(self._published),
+            side.results,
+            applying,
+            self.request_side.ask,
+        )
         try:
             self._stack.enter_context(serving(inquiries, self.control.service))
         except OSError as error:
@@ -314,6 +332,9 @@ class Runner:
     def status(self) -> WarehouseStatus:
         return self.keeper.reporting.status(max(clock(), self.kernel.now), self.kernel)
 
+    def _status_of_all(self) -> WarehouseStatus:
+        return self.node_side.status_of_all(self._published)
+
     @property
     def plan(self) -> Plan:
         """With the costs that are known by now."""
@@ -349,14 +370,14 @@ class Runner:
         stopping = self.driver is None or self.driver.stopping
         if self._recounts and (now >= self._count_at or stopping):
             self._count_at = now + _COUNT_EVERY_US
-            self.keeper.notes.counted(_files_below(self.layout.quarantine / "files"))
+            self.keeper.notes.counted(self._quarantine.count())
         if stopping:
             return  # nothing is begun any more
-        if not self._draining:
+        if not self._draining.begun:
             self._learn(now)
         self._housekeeper.consider(now, kernel)
         if self._drain and self._watch.is_quiet():
-            self._consider_ending(kernel)
+            self._draining.consider(kernel)
 
     def _learn(self, now: int) -> None:
         """Where costs have become known the kernel goes on with them, and with the bounds that they give."""
@@ -369,28 +390,9 @@ class Runner:
             assert self.driver is not None
             self.driver.tell(Batches(batches))
 
-    def _consider_ending(self, kernel: Kernel) -> None:
-        """Ends when nothing is left to load. Nobody waits for periods: nothing more will come."""
-        assert self.driver is not None
-        if not self.node_side.nothing_more_comes(kernel, self._is_given_up):
-            return
-        if nothing_is_left(kernel, self._is_given_up) and nothing_to_do(kernel):
-            self.stop("nothing is left to load")
-        elif not self._draining and only_rest_is_left(kernel) and nothing_to_do(kernel):
-            self._draining = True
-            self.driver.tell(Drain())
-
-    def _is_given_up(self, table: str) -> bool:
-        return self._draining and self.keeper.troubles.attempts(table) >= ATTEMPTS_MAX
-
     def _publish(self, status: WarehouseStatus) -> None:
         with suppress(OSError):  # a full disk; that the file is old can be seen in it
             status.write(self.control.status)
         self._published = status
         if self.on_status is not None:
             self.on_status(status)
-
-
-def _files_below(folder: Path) -> int:
-    """How many files are there, not counting those that are being written."""
-    return sum(not name.startswith(".") for _, _, names in os.walk(folder) for name in names)
