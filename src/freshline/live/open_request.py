@@ -20,7 +20,7 @@ from freshline.live.status import utc
 from freshline.service.failures import Failure
 from freshline.service.questions import Question
 from freshline.spark.request_run import Cancelled, PreparedRequest, RequestAnswer, RequestRun
-from freshline.storage.delta import StoredTable
+from freshline.storage.reading import ReadTable
 
 
 class OpenRequest:
@@ -57,7 +57,7 @@ class OpenRequest:
     def text(self) -> str:
         return self.prepared.sql.text
 
-    def read(self, part: int, sessions: Sessions, tables: Mapping[str, StoredTable]) -> None:
+    def read(self, part: int, sessions: Sessions, tables: Mapping[str, ReadTable]) -> None:
         """A part, by the thread of its track. `Cancelled` where it is over."""
         with self._lock:
             if self._is_over:
