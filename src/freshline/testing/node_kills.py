@@ -42,8 +42,15 @@ feeds:
     shed: {{most: {kept}, per: 1s, value: "value"}}
 tables:
   readings: {{feed: readings, cost: {{startup: 300ms}}}}
-  high: {{sql: "SELECT ts, sensor, value FROM readings WHERE value % 3 <> 0", node: edge, cost: {{startup: 300ms}}}}
-  near: {{sql: "SELECT ts, sensor FROM high WHERE sensor < 10", node: edge, deadline: 20s, cost: {{startup: 300ms}}}}
+  high:
+    sql: "SELECT ts, sensor, value FROM readings WHERE value % 3 <> 0"
+    node: edge
+    cost: {{startup: 300ms}}
+  near:
+    sql: "SELECT ts, sensor FROM high WHERE sensor < 10"
+    node: edge
+    deadline: 20s
+    cost: {{startup: 300ms}}
   alerts:
     sql: "SELECT ts, sensor, value * 2 AS doubled FROM high"
     node: {far}
