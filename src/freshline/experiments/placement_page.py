@@ -80,8 +80,8 @@ def _page(record: dict[str, Any]) -> Iterator[str]:
     yield "# Paper 002: placement, sub-deadlines, and who goes first"
     yield ""
     yield (
-        f"Freshline {__version__}, `freshline experiment placement`, simulated, {record['trials']} trials for "
-        "each point. Kernel, orders and placement are those of `freshline run`; a burst is a tuple."
+        f"Freshline {__version__}, `freshline experiment placement`, simulated, {record['trials']} trials "
+        "for each point. Kernel, orders and placement are those of `freshline run`; a burst is a tuple."
     )
     yield ""
     yield "## Placement"
