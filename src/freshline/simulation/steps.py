@@ -23,6 +23,7 @@ class OutputResult:
     """What a run showed of one output."""
 
     name: str
+    node: str
     deadline_us: int
     rows: int
     misses: int
@@ -113,6 +114,7 @@ class SimulatedSteps:
             found.append(
                 OutputResult(
                     name,
+                    self._placed.nodes[name],
                     deadline_us,
                     round(seen.rows),
                     ceil(seen.misses - 1e-6),
