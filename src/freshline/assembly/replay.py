@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from freshline.assembly.assemble import assemble
-from freshline.classes.events import Discarded, PartDone, PartLost, Requested
+from freshline.classes.events import Discarded, PartDone, PartLost, Requested, Withdrawn
 from freshline.definitions.errors import InputError
 from freshline.definitions.names import cut
 from freshline.definitions.serial import from_record
@@ -37,6 +37,7 @@ _EVENTS: dict[str, Callable[[Record, Kernel], Event]] = {
     "answered": Answered.from_record,
     "measured": Measured.from_record,
     "requested": Requested.from_record,
+    "withdrawn": Withdrawn.from_record,
     "part_done": PartDone.from_record,
     "part_lost": PartLost.from_record,
     "discarded": Discarded.from_record,

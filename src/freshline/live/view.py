@@ -11,6 +11,7 @@ from rich.text import Text
 from freshline.definitions.duration import DAY, format_duration
 from freshline.live.grid import columns, count
 from freshline.live.status import (
+    ClassStatus,
     Progress,
     QueryState,
     QueryStatus,
@@ -71,6 +72,8 @@ def render(status: WarehouseStatus, now_us: int, running: bool = True) -> Render
         parts += [Text(), query_table(status.queries)]
         if len(status.queries) > TABLES_MAX:
             parts.append(Text(f"... and {len(status.queries) - TABLES_MAX} more queries.", style="dim"))
+    if status.classes:
+        parts += [Text(), class_table(status.classes)]
     parts += [
         _line(f"Pool {pool.name} ({pool.policy}): no bound: behaves as {pool.behaves_as}.", "yellow")
         for pool in status.pools
@@ -152,10 +155,35 @@ def query_table(queries: Sequence[QueryStatus]) -> Table:
             format_duration(row.budget_us),
             count(row.iterations),
             Text(count(row.misses), style="red" if row.misses else ""),
-            "-" if row.keep is None else f"{row.keep:.0%}",
-            "-" if row.keep_mean is None else f"{row.keep_mean:.0%}",
+            _percent(row.keep),
+            _percent(row.keep_mean),
         )
     return table
+
+
+def class_table(classes: Sequence[ClassStatus]) -> Table:
+    """The service classes, as they are now."""
+    names = {"class": False, "error": True, "allowed": True, "admitted": True, "quota": True, "waiting": True}
+    table = columns(names | {"answers": True, "mean": True, "rejected": True, "unanswered": True})
+    for row in classes:
+        over = row.ate is not None and row.ate > row.error
+        table.add_row(
+            Text(row.name),
+            Text(_percent(row.ate), style="red" if over else ""),
+            _percent(row.error),
+            _percent(row.admitted),
+            _percent(row.quota),
+            count(row.waiting),
+            count(row.answered),
+            _percent(row.error_mean),
+            count(row.rejected),
+            count(row.unanswered),
+        )
+    return table
+
+
+def _percent(share: float | None) -> str:
+    return "-" if share is None else f"{share:.0%}"
 
 
 def _shown(status: WarehouseStatus, now_us: int) -> Sequence[TableStatus]:
