@@ -91,6 +91,7 @@ def _show_pools(screen: Console, plan: Plan) -> None:
     for pool in plan.pools:
         _show_clusters(screen, pool)
         _show_blocking(screen, pool)
+        _show_classes(screen, pool)
         _show_unbounded(screen, plan, pool)
 
 
@@ -218,6 +219,16 @@ def _show_blocking(screen: Console, pool: PoolPlan) -> None:
         said += f", all targets bear {format_duration(pool.blocking_most_us, down=True)}"
     if pool.batch_limit_us is not None:
         said += f"; a batch takes {format_duration(pool.batch_limit_us, down=True)} at most"
+    screen.print(f"  {pool.name}: {said}", style="dim", highlight=False, markup=False)
+
+
+def _show_classes(screen: Console, pool: PoolPlan) -> None:
+    """Who is answered beside the updates, and what that costs them."""
+    if not pool.classes:
+        return
+    said = f"answers {_listed(pool.classes)}, the most important first"
+    if pool.tables:
+        said += f"; a part of a request blocks an update for {format_duration(pool.part_us)} at most"
     screen.print(f"  {pool.name}: {said}", style="dim", highlight=False, markup=False)
 
 
