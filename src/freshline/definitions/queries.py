@@ -158,12 +158,16 @@ class _Rules:
 
     def _check_slices(self, table: Stored) -> None:
         columns = self._readable[table.name].columns if table.name in self._readable else None
-        by = None if table.slices is None else table.slices.by
-        if by is None or columns is None or by.lower() in columns:
+        slices = table.slices
+        if slices is None or columns is None:
             return
-        meant = close_match(by, columns)
-        remedy = f"Perhaps `{meant}` is meant" if meant else f"Name one of its columns: {', '.join(columns)}"
-        self._report(("tables", table.name, "slices", "by"), f"the table has no column `{by}`", remedy)
+        for key, name in (("by", slices.by), ("outliers", slices.outliers)):
+            if name is None or name.lower() in columns:
+                continue
+            meant = close_match(name, columns)
+            listed = f"Name one of its columns: {', '.join(columns)}"
+            remedy = f"Perhaps `{meant}` is meant" if meant else listed
+            self._report(("tables", table.name, "slices", key), f"the table has no column `{name}`", remedy)
 
     def _query(self, name: str, entry: QueryEntry) -> Query | None:
         path = ("queries", name)
