@@ -114,6 +114,32 @@ def continuous_queries(
         raise typer.Exit(1)
 
 
+@experiment.command("placement")
+def placement(
+    quick: Annotated[bool, typer.Option("--quick", help="10 trials instead of 50.")] = False,
+    into: Annotated[Path, typer.Option(help="Where table, figure and page go.", metavar="DIR")] = Path(
+        "out/placement"
+    ),
+    as_json: JsonOption = False,
+) -> None:
+    """Paper 002, figures 3, 4 and 7: deadlines missed, by where operators run and who goes first.
+
+    Exit code 1 if a requirement of its page is not met.
+
+    Example: freshline experiment placement --quick --into out
+    """
+    from freshline.experiments.placement import run
+
+    record = run(into, quick=quick, quiet=as_json)
+    if as_json:
+        print_json(record)
+    unmet = [each for each in record["requirements"] if not each["met"]]
+    for each in unmet:
+        typer.echo(f"Not met: {each['required']}: {each['measured']}", err=True)
+    if unmet:
+        raise typer.Exit(1)
+
+
 @experiment.command("service-classes")
 def service_classes(
     quick: Annotated[

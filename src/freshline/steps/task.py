@@ -97,6 +97,10 @@ class StepTask(Task):
     def source_advanced(self, now: int) -> None:
         self.rule.files_came(now)
 
+    def unloaded(self) -> Sequence[DataFile]:
+        begun = () if self.job is None else self.job.parts[0].files
+        return [*begun, *(file for instance in self.waiting for file in instance.files), *self.files]
+
     def source_moved(self, now: int) -> None:
         self.rule.source_moved(now)
 

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 from freshline.kernel.validation import validate
 from freshline.placement.plan import Node, Operator, Output, PlacementPlan, Source
-from freshline.testing.step_runs import Burst, StepSetting, run_steps, step_kernel
+from freshline.simulation.placement_runs import Burst, StepSetting, run_steps, step_kernel
 
 ONE = Fraction(1)
 
