@@ -110,7 +110,8 @@ class Updater:
         else:
             committed = self.advance(job, job.loaded_to, consumed)
         if job.task.name in self._last_values:
-            self._last_values[job.task.name].loaded(each.offers[job.task.name] for each in files)
+            offers = [each.offers[job.task.name] for each in facts]
+            self._last_values[job.task.name].committed(offers, discarded)
         return committed
 
     def _run_base(
