@@ -47,12 +47,17 @@ def write_page(record: dict[str, Any], into: Path) -> Path:
         (into / "results.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
         _figure(record).savefig(into / "figure.png", dpi=90)
         page = into / "page.md"
-        page.write_text("\n".join(_page(record)) + "\n", encoding="utf-8")
+        page.write_text(page_of(record), encoding="utf-8")
     except OSError as error:
         raise InputError(
             f"cannot write into {into}: {error.strerror}", "Name a folder that can be written"
         ) from error
     return page
+
+
+def page_of(record: dict[str, Any]) -> str:
+    """Paper and measured side by side, and what the paper leaves open."""
+    return "\n".join(_page(record)) + "\n"
 
 
 def _figure(record: dict[str, Any]) -> Figure:
