@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 import threading
+import time
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -25,7 +26,7 @@ from sqlglot import exp
 from sqlglot.errors import UnsupportedError
 
 from freshline.definitions.errors import InputError
-from freshline.definitions.request_sql import InSlices, RequestRefused, RequestSql
+from freshline.definitions.request_sql import NOW, InSlices, RequestRefused, RequestSql
 from freshline.definitions.slices import SLICES
 from freshline.spark.frames import read_parquet
 from freshline.spark.merging import Column, merged_columns
@@ -125,12 +126,16 @@ class RequestRun:
         session: SparkSession,
         tables: Mapping[str, ReadTable],
         start: int | random.Random | None = None,
+        now_us: int | None = None,
     ) -> None:
-        """Slices are read from `start` on, or from one that is drawn. The session is the reader's own."""
+        """Slices are read from `start` on, or from one that is drawn; to all parts it is `now_us`, or now.
+
+        The session is the reader's own.
+        """
         self._prepared = prepared
         self._session = session
         drawn = random.Random() if start is None else start
-        self._first = drawn.randrange(SLICES) if isinstance(drawn, random.Random) else drawn
+        first = drawn.randrange(SLICES) if isinstance(drawn, random.Random) else drawn
         self._snapshots = {name: tables[name].snapshot for name in prepared.sql.tables}
         self._paths = {
             name: [tables[name].path / file.path for file in snapshot.files if file.rows]
@@ -144,7 +149,9 @@ class RequestRun:
         self._reading: Reading | None = None
         if prepared.rewritten is not None and prepared.in_slices is not None:
             paths = [self._paths[each.table.name] for each in prepared.in_slices.sql.tables.all]
-            self._reading = Reading(prepared.rewritten, session, paths, self._first)
+            instant = time.time_ns() // 1_000 if now_us is None else now_us
+            sql = prepared.rewritten.partials.sql.replace(str(NOW), str(instant))
+            self._reading = Reading(prepared.rewritten, session, paths, first, sql=sql)
 
     @property
     def is_whole(self) -> bool:
@@ -158,8 +165,8 @@ class RequestRun:
     def read(self, slices: int) -> None:
         """A part: the next so many slices, or all of a request that is whole.
 
-        Raises `Cancelled` where somebody cancelled it, RequestRefused for an answer that is too large or what
-        rows have no answer to; other trouble is Spark's.
+        Raises `Cancelled` where somebody cancelled it, RequestRefused for an answer that is too large; other
+        trouble is Spark's, such as that of a row for which there is no answer.
         """
         if not self.slices_left or slices < 1:
             return
