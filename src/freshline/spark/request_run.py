@@ -194,7 +194,7 @@ class RequestRun:
         context._jsc.sc().cancelJobGroupAndFutureJobs(self._group)
 
     def answer(self) -> RequestAnswer:
-        """From the parts that were read so far."""
+        """From the parts that were read so far. Raises RequestRefused for a sum beyond its type."""
         with self._lock:
             parts, slices = [*self._parts], self._slices
         freshness = {name: snapshot.freshness for name, snapshot in self._snapshots.items()}
@@ -209,7 +209,11 @@ class RequestRun:
                 prepared.schema, rows, (none,) * len(rows), ((False,) * width,) * len(rows), slices, freshness
             )
         rewritten, clauses = prepared.rewritten, prepared.in_slices.clauses
-        merged = merged_columns(rewritten.partials, rewritten.schema, parts, slices, lends=False)
+        try:
+            merged = merged_columns(rewritten.partials, rewritten.schema, parts, slices, lends=False)
+        except ArithmeticError as error:
+            remedy = "Add up decimals or doubles, as in sum(CAST(x AS double))"
+            raise RequestRefused("not_supported", str(error), remedy) from None
         left = chosen(clauses, [column.values for column in merged.columns])
         shown = merged.columns[: clauses.shown]
         said = clauses.in_words
