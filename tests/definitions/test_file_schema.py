@@ -158,7 +158,7 @@ def test_a_table_is_base_or_derived() -> None:
     assert list(table["properties"]) == [
         "feed", "select", "sql", "sources", "timestamp", "period", "phase", "lookback",
         "lookback_trusted", "align", "pool", "target_lag", "cost", "late_after", "weight", "history",
-        "slices", "deadline", "node", "selectivity",
+        "slices", "deadline", "node", "selectivity", "discard",
     ]  # fmt: skip
     assert without_descriptions(table)["late_after"] == without_descriptions(table)["period"]
     assert without_descriptions(table)["weight"] == {"type": "number", "minimum": 0}
@@ -216,12 +216,13 @@ def test_the_schemas_keys_are_those_that_are_read() -> None:
                 path: p, format: csv,
                 schema: ts timestamp, timestamp: ts, header: no, encoding: utf-8, name_timestamp: "%Y",
                 lateness: 0, ahead: 0,
-                after_load: keep}}
+                after_load: keep, shed: {most: 1, per: 1s, value: n}}}
     tables: {t: {feed: f, select: s, sql: s, sources: [a], timestamp: ts, period: 1s, phase: 1s, lookback: 0,
                  lookback_trusted: false, align: 1s, pool: p, target_lag: 1s,
                  cost: {startup: 1s, rate: 1, per_row: 1ns, variability: 0},
                  late_after: 1s, weight: 2, history: 1d,
-                 slices: {by: k}, deadline: 1s, node: here, selectivity: 0.5}}
+                 slices: {by: k}, deadline: 1s, node: here, selectivity: 0.5,
+                 discard: {key: k, value: v}}}
     queries: {q: {sql: s, window: 1s, stride: 1s, deadline: 1s, weight: 2, keep_least: 0.5, pool: p,
                   cost: {rate: 1}, selectivity: 0.5, part: 0, into: q}}
     classes: {c: {error: 0.3, data_error_factor: 2, settling: 60s, overshoot: 0.35, pool: p}}

@@ -12,7 +12,7 @@ POLICIES = (
 TABLE_KEYS = (
     "`feed`, `select`, `sql`, `sources`, `timestamp`, `period`, `phase`, `lookback`, "
     "`lookback_trusted`, `align`, `pool`, `target_lag`, `cost`, `late_after`, `weight`, `history`, "
-    "`slices`, `deadline`, `node` or `selectivity`"
+    "`slices`, `deadline`, `node`, `selectivity` or `discard`"
 )
 USELESS_UNDER_EDF = "it has no effect with the policy edf. Remove it, or set `policy: aus`."
 USELESS_ON_STREAM = "it has no effect on a continuous feed. Remove it, or set `arrival: files`."

@@ -38,6 +38,32 @@ class Requested(Event):
         return f"Requested({self.request!r})"
 
 
+class Withdrawn(Event):
+    """Whoever asked has gone: nobody waits for the answer any more, and nothing is said of it."""
+
+    __slots__ = ("class_name", "number")
+    priority: ClassVar[int] = 2  # after the request itself
+
+    def __init__(self, number: int, class_name: str) -> None:
+        self.number = number
+        self.class_name = class_name
+
+    def take(self, kernel: Kernel, now: int) -> None:
+        task = kernel.task(self.class_name)
+        assert isinstance(task, ClassTask), f"{task!r} is no class"
+        task.withdrawn(self.number, now)
+
+    def record(self) -> Record:
+        return {"withdrawn": self.number, "class": self.class_name}
+
+    @classmethod
+    def from_record(cls, record: Record, kernel: Kernel) -> Self:
+        return cls(record["withdrawn"], record["class"])
+
+    def __repr__(self) -> str:
+        return f"Withdrawn({self.number} of {self.class_name})"
+
+
 class PartDone(Event):
     """A part of a request has ended, and this is what it cost."""
 

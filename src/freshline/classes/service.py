@@ -41,6 +41,10 @@ class Service:
         """The request is over."""
         raise NotImplementedError
 
+    def withdrawn(self, pending: Pending, now: int) -> None:
+        """The request is over, and who asked has gone: it counts for nothing."""
+        raise NotImplementedError
+
     def due(self, at: int) -> int | None:
         """A period of control is over; returns when the next one is."""
         raise NotImplementedError

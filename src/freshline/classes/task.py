@@ -79,6 +79,16 @@ class ClassTask(Task):
             self.outbox.append(Cancel(pending.job))
         self._answer(pending, now)
 
+    def withdrawn(self, number: int, now: int) -> None:
+        """Nobody waits for that request any more, if it is not over anyway."""
+        pending = self.open.pop(number, None)
+        if pending is None:
+            return
+        pending.over = True
+        if pending.job is not None:
+            self.outbox.append(Cancel(pending.job))
+        self.service.withdrawn(pending, now)
+
     def _ended(self, job: Part, cost_us: int, done: bool, now: int) -> Pending:
         pending = job.pending
         del self.parts[job.number]

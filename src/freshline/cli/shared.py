@@ -170,6 +170,7 @@ def pool_record(pool: PoolPlan, tables: tuple[TablePlan, ...]) -> dict[str, Any]
             }
             for cluster in pool.clusters
         ]
+    of_classes = {"classes": list(pool.classes), "part": seconds(pool.part_us)} if pool.classes else {}
     return {
         "name": pool.name,
         "tracks": pool.tracks,
@@ -182,6 +183,7 @@ def pool_record(pool: PoolPlan, tables: tuple[TablePlan, ...]) -> dict[str, Any]
         "blocking": seconds(pool.blocking_us),
         "blocking_most": seconds(pool.blocking_most_us),
         "batch_limit": seconds(pool.batch_limit_us),
+        **of_classes,
     }
 
 

@@ -16,6 +16,8 @@ from freshline.definitions.name_timestamp import check_pattern
 from freshline.definitions.names import one_of
 from freshline.definitions.nodes import NODES, node_named
 from freshline.definitions.section import LiveCheck, Path, Resolution, Section
+from freshline.definitions.shed import MISSING as SHED_MISSING
+from freshline.definitions.shed import Shed, ShedEntry, check_shed_live
 from freshline.definitions.sql.time import Relation, own_time
 from freshline.definitions.values import (
     Count,
@@ -82,6 +84,7 @@ class Feed:
     node: str | None = None  # where its files land, in a warehouse with nodes
     age_us: int = 0  # files only: how old its oldest record may be when its file is found
     burst: int | None = None  # files only: the most rows in a file
+    shed: Shed | None = None  # files only
 
     @property
     def rows_most(self) -> Fraction | None:
@@ -91,6 +94,11 @@ class Feed:
         if self.rows is None or self.period_us is None:
             return None
         return self.rows * self.period_us / SECOND
+
+    @property
+    def rows_loaded(self) -> Fraction | None:
+        """How many of its rows are loaded a second; None where it is not known how many there are."""
+        return self.rows if self.rows is None or self.shed is None else min(self.rows, self.shed.rows)
 
 
 def _encoding(value: object) -> str:
@@ -189,6 +197,12 @@ class FeedEntry(Entry):
     after_load: Given[AfterLoad] = Field(
         None, description="What becomes of a file once it is loaded (default keep)."
     )
+    shed: Given[ShedEntry] = Field(
+        None,
+        description="Of each window of time only the records of the highest value are loaded. Only for "
+        "`arrival: files`.",
+        examples=[{"most": 15, "per": "1s", "value": "speed * 2"}],
+    )
 
 
 def _resolve(resolution: Resolution) -> dict[str, Any]:
@@ -220,6 +234,7 @@ def _feed(resolution: Resolution, name: str, entry: FeedEntry) -> Feed:
         node=_node(resolution, path, entry),
         age_us=entry.age_us or 0,
         burst=entry.burst,
+        shed=None if entry.shed is None else entry.shed.resolved(),
     )
 
 
@@ -234,6 +249,9 @@ def _node(resolution: Resolution, path: Path, entry: FeedEntry) -> str | None:
 
 
 def _landing(resolution: Resolution, path: Path, entry: FeedEntry) -> Landing:
+    if entry.shed is not None and entry.name_timestamp is not None:
+        what = "windows go by the records' own timestamps, and `name_timestamp` says that they are not read"
+        resolution.report((*path, "shed"), what, "Remove it, or `name_timestamp`")
     for key in ("header", "encoding"):
         if getattr(entry, key) is not None and entry.format != "csv" and entry.arrival == "files":
             what = "it has an effect on csv files only"
@@ -264,6 +282,7 @@ def _check_continuous(resolution: Resolution, path: Path, entry: FeedEntry) -> N
         "after_load": entry.after_load,
         "age": entry.age_us,
         "burst": entry.burst,
+        "shed": entry.shed,
     }
     useless = "it has no effect on a continuous feed"
     if entry.phase_us is not None:
@@ -275,7 +294,8 @@ def _check_continuous(resolution: Resolution, path: Path, entry: FeedEntry) -> N
 
 def _from_record(record: dict[str, Any]) -> Feed:
     rows = None if record.get("rows") is None else Fraction(record["rows"])
-    return Feed(**{**record, "landing": Landing(**record["landing"]), "rows": rows})
+    shed = None if record.get("shed") is None else Shed(**record["shed"])
+    return Feed(**{**record, "landing": Landing(**record["landing"]), "rows": rows, "shed": shed})
 
 
 def _check_live(check: LiveCheck) -> None:
@@ -304,6 +324,7 @@ def _live_relation(check: LiveCheck, feed: Feed) -> Relation:
             names = _checked_names(feed.landing, feed.landing.schema)
         except InputError as error:
             check.report((*path, "schema"), feed.place, error.what, error.remedy)
+        check_shed_live(check, feed)
     return Relation(names, own_time(feed.landing.timestamp))
 
 
@@ -327,5 +348,11 @@ def _checked_names(landing: Landing, schema: str) -> tuple[str, ...]:
 
 
 FEEDS: Final = Section(
-    "feeds", FeedEntry, _resolve, _from_record, _check_live, description="The feeds, by name."
+    "feeds",
+    FeedEntry,
+    _resolve,
+    _from_record,
+    _check_live,
+    missing=SHED_MISSING,
+    description="The feeds, by name.",
 )

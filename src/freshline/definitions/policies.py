@@ -22,6 +22,7 @@ class Policy:
     # that are pools of their own.
     clusters: Literal["helping", "isolated"] | None = None
     options: frozenset[str] = frozenset()  # the keys of a pool that mean something with it
+    discards: bool = False  # updates that change little are left out where a table says `discard`
     # What a pool with it may hold: tables or queries, or tables and classes.
     holds: frozenset[Held] = frozenset({"tables"})
 
@@ -59,9 +60,13 @@ POLICIES: dict[PolicyName, Policy] = {
     "lrm-paper": Policy(
         "freshline.policies.lrm_paper:LrmPaper", preemptive=True, options=_SHEDDING, holds=_QUERIES
     ),
-    "rds-edf": Policy("freshline.policies.rds:RdsEdf", proven=True, options=_GAINS, holds=_CLASSES),
-    "rds-hef": Policy("freshline.policies.rds:RdsHef", proven=True, options=_GAINS, holds=_CLASSES),
-    "rds-quota": Policy("freshline.policies.rds_quota:RdsQuota", proven=True, holds=_CLASSES),
+    "rds-edf": Policy(
+        "freshline.policies.rds:RdsEdf", proven=True, discards=True, options=_GAINS, holds=_CLASSES
+    ),
+    "rds-hef": Policy(
+        "freshline.policies.rds:RdsHef", proven=True, discards=True, options=_GAINS, holds=_CLASSES
+    ),
+    "rds-quota": Policy("freshline.policies.rds_quota:RdsQuota", proven=True, discards=True, holds=_CLASSES),
     "admit-all": Policy("freshline.policies.admit_all:AdmitAll", proven=True, holds=_CLASSES),
 }
 
@@ -78,6 +83,10 @@ def policies_for(held: Held) -> list[PolicyName]:
 
 def adaptive_policies() -> list[PolicyName]:
     return [name for name, policy in POLICIES.items() if policy.adaptive]
+
+
+def discarding_policies() -> list[PolicyName]:
+    return [name for name, policy in POLICIES.items() if policy.discards]
 
 
 def as_written(names: Iterable[PolicyName]) -> str:

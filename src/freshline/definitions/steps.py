@@ -24,6 +24,7 @@ _USELESS: Final = {
     "target_lag_us": "it has no effect on a step: what is promised of it is the `deadline` of outputs",
     "late_after_us": "it has no effect on a step: what is promised of it is the `deadline` of outputs",
     "weight": "it has no effect on a step, which has no recovery mode",
+    "discard": "it has no effect on a step, which loads every file",
 }
 _ONLY_STEPS: Final = ("node", "selectivity")
 

@@ -7,8 +7,9 @@ from typing import Annotated
 from pydantic import ConfigDict, Field
 
 from freshline.definitions.cost import CostEntry
+from freshline.definitions.discard import DiscardEntry
 from freshline.definitions.names import one_of
-from freshline.definitions.policies import adaptive_policies, as_written
+from freshline.definitions.policies import adaptive_policies, as_written, discarding_policies
 from freshline.definitions.slices import SlicesEntry
 from freshline.definitions.values import Duration, Entry, Flag, Given, History, PositiveDuration, Rate, Text
 
@@ -116,4 +117,10 @@ class TableEntry(Entry):
     )
     selectivity: Given[Rate] = Field(
         None, description="Of a step: rows that it makes for each row that it reads (default 1)."
+    )
+    discard: Given[DiscardEntry] = Field(
+        None,
+        description="Files that change little may be left out where requests need the time. Only for a base "
+        f"table of a feed of files, in a pool with {as_written(discarding_policies())}.",
+        examples=[{"key": "sensor", "value": "reading"}],
     )

@@ -6,8 +6,10 @@ from math import lcm
 from typing import TYPE_CHECKING
 
 from freshline.definitions.columns import RESERVED_COLUMNS
+from freshline.definitions.discard import check_discard_live
 from freshline.definitions.duration import format_duration
 from freshline.definitions.section import LiveCheck
+from freshline.definitions.shed import check_shed_table
 from freshline.definitions.sql.checks import QueryCheck
 from freshline.definitions.sql.query import parse_query
 from freshline.definitions.sql.time import Relation, own_time
@@ -19,10 +21,13 @@ if TYPE_CHECKING:
 def check_tables(check: LiveCheck) -> None:
     """Reports tables that cannot be run, or would not hold what their SQL says."""
     _Tables(check)
+    for table in check.warehouse.tables.values():
+        check_discard_live(check, table)
 
 
 class _Tables:
     def __init__(self, check: LiveCheck) -> None:
+        self._check = check
         self._report = check.report
         self._feeds = check.relations["feeds"]
         self._tables: dict[str, Relation] = {}
@@ -36,6 +41,7 @@ class _Tables:
     def _base(self, table: Stored) -> Relation:
         assert table.feed is not None
         feed = self._feeds[table.feed]
+        check_shed_table(self._check, table)
         if table.select is None:
             return feed
         check = QueryCheck(parse_query(table.select), {table.feed: feed}, by_record=True)

@@ -8,6 +8,8 @@ from fractions import Fraction
 from typing import Any, Final
 
 from freshline.definitions.cost import Cost, cost_from_record
+from freshline.definitions.discard import MISSING as DISCARD_MISSING
+from freshline.definitions.discard import Discard, resolved_discard
 from freshline.definitions.duration import DAY, format_duration
 from freshline.definitions.errors import NOWHERE, InputError, Place
 from freshline.definitions.feeds import FEEDS
@@ -46,6 +48,7 @@ class Table:
     history_us: int = DAY  # so long its commits, and the files they need, are kept for readers
     place: Place = NOWHERE
     slices: Slices | None = None  # a table that continuous queries may read in part
+    discard: Discard | None = None  # of a base table: files that change little may be left out
 
 
 class _Rules:
@@ -230,6 +233,7 @@ class _Rules:
             history_us=entry.history_us or self._resolution.history_us or DAY,
             place=self._resolution.place(("tables", name)),
             slices=None if entry.slices is None else entry.slices.resolved(),
+            discard=resolved_discard(self._resolution, name, entry, pool),
         )
 
     def _pool_of(self, name: str, entry: TableEntry) -> str | None:
@@ -313,8 +317,9 @@ def _from_record(record: dict[str, Any]) -> Table:
     cost = cost_from_record(record["cost"])
     weight = Fraction(record.get("weight", 1))
     slices = None if record.get("slices") is None else Slices(**record["slices"])
+    discard = None if record.get("discard") is None else Discard(**record["discard"])
     known = {"sources": tuple(record["sources"]), "cost": cost, "weight": weight, "slices": slices}
-    return Table(**{**record, **known})
+    return Table(**{**record, **known, "discard": discard})
 
 
 TABLES: Final = Section(
@@ -324,6 +329,6 @@ TABLES: Final = Section(
     _from_record,
     check_tables,
     is_needed=True,
-    missing={"tables": "Add a table, such as `tables: {packets: {feed: packets}}`"},
+    missing={"tables": "Add a table, such as `tables: {packets: {feed: packets}}`", **DISCARD_MISSING},
     description="The tables, by name.",
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from freshline.kernel.events import Event, Instruction
 from freshline.kernel.job import Job
@@ -32,6 +33,8 @@ class Kernel:
         self.touched: list[Pool] = []  # pools with something new to dispatch
         self.outbox: list[Instruction] = []  # what tasks have to say beside what their pools start
         self.readers: dict[str, list[Reader]] = {}  # by feed: the tasks that load its files
+        # By name, what tasks read that another kernel updates: this one may run a part of a warehouse only.
+        self.elsewhere: dict[str, Any] = {}
 
     @property
     def wake_at(self) -> int:

@@ -11,12 +11,15 @@ from typing import Final, Protocol
 
 from freshline.definitions.feeds import Feed
 from freshline.landing.digest import content_digest
+from freshline.landing.key_values import KeyValues
 from freshline.landing.parquet_process import ParquetProcess
 from freshline.landing.record_reader import RecordReader
 from freshline.landing.records import UnreadableFile, is_of_the_machine
 from freshline.landing.scanner import Found, Scanner
 
 _OPENING_BYTES: Final = 256 << 10  # opening a file takes as long as reading so much
+# A larger file is loaded in any case: other feeds would wait while its values are read.
+_COMPARED_BYTES: Final = 64 << 20
 
 
 class Known(Protocol):
@@ -46,6 +49,8 @@ class FoundFile:
     newest_us: int | None  # its newest record's timestamp; None for a file without records
     timestamp_us: int | None  # what counts: without the lateness, and cut where it lies too far ahead
     cut: bool
+    # By table that does without files which change little: what it holds, None where that cannot be told.
+    values: Mapping[str, KeyValues | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,12 +122,14 @@ class Discovery:
         attempts: int = 3,
         full_every: int = 60,
         process: ParquetProcess | None = None,
+        compared: Mapping[str, tuple[str, str]] | None = None,
     ) -> None:
         landing = feed.landing
         assert feed.period_us is not None
         self._feed = feed
         self._reader = RecordReader(landing, process)
         self._known = known
+        self._compared = compared or {}  # by table: the columns of its keys and values
         self._attempts = attempts
         self._scanner = Scanner(root, full_every)
         self._open: dict[str, _Open] = {}
@@ -214,6 +221,7 @@ class Discovery:
                     feed, found.name, path, "a file of this name and of other content was loaded before"
                 )
             records = self._reader.read(path)
+            values = self._values(found)
         except UnreadableFile as error:
             return Unreadable(feed, found.name, path, error.reason)
         except OSError as error:
@@ -239,7 +247,14 @@ class Discovery:
             newest_us=newest_us,
             timestamp_us=timestamp_us,
             cut=cut,
+            values=values,
         )
+
+    def _values(self, found: Found) -> dict[str, KeyValues | None]:
+        if found.size > _COMPARED_BYTES:
+            return dict.fromkeys(self._compared)
+        path = Path(found.path)
+        return {table: self._reader.compared(path, *each) for table, each in self._compared.items()}
 
     def _tell(self, verdict: _Verdict) -> None:
         result = self._result

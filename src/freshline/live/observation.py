@@ -27,6 +27,8 @@ class ObservedTable:
 
     rows: int = 0
     rows_late: int = 0
+    rows_shed: int = 0
+    discarded: int = 0  # files
     jobs: int = 0
     staleness_max_us: int | None = None
     lag_max_us: int | None = None
@@ -80,14 +82,15 @@ class Observation:
         """A file came. After a silence, or while no runner ran, a backlog has a known reason."""
         feed = self.feeds[landed.feed]
         feed.came(landed.arrival)
+        tables = [name for name in landed.tables if name in self.tables]  # the others are steps
         if landed.waited or feed.is_dry(landed.arrival):
-            for name in landed.tables:
+            for name in tables:
                 self.tables[name].recovering = True
-            self.asserted.suspend(landed.tables)
+            self.asserted.suspend(tables)
         feed.landed(landed.arrival, landed.file.timestamp)
         if feed.is_old:
-            self.asserted.suspend(landed.tables)
-        if not any(self.tables[name].recovering for name in landed.tables):  # a backlog is old
+            self.asserted.suspend(tables)
+        if not any(self.tables[name].recovering for name in tables):  # a backlog is old
             age = feed.tell_age()
             if age is not None:
                 self._notes.note(landed.arrival, age)
@@ -121,6 +124,8 @@ class Observation:
         seen, feed = self.tables[name], self.feed_of(name)
         seen.rows += update.rows
         seen.rows_late += update.rows_late
+        seen.rows_shed += update.rows_shed
+        seen.discarded += update.discarded
         seen.jobs += 1
         if self.keep_samples:
             seen.samples.append((now, now - update.freshness))
@@ -128,7 +133,8 @@ class Observation:
         bound_us = self._plans[name].staleness_bound_us
         warm = self._warmth.was_warm(name, job.start)
         self.asserted.ended(job, update.freshness, ended_at, bound_us, delivers, warm)
-        self._warmth.warmed(name, ended_at)
+        if update.computed:
+            self._warmth.warmed(name, ended_at)
 
     # -- looking -----------------------------------------------------------------------------------
 

@@ -13,7 +13,15 @@ from freshline.live.judge import Troubles
 from freshline.live.notes import Notes
 from freshline.live.observation import Observation
 from freshline.live.recoveries import Due, dues
-from freshline.live.status import PoolStatus, QueryStatus, TableStatus, TrackStatus, WarehouseStatus
+from freshline.live.status import (
+    ClassStatus,
+    PoolStatus,
+    QueryStatus,
+    TableStatus,
+    TrackStatus,
+    WarehouseStatus,
+)
+from freshline.live.step_book import StepBook
 from freshline.live.warmth import Warmth
 from freshline.plan.plan import Plan
 from freshline.tables.task import TableTask, tables_of
@@ -38,8 +46,15 @@ class Reporting:
         self._troubles = troubles
         self._notes = notes
         self._warmth = warmth
+        self._node: str | None = None
+        self._steps: StepBook | None = None
         self.queries: Callable[[], tuple[QueryStatus, ...]] = tuple
+        self.classes: Callable[[], tuple[ClassStatus, ...]] = tuple
         self.learn(plan)
+
+    def of_node(self, node: str | None, book: StepBook) -> None:
+        """Whose run it is, in a warehouse with nodes, and who knows of its steps."""
+        self._node, self._steps = node, book
 
     def learn(self, plan: Plan) -> None:
         """Costs became known, and bounds with them."""
@@ -69,6 +84,10 @@ class Reporting:
             pools=self._pools,
             starting=self._warmth.progress(),
             queries=self.queries(),
+            node=self._node,
+            steps=() if self._steps is None else self._steps.steps(kernel),
+            outputs=() if self._steps is None else self._steps.outputs(),
+            classes=self.classes(),
         )
 
     def _table(
@@ -76,7 +95,7 @@ class Reporting:
     ) -> TableStatus:
         name, plan = task.name, self._plans[task.name]
         seen, feed = self._observation.tables[name], self._observation.feed_of(name)
-        sources = [above[source] for source in self._warehouse.tables[name].sources]
+        sources = [above[source] for source in self._warehouse.tables[name].sources if source in above]
         failed = self._troubles.attempts(name) > 0
         return TableStatus(
             name=name,
@@ -89,6 +108,8 @@ class Reporting:
             backlog=task.intake.files(task.job),
             loaded_rows=seen.rows,
             late_rows=seen.rows_late,
+            shed_rows=seen.rows_shed,
+            discarded_files=seen.discarded,
             jobs=seen.jobs,
             message=self._troubles.reason(name),
             staleness_max_us=seen.staleness_max_us,

@@ -36,6 +36,11 @@ class Updates:
         self._books.enter(job, update, (time.perf_counter_ns() - started) // 1_000)
         return update
 
+    def advance(self, job: Update) -> Committed:
+        """Commits that nothing is to be loaded: its files, if it had any, were put aside."""
+        with self._locks[job.task.name]:
+            return self._updater.advance(job, job.loaded_to)
+
 
 class SparkWorker:
     """A track's own session: its views are nobody else's, its jobs run in its pool."""
@@ -72,6 +77,10 @@ class SparkWorker:
         self._bad_files.leave(job, found.left)
         return update
 
+    def advance(self, job: Update) -> Committed:
+        """Commits that nothing is to be loaded."""
+        return self._updates.advance(job)
+
     def _one_by_one(self, job: Update) -> Committed:
         """Loads files that fail only together. If one fails after all, it and the rest are left for later."""
         updates: list[Committed] = []
@@ -98,5 +107,7 @@ def _together(updates: Sequence[Committed]) -> Committed:
         updates[-1],
         rows=sum(update.rows for update in updates),
         rows_late=sum(update.rows_late for update in updates),
+        rows_shed=sum(update.rows_shed for update in updates),
+        computed=any(update.computed for update in updates),
         consumed=tuple(consumed for update in updates for consumed in update.consumed),
     )

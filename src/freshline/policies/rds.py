@@ -88,7 +88,7 @@ class Rds(Serving):
         work = sum(pending.request.parts_us)
         server.submitted += work
         if server.owes(work) or not self._resolved(server, work):
-            return self.ends_at - now
+            return max(1, self.ends_at - now)
         server.admitted += work
         return None
 

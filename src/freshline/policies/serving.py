@@ -141,6 +141,9 @@ class Serving(Edf[Any], Service):
         standing.errors += pending.error
         self.gone(standing, pending)
 
+    def withdrawn(self, pending: Pending, now: int) -> None:
+        self.gone(self.by_name[pending.name], pending)
+
     def discarded(self, cost_us: int, now: int) -> None:
         self.gained_us += cost_us
 

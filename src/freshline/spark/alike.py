@@ -20,19 +20,20 @@ def alike(warehouse: Warehouse, schemas: Mapping[str, StructType]) -> list[tuple
     it generates; to compile that again is little beside a cold start.
     """
     found: dict[object, list[str]] = {}
-    for name in warehouse.tables:
+    for name in warehouse.stored:
         found.setdefault(_plan(warehouse, name, schemas), []).append(name)
     return [tuple(tables) for tables in found.values()]
 
 
 def _plan(warehouse: Warehouse, name: str, schemas: Mapping[str, StructType]) -> object:
-    table = warehouse.tables[name]
+    table = warehouse.stored[name]
     if table.feed is None:
         how: object = None
         read = {source: schemas[source] for source in table.sources}
     else:
         landing = warehouse.feeds[table.feed].landing
-        how = (landing.format, landing.header, landing.encoding)
+        shed = warehouse.feeds[table.feed].shed
+        how = (landing.format, landing.header, landing.encoding, shed and shed.value)
         assert landing.schema is not None
         declared = DataType.fromDDL(landing.schema)
         assert isinstance(declared, StructType)

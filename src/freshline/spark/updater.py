@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from freshline.definitions.tables import Table
+from freshline.definitions.feeds import Feed
+from freshline.definitions.stored import Stored
 from freshline.definitions.warehouse import Warehouse
 from freshline.spark.file_to_load import FileFacts, facts_of
 from freshline.spark.frames import (
@@ -29,11 +32,16 @@ from freshline.spark.frames import (
     source_rows,
 )
 from freshline.spark.prepared import PreparedFrames
+from freshline.spark.shedding import kept_records, rows_there
 from freshline.spark.sink import Sink, count_late
 from freshline.spark.slices import dealt, outliers_of, slice_column
 from freshline.storage.delta import Consumed, LiveFile, StoredTable
 from freshline.storage.extent import Extent
+from freshline.storage.last_values import LastValues
 from freshline.storage.next_row import next_row
+from freshline.storage.reading import ReadTable
+from freshline.storage.row_counts import rows_between
+from freshline.storage.statistics import read_footers
 from freshline.tables.update import Update
 
 
@@ -46,6 +54,15 @@ class Committed:
     rows_late: int
     version: int  # of the Delta table
     consumed: tuple[Consumed, ...]
+    rows_shed: int = 0  # records of its files that gave way to others of their window
+    computed: bool = True  # by Spark; what has nothing to load only commits how far it is
+    files: tuple[LiveFile, ...] = ()  # that the commit added
+    rows_in: int | None = None  # of a step: what it read, by which it costs
+
+    @property
+    def discarded(self) -> int:
+        """How many of its files changed too little to be loaded."""
+        return sum(file.discarded for file in self.consumed)
 
 
 class Updater:
@@ -57,84 +74,167 @@ class Updater:
         tables: Mapping[str, StoredTable],
         schemas: Mapping[str, StructType],
         landing: Mapping[str, Path],
+        last_values: Mapping[str, LastValues] | None = None,
+        sources: Mapping[str, ReadTable] | None = None,
     ) -> None:
         self._warehouse = warehouse
         self._tables = tables
+        self._readable = tables if sources is None else sources  # those that others write, too
         self._schemas = schemas
         self._landing = landing  # by feed: where its files are
+        self._last_values = last_values or {}  # by table with `discard`
         self._keeps_timestamp = {
             table.name: keeps_timestamp(table, warehouse.feeds[table.feed])
-            for table in warehouse.tables.values()
+            for table in warehouse.stored.values()
             if table.feed is not None
         }
         self._keeps_records: dict[str, bool] = {}  # of base tables that have been updated
         self._slices = {
-            table.name: slice_column(table, schemas[table.name]) for table in warehouse.tables.values()
+            table.name: slice_column(table, schemas[table.name]) for table in warehouse.stored.values()
         }
-        self._sink = Sink(schemas, {table.name: outliers_of(table) for table in warehouse.tables.values()})
+        self._sink = Sink(schemas, {table.name: outliers_of(table) for table in warehouse.stored.values()})
         self._prepared = PreparedFrames()
 
     def run(self, session: SparkSession, job: Update) -> Committed:
         """Loads (F, NF] into the job's table. Nothing is visible before the commit, and all of it after."""
-        table = self._warehouse.tables[job.task.name]
-        stored = self._tables[table.name]
-        after = None if job.task.empty else job.loaded_from
-        freshness = job.loaded_to
-        files: list[FileFacts] = []
-        watched = None
-        if table.feed is not None:
-            files = facts_of(job.files)
-            source_bytes = sum(file.consumed.size for file in files)
-            frame, watched = self._base(session, table, job, files, self._landing[table.feed])
+        if self._warehouse.stored[job.task.name].feed is None:
+            return self._run_derived(session, job)
+        facts = facts_of(job.files)  # once: a file may be overwritten meanwhile
+        discarded = self._discarded(job, facts)
+        consumed = tuple(
+            replace(each.consumed, discarded=flag) for each, flag in zip(facts, discarded, strict=True)
+        )
+        kept, files = _kept(job, facts, discarded)
+        if files:
+            committed = self._run_base(session, kept, files, consumed)
         else:
-            sources = self._sources(table, after, job.loaded_to)
-            source_bytes = sum(file.size for found in sources.values() for file in found)
-            frame = self._derived(session, table, sources, after, job.loaded_to)
-            freshness = self._jumped(table, job)
+            committed = self.advance(job, job.loaded_to, consumed)
+        if job.task.name in self._last_values:
+            offers = [each.offers[job.task.name] for each in facts]
+            self._last_values[job.task.name].committed(offers, discarded)
+        return committed
+
+    def _run_base(
+        self,
+        session: SparkSession,
+        job: Update,
+        files: Sequence[FileFacts],
+        consumed: tuple[Consumed, ...],
+    ) -> Committed:
+        table = self._warehouse.stored[job.task.name]
+        assert table.feed is not None
+        frame, watched = self._base(session, table, job, files, self._landing[table.feed])
+
+        def expected() -> Extent | None:
+            return self._expected(table, files, watched)
+
+        source_bytes = sum(file.consumed.size for file in files)
+        sheds = self._warehouse.feeds[table.feed].shed is not None
+        records = sum(file.records for file in files) if sheds else None
+        return self._commit(frame, job, job.loaded_to, source_bytes, consumed, expected, records)
+
+    def _run_derived(self, session: SparkSession, job: Update) -> Committed:
+        table = self._warehouse.stored[job.task.name]
+        after = None if job.task.empty else job.loaded_from
+        sources = self._sources(table, after, job.loaded_to)
+        freshness = self._jumped(table, job)
+        if not any(sources.values()):
+            return self.advance(job, freshness)
+        source_bytes = sum(file.size for found in sources.values() for file in found)
+        frame = self._derived(session, table, sources, after, job.loaded_to)
+        return self._commit(frame, job, freshness, source_bytes)
+
+    def _commit(
+        self,
+        frame: DataFrame,
+        job: Update,
+        freshness: int,
+        source_bytes: int,
+        consumed: tuple[Consumed, ...] = (),
+        expected: Callable[[], Extent | None] = lambda: None,
+        records: int | None = None,
+    ) -> Committed:
+        """Has Spark compute the rows, and commits them; `expected` is asked once they are written.
+
+        `records` is how many were read, where not all of them may become rows: the commit says how many.
+        """
+        name = job.task.name
+        stored = self._tables[name]
         folder = f"data/{stored.sequence + 1:08d}-{uuid4().hex[:8]}"
-        result = self._sink.write(frame, table.name, stored, folder, source_bytes)
-        consumed = tuple(file.consumed for file in files)
-        details = {"table": table.name, "job": job.number}
-        expected = self._expected(table, files, watched) if files else None
-        version = stored.commit(folder, freshness, consumed, details, expected=expected, written=result.files)
+        result = self._sink.write(frame, name, stored, folder, source_bytes)
+        written, details, rows_shed = result.files, _details(job), 0
+        if records is not None:
+            if written is None:
+                written = read_footers(stored.path, folder, stored.schema, stored.timestamp)
+            rows_shed = details["rows_shed"] = records - sum(footer.rows for _, footer in written)
+        version = stored.commit(folder, freshness, consumed, details, expected=expected(), written=written)
         added = tuple(file for file in stored.files if file.path.startswith(f"{folder}/"))
-        self._sink.learn(table.name, stored, result, source_bytes, added)
+        self._sink.learn(name, stored, result, source_bytes, added)
         rows_late = result.rows_late
         if rows_late is None:
-            rows_late = count_late(stored, added, job.loaded_from) if table.feed is not None else 0
+            rows_late = count_late(stored, added, job.loaded_from) if job.files else 0
         return Committed(
             freshness=freshness,
             rows=sum(file.rows for file in added),
             rows_late=rows_late,
             version=version,
             consumed=consumed,
+            rows_shed=rows_shed,
+            files=added,
+            rows_in=self._rows_in(job),
         )
+
+    def _rows_in(self, job: Update) -> int | None:
+        step = self._warehouse.steps.get(job.task.name)
+        if step is None:
+            return None
+        if step.feed is not None:
+            return sum(file.records for file in facts_of(job.files))
+        after = None if job.task.empty else job.loaded_from - step.lookback_us
+        return sum(rows_between(self._readable[name], after, job.loaded_to) for name in step.sources)
+
+    def advance(self, job: Update, freshness: int, consumed: tuple[Consumed, ...] = ()) -> Committed:
+        """Commits that nothing is to be loaded up to there: Spark need not be asked for no rows."""
+        version = self._tables[job.task.name].commit(None, freshness, consumed, _details(job))
+        return Committed(freshness, 0, 0, version, consumed, computed=False)
+
+    def _discarded(self, job: Update, facts: Sequence[FileFacts]) -> list[bool]:
+        """Which files of a job change too little to be loaded."""
+        known = self._last_values.get(job.task.name)
+        if known is None:
+            return [False] * len(facts)
+        return known.discarded(each.offers[job.task.name] for each in facts)
 
     def check(self, session: SparkSession, job: Update, landing: Path) -> None:
         """Does with a job's files, as they lie in that folder, what an update does, short of the commit.
 
         It raises what would be wrong with them, and leaves nothing.
         """
-        table = self._warehouse.tables[job.task.name]
+        table = self._warehouse.stored[job.task.name]
         assert table.feed is not None
         files = facts_of(job.files)
+        job, files = _kept(job, files, self._discarded(job, files))
+        if not files:
+            return
         frame, watched = self._base(session, table, job, files, landing)
         source_bytes = sum(file.consumed.size for file in files)
         self._check(table, frame, source_bytes, lambda: self._expected(table, files, watched))
 
     def check_control(self, session: SparkSession, name: str, path: Path) -> None:
         """The same with any other file of the table's feed, or a folder of files."""
-        table = self._warehouse.tables[name]
+        table = self._warehouse.stored[name]
         assert table.feed is not None
         assert table.timestamp is not None
         feed = self._warehouse.feeds[table.feed]
         late = late_expression(table.timestamp, 0, None)
         records = read_files(session, feed, [str(path)])
+        if feed.shed is not None:
+            records = kept_records(records, feed)
         rows = dealt(base_rows(session, table, feed, records, late), self._slices[name])
         self._check(table, rows, _bytes_below(path), lambda: None)
 
     def _check(
-        self, table: Table, frame: DataFrame, source_bytes: int, expected: Callable[[], Extent | None]
+        self, table: Stored, frame: DataFrame, source_bytes: int, expected: Callable[[], Extent | None]
     ) -> None:
         stored = self._tables[table.name]
         folder = f"data/check-{uuid4().hex}"
@@ -145,14 +245,14 @@ class Updater:
             shutil.rmtree(stored.path / folder, ignore_errors=True)
 
     def _base(
-        self, session: SparkSession, table: Table, job: Update, files: Sequence[FileFacts], landing: Path
+        self, session: SparkSession, table: Stored, job: Update, files: Sequence[FileFacts], landing: Path
     ) -> tuple[DataFrame, Watched | None]:
         """The rows of a job's files, as they lie in that folder, and who watches what is read for them."""
         assert table.feed is not None
         assert table.timestamp is not None
         feed = self._warehouse.feeds[table.feed]
         assert feed.landing.timestamp is not None
-        keeps = self._keeps(session, table)
+        keeps = feed.shed is None and self._keeps(session, table)
         known = [file.oldest for file in files if file.oldest is not None]
         oldest = min(known) if self._keeps_timestamp[table.name] and len(known) == len(files) else None
         late = late_expression(table.timestamp, job.loaded_from, oldest)
@@ -170,17 +270,39 @@ class Updater:
             return rows, None
         records = self._prepared.of(session, ("records", table.feed), paths, read)
         watched = None if keeps else Watched(records, feed.landing.timestamp)
-        rows = base_rows(session, table, feed, watched.records if watched else records, late)
-        return dealt(rows, slices), watched
+        records = watched.records if watched else records
+        if feed.shed is not None:
+            records = self._shed(session, table, feed, records, paths, files)
+        return dealt(base_rows(session, table, feed, records, late), slices), watched
 
-    def _keeps(self, session: SparkSession, table: Table) -> bool:
+    def _shed(
+        self,
+        session: SparkSession,
+        table: Stored,
+        feed: Feed,
+        records: DataFrame,
+        paths: Sequence[str],
+        files: Sequence[FileFacts],
+    ) -> DataFrame:
+        oldest = [file.oldest for file in files if file.oldest is not None]
+        newest = [file.newest for file in files if file.newest is not None]
+        assert len(oldest) == len(newest) == len(files), "a file whose records nobody has looked at"
+        stored, schema = self._tables[table.name], self._schemas[table.name]
+
+        def read(own: Sequence[LiveFile]) -> DataFrame:
+            return read_parquet(session, [str(stored.path / file.path) for file in own], schema)
+
+        there = rows_there(stored, feed, min(oldest), max(newest), read)
+        return kept_records(records, feed, paths, there)
+
+    def _keeps(self, session: SparkSession, table: Stored) -> bool:
         assert table.feed is not None
         if table.name not in self._keeps_records:
             feed = self._warehouse.feeds[table.feed]
             self._keeps_records[table.name] = keeps_records(session, table, feed)
         return self._keeps_records[table.name]
 
-    def _expected(self, table: Table, files: Sequence[FileFacts], watched: Watched | None) -> Extent | None:
+    def _expected(self, table: Stored, files: Sequence[FileFacts], watched: Watched | None) -> Extent | None:
         """What must have been written, now that it is: the records that were found in the files.
 
         Where a `select` leaves some out, what was read for it is compared here instead.
@@ -195,15 +317,15 @@ class Updater:
             return None
         return found if self._keeps_timestamp[table.name] else replace(found, oldest=None, newest=None)
 
-    def _sources(self, table: Table, after: int | None, to: int) -> dict[str, list[LiveFile]]:
+    def _sources(self, table: Stored, after: int | None, to: int) -> dict[str, list[LiveFile]]:
         """The files of each source that may have rows which count for a range."""
         since = None if after is None else after - table.lookback_us
-        return {name: self._tables[name].files_with(since, to) for name in table.sources}
+        return {name: self._readable[name].files_with(since, to) for name in table.sources}
 
     def _derived(
         self,
         session: SparkSession,
-        table: Table,
+        table: Stored,
         sources: Mapping[str, Sequence[LiveFile]],
         after: int | None,
         to: int,
@@ -216,16 +338,16 @@ class Updater:
         self, session: SparkSession, name: str, files: Sequence[LiveFile], after: int | None, to: int
     ) -> DataFrame:
         """A source's rows of a range that are not late, out of these files."""
-        timestamp = self._warehouse.tables[name].timestamp
+        timestamp = self._warehouse.stored[name].timestamp
         assert timestamp is not None
-        paths = [str(self._tables[name].path / file.path) for file in files]
+        paths = [str(self._readable[name].path / file.path) for file in files]
         schema = self._schemas[name]
         rows = self._prepared.of(
             session, ("table", name), paths, lambda: read_parquet(session, paths, schema)
         )
         return source_rows(rows, schema, timestamp, after, to)
 
-    def _jumped(self, table: Table, job: Update) -> int:
+    def _jumped(self, table: Stored, job: Update) -> int:
         """The freshness to commit: NF, or further where no source has a row after it.
 
         What its sources had up to their freshness when the job started they have still: all that has come
@@ -238,12 +360,25 @@ class Updater:
         # A file that cannot be read is the trouble of the update that is to load its rows.
         try:
             for name in table.sources:
-                row = next_row(self._tables[name], job.loaded_to, job.jump_to, near)
+                row = next_row(self._readable[name], job.loaded_to, job.jump_to, near)
                 if row is not None:
                     next_rows.append(row)
         except (OSError, pa.ArrowException):
             return job.loaded_to
         return job.task.intake.jumped(job, min(next_rows, default=None))
+
+
+def _details(job: Update) -> dict[str, Any]:
+    return {"table": job.task.name, "job": job.number}
+
+
+def _kept(job: Update, facts: list[FileFacts], discarded: Sequence[bool]) -> tuple[Update, list[FileFacts]]:
+    """A job with the files that it has to load, and what is known of them."""
+    if not any(discarded):
+        return job, facts
+    kept = copy(job)
+    kept.files = tuple(file for file, flag in zip(job.files, discarded, strict=True) if not flag)
+    return kept, [each for each, flag in zip(facts, discarded, strict=True) if not flag]
 
 
 def _bytes_below(path: Path) -> int:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from freshline.kernel.events import Event, Record
 from freshline.kernel.order import Entry, Order
-from freshline.kernel.task import BACKED_OFF, IDLE, READY, RUNNING, WAITING, Retry
+from freshline.kernel.task import BACKED_OFF, IDLE, READY, WAITING, Retry
 from freshline.tables.membership import Leaving
 from freshline.tables.task import Batch, TableTask, tables_of
 
@@ -166,12 +166,12 @@ def _drain(task: TableTask, now: int) -> None:
 def _has_work_upstream(task: TableTask) -> bool:
     """Whether anything that the table is computed from, at whatever remove, is to be updated or just is."""
     seen: set[str] = set()
-    above = [*task.intake.sources]
+    above = [*task.reads]
     while above:
         source = above.pop()
-        if source.state in (READY, RUNNING):
+        if source.at_work:
             return True
         if source.name not in seen:
             seen.add(source.name)
-            above += source.intake.sources
+            above += source.reads
     return False
