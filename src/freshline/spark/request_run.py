@@ -39,8 +39,9 @@ from freshline.storage.reading import ReadTable
 
 # Fewer rows behind a value tell little: neither it nor its interval is to be relied on.
 FEW_ROWS: Final = 30
-# What an answer, or a part, may have at most: it goes through the driver's memory.
+# What an answer may have at most, and all its parts by group and slice: it goes through the driver's memory.
 ROWS_MAX: Final = 1_000_000
+CELLS_MAX: Final = 4 * ROWS_MAX
 _JOB_GROUP: Final = "spark.jobGroup.id"
 # Joins that compare each row with each: there is no end to them, and no way to stop them inside.
 _EACH_WITH_EACH: Final = ("NestedLoopJoin", "CartesianProduct")
@@ -183,6 +184,9 @@ class RequestRun:
         with self._lock:
             if self._is_cancelled:
                 raise Cancelled("the part that was read was cancelled")
+            if found.num_rows + sum(part.num_rows for part in self._parts) > CELLS_MAX:
+                what = f"its groups, by slice, are more than {CELLS_MAX:,}"
+                raise RequestRefused("not_supported", what, "Group by what has fewer values")
             self._parts.append(found)
             self._slices += read
 
