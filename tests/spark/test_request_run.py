@@ -209,9 +209,9 @@ def test_what_spark_cannot_make_sense_of_or_would_never_end_is_refused(
 def test_a_part_is_cancelled_at_once_and_what_was_read_before_stays(spark, tmp_path: Path) -> None:
     tables = SlicedTables(spark, tmp_path, BY_KEY, LONG, {}, 1)
     at = f"timestamp_micros({START_US} + id)"
-    tables.write("a", spark.range(400_000).selectExpr(f"{at} AS ts", "id AS k", "id AS v"))
-    hashed = [f"concat('{number}', v)" for number in range(4)]
-    for _ in range(40):
+    tables.write("a", spark.range(300_000).selectExpr(f"{at} AS ts", "id AS k", "id AS v"))
+    hashed = [f"concat('{number}', v)" for number in range(10)]
+    for _ in range(15):
         hashed = [f"sha2({each}, 512)" for each in hashed]
     asked = tables.asked(f"SELECT count(*), {', '.join(f'max({each})' for each in hashed)} FROM a")
     run = RequestRun(asked, session_for_queries(spark), tables.stored)
@@ -243,7 +243,7 @@ def test_a_part_is_cancelled_at_once_and_what_was_read_before_stays(spark, tmp_p
     # Nobody else is: neither the thread that cancelled nor another request of the session.
     other = RequestRun(tables.asked("SELECT count(*) FROM a"), spark, tables.stored)
     other.read(SLICES)
-    assert other.answer().rows == ((400_000,),)
+    assert other.answer().rows == ((300_000,),)
 
 
 def test_outliers_are_the_largest_of_each_update_and_compaction_keeps_them(spark, tmp_path: Path) -> None:
