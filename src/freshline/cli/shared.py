@@ -24,6 +24,7 @@ from freshline.definitions.warehouse import Warehouse
 from freshline.plan.plan import Plan, PoolPlan, TablePlan
 from freshline.storage.history import History
 from freshline.storage.layout import Layout
+from freshline.storage.told_runs import ToldRuns
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -53,9 +54,15 @@ def load_with_costs(project: Path) -> tuple[Warehouse, Mapping[str, int]]:
     """The warehouse with learned costs where none is declared, and by table from how many runs."""
     with working("reading"):
         warehouse = load_project(project)
-    if all(table.cost is not None for table in warehouse.tables.values()):
+    if all(table.cost is not None for table in warehouse.stored.values()):
         return warehouse, {}
-    with History(Layout(storage_path(project, warehouse)).control().history, read_only=True) as history:
+    layout = Layout(storage_path(project, warehouse))
+    if warehouse.nodes:
+        told = learned_costs(
+            warehouse, ToldRuns(control.runs for control in layout.controls(warehouse.nodes))
+        )
+        return told.warehouse, told.runs
+    with History(layout.control().history, read_only=True) as history:
         learned = learned_costs(warehouse, history)
     return learned.warehouse, learned.runs
 

@@ -27,7 +27,7 @@ _BY_LOAD: Final = {
 
 def write_page(record: Record, into: Path, seed: int, runs: int, seconds: int) -> tuple[Path, list[str]]:
     """Writes results.json, the figures and page.md; returns the page, and what is required and not met."""
-    required = list(requirements(record))
+    required = list(requirements(record, seconds))
     try:
         into.mkdir(parents=True, exist_ok=True)
         (into / "results.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")

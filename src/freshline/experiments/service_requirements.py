@@ -15,12 +15,13 @@ Requirement = tuple[str, str, bool]
 _AS_PRINTED: Final = ("rds-edf", "rds-hef")
 _LIMIT: Final = 1.35  # of the reference: the overshoot that is declared
 _COMPARED: Final = (100, 240)  # loads
+_SETTLED_S: Final = 600  # with the paper's gains a shorter run has not settled in its second half
 
 
-def requirements(record: Record) -> Iterator[Requirement]:
-    """All that can be judged by the results there are."""
+def requirements(record: Record, seconds: int) -> Iterator[Requirement]:
+    """All that can be judged by the results there are, of runs that long."""
     loads = record["loads"]
-    for algorithm in _AS_PRINTED:
+    for algorithm in _AS_PRINTED if seconds >= _SETTLED_S else ():
         yield _steady(algorithm, [at for at in loads if at["load"] >= 100 and at["algorithm"] == algorithm])
     yield from _as_printed(loads)
     if record["esterr"]:

@@ -367,6 +367,7 @@ class Runner:
 
     def _tick(self, now: int, kernel: Kernel) -> None:
         self._publish(self.keeper.look(now, kernel))
+        self.node_side.tell_costs(now)
         stopping = self.driver is None or self.driver.stopping
         if self._recounts and (now >= self._count_at or stopping):
             self._count_at = now + _COUNT_EVERY_US
