@@ -21,8 +21,8 @@ from freshline.experiments.live_table_2 import (
     query_cost,
     sizes,
 )
+from freshline.experiments.noise import Noise
 from freshline.experiments.query_answers import Ended, Ran, requirements, verdict
-from freshline.experiments.stolen import Stolen
 
 S = SECOND
 START = 1_000 * S
@@ -45,7 +45,7 @@ def ended(query, released_s, finished_s, ran_s=0.5, allowed_s=1.0, keep=0.5, **o
 
 
 def judged(*answers, policy="lrm", updates=(), seconds=8):
-    ran = Ran(policy, START, START + seconds * S, answers, updates, Stolen(Path("nowhere")))
+    ran = Ran(policy, START, START + seconds * S, answers, updates, Noise(Path("nowhere")))
     return verdict(ran, [Q1, Q2], 4 * S)
 
 

@@ -30,9 +30,9 @@ from freshline.experiments.live_table_2 import (
     query_cost,
     sizes,
 )
+from freshline.experiments.noise import Noise
 from freshline.experiments.outage_feeds import generating
 from freshline.experiments.query_answers import Ended, Ran, requirements, verdict
-from freshline.experiments.stolen import Stolen
 from freshline.testing.network import FeedSpec, Generator
 
 POLICIES: Final = {
@@ -142,7 +142,7 @@ def run_policy(policy: str, sized: Sizes, seconds: int) -> dict[str, Any]:
         generator = _preload(folder, sized.queries, sized.rows_a_second, history_us, pool)
         warehouse, ended = load(folder / "freshline.yml"), []
         with (
-            Stolen() as stolen,
+            Noise() as noise,
             Runner(warehouse, folder, folder / "warehouse", master=_master(), warm="all") as runner,
         ):
             runner.query_side.queries.on_ended = lambda job, done: ended.append(_ended(job, done))
@@ -153,7 +153,7 @@ def run_policy(policy: str, sized: Sizes, seconds: int) -> dict[str, Any]:
             path = runner.layout.history
         with History(path, read_only=True) as history:
             updates = [run for table in TABLES for run in history.runs(table) if run.started >= start]
-    ran = Ran(policy, start, end, ended, updates, stolen)
+    ran = Ran(policy, start, end, ended, updates, noise)
     return verdict(ran, sized.queries, sized.cycle_us) | {"refused": refused}
 
 

@@ -11,10 +11,10 @@ from typing import Any, Final, Literal
 from freshline.costs.fit import PastRun
 from freshline.definitions.duration import SECOND
 from freshline.experiments.live_table_2 import LiveQuery
-from freshline.experiments.stolen import Stolen
+from freshline.experiments.noise import Noise
 
 Why = Literal["overload", "failed", "unknown cost", "own cost", "others' cost", "share", "machine"]
-_STOLEN_WORTH_SAYING: Final = 0.05
+_WORTH_SAYING: Final = 0.05
 _SHEDDING: Final = ("lrm", "lrm-paper")
 
 
@@ -59,7 +59,7 @@ class Ran:
     end: int
     ended: Sequence[Ended]
     updates: Sequence[PastRun]
-    stolen: Stolen
+    noise: Noise
 
 
 def verdict(ran: Ran, asked: Sequence[LiveQuery], cycle_us: int) -> dict[str, Any]:
@@ -102,7 +102,7 @@ def verdict(ran: Ran, asked: Sequence[LiveQuery], cycle_us: int) -> dict[str, An
         "error_share": lost / whole if whole else 0.0,
         "busy": sum(each.ran_us for each in ran.ended) / max(1, ran.end - ran.start),
         "causes": dict(causes),
-        "noise": ran.stolen.sentence(ran.start / SECOND),
+        "noise": ran.noise.sentence(ran.start / SECOND),
         "misses": sorted(misses, key=lambda miss: miss["released"]),
     }
 
@@ -153,10 +153,7 @@ def _beside(ran: Ran, since: int, until: int) -> str:
     )
     if updated_us:
         said += f"; tables were updated for {updated_us / SECOND:.2f} s of that"
-    share = ran.stolen.share(since / SECOND, until / SECOND)
-    if share is not None and share >= _STOLEN_WORTH_SAYING:
-        said += f"; the host gave {share:.0%} to others"
-    return said
+    return said + ran.noise.beside(since / SECOND, until / SECOND, _WORTH_SAYING)
 
 
 def requirements(live: dict[str, Any]) -> list[dict[str, Any]]:
