@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from freshline.costs.fit import PastRun
+from freshline.costs.learned_queries import parts_of
 from freshline.definitions.duration import SECOND
 from freshline.experiments.live_table_2 import (
     DEMAND,
@@ -99,7 +100,6 @@ def _master() -> str:
 def calibrate(count: int) -> tuple[dict[str, QueryCost], list[PastRun]]:
     """What each query costs alone, over tables that are there, and what updates cost."""
     from freshline.definitions.load import load
-    from freshline.live.query_book import parts_of
     from freshline.live.runner import Runner
     from freshline.storage.history import History
 
