@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
@@ -36,7 +37,7 @@ from freshline.live.clock import clock
 from freshline.live.driver import LiveDriver
 from freshline.live.ending import Ending
 from freshline.live.feeds import Feeds
-from freshline.live.housekeeping import Housekeeper
+from freshline.live.housekeeping import Housekeeper, Kept
 from freshline.live.inquiries import Inquiries
 from freshline.live.keeper import Keeper
 from freshline.live.kinds import Kind, Kinds
@@ -215,7 +216,12 @@ class Runner:
         )
         queries.attach(self.driver.tell)
         databases = [self.layout.ledger, site.history]
-        self._housekeeper = Housekeeper(self.tables, locks, opened.ledger, databases, notes.note)
+        applied = opened.ledger.applied
+        kept = {
+            name: Kept(table, locks[name], name, partial(applied, name))
+            for name, table in self.tables.items()
+        }
+        self._housekeeper = Housekeeper(lambda: kept | self.query_side.kept(), databases, notes.note)
         self._stack.callback(self._finish_housekeeping)
         self._watch.start(inbox.post)
         self._stack.callback(self._watch.stop)
