@@ -62,7 +62,7 @@ class SimulatedRun:
             if feed.arrival == "files" and name in used
         }
         kinds: dict[type[Job], Kind[Any]] = {Update: self.updates}
-        self.answers = SimulatedAnswers(plan, conditions.gaps) if plan.queries else None
+        self.answers = SimulatedAnswers(plan, conditions.gaps, conditions.slow) if plan.queries else None
         if self.answers is not None:
             kinds[Iteration] = self.answers.iterations
         self.driver = Driver(self.kernels[0], kinds, files, journal)
