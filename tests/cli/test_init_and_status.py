@@ -218,6 +218,10 @@ def test_status_tells_of_queries(project: Path):
     assert "busiest: [CAST_INVALID_INPUT] no number" in shown
     assert "busiest: 2 failed" in shown
     assert "huge: even at the least costs" in shown
+    running(project, queries=(query, refused), pid=dead_process())
+    ended = json.loads(freshline("status", "-p", project, "--json").stdout)["queries"]
+    assert [each["state"] for each in ended] == ["ENDED", "REFUSED"]
+    assert "busiest ENDED 2s 1.5s" in " ".join(freshline("status", "-p", project).stdout.split())
 
 
 def test_status_shows_the_running_warehouse(project: Path):

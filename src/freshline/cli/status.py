@@ -40,6 +40,7 @@ def status(project: ProjectOption = DEFAULT_PROJECT, as_json: JsonOption = False
     # Figures of a runner that has gone are told as they were: nothing has been watched since.
     as_of_us = now_us if running else last.at_us
     if not running:
+        last = last.of_the_past()
         age = format_duration(now_us - last.at_us)
         print(
             f"No runner is running: these figures are {age} old, of process {last.pid} on {last.host}. "
