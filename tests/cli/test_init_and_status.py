@@ -172,6 +172,8 @@ def test_status_prints_the_documented_json_as_of_now(project: Path):
             },
         ],
         "queries": [],
+        "outputs": [],
+        "steps": [],
     }
 
 
@@ -278,6 +280,8 @@ def test_status_says_how_far_a_start_is(project: Path):
         "pools": [],
         "tables": [],
         "queries": [],
+        "outputs": [],
+        "steps": [],
     }
 
 

@@ -270,7 +270,7 @@ def test_calibrate_measures_and_leaves_everything_else_alone(freshline, project)
     storage = project / "warehouse"
 
     def known() -> dict[str, int]:
-        with History(Layout(storage).history, read_only=True) as history:
+        with History(Layout(storage).control().history, read_only=True) as history:
             return {table: len(history.runs(table)) for table in ("packets", "traffic", "hosts")}
 
     before = known()

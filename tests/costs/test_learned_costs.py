@@ -102,7 +102,7 @@ def test_plan_says_what_is_missing_and_does_not_create_a_history(project):
 
 
 def test_plan_marks_a_learned_cost(project):
-    with History(Layout(project.parent / "data/tables").history) as history:
+    with History(Layout(project.parent / "data/tables").control().history) as history:
         record(history, "packets", 40)
     shown = CliRunner().invoke(app, ["plan", "-p", str(project.parent)])
     assert shown.exit_code == 0
@@ -117,7 +117,7 @@ def test_plan_marks_a_learned_cost(project):
 
 
 def test_simulate_runs_on_learned_costs(project):
-    with History(Layout(project.parent / "data/tables").history) as history:
+    with History(Layout(project.parent / "data/tables").control().history) as history:
         record(history, "packets", 40)
     result = CliRunner().invoke(app, ["simulate", "-p", str(project), "--for", "10m", "--json"])
     assert result.exit_code == 0
@@ -144,7 +144,7 @@ def test_plan_and_simulation_count_with_what_answers_of_a_query_have_cost(tmp_pa
     file = tmp_path / "freshline.yml"
     file.write_text(QUERY_PROJECT, encoding="utf-8")
     total = load_with_costs(file)[0].queries["total"]
-    with History(Layout(tmp_path / "data/tables").history) as history:
+    with History(Layout(tmp_path / "data/tables").control().history) as history:
         for at in range(20):
             # 100 ms a part and 1 ms a row, in two parts of unlike sizes, and 50 ms for the rest.
             parts = [(110_000, 64, 10), (130_000, 192, 30), (50_000, 0, 1)]

@@ -44,18 +44,18 @@ def freshline(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]
 @pytest.mark.spark
 def test_a_run_can_be_asked_while_it_lasts_and_by_nobody_afterwards(tmp_path, spark):
     place = Place(tmp_path, spark)
-    layout = Layout(tmp_path / "warehouse")
+    control = Layout(tmp_path / "warehouse").control()
     with running(place):
-        address = Address.read(layout.service)
+        address = Address.read(control.service)
         assert address is not None
-        assert stat.S_IMODE(layout.service.stat().st_mode) == 0o600
-        status = ask(layout.service, "GET", "/v1/status")
+        assert stat.S_IMODE(control.service.stat().st_mode) == 0o600
+        status = ask(control.service, "GET", "/v1/status")
         assert [table["name"] for table in status["tables"]] == ["orders", "clicks", "sums"]
         printed = json.loads(freshline(tmp_path, "status", "--json").stdout)
         assert printed.keys() == status.keys()
-    assert not layout.service.exists()
+    assert not control.service.exists()
     with pytest.raises(InputError, match="no warehouse runs"):
-        ask(layout.service, "GET", "/v1/status")
+        ask(control.service, "GET", "/v1/status")
     nobody = freshline(tmp_path, "apply")
     assert nobody.returncode == 2
     assert nobody.stderr.startswith("no warehouse runs with the storage")

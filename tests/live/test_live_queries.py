@@ -53,7 +53,7 @@ class Shop:
 
     def __init__(self, folder: Path, spark) -> None:
         self.folder, self.spark = folder, spark
-        self.layout = Layout(folder / "warehouse")
+        self.control = Layout(folder / "warehouse").control()
         self.rows: list[tuple[datetime, str, int]] = []
         (folder / "landing").mkdir()
         self.define()
@@ -89,13 +89,13 @@ class Shop:
         return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
 
     def queries(self) -> dict[str, dict[str, Any]]:
-        return {query["name"]: query for query in ask(self.layout.service, "GET", "/v1/status")["queries"]}
+        return {query["name"]: query for query in ask(self.control.service, "GET", "/v1/status")["queries"]}
 
     def answers(self, query: str) -> int:
         return self.queries().get(query, {}).get("iterations", 0)
 
     def result(self, query: str) -> dict[str, Any]:
-        return Results(self.layout.results).read(query) or {"keep": -1, "window": [0, 0]}
+        return Results(self.control.results).read(query) or {"keep": -1, "window": [0, 0]}
 
     def expected_sums(self, window: list[float]) -> dict[str, tuple[int, int, float]]:
         prices = defaultdict(list)
@@ -105,7 +105,7 @@ class Shop:
         return {item: (sum(each), len(each), sum(each) / len(each)) for item, each in prices.items()}
 
     def replayed(self) -> tuple[int, object]:
-        (log,) = self.layout.logs.glob("*.jsonl")
+        (log,) = self.control.logs.glob("*.jsonl")
         header, *calls = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
         return replay(kernel_of(header), calls, header)
 
@@ -130,9 +130,9 @@ def test_answers_over_the_whole_window_are_exact_and_are_kept(shop: Shop) -> Non
         wait_for(lambda: shop.result("sums")["window"][1] == last.timestamp())
         wait_for(lambda: shop.answers("sums") >= 3)
         found = shop.result("sums")
-        asked = ask(shop.layout.service, "GET", "/v1/results/sums")
+        asked = ask(shop.control.service, "GET", "/v1/results/sums")
         with pytest.raises(InputError, match="404"):
-            ask(shop.layout.service, "GET", "/v1/results/others")
+            ask(shop.control.service, "GET", "/v1/results/others")
     assert asked.keys() == found.keys()
     assert (found["keep"], found["rows_seen"], found["estimates"]) == (1.0, 1_000, [])
     assert found["window"][1] - found["window"][0] == 3600
@@ -141,12 +141,12 @@ def test_answers_over_the_whole_window_are_exact_and_are_kept(shop: Shop) -> Non
     assert found["met"] == (found["finished"] <= found["deadline"])
     rows = {row["item"]: (row["price"], row["n"], row["mean"]) for row in found["rows"]}
     assert rows == shop.expected_sums(found["window"])
-    kept = DeltaTable(shop.layout.table("all_sums")).to_pyarrow_table()
+    kept = DeltaTable(shop.control.table("all_sums")).to_pyarrow_table()
     newest = kept.filter([at.timestamp() == found["window"][1] for at in kept["_window_to"].to_pylist()])
     assert {row["item"]: (row["price"], row["n"], row["mean"]) for row in newest.to_pylist()} == rows
     assert set(kept["_keep"].to_pylist()) == {1.0}
     assert shop.replayed()[1] is None
-    with History(shop.layout.history, read_only=True) as history:
+    with History(shop.control.history, read_only=True) as history:
         assert history._rows("SELECT count(*) FROM parts WHERE slices > 0", ())[0][0] > 0
 
 
@@ -205,7 +205,7 @@ def test_what_is_wrong_is_refused_with_a_sentence_and_the_others_are_answered(sh
             assert "Traceback" not in refused.stderr
             body = (shop.folder / "freshline.yml").read_bytes()
             with pytest.raises(InputError):  # who does not look first is told the same
-                ask(shop.layout.service, "POST", "/v1/apply", body)
+                ask(shop.control.service, "POST", "/v1/apply", body)
         shop.define(
             text=PROJECT.replace("feed: orders, cost: {startup: 5s}", "feed: orders, cost: {startup: 6s}")
         )

@@ -104,7 +104,7 @@ def test_a_reader_never_sees_a_part(tmp_path: Path) -> None:
 
 def test_the_command_shows_the_newest_answer_and_says_where_there_is_none(tmp_path: Path) -> None:
     (tmp_path / "freshline.yml").write_text(PROJECT, encoding="utf-8")
-    results = Results(Layout(tmp_path / "warehouse").results)
+    results = Results(Layout(tmp_path / "warehouse").control().results)
     (tmp_path / "warehouse" / "_freshline").mkdir(parents=True)
     runner = CliRunner()
     missing = runner.invoke(app, ["results", "sums", "-p", str(tmp_path)])

@@ -360,7 +360,7 @@ def test_a_calibration_leaves_every_file_where_it_is_and_learns_from_the_good_on
         "orders/4.csv",
         "orders/7.csv",
     ]
-    with History(Layout(shop.storage).history, read_only=True) as history:
+    with History(Layout(shop.storage).control().history, read_only=True) as history:
         assert [run.rows for run in history.runs("orders")] == [1, 1, 1]
     assert not list((shop.storage / "_freshline" / "scratch").iterdir())
 

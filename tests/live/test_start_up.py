@@ -66,20 +66,20 @@ def test_a_run_whose_tables_are_refused_leaves_the_status_of_the_run_before(tmp_
     with Runner(
         loads(PROJECT), tmp_path, tmp_path / "warehouse", session=spark, on_start=heard.append
     ) as runner:
-        assert WarehouseStatus.read(runner.layout.status).is_opening
+        assert WarehouseStatus.read(runner.control.status).is_opening
         runner.run(1)
-        assert not WarehouseStatus.read(runner.layout.status).is_opening
+        assert not WarehouseStatus.read(runner.control.status).is_opening
     assert [str(progress) for progress in heard] == [
         "starting Spark",
         "opening tables, 0 of 2",
         "opening tables, 1 of 2",
         "opening tables, 2 of 2",
     ]
-    before = runner.layout.status.read_bytes()
+    before = runner.control.status.read_bytes()
     wrong = loads(PROJECT.replace("sum(n)", "sum(missing)"))
     with pytest.raises(DefinitionErrors), Runner(wrong, tmp_path, tmp_path / "warehouse", session=spark):
         pass
-    assert runner.layout.status.read_bytes() == before
+    assert runner.control.status.read_bytes() == before
 
 
 class Terminal(StringIO):

@@ -8,9 +8,10 @@ from typing import get_args
 
 from rich.console import Console, RenderableType
 
+from freshline.live.grid import count
 from freshline.live.status import PoolStatus, TableStatus, TrackStatus, WarehouseStatus
 from freshline.live.summary import draw_summary, show_summary
-from freshline.live.view import STYLES, TABLES_MAX, count, render
+from freshline.live.view import STYLES, TABLES_MAX, render
 from freshline.tables.state import TableState
 
 S = 1_000_000

@@ -67,7 +67,8 @@ def test_plans_of_tables_with_waiting_files_come_first_then_those_computed_from_
     columns = schemas(spark, warehouse)
     landing = {name: tmp_path / "landing" / name for name in FEEDS}
     layout = Layout(tmp_path / "warehouse")
-    site = Site(warehouse, landing, layout, layout.history, (), None, None, spark, "first")
+    control = layout.control()
+    site = Site(warehouse, landing, layout, control, control.history, (), None, None, spark, "first")
     put(tmp_path, "feed1")  # as json
     put(tmp_path, "feed2")  # as parquet, and loaded
     with closing(Ledger(tmp_path / "ledger.sqlite")) as ledger:

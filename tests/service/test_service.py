@@ -19,7 +19,7 @@ from freshline.definitions.errors import DefinitionErrors, InputError, Place
 from freshline.definitions.load import loads
 from freshline.service import app, guard, server
 from freshline.service.address import Address
-from freshline.service.client import Undecided, ask
+from freshline.service.client import Unanswered, ask
 from freshline.service.server import serving
 from patience import PATIENCE_S
 
@@ -102,7 +102,9 @@ def test_without_the_token_nobody_learns_even_which_paths_there_are(service, cre
     _, _, address = service
     authorization = credentials.format(token=address.token)
     status, answer = send(address, path, Authorization=authorization)
-    assert (status, answer) == (401, {"error": "the token is missing or wrong"})
+    remedy = "Send `Authorization: Bearer` and the token in the storage's _freshline/service.json"
+    error = {"code": "unauthorized", "message": "the token is missing or wrong", "remedy": remedy}
+    assert (status, answer) == (401, {"error": error})
 
 
 @pytest.mark.parametrize(
@@ -158,7 +160,7 @@ def test_only_the_loopback_is_listened_on(service) -> None:
 
 def test_a_body_that_is_too_large_is_413_however_it_is_told(service, monkeypatch) -> None:
     site, _, address = service
-    monkeypatch.setattr(app, "BODY_MAX", 1_000)
+    monkeypatch.setattr(app, "FILE_MAX", 1_000)
     assert send(address, "/v1/apply", "POST", b"x" * 1_001)[0] == 413
     connection = http.client.HTTPConnection("127.0.0.1", address.port, timeout=PATIENCE_S)
     headers = {"Authorization": f"Bearer {address.token}"}
@@ -291,7 +293,7 @@ def test_the_client_gets_answers_and_the_errors_as_they_were(service) -> None:
     assert all(isinstance(each.place, Place) for each in found.value.errors)
     with pytest.raises(InputError, match="the file is empty"):
         ask(path, "POST", "/v1/apply", b"")
-    with pytest.raises(Undecided):
+    with pytest.raises(Unanswered):
         ask(path, "POST", "/v1/apply", b"late")
     with pytest.raises(InputError, match="404"):
         ask(path, "GET", "/v1/other")

@@ -36,7 +36,7 @@ def made_in(storage: Path) -> tuple[int, int]:
 
 def test_a_new_storage_is_its_owners_alone(tmp_path: Path) -> None:
     layout = Layout(tmp_path / "above" / "storage")
-    layout.prepare()
+    layout.prepare(layout.control())
     assert mode(tmp_path / "above") == 0o755
     assert {mode(path) for path in [layout.root, *layout.root.rglob("*")]} == {0o700}
     assert made_in(layout.root) == (0o700, 0o600)
@@ -47,14 +47,14 @@ def test_a_new_storage_is_its_owners_alone(tmp_path: Path) -> None:
 def test_a_storage_that_is_there_keeps_its_modes(tmp_path: Path) -> None:
     storage = tmp_path / "storage"
     storage.mkdir()
-    Layout(storage).prepare()
+    Layout(storage).prepare(Layout(storage).control())
     assert {mode(path) for path in [storage, *storage.rglob("*")]} == {0o755}
     assert made_in(storage) == (0o755, 0o644)
 
 
 def test_a_storage_that_is_opened_to_others_is_so_from_then_on(tmp_path: Path) -> None:
     storage = tmp_path / "storage"
-    Layout(storage).prepare()
+    Layout(storage).prepare(Layout(storage).control())
     storage.chmod(0o750)
     assert made_in(storage) == (0o755, 0o644)
 
@@ -62,13 +62,15 @@ def test_a_storage_that_is_opened_to_others_is_so_from_then_on(tmp_path: Path) -
 def test_below_a_folder_that_hands_its_group_on_a_storage_is_shared(tmp_path: Path) -> None:
     tmp_path.chmod(0o2775)
     os.umask(0o002)
-    Layout(tmp_path / "storage").prepare()
+    layout = Layout(tmp_path / "storage")
+    layout.prepare(layout.control())
     assert mode(tmp_path / "storage") == 0o2775
     assert made_in(tmp_path / "storage") == (0o2775, 0o664)
 
 
 def test_a_cluster_whose_executors_may_be_others_gets_a_storage_as_the_umask_says(tmp_path: Path) -> None:
-    Layout(tmp_path / "storage").prepare(private=False)
+    layout = Layout(tmp_path / "storage")
+    layout.prepare(layout.control(), private=False)
     assert mode(tmp_path / "storage") == 0o755
 
 
@@ -81,7 +83,7 @@ def test_below_a_folder_with_a_default_acl_a_storage_is_as_that_says(tmp_path: P
     except OSError as error:
         pytest.skip(f"no ACLs here: {error}")
     storage = tmp_path / "storage"
-    Layout(storage).prepare()
+    Layout(storage).prepare(Layout(storage).control())
     # With an ACL the mask stands where the group's rights would.
     assert mode(storage) == 0o770
     assert made_in(storage) == (0o770, 0o660)

@@ -20,7 +20,7 @@ def run(number: int) -> PastRun:
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    return Layout(tmp_path / "warehouse").history
+    return Layout(tmp_path / "warehouse").control().history
 
 
 def test_runs_come_back_oldest_first_by_table_also_after_reopening(path):

@@ -64,18 +64,19 @@ def test_what_the_dead_left_is_cleared_and_what_others_use_is_not(tmp_path: Path
 
 def test_drafts_of_the_dead_are_cleared_and_nothing_else(tmp_path: Path) -> None:
     layout = Layout(tmp_path)
-    layout.prepare()
+    control = layout.control()
+    layout.prepare(control)
     drafts = [
-        layout.control / ".status.json.4711",
-        layout.lease / ".0f0f",
-        layout.control / ".landing.json.draft",
+        control.folder / ".status.json.4711",
+        control.lease / ".0f0f",
+        control.folder / ".landing.json.draft",
         layout.quarantine / "reasons/packets/.a.csv.json.draft",
         layout.quarantine / "files/packets/.a.csv.tmp",
     ]
     others = [
-        layout.status,
-        layout.lease / "000000001.json",
-        layout.lease / ".somebody-writes-now",
+        control.status,
+        control.lease / "000000001.json",
+        control.lease / ".somebody-writes-now",
         layout.quarantine / "reasons/packets/b.csv.json",
         layout.quarantine / "files/packets/b.tmp.csv",
     ]
@@ -83,5 +84,6 @@ def test_drafts_of_the_dead_are_cleared_and_nothing_else(tmp_path: Path) -> None
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
     os.utime(drafts[1], (drafts[1].stat().st_mtime - 3600,) * 2)
-    layout.clear(MINE)
+    control.clear(MINE)
+    layout.clear(["packets"])
     assert [path for path in [*drafts, *others] if path.exists()] == others

@@ -18,7 +18,7 @@ from freshline.cli.shared import (
 )
 from freshline.definitions.duration import SECOND, format_duration
 from freshline.printable import printable
-from freshline.service.client import Undecided, ask
+from freshline.service.client import Unanswered, ask
 from freshline.storage.layout import Layout
 
 
@@ -34,11 +34,11 @@ def apply(project: ProjectOption = DEFAULT_PROJECT, as_json: JsonOption = False)
     """
     warehouse = load_project(project)  # what is wrong with it is told with file and line
     file = project / DEFAULT_PROJECT if project.is_dir() else project
-    layout = Layout(storage_path(project, warehouse))
+    control = Layout(storage_path(project, warehouse)).control()
     try:
-        answer = ask(layout.service, "POST", "/v1/apply", Path(file).read_bytes())
-    except Undecided as error:
-        print(f"Nothing is known of it: {printable(str(error))}. Ask `freshline status`.", file=sys.stderr)
+        answer = ask(control.service, "POST", "/v1/apply", Path(file).read_bytes())
+    except Unanswered as error:
+        print(f"Nothing is known of it: {printable(error.message)}. Ask `freshline status`.", file=sys.stderr)
         raise typer.Exit(1) from None
     if as_json:
         print_json(answer)

@@ -21,6 +21,7 @@ from freshline.cli.init import init
 from freshline.cli.migrate import migrate
 from freshline.cli.plan import plan
 from freshline.cli.quarantine import quarantine
+from freshline.cli.query import query
 from freshline.cli.rebuild import rebuild
 from freshline.cli.results import results
 from freshline.cli.run import replay, run
@@ -56,6 +57,7 @@ for command in (
     status,
     apply,
     results,
+    query,
     sql,
     replay,
     rebuild,

@@ -42,7 +42,7 @@ def results(
     Example: freshline results busiest --json
     """
     warehouse = load_project(project)
-    found = Results(Layout(storage_path(project, warehouse)).results).read(query)
+    found = Results(Layout(storage_path(project, warehouse)).control().results).read(query)
     if found is None:
         if query not in warehouse.queries:
             what = f"there is no query {query!r}"

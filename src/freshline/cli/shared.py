@@ -58,7 +58,7 @@ def load_with_costs(project: Path) -> tuple[Warehouse, Mapping[str, int]]:
     costs += [query.cost for query in warehouse.queries.values()]
     if None not in costs:
         return warehouse, {}
-    with History(Layout(storage_path(project, warehouse)).history, read_only=True) as history:
+    with History(Layout(storage_path(project, warehouse)).control().history, read_only=True) as history:
         of_tables = learned_costs(warehouse, history)
         of_queries = learned_query_costs(of_tables.warehouse, history)
     return of_queries.warehouse, {**of_tables.runs, **of_queries.runs}

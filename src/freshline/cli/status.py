@@ -34,7 +34,7 @@ def status(project: ProjectOption = DEFAULT_PROJECT, as_json: JsonOption = False
 
     Example: freshline status --json
     """
-    last = WarehouseStatus.read(Layout(storage_path(project, load_project(project))).status)
+    last = WarehouseStatus.read(Layout(storage_path(project, load_project(project))).control().status)
     now_us = time.time_ns() // 1_000
     running = _runs(last, now_us)
     # Figures of a runner that has gone are told as they were: nothing has been watched since.

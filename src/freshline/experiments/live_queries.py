@@ -114,7 +114,7 @@ def calibrate(count: int) -> tuple[dict[str, QueryCost], list[PastRun]]:
         with Runner(warehouse, folder, folder / "warehouse", master=_master(), warm="all") as runner:
             for _ in range(ANSWERS):
                 runner.query_side.warm_up()
-            path = runner.layout.history
+            path = runner.control.history
         with History(path, read_only=True) as history:
             costs = {
                 query.name: query_cost(
@@ -150,7 +150,7 @@ def run_policy(policy: str, sized: Sizes, seconds: int) -> dict[str, Any]:
             with generating(generator):
                 runner.run(start + seconds * SECOND - _now())
             end, refused = start + seconds * SECOND, runner.query_side.queries.refusals()
-            path = runner.layout.history
+            path = runner.control.history
         with History(path, read_only=True) as history:
             updates = [run for table in TABLES for run in history.runs(table) if run.started >= start]
     ran = Ran(policy, start, end, ended, updates, noise)

@@ -45,11 +45,12 @@ def calibrate(
     they are, those that cannot be loaded too.
     """
     layout = Layout(storage)
-    layout.prepare(private=is_local(master))
+    control = layout.control()
+    layout.prepare(control, private=is_local(master))
     identity = Identity.mine(f"calibrate-{uuid4().hex[:6]}")
     with (
         modes_of(layout.root),
-        scratch_folder(layout.scratch, identity, has_lease=False) as scratch,
+        scratch_folder(control.scratch, identity, has_lease=False) as scratch,
     ):
         quarantine = InPlace(Layout(scratch).quarantine)
         with Runner(
@@ -59,7 +60,7 @@ def calibrate(
             master=master,
             settings=settings,
             session=session,
-            history=layout.history,
+            history=control.history,
             quarantine=quarantine,
             drain=True,
             files_max=files_max,

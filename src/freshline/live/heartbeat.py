@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Callable, Collection, Iterator
+from contextlib import ExitStack, contextmanager
 from uuid import uuid4
 
+from freshline.storage.layout import Layout
 from freshline.storage.lease import Identity, Lease, LeaseLost
 
 _EVERY_S = 2.0
@@ -41,14 +41,16 @@ class Heartbeat:
 
 
 @contextmanager
-def sole_writer(lease_path: Path, doing: str) -> Iterator[None]:
-    """The storage is ours alone while this lasts."""
-    lease = Lease.acquire(lease_path, Identity.mine(f"{doing}-{uuid4().hex[:6]}"))
-    # Should the lease be lost all the same, the commit of whoever has it then makes ours fail.
-    heartbeat = Heartbeat(lease, lambda reason: None)
-    heartbeat.start()
-    try:
+def sole_writer(layout: Layout, nodes: Collection[str], doing: str) -> Iterator[None]:
+    """The storage is ours alone while this lasts, whichever nodes run on it."""
+    identity = Identity.mine(f"{doing}-{uuid4().hex[:6]}")
+    with ExitStack() as stack:
+        for control in layout.controls(nodes):
+            layout.prepare(control)
+            lease = Lease.acquire(control.lease, identity)
+            stack.callback(lease.release)
+            # Should the lease be lost all the same, the commit of whoever has it then makes ours fail.
+            heartbeat = Heartbeat(lease, lambda reason: None)
+            heartbeat.start()
+            stack.callback(heartbeat.stop)
         yield
-    finally:
-        heartbeat.stop()
-        lease.release()

@@ -9,6 +9,9 @@ from freshline.live.applying import Applying
 from freshline.live.clock import Clock, clock
 from freshline.live.results import Results
 from freshline.live.status import WarehouseStatus
+from freshline.service.failures import Failure
+from freshline.service.questions import Question
+from freshline.service.site import Asked
 
 
 class Inquiries:
@@ -31,6 +34,12 @@ class Inquiries:
 
     def results(self, query: str) -> dict[str, Any] | None:
         return self._results.read(query)
+
+    def classes(self) -> list[dict[str, Any]]:
+        return []
+
+    def ask(self, question: Question) -> Asked:
+        raise Failure("unknown_class", "there are no classes", "Define some")
 
     def apply(self, text: str) -> dict[str, Any]:
         return self._applying.apply(text)

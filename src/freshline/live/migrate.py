@@ -58,8 +58,7 @@ def migrate(session: SparkSession, warehouse: Warehouse, storage: Path, name: st
     """
     table = table_to_migrate(warehouse, storage, name)
     layout = Layout(storage)
-    layout.prepare()
-    with sole_writer(layout.lease, "migrate"):
+    with sole_writer(layout, (), "migrate"):
         columns = schemas(session, warehouse)
         return _migrate(session, warehouse, layout, table, columns)
 

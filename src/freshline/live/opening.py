@@ -32,6 +32,7 @@ from freshline.spark.java import end_java
 from freshline.spark.session import is_local, open_session
 from freshline.spark.sink import driver_limit
 from freshline.spark.warm_up import WarmUp
+from freshline.storage.control import ControlFolder
 from freshline.storage.history import History
 from freshline.storage.layout import Layout
 from freshline.storage.lease import Identity, Lease
@@ -52,6 +53,7 @@ class Site:
     warehouse: Warehouse
     landing: Mapping[str, Path]  # by feed
     layout: Layout
+    control: ControlFolder  # of this run
     history: Path
     accepted: Sequence[str]  # tables that were changed and go on all the same
     master: str | None
@@ -87,14 +89,14 @@ def open_site(
     `listener` hears how far it is.
     """
     scratch = _open_storage(site, run_id, stack, lose)
-    start_up = StartUp(site.warehouse.name, run_id, site.layout.status, listener)
+    start_up = StartUp(site.warehouse.name, run_id, site.control.status, listener)
     start_up.open()
     stack.callback(start_up.close)
     start_up.say(Progress("starting Spark"))
     session = _open_spark(site, scratch, stack, ending)
     signals.check()
     history = stack.enter_context(History(site.history))
-    ledger = Ledger(site.layout.ledger)
+    ledger = Ledger(site.control.ledger)
     stack.callback(ledger.close)
     numbers = count(1)
     of = len(site.warehouse.tables)
@@ -169,18 +171,19 @@ def _await_warmth(warmth: Warmth, warming: Warming, start_up: StartUp, enough: i
 
 def _open_storage(site: Site, run_id: str, stack: ExitStack, lose: Callable[[str], None]) -> Path:
     """The storage is ours from here on; the run's scratch folder in it."""
-    layout = site.layout
-    layout.prepare(private=is_local(site.master))
+    layout, control = site.layout, site.control
+    layout.prepare(control, private=is_local(site.master))
     stack.enter_context(modes_of(layout.root))
     identity = Identity.mine(run_id)
-    lease = Lease.acquire(layout.lease, identity)
+    lease = Lease.acquire(control.lease, identity)
     stack.callback(lease.release)
     heartbeat = Heartbeat(lease, lose)
     heartbeat.start()
     stack.callback(heartbeat.stop)
-    layout.clear(identity)
-    remember_directories(site.landing, layout.landing)
-    return stack.enter_context(scratch_folder(layout.scratch, identity, has_lease=True))
+    control.clear(identity)
+    layout.clear(site.landing)
+    remember_directories(site.landing, control.landing)
+    return stack.enter_context(scratch_folder(control.scratch, identity, has_lease=True))
 
 
 def _open_spark(site: Site, scratch: Path, stack: ExitStack, ending: Ending) -> SparkSession:

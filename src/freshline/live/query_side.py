@@ -23,6 +23,7 @@ from freshline.live.results import Results
 from freshline.live.window_rows import WindowRows
 from freshline.plan.plan import Plan
 from freshline.spark.iteration import PreparedQuery, session_for_queries
+from freshline.storage.control import ControlFolder
 from freshline.storage.layout import Layout
 
 
@@ -30,11 +31,17 @@ class QuerySide:
     """Makes these parts. `prepare` may be asked by any thread, everything else by the driver's."""
 
     def __init__(
-        self, warehouse: Warehouse, plan: Plan, kernel: Kernel, opened: Opened, layout: Layout
+        self,
+        warehouse: Warehouse,
+        plan: Plan,
+        kernel: Kernel,
+        opened: Opened,
+        layout: Layout,
+        control: ControlFolder,
     ) -> None:
         self._opened = opened
         tables = opened.tables.tables
-        self.results = Results(layout.results)
+        self.results = Results(control.results)
         self.rows = WindowRows(lambda table: tables[table].files)
         book = QueryBook(opened.history)
         self.queries = Queries(

@@ -47,8 +47,7 @@ def rebuild(session: SparkSession, warehouse: Warehouse, storage: Path, name: st
     """
     table = table_to_rebuild(warehouse, storage, name)
     layout = Layout(storage)
-    layout.prepare()
-    with sole_writer(layout.lease, "rebuild"):
+    with sole_writer(layout, (), "rebuild"):
         return _replace(session, warehouse, layout, table)
 
 

@@ -102,11 +102,13 @@ class Runner:
         check_tables(warehouse, accepted, "--accept-change")
         landing = landing_directories(warehouse, folder, storage)
         layout = self.layout = Layout(storage)
+        control = self.control = layout.control()
         self._site = Site(
             warehouse=warehouse,
             landing=landing,
             layout=layout,
-            history=history or layout.history,
+            control=control,
+            history=history or control.history,
             accepted=accepted,
             master=master,
             settings=settings,
@@ -117,7 +119,7 @@ class Runner:
         self._recounts = quarantine is None
         if quarantine is None and not accept_landing:  # with another one nothing is moved
             loaded = any(layout.tables.glob("*"))
-            check_directories(warehouse, landing, layout.landing, loaded=loaded)
+            check_directories(warehouse, landing, control.landing, loaded=loaded)
         self._drain = drain
         self._batches = batches
         self._files_max = files_max
@@ -165,7 +167,7 @@ class Runner:
         self._learning = Learning(site.warehouse, opened.history)
         freshness = {name: table.freshness for name, table in self.tables.items()}
         self.kernel = assemble(self.plan, 0, freshness, batches=self._batches, begin=False)
-        self.query_side = QuerySide(site.warehouse, self.plan, self.kernel, opened, self.layout)
+        self.query_side = QuerySide(site.warehouse, self.plan, self.kernel, opened, self.layout, self.control)
         self.said = (*self.said, *self.query_side.queries.refusals())
         if site.warm != "none":
             self.query_side.warm_up()
@@ -183,7 +185,7 @@ class Runner:
 
     def _open_journal(self, now: int, freshness: dict[str, int | None]) -> Journal:
         log = self._stack.enter_context(
-            (self.layout.logs / f"{self.run_id}.jsonl").open("w", encoding="utf-8", buffering=1 << 16)
+            (self.control.logs / f"{self.run_id}.jsonl").open("w", encoding="utf-8", buffering=1 << 16)
         )
         header = {"freshline": __version__, "run": self.run_id, "now": now, "freshness": freshness}
         if self._learning.unknown:
@@ -215,7 +217,7 @@ class Runner:
             self.kernel, inbox, self._tracks, journal, keeper.observation, self._tick, look=queries.look
         )
         queries.attach(self.driver.tell)
-        databases = [self.layout.ledger, site.history]
+        databases = [self.control.ledger, site.history]
         applied = opened.ledger.applied
         kept = {
             name: Kept(table, locks[name], name, partial(applied, name))
@@ -256,7 +258,7 @@ class Runner:
         applying = Applying(self._site.warehouse, inbox.post, side.prepare, side.queries.decide)
         inquiries = Inquiries(lambda: self._published, side.results, applying)
         try:
-            self._stack.enter_context(serving(inquiries, self.layout.service))
+            self._stack.enter_context(serving(inquiries, self.control.service))
         except OSError as error:
             self.keeper.notes.note(clock(), f"nobody can ask this run: no service: {sentence(error)}")
         self._stack.callback(applying.close)
@@ -349,7 +351,7 @@ class Runner:
 
     def _publish(self, status: WarehouseStatus) -> None:
         with suppress(OSError):  # a full disk; that the file is old can be seen in it
-            status.write(self.layout.status)
+            status.write(self.control.status)
         self._published = status
         if self.on_status is not None:
             self.on_status(status)

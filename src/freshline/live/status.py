@@ -12,6 +12,7 @@ from typing import Any, Literal, Self
 from freshline.definitions.duration import seconds
 from freshline.definitions.errors import InputError
 from freshline.definitions.policies import PolicyName
+from freshline.live.step_status import OutputStatus, StepStatus
 from freshline.tables.state import TableState, exceeds
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -181,11 +182,14 @@ class WarehouseStatus:
     pools: tuple[PoolStatus, ...] = ()
     queries: tuple[QueryStatus, ...] = ()
     starting: Progress | None = None  # what is left to do of its start
+    node: str | None = None  # whose run it is, in a warehouse with nodes; None where it is of all of them
+    steps: tuple[StepStatus, ...] = ()
+    outputs: tuple[OutputStatus, ...] = ()
 
     @property
     def is_opening(self) -> bool:
         """Whether nothing can be loaded yet, and nothing is known of the tables."""
-        return self.starting is not None and not self.tables
+        return self.starting is not None and not self.tables and not self.steps
 
     def of_the_past(self) -> Self:
         """The same, of a runner that has gone: nobody answers its queries."""
@@ -201,6 +205,8 @@ class WarehouseStatus:
             "pools": [vars(pool) for pool in self.pools],
             "tables": [table.record(as_of_us) for table in self.tables],
             "queries": [query.record() for query in self.queries],
+            "outputs": [output.record() for output in self.outputs],
+            "steps": [step.record() for step in self.steps],
         }
 
     def to_json(self) -> str:
@@ -211,6 +217,8 @@ class WarehouseStatus:
             "pools": [vars(pool) for pool in self.pools],
             "starting": None if self.starting is None else vars(self.starting),
             "queries": [vars(query) for query in self.queries],
+            "steps": [vars(step) for step in self.steps],
+            "outputs": [vars(output) for output in self.outputs],
         }
         return json.dumps(record)
 
@@ -227,6 +235,8 @@ class WarehouseStatus:
                 "pools": tuple(PoolStatus(**pool) for pool in record["pools"]),
                 "starting": Progress(**record["starting"]) if record["starting"] else None,
                 "queries": tuple(QueryStatus(**query) for query in record["queries"]),
+                "steps": tuple(StepStatus(**step) for step in record["steps"]),
+                "outputs": tuple(OutputStatus(**output) for output in record["outputs"]),
             }
         )
 

@@ -10,8 +10,10 @@ from rich.console import Console
 from rich.text import Text
 
 from freshline.definitions.duration import format_duration
+from freshline.live.grid import columns, count
 from freshline.live.status import TableStatus, WarehouseStatus
-from freshline.live.view import columns, count, query_table
+from freshline.live.step_view import output_table, step_table
+from freshline.live.view import query_table
 from freshline.printable import printable
 from freshline.tables.state import exceeds
 
@@ -90,7 +92,11 @@ def show_summary(
             count(row.jobs),
             _shown(row, status.at_us),
         )
-    screen.print(table)
+    if status.tables or not status.steps:
+        screen.print(table)
+    if status.steps:
+        screen.print(output_table(status.outputs))
+        screen.print(step_table(status.steps))
     if status.queries:
         screen.print(query_table(status.queries))
     if asserted_max_us is None:

@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from freshline.definitions.duration import DAY, format_duration
+from freshline.live.grid import columns, count
 from freshline.live.status import (
     Progress,
     QueryState,
@@ -18,6 +19,7 @@ from freshline.live.status import (
     WarehouseStatus,
     utc,
 )
+from freshline.live.step_view import output_table, step_table
 from freshline.printable import printable
 from freshline.tables.state import TableState, exceeds
 
@@ -58,7 +60,12 @@ def render(status: WarehouseStatus, now_us: int, running: bool = True) -> Render
         parts.append(_starting(status.starting, running))
     if status.is_opening:
         return Group(*parts)
-    parts += [Text(), _tables(status, as_of_us)]
+    if status.outputs:
+        parts += [Text(), output_table(status.outputs)]
+    if status.steps:
+        parts += [Text(), step_table(status.steps)]
+    if status.tables or not status.steps:
+        parts += [Text(), _tables(status, as_of_us)]
     if len(status.tables) > TABLES_MAX:
         parts.append(Text(f"... and {len(status.tables) - TABLES_MAX} more, less troubled.", style="dim"))
     if status.queries:
@@ -71,6 +78,7 @@ def render(status: WarehouseStatus, now_us: int, running: bool = True) -> Render
         if pool.behaves_as != pool.policy
     ]
     messages = [f"{table.name}: {table.message}" for table in _shown(status, as_of_us) if table.message]
+    messages += [f"{step.name}: {step.message}" for step in status.steps if step.message]
     messages += [f"{query.name}: {query.message}" for query in status.queries if query.message]
     parts += _lines("Messages", messages[:_LINES_MAX], "red")
     parts += _lines("Recoveries", status.recoveries[:_LINES_MAX], "cyan")
@@ -83,29 +91,6 @@ def render(status: WarehouseStatus, now_us: int, running: bool = True) -> Render
         files = "1 file is" if status.quarantined == 1 else f"{status.quarantined} files are"
         parts += [Text(), _line(f"{files} in quarantine: `freshline quarantine list` says why.", "yellow")]
     return Group(*parts)
-
-
-def columns(names: Mapping[str, bool]) -> Table:
-    """An empty table that cuts words rather than break them; a column is right-aligned where true."""
-    table = Table(box=None, header_style="bold", padding=(0, 1, 0, 0), pad_edge=False)
-    for name, right in names.items():
-        # Numbers are never cut; names are, the longest first. They hold no blanks, so they do not wrap.
-        table.add_column(name, justify="right" if right else "left", no_wrap=right, overflow="ellipsis")
-    return table
-
-
-def count(number: int) -> str:
-    """A number of rows in at most five characters.
-
-    >>> count(9_999), count(1_234_567)
-    ('9999', '1.23M')
-    """
-    if number < 10_000:
-        return str(number)
-    for unit, size in (("k", 10**3), ("M", 10**6), ("G", 10**9)):
-        if number < 999.5 * size:
-            return f"{number / size:.3g}{unit}"
-    return f"{number / 10**12:.3g}T"
 
 
 def _heading(status: WarehouseStatus, now_us: int, running: bool) -> Text:

@@ -1,43 +1,39 @@
-"""What may be asked of a running warehouse: its status, results of queries, and to take an edited file."""
+"""What may be asked of a running warehouse: its status, answers, and to take an edited file."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
-from fastapi import FastAPI, Request
+from fastapi import Depends, FastAPI, Request
+from fastapi.security import HTTPBearer
 from starlette.exceptions import HTTPException
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, Response
 
 from freshline.definitions.errors import DefinitionErrors, InputError
-from freshline.service.guard import failure
+from freshline.service.asking import Asking
+from freshline.service.bodies import read_body
+from freshline.service.description import CLASSES, FAILURES, QUERY
+from freshline.service.failures import Failure, failed
+from freshline.service.site import Site
 
 _logger = logging.getLogger(__name__)
 # Some hundred thousand lines of definitions.
-BODY_MAX: Final = 16 << 20
-
-
-class Site(Protocol):
-    """A running warehouse, as far as the service asks it: by a thread that is not its own."""
-
-    def status(self) -> dict[str, Any]:
-        """How it is."""
-
-    def results(self, query: str) -> dict[str, Any] | None:
-        """A query's newest; None where there are none."""
-
-    def apply(self, text: str) -> dict[str, Any]:
-        """What becomes of the queries of an edited file.
-
-        InputError where it is wrong; TimeoutError where nobody decides.
-        """
+FILE_MAX: Final = 16 << 20
 
 
 def service_app(site: Site) -> FastAPI:
-    """The paths of the service. It describes itself to nobody: no page, no schema."""
-    app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, redirect_slashes=False)
-    one_at_a_time = asyncio.Semaphore(1)
+    """The paths of the service. It describes itself to nobody who asks it: no page, no schema."""
+    app = FastAPI(
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=None,
+        redirect_slashes=False,
+        responses=FAILURES,
+        dependencies=[Depends(HTTPBearer(auto_error=False))],  # for the description: see `Guard`
+    )
+    one_at_a_time, asking = asyncio.Semaphore(1), Asking(site)
 
     @app.get("/v1/status")
     async def status() -> JSONResponse:
@@ -46,44 +42,53 @@ def service_app(site: Site) -> FastAPI:
     @app.get("/v1/results/{query}")
     async def results(query: str) -> JSONResponse:
         found = await asyncio.to_thread(site.results, query)
-        return failure(404, "there are no results of such a query") if found is None else JSONResponse(found)
+        if found is None:
+            raise Failure("not_found", "there are no results of such a query", "See `freshline status`")
+        return JSONResponse(found)
+
+    @app.get("/v1/classes", **CLASSES)
+    async def classes() -> JSONResponse:
+        return JSONResponse({"classes": await asyncio.to_thread(site.classes)})
+
+    @app.post("/v1/query", **QUERY)
+    async def query(request: Request) -> Response:
+        return await asking(request)
 
     @app.post("/v1/apply")
     async def apply(request: Request) -> JSONResponse:
-        text = _text(await _body(request))
+        text = _text(await read_body(request.receive, FILE_MAX))
         async with one_at_a_time:
             try:
                 return JSONResponse(await asyncio.to_thread(site.apply, text))
             except TimeoutError:
-                return failure(504, "the run has not decided in time")
+                remedy = "Ask `freshline status` what has become of it"
+                raise Failure("undecided", "the run has not decided in time", remedy) from None
 
-    @app.exception_handler(InputError)
-    async def wrong(request: Request, error: InputError) -> JSONResponse:
-        return JSONResponse({"error": str(error), "errors": _records(error)}, 422)
-
-    @app.exception_handler(HTTPException)
-    async def refused(request: Request, error: HTTPException) -> JSONResponse:
-        return failure(error.status_code, error.detail, dict(error.headers or {}))
-
-    @app.exception_handler(Exception)  # the service's boundary: a bug here ends no run
-    async def failed(request: Request, error: Exception) -> JSONResponse:
-        _logger.warning("%s %s: %s: %s", request.method, request.url.path, type(error).__name__, error)
-        return failure(500, "this is a bug of Freshline, please report it")
-
+    _tell_failures(app)
     return app
 
 
-async def _body(request: Request) -> bytes:
-    """The request's body; one that is too large is refused as soon as that is known."""
-    length = request.headers.get("content-length", "0")
-    if length.isdecimal() and int(length) > BODY_MAX:
-        raise HTTPException(413, f"the body has more than {BODY_MAX} bytes")
-    body = bytearray()
-    async for part in request.stream():
-        body += part
-        if len(body) > BODY_MAX:
-            raise HTTPException(413, f"the body has more than {BODY_MAX} bytes")
-    return bytes(body)
+def _tell_failures(app: FastAPI) -> None:
+    @app.exception_handler(Failure)
+    async def unanswered(request: Request, error: Failure) -> JSONResponse:
+        return error.response()
+
+    @app.exception_handler(InputError)
+    async def wrong(request: Request, error: InputError) -> JSONResponse:
+        errors = error.errors if isinstance(error, DefinitionErrors) else [error]
+        records = [_record(each) for each in errors]
+        return Failure("bad_definition", error.what, error.remedy, more={"errors": records}).response()
+
+    @app.exception_handler(HTTPException)
+    async def refused(request: Request, error: HTTPException) -> JSONResponse:
+        code = "method_not_allowed" if error.status_code == 405 else "not_found"
+        headers, remedy = dict(error.headers or {}), "See docs/security.md for what can be asked"
+        return Failure(code, error.detail.lower(), remedy, headers).response()
+
+    @app.exception_handler(Exception)  # the service's boundary: a bug here ends no run
+    async def broken(request: Request, error: Exception) -> JSONResponse:
+        _logger.warning("%s %s: %s: %s", request.method, request.url.path, type(error).__name__, error)
+        return failed().response()
 
 
 def _text(body: bytes) -> str:
@@ -93,14 +98,10 @@ def _text(body: bytes) -> str:
         raise InputError("the file is not UTF-8 text", "Save it as UTF-8") from None
 
 
-def _records(error: InputError) -> list[dict[str, Any]]:
-    errors = error.errors if isinstance(error, DefinitionErrors) else [error]
-    return [
-        {
-            "what": each.what,
-            "remedy": each.remedy,
-            "file": each.place.file if each.place else None,
-            "line": each.place.line if each.place else None,
-        }
-        for each in errors
-    ]
+def _record(error: InputError) -> dict[str, Any]:
+    return {
+        "what": error.what,
+        "remedy": error.remedy,
+        "file": error.place.file if error.place else None,
+        "line": error.place.line if error.place else None,
+    }

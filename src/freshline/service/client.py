@@ -13,10 +13,23 @@ from freshline.service.address import LOOPBACK, Address
 # A little more than a request may take.
 _TIMEOUT_S: Final = 150.0
 _ANSWER_MAX: Final = 64 << 20
+_ELSEWHERE: Final = (401, 421)  # somebody else has the port of a run that is gone
+_UNANSWERED: Final = (408, 429, 503, 504)
+_WRONG: Final = (400, 413, 422)
 
 
-class Undecided(Exception):  # noqa: N818  (it is what happened)
-    """The run has been asked, and has not answered in time."""
+class Unanswered(Exception):  # noqa: N818  (it is what happened)
+    """The run has been asked, and does not answer: not now, or not in time."""
+
+    def __init__(self, code: str, message: str, remedy: str) -> None:
+        super().__init__(f"{message}. {remedy}.")
+        self.code = code
+        self.message = message
+        self.remedy = remedy
+
+    def record(self) -> dict[str, Any]:
+        """As the service has it."""
+        return {"error": {"code": self.code, "message": self.message, "remedy": self.remedy}}
 
 
 def ask(file: Path, method: str, path: str, body: bytes | None = None) -> dict[str, Any]:
@@ -35,7 +48,7 @@ def ask(file: Path, method: str, path: str, body: bytes | None = None) -> dict[s
         response = connection.getresponse()
         status, text = response.status, response.read(_ANSWER_MAX)
     except TimeoutError:
-        raise Undecided("the run does not answer") from None
+        raise Unanswered("no_answer", "the run does not answer", "Ask `freshline status`") from None
     except (OSError, HTTPException):
         raise _nobody(file) from None
     finally:
@@ -48,25 +61,27 @@ def _answer(file: Path, status: int, text: bytes) -> dict[str, Any]:
         record = json.loads(text)
     except (ValueError, RecursionError):
         record = None
-    if not isinstance(record, dict) or status in (401, 421):
-        raise _nobody(file)  # somebody else has the port of a run that is gone
+    if not isinstance(record, dict) or status in _ELSEWHERE:
+        raise _nobody(file)
     if status == 200:
         return record
-    error = str(record.get("error"))
-    if status in (408, 504):
-        raise Undecided(error)
-    if status == 422:
-        raise _refused(record, error)
-    raise InputError(f"the run answers: {error} ({status})", "Use the version of Freshline that runs there")
+    error = record.get("error")
+    known = error if isinstance(error, dict) else {}
+    code, message, remedy = (str(known.get(key, "unknown")) for key in ("code", "message", "remedy"))
+    if status in _UNANSWERED:
+        raise Unanswered(code, message, remedy)
+    if status in _WRONG:
+        raise _refused(record, message, remedy)
+    raise InputError(f"the run answers: {message} ({status})", "Use the version of Freshline that runs there")
 
 
-def _refused(record: dict[str, Any], error: str) -> InputError:
+def _refused(record: dict[str, Any], message: str, remedy: str) -> InputError:
     errors = [
         InputError(each["what"], each["remedy"], Place(each["file"], each["line"]) if each["file"] else None)
         for each in record.get("errors", ())
     ]
     if not errors:
-        return InputError(error, "Edit the file")
+        return InputError(message, remedy.rstrip("."))
     return errors[0] if len(errors) == 1 else DefinitionErrors(errors)
 
 

@@ -6,10 +6,11 @@ import asyncio
 import hmac
 from typing import Final
 
-from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from freshline.service.address import LOOPBACK, Address
+from freshline.service.bodies import throw_away
+from freshline.service.failures import Failure
 
 # An edited file is looked at by Spark, and waits for a decision of the run; see `live.applying`.
 REQUEST_MAX_S: Final = 120.0
@@ -32,26 +33,26 @@ class Guard:
         assert scope["type"] == "http", "the server speaks nothing else"
         refusal = self._refusal(scope)
         if refusal is not None:
-            await refusal(scope, receive, send)
+            await throw_away(receive)
+            await refusal.response()(scope, receive, send)
             return
         try:
             async with asyncio.timeout(self._request_max_s):
                 await self._app(scope, receive, send)
         except TimeoutError:
-            await failure(408, "the request took too long")(scope, receive, send)
+            late = Failure("too_slow", "the request took too long", "Send it at once, and ask for less")
+            await late.response()(scope, receive, send)
 
-    def _refusal(self, scope: Scope) -> JSONResponse | None:
+    def _refusal(self, scope: Scope) -> Failure | None:
         headers: list[tuple[bytes, bytes]] = scope["headers"]
         hosts = [value.lower() for name, value in headers if name == b"host"]
         if len(hosts) != 1 or hosts[0] not in self._hosts:
-            return failure(421, "the request is for another host")
+            remedy = "Use the url in the storage's _freshline/service.json"
+            return Failure("wrong_host", "the request is for another host", remedy)
         given = [value for name, value in headers if name == b"authorization"]
         # In constant time: how long it takes tells nothing of the token.
         if not hmac.compare_digest(given[0] if len(given) == 1 else b"", self._credentials):
-            return failure(401, "the token is missing or wrong", {"WWW-Authenticate": "Bearer"})
+            remedy = "Send `Authorization: Bearer` and the token in the storage's _freshline/service.json"
+            challenge = {"WWW-Authenticate": "Bearer"}
+            return Failure("unauthorized", "the token is missing or wrong", remedy, challenge)
         return None
-
-
-def failure(status: int, what: str, headers: dict[str, str] | None = None) -> JSONResponse:
-    """An answer that says what is wrong, in one sentence."""
-    return JSONResponse({"error": what}, status, headers)

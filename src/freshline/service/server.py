@@ -11,14 +11,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from freshline.service.address import LOOPBACK, Address
-from freshline.service.app import Site, service_app
+from freshline.service.app import service_app
+from freshline.service.failures import Failure
 from freshline.service.guard import REQUEST_MAX_S, Guard
+from freshline.service.site import Site
 
-CONNECTIONS_MAX: Final = 32
+CONNECTIONS_MAX: Final = 256
 HEADERS_MAX_S: Final = 10.0
 _HEADERS_MAX_BYTES: Final = 16 << 10
 _CLOSING_MAX_S: Final = 5.0
@@ -34,6 +37,19 @@ class _Connection(H11Protocol):
             return
         self.loop.call_later(HEADERS_MAX_S, self._expect_request)
         self.loop.call_later(REQUEST_MAX_S + HEADERS_MAX_S, transport.abort)
+
+    def send_400_response(self, msg: str) -> None:
+        """What is no HTTP is told so in the same way as everything else."""
+        failure = Failure("bad_request", "this is not HTTP", "Send a request of HTTP/1.1")
+        response = failure.response()
+        headers = [*response.raw_headers, (b"connection", b"close")]
+        for event in (
+            h11.Response(status_code=failure.status, headers=headers),
+            h11.Data(data=bytes(response.body)),
+            h11.EndOfMessage(),
+        ):
+            self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()
 
     def _expect_request(self) -> None:
         if self.cycle is None:

@@ -33,7 +33,7 @@ from freshline.spark.names import quoted
 from freshline.spark.part_rows import ALL, SETTINGS, Slices, rows_of, skipping_none, skipping_other
 from freshline.spark.partials import Partials, as_written, partials_of, view
 from freshline.spark.slices import slice_together
-from freshline.storage.delta import StoredTable
+from freshline.storage.reading import ReadTable
 from freshline.storage.slice_counts import Counts, SliceCounts
 
 
@@ -78,7 +78,7 @@ class PreparedQuery:
         session: SparkSession,
         warehouse: Warehouse,
         query: Query,
-        tables: Mapping[str, StoredTable],
+        tables: Mapping[str, ReadTable],
         schemas: Mapping[str, StructType],
     ) -> None:
         self.query = query

@@ -33,6 +33,7 @@ from freshline.storage.commits import NO_HOOKS, Commits, Overtaken, TableTaken
 from freshline.storage.disk import full_disk
 from freshline.storage.extent import Extent, extent_of
 from freshline.storage.files import Consumed, LiveFile
+from freshline.storage.reading import ReadTable
 from freshline.storage.schema import OtherColumns, check_can_have, differences
 from freshline.storage.snapshot import Snapshot
 from freshline.storage.statistics import Footer, UnreadableFile, read_footers
@@ -48,8 +49,6 @@ COMMITS_WITHOUT_CHECKPOINT: Final = 25
 COMMITS_BETWEEN_CHECKPOINTS: Final = 250
 # Replaced files stay so long at least, for queries and jobs that read them.
 _FILES_KEPT_AT_LEAST_US: Final = HOUR
-# Statistics of other writers, delta-rs itself among them, are cut to milliseconds.
-_STATISTICS_GRAIN_US: Final = 999
 _logger = logging.getLogger(__name__)
 
 Written = Sequence[tuple[str, Footer]]  # the files with rows that a job wrote, by their paths in the table
@@ -63,7 +62,7 @@ class NullTimestamps(Exception):  # noqa: N818  (it is what was found)
         super().__init__(f"{count} rows have no timestamp")
 
 
-class StoredTable:
+class StoredTable(ReadTable):
     """A Delta table, opened by its only writer or by readers."""
 
     def __init__(
@@ -127,24 +126,8 @@ class StoredTable:
             raise InputError(f"there is no table at {path}", "Let 'freshline run' make it first") from error
 
     @property
-    def version(self) -> int:
-        """The Delta version of the snapshot."""
-        return self._commits.snapshot.version
-
-    @property
-    def sequence(self) -> int:
-        """How many updates have been committed."""
-        return self._commits.snapshot.sequence
-
-    @property
-    def freshness(self) -> int | None:
-        """The newest timestamp loaded, in microseconds; None before the first update."""
-        return self._commits.snapshot.freshness
-
-    @property
-    def files(self) -> tuple[LiveFile, ...]:
-        """The table's files; a tuple that stays as it is whatever is committed meanwhile."""
-        return self._commits.snapshot.files
+    def snapshot(self) -> Snapshot:
+        return self._commits.snapshot
 
     @property
     def computation(self) -> Computation | None:
@@ -162,20 +145,6 @@ class StoredTable:
         """The snapshot once a commit says so. Written down before it is committed: never the other way."""
         number = computations.add(self.path, computation, how, self._commits.snapshot.computation)
         return replace(self._commits.snapshot, computation=number)
-
-    def files_between(self, after_us: int | None, to_us: int) -> list[str]:
-        """The absolute paths of the files that may have rows with after < timestamp <= to."""
-        return [str(self.path / file.path) for file in self.files_with(after_us, to_us)]
-
-    def files_with(self, after_us: int | None, to_us: int) -> list[LiveFile]:
-        """The files that may have rows with after < timestamp <= to; None: from the beginning."""
-        return [
-            file
-            for file in self._commits.snapshot.files
-            if file.rows
-            and (file.oldest is None or file.oldest <= to_us)
-            and (after_us is None or file.newest is None or file.newest + _STATISTICS_GRAIN_US > after_us)
-        ]
 
     def commit(
         self,

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import tempfile
-import time
+from collections.abc import Collection, Iterable
 from pathlib import Path, PurePath
-from typing import Final
 
 from freshline.definitions.errors import InputError
+from freshline.storage.control import ControlFolder
 from freshline.storage.disk import full_disk
-from freshline.storage.lease import Identity
 from freshline.storage.modes import make_storage, modes_of
-from freshline.storage.scratch import clear_scratch
-
-# A lease's draft lives for as long as it takes to write a line; its writer may hold no lease yet.
-_DRAFT_MAX_S: Final = 60.0
 
 
 def confined(folder: Path, name: str) -> Path:
@@ -31,34 +26,34 @@ class Layout:
     def __init__(self, storage: Path) -> None:
         self.root = storage
         self.tables = storage / "tables"
-        self.control = storage / "_freshline"
-        self.lease = self.control / "lease"
-        self.status = self.control / "status.json"
-        self.service = self.control / "service.json"
-        self.results = self.control / "results"
-        self.ledger = self.control / "ledger.sqlite"
-        self.history = self.control / "history.sqlite"
-        self.logs = self.control / "logs"
-        self.quarantine = self.control / "quarantine"
-        self.archive = self.control / "archive"
-        self.scratch = self.control / "scratch"
-        self.landing = self.control / "landing.json"
+        self._freshline = storage / "_freshline"
+        self.quarantine = self._freshline / "quarantine"
+        self.archive = self._freshline / "archive"
 
     def table(self, name: str) -> Path:
         """The folder of a table."""
         return confined(self.tables, name)
 
-    def prepare(self, *, private: bool = True) -> None:
-        """Makes what is missing; fails where the storage cannot be written.
+    def control(self, node: str | None = None) -> ControlFolder:
+        """What belongs to the run of a node; None: of a warehouse that has none."""
+        folder = self._freshline
+        return ControlFolder(folder if node is None else confined(folder / "nodes", node))
+
+    def controls(self, nodes: Collection[str]) -> list[ControlFolder]:
+        """Those of all runs of a warehouse with such nodes."""
+        return [self.control(node) for node in nodes] or [self.control()]
+
+    def prepare(self, control: ControlFolder, *, private: bool = True) -> None:
+        """Makes what is missing for a run; fails where the storage cannot be written.
 
         A new storage is its owner's alone if it is to be `private`, and the folder above is not shared.
         """
         try:
             make_storage(self.root, private=private)
             with modes_of(self.root):
-                for folder in (self.tables, self.lease, self.logs, self.quarantine, self.archive):
+                for folder in (self.tables, control.lease, control.logs, self.quarantine, self.archive):
                     folder.mkdir(parents=True, exist_ok=True)
-                with tempfile.TemporaryFile(dir=self.control) as probe:
+                with tempfile.TemporaryFile(dir=control.folder) as probe:
                     probe.write(b"writable")
         except OSError as error:
             raise InputError(
@@ -66,19 +61,12 @@ class Layout:
                 "Name another folder under 'storage', or make this one writable",
             ) from error
 
-    def clear(self, identity: Identity) -> None:
-        """Removes what processes that are dead left unfinished. Only the holder of the lease may call it."""
-        clear_scratch(self.scratch, identity)
-        drafts = [*self.control.glob(f".{self.status.name}.*"), *self.control.glob(".*.draft")]
-        drafts += [*self.quarantine.rglob(".*.draft"), *self.quarantine.rglob(".*.tmp")]
-        drafts += self.results.glob(".*.draft")
-        drafts += [path for path in self.lease.glob(".*") if _age_s(path) > _DRAFT_MAX_S]
-        for path in [*drafts, self.service]:
-            path.unlink(missing_ok=True)
-
-
-def _age_s(path: Path) -> float:
-    try:
-        return time.time() - path.stat().st_mtime
-    except FileNotFoundError:
-        return 0.0
+    def clear(self, feeds: Iterable[str]) -> None:
+        """Removes unfinished copies of these feeds' files. Only the run that loads them may call it."""
+        for feed in feeds:
+            drafts = [
+                *self.quarantine.glob(f"*/{feed}/**/.*.draft"),
+                *self.quarantine.glob(f"*/{feed}/**/.*.tmp"),
+            ]
+            for path in drafts:
+                path.unlink(missing_ok=True)

@@ -105,15 +105,7 @@ class Lease:
         path.mkdir(parents=True, exist_ok=True)
         while True:
             number = _highest(path)
-            holder = _read(path, number)
-            if holder is not None and not holder.released:
-                same_host = holder.identity.host == identity.host
-                if not same_host:
-                    _watch(path, number, holder, wait)
-                elif process_table(holder.identity.pid) == holder.identity.started:
-                    if clock() - holder.heartbeat < STALE_AFTER_S:
-                        raise _in_use(holder)
-                    _watch(path, number, holder, wait)
+            _await_end(path, number, identity, clock, wait, process_table)
             now = clock()
             lease = cls(path, number + 1, _Holder(identity, now, now), clock)
             if lease._claim():
@@ -154,6 +146,42 @@ class Lease:
             if number < self._number:
                 _file(self._folder, number).unlink(missing_ok=True)
         return True
+
+
+def is_held(
+    path: Path,
+    identity: Identity,
+    *,
+    clock: Clock = time.time,
+    wait: Callable[[float], None] = time.sleep,
+    process_table: ProcessTable = process_start,
+) -> bool:
+    """Whether somebody holds the lease; a holder that may be dead is waited for, as by who wants it."""
+    try:
+        _await_end(path, _highest(path), identity, clock, wait, process_table)
+    except StorageInUse:
+        return True
+    return False
+
+
+def _await_end(
+    folder: Path,
+    number: int,
+    identity: Identity,
+    clock: Clock,
+    wait: Callable[[float], None],
+    process_table: ProcessTable,
+) -> None:
+    """Returns at once if nobody holds that number, or when its holder turns out to be dead; else raises."""
+    holder = _read(folder, number)
+    if holder is None or holder.released:
+        return
+    if holder.identity.host == identity.host:
+        if process_table(holder.identity.pid) != holder.identity.started:
+            return
+        if clock() - holder.heartbeat < STALE_AFTER_S:
+            raise _in_use(holder)
+    _watch(folder, number, holder, wait)
 
 
 def _watch(folder: Path, number: int, holder: _Holder, wait: Callable[[float], None]) -> None:

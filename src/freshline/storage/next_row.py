@@ -10,11 +10,11 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from freshline.definitions.columns import LATE_COLUMN
-from freshline.storage.delta import StoredTable
 from freshline.storage.files import LiveFile
+from freshline.storage.reading import ReadTable
 
 
-def next_row(table: StoredTable, after_us: int, to_us: int, near_us: int | None = None) -> int | None:
+def next_row(table: ReadTable, after_us: int, to_us: int, near_us: int | None = None) -> int | None:
     """The earliest timestamp in (after, to] of rows that are not late, or up to 1 ms before; None of no row.
 
     If there is one up to `near`, any of those will do. Statistics tell most of it. A file is read where it

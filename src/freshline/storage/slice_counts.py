@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 
 from freshline.definitions.columns import SLICE_COLUMN
 from freshline.definitions.slices import SLICES
-from freshline.storage.delta import StoredTable
 from freshline.storage.files import LiveFile
+from freshline.storage.reading import ReadTable
 from freshline.storage.sliced_files import is_sliced
 
 Counts = npt.NDArray[np.int64]  # by slice
@@ -25,7 +25,7 @@ _FILES_KNOWN: Final = 10_000
 class SliceCounts:
     """Of one table. Its files never change, so what was counted of one is known for good."""
 
-    def __init__(self, table: StoredTable) -> None:
+    def __init__(self, table: ReadTable) -> None:
         self._table = table
         self._is_sliced = is_sliced(table.schema)  # if not, all rows count as of the first slice
         self._known: OrderedDict[str, Counts] = OrderedDict()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -34,6 +34,14 @@ class Snapshot:
         """What is known by the versions of application transactions."""
         versions = {_SEQUENCE: self.sequence, _FRESHNESS: self.freshness, _COMPUTATION: self.computation}
         return {name: version for name, version in versions.items() if version is not None}
+
+    def told(self, name: str, version: int) -> Snapshot:
+        """What it is once a commit says that; other applications' versions say nothing."""
+        if name == _SEQUENCE:
+            return replace(self, sequence=version)
+        if name == _FRESHNESS:
+            return replace(self, freshness=version)
+        return replace(self, computation=version) if name == _COMPUTATION else self
 
     def transactions(self) -> list[Transaction]:
         """What makes a commit carry these versions, and fail against another writer's."""

@@ -1,0 +1,41 @@
+"""That all nodes of a warehouse run the same definitions: each says by which it runs, and asks the others."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from hashlib import blake2b
+from pathlib import Path
+
+from freshline.definitions.errors import InputError
+from freshline.definitions.serial import to_record
+from freshline.definitions.warehouse import Warehouse
+from freshline.storage.control import ControlFolder
+from freshline.storage.lease import Identity, is_held
+
+
+def digest_of(warehouse: Warehouse) -> str:
+    """What two files have in common that define the same: comments and spelling are left out."""
+    return blake2b(json.dumps(to_record(warehouse)).encode(), digest_size=16).hexdigest()
+
+
+def agree(mine: ControlFolder, others: Iterable[ControlFolder], digest: str, identity: Identity) -> None:
+    """Says by which definitions this node runs; InputError where one that runs has others.
+
+    Called with the lease held. Of two nodes that start together at least one sees what the other has said.
+    """
+    draft = mine.definitions.with_name(f".{mine.definitions.name}.draft")
+    draft.write_text(json.dumps({"digest": digest}), encoding="utf-8")
+    draft.replace(mine.definitions)
+    for other in others:
+        said = _said(other.definitions)
+        if said is not None and said != digest and is_held(other.lease, identity):
+            what = f"node {other.folder.name} runs with other definitions than this one"
+            raise InputError(what, "Give all nodes the same file, and restart those with another")
+
+
+def _said(path: Path) -> str | None:
+    try:
+        return str(json.loads(path.read_bytes())["digest"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None

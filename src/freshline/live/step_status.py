@@ -1,0 +1,66 @@
+"""What a running warehouse tells of its steps and outputs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from freshline.definitions.duration import seconds
+
+
+@dataclass(frozen=True)
+class StepStatus:
+    """A step at one instant. What is counted is since its node's run began."""
+
+    name: str
+    node: str
+    sub_deadline_us: int | None
+    misses: int  # instances that were done after their own deadline
+    backlog: int  # instances that are there and not done
+    rows: int
+    rows_late: int
+    freshness_us: int | None
+    message: str | None = None  # what went wrong last
+
+    def record(self) -> dict[str, Any]:
+        """The step as people's programs read it."""
+        return {
+            "name": self.name,
+            "node": self.node,
+            "sub_deadline": seconds(self.sub_deadline_us),
+            "misses": self.misses,
+            "backlog": self.backlog,
+            "rows": self.rows,
+            "rows_late": self.rows_late,
+            "freshness": seconds(self.freshness_us),
+            "last_error": self.message,
+        }
+
+
+@dataclass(frozen=True)
+class OutputStatus:
+    """An output at one instant: how old its rows were when they were committed."""
+
+    name: str
+    node: str
+    deadline_us: int
+    rows: int
+    misses: int  # rows older than the deadline, and records that came too late to reach it
+    p50_us: int | None
+    p95_us: int | None
+    max_us: int | None
+
+    def record(self) -> dict[str, Any]:
+        """The output as people's programs read it."""
+        return {
+            "name": self.name,
+            "node": self.node,
+            "deadline": seconds(self.deadline_us),
+            "rows": self.rows,
+            "misses": self.misses,
+            "latency": {
+                "p50": seconds(self.p50_us),
+                "p95": seconds(self.p95_us),
+                "max": seconds(self.max_us),
+            },
+        }

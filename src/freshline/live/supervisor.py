@@ -1,0 +1,151 @@
+"""The nodes of a warehouse on this machine: a process each, started again when it dies."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Final
+
+# How a node's process says that it lost what it cannot do without, Spark or its lease.
+LOST: Final = 3
+# It was refused: definitions that differ, a lease that somebody holds. Trying again would change nothing.
+REFUSED: Final = 2
+_POLL_S: Final = 0.1
+_BACK_OFF_S: Final = 1.0
+_BACK_OFF_MAX_S: Final = 60.0
+# Who ran for so long has not failed by how it starts.
+_WELL_AFTER_S: Final = 60.0
+_ABANDONED_MAX_S: Final = 20.0
+
+Command = Callable[[str], Sequence[str]]  # of a node
+
+
+@dataclass
+class _Node:
+    """A node's process, or what became of the last one."""
+
+    name: str
+    process: subprocess.Popen[bytes] | None = None
+    started: float = 0.0
+    start_at: float = 0.0
+    failures: int = 0  # since it last ran well
+    told: int = 0  # how often its process was told to end
+    ended_by: int | None = None  # the exit code of one that is over for good
+    codes: list[int] = field(default_factory=list)  # of all that ended
+
+
+class Supervisor:
+    """Starts processes, and starts those again that die, at ever longer intervals.
+
+    A process that ends in order, with exit code 0 or 1, or by a signal that it heard, has ended; one that was
+    refused too.
+    """
+
+    def __init__(
+        self,
+        nodes: Sequence[str],
+        command: Command,
+        say: Callable[[str], None],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._nodes = [_Node(name) for name in nodes]
+        self._command = command
+        self._say = say
+        self._clock = clock
+        self._told = 0  # how often it was told to stop
+        self._give_up_at: float | None = None
+
+    def run(self, look: Callable[[], None] = lambda: None) -> int:
+        """Until all have ended; their highest exit code. `look` is called ten times a second."""
+        try:
+            while any(node.ended_by is None for node in self._nodes):
+                for node in self._nodes:
+                    self._attend(node)
+                look()
+                time.sleep(_POLL_S)
+        finally:
+            self._kill()
+        return max(node.ended_by or 0 for node in self._nodes)
+
+    def stop(self) -> None:
+        """Tells all to end; the second time to end at once. Safe in a signal's handler."""
+        self._told += 1
+
+    @property
+    def processes(self) -> dict[str, int]:
+        """By node, the number of the process that runs."""
+        return {node.name: node.process.pid for node in self._nodes if node.process is not None}
+
+    def _attend(self, node: _Node) -> None:
+        if node.ended_by is not None:
+            return
+        if node.process is None:
+            if self._told:
+                node.ended_by = node.codes[-1] if node.codes and node.codes[-1] > 0 else 0
+            elif self._clock() >= node.start_at:
+                self._start(node)
+            return
+        code = node.process.poll()
+        if code is not None:
+            self._ended(node, code)
+        else:
+            self._tell(node)
+
+    def _start(self, node: _Node) -> None:
+        node.started = self._clock()
+        # In a session of its own: what is typed at a terminal reaches us alone, and we pass it on.
+        node.process = subprocess.Popen(
+            self._command(node.name), stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, start_new_session=True
+        )
+        node.told = 0
+
+    def _tell(self, node: _Node) -> None:
+        assert node.process is not None
+        while node.told < min(self._told, 2):
+            node.told += 1
+            node.process.send_signal(signal.SIGTERM)
+        if self._told > 1:
+            self._give_up_at = self._give_up_at or self._clock() + _ABANDONED_MAX_S
+            if self._clock() > self._give_up_at:
+                self._end_group(node)
+
+    def _ended(self, node: _Node, code: int) -> None:
+        assert node.process is not None
+        if node.process.stdin is not None:
+            node.process.stdin.close()
+        node.process = None
+        node.codes.append(code)
+        signalled = code in (128 + signal.SIGINT, 128 + signal.SIGTERM)
+        if self._told or signalled or code in (0, 1, REFUSED):
+            node.ended_by = code if code in (0, 1, REFUSED) else 1
+            if code == REFUSED:
+                self._say(f"node {node.name} does not run: it was refused")
+            return
+        lived_s = self._clock() - node.started
+        node.failures = 1 if lived_s >= _WELL_AFTER_S else node.failures + 1
+        wait_s = min(_BACK_OFF_MAX_S, _BACK_OFF_S * 2 ** min(node.failures - 1, 10))
+        node.start_at = self._clock() + wait_s
+        self._say(f"node {node.name} {_died(code)}: it is started again in {wait_s:.0f} s")
+
+    def _kill(self) -> None:
+        """Nothing is left behind, whatever happened here."""
+        for node in self._nodes:
+            if node.process is not None:
+                self._end_group(node)
+                node.process.wait()
+
+    def _end_group(self, node: _Node) -> None:
+        assert node.process is not None
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(node.process.pid, signal.SIGKILL)
+
+
+def _died(code: int) -> str:
+    if code < 0:
+        return f"was killed by signal {-code}"
+    return "has lost Spark or its lease" if code == LOST else f"ended with exit code {code}"

@@ -1,0 +1,104 @@
+"""What became of a plan: where operators run, by when each is to be done, or what is in the way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+Status = Literal["optimal", "feasible", "infeasible", "unknown"]
+
+
+class Route(NamedTuple):
+    """A hop of a stream, from a node to the next."""
+
+    stream: str
+    from_node: str
+    to_node: str
+
+
+class SubDeadline(NamedTuple):
+    """By when an operator is to be done after its inputs are there, for the sake of one output."""
+
+    output: str
+    operator: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """Operators of a node that run one after the other for the same input (5.3)."""
+
+    node: str
+    operators: tuple[str, ...]
+    cost: float  # on a node of speed 1
+    sub_deadline: float
+
+
+@dataclass(frozen=True, slots=True)
+class NodeLoad:
+    """A node's work for one instance of each operator, and the further blocking that it bears.
+
+    No slack where no output needs the node, or where nothing holds.
+    """
+
+    name: str
+    load: float
+    slack: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """A placement with its routes and sub-deadlines."""
+
+    nodes: Mapping[str, str]  # by operator
+    routes: tuple[Route, ...]
+    sub_deadlines: tuple[SubDeadline, ...]
+
+    @property
+    def sub_deadline(self) -> dict[str, float]:
+        """D_o, the least of an operator's, by operator; none for those that no output needs."""
+        found: dict[str, float] = {}
+        for _, operator, seconds in self.sub_deadlines:
+            found[operator] = min(seconds, found.get(operator, seconds))
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Infeasible:
+    """Which outputs and nodes are in the way, and the least factor on all deadlines that would help.
+
+    `stretch` and `layout`, the plan with its deadlines stretched, are None where no factor helps.
+    """
+
+    reason: str
+    outputs: tuple[str, ...]
+    nodes: tuple[str, ...]
+    stretch: float | None
+    layout: Layout | None
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """The answer to a plan. Figures and layout are None where none was found."""
+
+    status: Status
+    objective: float | None
+    bound: float | None
+    layout: Layout | None
+    tasks: tuple[Task, ...] = ()
+    nodes: tuple[NodeLoad, ...] = ()
+    infeasible: Infeasible | None = None
+
+    @property
+    def holds(self) -> bool:
+        return self.status in ("optimal", "feasible")
+
+    @property
+    def gap(self) -> float | None:
+        return None if self.objective is None or self.bound is None else gap(self.objective, self.bound)
+
+
+def gap(objective: float, bound: float) -> float:
+    """By how much of the objective it may be above the least one."""
+    return 0.0 if objective <= 1e-6 else max(0.0, (objective - bound) / objective)

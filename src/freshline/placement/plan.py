@@ -1,0 +1,60 @@
+"""Operators, nodes that may run them, and outputs with end-to-end deadlines, in seconds (paper 002)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One processor. Something else may hold it for `blocking` before an urgent operator starts."""
+
+    name: str
+    speed: Fraction = Fraction(1)
+    blocking: Fraction = Fraction(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a stream comes from; one that is at several nodes has an entry for each."""
+
+    stream: str
+    node: str
+    rate: Fraction = Fraction(1)
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """Computes its output streams once all its inputs are there; `nodes` None: any node may run it."""
+
+    name: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    cost: Fraction  # on a node of speed 1
+    nodes: tuple[str, ...] | None = None
+    selectivity: Fraction = Fraction(1)
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """A stream that must be out so long after the latest tuple it is made of; at `node`, or anywhere."""
+
+    stream: str
+    deadline: Fraction
+    node: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PlacementPlan:
+    """What is to be placed. `links` None: every node reaches every other.
+
+    Names are known and unrepeated, the operators have no cycle, costs and deadlines are above zero, and every
+    output is some operator's: `plan_file` sees to it for files, whoever makes the records for theirs.
+    """
+
+    nodes: tuple[Node, ...]
+    sources: tuple[Source, ...]
+    operators: tuple[Operator, ...]
+    outputs: tuple[Output, ...]
+    links: tuple[tuple[str, str], ...] | None = None

@@ -1,0 +1,84 @@
+"""What is told to whoever is not answered: a code for programs, a sentence and a remedy for people."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from starlette.responses import JSONResponse
+
+# By code, the status that it goes with.
+STATUSES: Final = {
+    "bad_request": 400,
+    "bad_sql": 400,
+    "bad_deadline": 400,
+    "unauthorized": 401,
+    "not_found": 404,
+    "method_not_allowed": 405,
+    "too_slow": 408,
+    "too_large": 413,
+    "wrong_host": 421,
+    "bad_definition": 422,
+    "unknown_class": 422,
+    "unknown_table": 422,
+    "not_supported": 422,
+    "rejected": 429,
+    "failed": 500,
+    "stopping": 503,
+    "no_answer": 504,
+    "undecided": 504,
+}
+
+
+class Failure(Exception):  # noqa: N818  (it is what happened)
+    """Why somebody gets no answer. `headers` and `more` stand beside it in the response."""
+
+    def __init__(
+        self,
+        code: str,
+        message: str,
+        remedy: str,
+        headers: dict[str, str] | None = None,
+        more: dict[str, Any] | None = None,
+    ) -> None:
+        assert code in STATUSES, f"nobody knows {code}"
+        super().__init__(f"{message}. {remedy}.")
+        self.code = code
+        self.message = message
+        self.remedy = remedy
+        self.headers = headers or {}
+        self.more = more or {}
+
+    @property
+    def status(self) -> int:
+        return STATUSES[self.code]
+
+    def record(self) -> dict[str, Any]:
+        """The body of the response."""
+        error = {"code": self.code, "message": self.message, "remedy": self.remedy}
+        return {"error": error, **self.more}
+
+    def response(self) -> JSONResponse:
+        return JSONResponse(self.record(), self.status, self.headers)
+
+
+def rejected(retry_after_us: int) -> Failure:
+    """There is no room for one more of its class."""
+    whole_s = max(1, -(-retry_after_us // 1_000_000))
+    message = "the request is not admitted: its class, and those before it, ask for more than there is"
+    return Failure("rejected", message, f"Try again in {whole_s} s", {"Retry-After": str(whole_s)})
+
+
+def stopping() -> Failure:
+    """The run ends."""
+    return Failure("stopping", "the warehouse is stopping", "Ask again once it runs: `freshline run`")
+
+
+def no_answer() -> Failure:
+    """Not even the least was done in time."""
+    message = "the deadline passed before the first part of the answer was done"
+    return Failure("no_answer", message, "Allow more time, or ask for less")
+
+
+def failed() -> Failure:
+    """Not the fault of whoever asks."""
+    return Failure("failed", "this is a bug of Freshline", "Please report it, with the run's log")

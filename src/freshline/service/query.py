@@ -1,0 +1,32 @@
+"""Questions to a running warehouse, from Python."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Final
+
+from freshline.definitions.load import load
+from freshline.service.client import ask
+from freshline.storage.layout import Layout
+
+_FILE: Final = "freshline.yml"
+
+
+def query(
+    sql: str, *, class_name: str, deadline: str, share: float | None = None, project: str | Path = _FILE
+) -> dict[str, Any]:
+    """The answer of the warehouse that runs, by its deadline: estimates with intervals if need be.
+
+    `project` is the warehouse's file, or the folder that it is in. The answer is what `POST /v1/query` says:
+    `columns`, `rows`, `intervals`, `few`, `share`, `complete`, `parts`, `error`, `freshness` and `seconds`.
+    `service.client.Unanswered` where it is not admitted, or nothing is there by the deadline; InputError
+    where it cannot be asked, or nobody runs.
+    """
+    path = Path(project)
+    folder, file = (path, path / _FILE) if path.is_dir() else (path.parent, path)
+    question: dict[str, Any] = {"sql": sql, "class": class_name, "deadline": deadline}
+    if share is not None:
+        question["share"] = share
+    body = json.dumps(question).encode()
+    return ask(Layout(folder / load(file).storage).control().service, "POST", "/v1/query", body)
