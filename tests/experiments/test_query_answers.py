@@ -80,6 +80,7 @@ def test_an_answer_that_never_came_is_missed_and_all_of_it_is_lost():
     ("late", "policy", "why", "said"),
     [
         (ended(Q1, 6, 8.5, ran_s=1.75), "lrm", "own cost", "its parts took 0.75 s longer than the 1.00 s"),
+        (ended(Q1, 6, 8.5, ran_s=1.75, looked=True), "lrm", "look", "to learn what that costs now"),
         (ended(Q1, 6, 8.5, known=False), "lrm", "unknown cost", "before its cost was known"),
         (ended(Q1, 6, 8.5), "lrm", "machine", "waited for the machine"),
         (ended(Q1, 6, 8.5), "lrm-paper", "share", "did not fit any more"),

@@ -165,7 +165,7 @@ def _ended(job: Any, done: Any) -> Ended:
     load, allowed_us = task.load, job.budget_us
     if allowed_us is None and job.keep != 1:
         allowed_us = load.fixed_us + round((load.cost_us - load.fixed_us) * job.keep)
-    return Ended(*about, done.finished_us, done.ran_us, allowed_us, done.keep, done.known)
+    return Ended(*about, done.finished_us, done.ran_us, allowed_us, done.keep, done.known, looked=done.looked)
 
 
 def run_all(

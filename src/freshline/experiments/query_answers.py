@@ -13,7 +13,7 @@ from freshline.definitions.duration import SECOND
 from freshline.experiments.live_table_2 import LiveQuery
 from freshline.experiments.noise import Noise
 
-Why = Literal["overload", "failed", "unknown cost", "own cost", "others' cost", "share", "machine"]
+Why = Literal["overload", "failed", "unknown cost", "look", "own cost", "others' cost", "share", "machine"]
 _WORTH_SAYING: Final = 0.05
 _SHEDDING: Final = ("lrm", "lrm-paper")
 
@@ -32,6 +32,7 @@ class Ended:
     keep: float = 0.0
     known: bool = True  # whether it was known what its parts cost
     failed: bool = False
+    looked: bool = False  # whether it read beyond its budget, to learn what that costs now
 
     @property
     def met(self) -> bool:
@@ -102,6 +103,7 @@ def verdict(ran: Ran, asked: Sequence[LiveQuery], cycle_us: int) -> dict[str, An
         "error_share": lost / whole if whole else 0.0,
         "busy": sum(each.ran_us for each in ran.ended) / max(1, ran.end - ran.start),
         "causes": dict(causes),
+        "looks": sum(each.looked for each in ran.ended),
         "noise": ran.noise.sentence(ran.start / SECOND),
         "misses": sorted(misses, key=lambda miss: miss["released"]),
     }
@@ -122,6 +124,8 @@ def cause(ran: Ran, query: LiveQuery, released: int, found: Ended | None) -> tup
     beside = _beside(ran, released, until)
     if found is not None and not found.known:
         return "unknown cost", "it ran before its cost was known" + beside
+    if found is not None and found.looked:
+        return "look", f"it read beyond its budget, to learn what that costs now{beside}"
     if found is not None and found.over_us and found.over_us >= found.finished - found.deadline:
         return "own cost", f"its parts took {_longer(found)}{beside}"
     others = [each for each in ran.ended if each.finished > released and each.started < until]
@@ -133,7 +137,7 @@ def cause(ran: Ran, query: LiveQuery, released: int, found: Ended | None) -> tup
         return "others' cost", (
             f"of {len(others)} iterations since its release {len(over)} took longer than they were allowed, "
             f"{sum(each.over_us for each in over) / SECOND:.2f} s in all; {name} took "
-            f"{_longer(worst)}{beside}"
+            f"{_longer(worst)}{', to learn what that costs now' if worst.looked else ''}{beside}"
         )
     if ran.policy == "lrm-paper":
         return "share", f"the shares of the last schedule did not fit any more{beside}"

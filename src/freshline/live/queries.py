@@ -184,7 +184,7 @@ class Queries:
     def answered(self, job: Iteration, done: Done, now: int) -> None:
         figures = self._figures_of(job)
         if figures is not None:
-            figures.answered(job, done.keep, done.finished_us, done.ran_us, done.known)
+            figures.answered(job, done)
         self.on_ended(job, done)
         self._lost(job, 1 - Fraction(done.keep), now)
 
@@ -261,6 +261,7 @@ class Queries:
             figures.keep_sum / figures.iterations if figures.iterations else None,
             figures.finished_us,
             figures.message,
+            looks=figures.looks,
         )
 
 

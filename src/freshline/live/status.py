@@ -112,6 +112,7 @@ class QueryStatus:
     finished_us: int | None = None  # when that was there
     message: str | None = None  # what went wrong last
     period_least_us: int | None = None  # of one that was refused
+    looks: int = 0  # iterations that read beyond their budget, to learn what that costs now
 
     def record(self) -> dict[str, Any]:
         """The query as people's programs read it."""
@@ -125,6 +126,7 @@ class QueryStatus:
             "iterations": self.iterations,
             "misses": self.misses,
             "missed_because": self.missed_because,
+            "looks": self.looks,
             "keep": self.keep,
             "keep_mean": self.keep_mean,
             "finished": seconds(self.finished_us),
