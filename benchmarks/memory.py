@@ -125,12 +125,24 @@ def processor_s(pid: int) -> float:
 
 
 def idle(runner: Runner, jvm_pid: int, seconds: int) -> str:
-    """How much of a core the run takes while nothing comes."""
-    pids = (os.getpid(), jvm_pid)
-    before, began = [processor_s(pid) for pid in pids], time.monotonic()
-    runner.run(seconds * SECOND)
-    took = time.monotonic() - began
-    driver, jvm = (100 * (processor_s(pid) - was) / took for pid, was in zip(pids, before, strict=True))
+    """How much of a core the run takes while nothing comes.
+
+    From a little after its beginning on: what is there is compared with the ledger first.
+    """
+    begun: list[tuple[float, float, float]] = []
+    settled_at = time.monotonic() + SETTLE_S
+
+    def now() -> tuple[float, float, float]:
+        return time.monotonic(), processor_s(os.getpid()), processor_s(jvm_pid)
+
+    def look(status: WarehouseStatus) -> None:
+        if not begun and time.monotonic() >= settled_at:
+            begun.append(now())
+
+    runner.on_status = look
+    runner.run((SETTLE_S + seconds) * SECOND)
+    took, driver_s, jvm_s = (after - before for after, before in zip(now(), begun[0], strict=True))
+    driver, jvm = 100 * driver_s / took, 100 * jvm_s / took
     return f"idle for {took:.0f} s: driver {driver:.2f} %, JVM {jvm:.2f} % of a core (less than 2 is asked)"
 
 
@@ -164,7 +176,6 @@ def main() -> None:
                 runner.run(arguments.seconds * SECOND)
                 print(f"ended: {runner.stopped_because or 'out of time'}")
             with Runner(warehouse, folder, folder / "storage", session=session) as runner:
-                runner.run(SETTLE_S * SECOND)  # what is there is compared with the ledger first
                 print(idle(runner, sampler.jvm_pid, arguments.idle))
         finally:
             session.stop()
