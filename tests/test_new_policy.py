@@ -88,7 +88,7 @@ def test_a_new_policy_can_be_tried_on_another_warehouse_and_is_offered(tmp_path:
     file.write_text(PROJECT.replace("POLICY", "edf"), encoding="utf-8")
     assert freshline("simulate", "-p", file, "--for", "10m", "--policy", "llf", "--log", log)[0] == 0
     assert first_started(log) == ["dear", "cheap"]
-    with pytest.raises(InputError, match=r"'lazy' is not a choice here. Write .* 'lrm-paper' or 'llf'"):
+    with pytest.raises(InputError, match=r"'lazy' is not a choice here. Write .* 'admit-all' or 'llf'"):
         loads(PROJECT.replace("POLICY", "lazy"))
     with pytest.raises(InputError, match="it has no effect with the policy llf"):
         loads(PROJECT.replace("POLICY", "llf, recovery: fastest"))

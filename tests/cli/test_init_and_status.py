@@ -19,7 +19,15 @@ from freshline.cli.main import app as freshline_app
 from freshline.cli.status import status
 from freshline.definitions.errors import InputError
 from freshline.definitions.load import load
-from freshline.live.status import PoolStatus, Progress, QueryStatus, TableStatus, WarehouseStatus, utc
+from freshline.live.status import (
+    ClassStatus,
+    PoolStatus,
+    Progress,
+    QueryStatus,
+    TableStatus,
+    WarehouseStatus,
+    utc,
+)
 from freshline.testing.network import NETWORK
 
 S = 1_000_000
@@ -156,6 +164,8 @@ def test_status_prints_the_documented_json_as_of_now(project: Path):
                 "unloaded": None,
                 "recovery_due": None,
                 "recovery_estimated": False,
+                "shed_rows": 0,
+                "discarded_files": 0,
             },
             {
                 "name": "alerts",
@@ -169,12 +179,34 @@ def test_status_prints_the_documented_json_as_of_now(project: Path):
                 "unloaded": None,
                 "recovery_due": None,
                 "recovery_estimated": False,
+                "shed_rows": 0,
+                "discarded_files": 0,
             },
         ],
         "queries": [],
+        "classes": [],
         "outputs": [],
         "steps": [],
     }
+
+
+def test_status_tells_of_classes(project: Path):
+    figures = {
+        "ate": 0.25,
+        "admitted": 0.5,
+        "quota": 0.2,
+        "waiting": 3,
+        "answered": 12_345,
+        "error_mean": 0.21,
+    }
+    counts = {"rejected": 7, "unanswered": 2, "withdrawn": 1}
+    operators = ClassStatus("operators", "asked", 0.2, **figures, **counts)
+    running(project, classes=(operators, ClassStatus("guests", "asked", 0.5)))
+    record = json.loads(freshline("status", "-p", project, "--json").stdout)
+    assert record["classes"][0] == {"class": "operators", "pool": "asked", "error": 0.2, **figures, **counts}
+    shown = " ".join(freshline("status", "-p", project).stdout.split())
+    assert "operators 25% 20% 50% 20% 3 12.3k 21% 7 2" in shown
+    assert "guests - 50% - - 0 0 - 0 0" in shown
 
 
 def test_status_tells_of_queries(project: Path):
@@ -282,6 +314,7 @@ def test_status_says_how_far_a_start_is(project: Path):
         "pools": [],
         "tables": [],
         "queries": [],
+        "classes": [],
         "outputs": [],
         "steps": [],
     }

@@ -13,7 +13,7 @@ def test_names_and_types_are_read_as_spark_reads_them() -> None:
         "ts TIMESTAMP NOT NULL COMMENT 'when', n long, `a b` array<int>, l timestamp_ltz"
     ) == (
         Column("ts", is_timestamp=True, is_nested=False),
-        Column("n", is_timestamp=False, is_nested=False, integer_bits=64),
+        Column("n", is_timestamp=False, is_nested=False, integer_bits=64, number="integer"),
         Column("a b", is_timestamp=False, is_nested=True),
         Column("l", is_timestamp=True, is_nested=False),
     )

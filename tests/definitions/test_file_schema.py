@@ -21,7 +21,8 @@ def test_the_schema_says_which_draft_it_is_and_what_it_describes() -> None:
     schema = json_schema()
     assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
     assert schema["title"] == "Freshline warehouse"
-    assert schema["required"] == ["name", "pools", "tables"]
+    assert schema["required"] == ["name", "tables"]
+    assert schema["anyOf"] == [{"required": ["pools"]}, {"required": ["nodes"]}]
     assert schema["additionalProperties"] is False
     assert without_descriptions(schema) == {
         "name": {"type": "string", "minLength": 1, "examples": ["network"]},
@@ -31,11 +32,17 @@ def test_the_schema_says_which_draft_it_is_and_what_it_describes() -> None:
             "pattern": DURATION_PATTERN,
             "examples": ["5 minutes", "300s", "1h 30m"],
         },
+        "links": {
+            "type": "array",
+            "items": {"type": "array", "items": {"type": "string", "minLength": 1}},
+            "examples": [[["edge", "centre"]]],
+        },
         "pools": {
             "type": "object",
             "additionalProperties": {"$ref": "#/$defs/PoolEntry"},
             "propertyNames": NAMES,
             "minProperties": 1,
+            "default": {},
         },
         "feeds": {
             "type": "object",
@@ -52,6 +59,18 @@ def test_the_schema_says_which_draft_it_is_and_what_it_describes() -> None:
         "queries": {
             "type": "object",
             "additionalProperties": {"$ref": "#/$defs/QueryEntry"},
+            "propertyNames": NAMES,
+            "default": {},
+        },
+        "classes": {
+            "type": "object",
+            "additionalProperties": {"$ref": "#/$defs/ClassEntry"},
+            "propertyNames": NAMES,
+            "default": {},
+        },
+        "nodes": {
+            "type": "object",
+            "additionalProperties": {"$ref": "#/$defs/NodeEntry"},
             "propertyNames": NAMES,
             "default": {},
         },
@@ -96,6 +115,10 @@ def test_a_pool_has_its_choices_limits_and_defaults() -> None:
                 "aus-slack",
                 "lrm",
                 "lrm-paper",
+                "rds-edf",
+                "rds-hef",
+                "rds-quota",
+                "admit-all",
             ],
             "default": "edf",
         },
@@ -112,6 +135,8 @@ def test_a_pool_has_its_choices_limits_and_defaults() -> None:
         "preemptive": {"type": "boolean"},
         "rescheduling": {"type": "string", "enum": ["optimistic", "pessimistic", "permissive"]},
         "threshold": {"type": "number", "minimum": 0, "examples": [200000]},
+        "gains": {"type": "string", "enum": ["fixed", "scheduled"]},
+        "node": {"type": "string", "minLength": 1},
     }
 
 
@@ -133,7 +158,7 @@ def test_a_table_is_base_or_derived() -> None:
     assert list(table["properties"]) == [
         "feed", "select", "sql", "sources", "timestamp", "period", "phase", "lookback",
         "lookback_trusted", "align", "pool", "target_lag", "cost", "late_after", "weight", "history",
-        "slices",
+        "slices", "deadline", "node", "selectivity", "discard",
     ]  # fmt: skip
     assert without_descriptions(table)["late_after"] == without_descriptions(table)["period"]
     assert without_descriptions(table)["weight"] == {"type": "number", "minimum": 0}
@@ -151,7 +176,7 @@ def test_a_feed_has_its_choices_and_examples() -> None:
 
 def test_a_cost_has_exact_numbers_and_at_least_one_part() -> None:
     cost = json_schema()["$defs"]["CostEntry"]
-    assert cost["anyOf"] == [{"required": ["startup"]}, {"required": ["rate"]}]
+    assert cost["anyOf"] == [{"required": ["startup"]}, {"required": ["rate"]}, {"required": ["per_row"]}]
     assert without_descriptions(cost)["rate"] == {"type": "number", "minimum": 0, "default": 0.0}
     assert without_descriptions(cost)["variability"] == {
         "type": "number",
@@ -182,19 +207,26 @@ def test_the_schemas_keys_are_those_that_are_read() -> None:
     name: n
     storage: s
     history: 2 days
+    links: [[here, there]]
     pools: {p: {tracks: 1, policy: prp, cluster_factor: 2, provisioning: worst, recovery: fastest,
-                blocking: 1s, preemptive: true, rescheduling: permissive, threshold: 5}}
+                blocking: 1s, preemptive: true, rescheduling: permissive, threshold: 5, gains: fixed,
+                node: here}}
     feeds: {f: {arrival: files, period: 1s, phase: 0, jitter: 0s, timestamp_jitter: 1s, rows: 10,
+                node: here, age: 1s, burst: 5,
                 path: p, format: csv,
                 schema: ts timestamp, timestamp: ts, header: no, encoding: utf-8, name_timestamp: "%Y",
                 lateness: 0, ahead: 0,
-                after_load: keep}}
+                after_load: keep, shed: {most: 1, per: 1s, value: n}}}
     tables: {t: {feed: f, select: s, sql: s, sources: [a], timestamp: ts, period: 1s, phase: 1s, lookback: 0,
                  lookback_trusted: false, align: 1s, pool: p, target_lag: 1s,
-                 cost: {startup: 1s, rate: 1, variability: 0}, late_after: 1s, weight: 2, history: 1d,
-                 slices: {by: k}}}
+                 cost: {startup: 1s, rate: 1, per_row: 1ns, variability: 0},
+                 late_after: 1s, weight: 2, history: 1d,
+                 slices: {by: k}, deadline: 1s, node: here, selectivity: 0.5,
+                 discard: {key: k, value: v}}}
     queries: {q: {sql: s, window: 1s, stride: 1s, deadline: 1s, weight: 2, keep_least: 0.5, pool: p,
                   cost: {rate: 1}, selectivity: 0.5, part: 0, into: q}}
+    classes: {c: {error: 0.3, data_error_factor: 2, settling: 60s, overshoot: 0.35, pool: p}}
+    nodes: {here: {master: "local[1]", speed: 2, policy: fifo, conf: {spark.ui.enabled: false}}}
     """
     tree = parse(text, "freshline.yml").tree
     schema = json_schema()
@@ -205,6 +237,8 @@ def test_the_schemas_keys_are_those_that_are_read() -> None:
         ("feeds", "FeedEntry"),
         ("tables", "TableEntry"),
         ("queries", "QueryEntry"),
+        ("classes", "ClassEntry"),
+        ("nodes", "NodeEntry"),
     ):
         (entry,) = tree[section].values()
         assert list(entry) == list(schema["$defs"][definition]["properties"])

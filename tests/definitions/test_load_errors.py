@@ -141,8 +141,8 @@ def test_a_name_that_yaml_takes_for_something_else_is_refused_once() -> None:
             "storage: ./here",
             [
                 "1: `name` is missing. Add one, such as `name: network`.",
-                "1: `pools` is missing. Add a pool, such as `pools: {updates: {tracks: 2}}`.",
                 "1: `tables` is missing. Add a table, such as `tables: {packets: {feed: packets}}`.",
+                "1: `pools` is missing. Add a pool, such as `pools: {updates: {tracks: 2}}`.",
             ],
         ),
         (
@@ -164,7 +164,8 @@ def test_a_name_that_yaml_takes_for_something_else_is_refused_once() -> None:
             [
                 "1: name: it is empty. Add one, such as `name: network`.",
                 "2: unknown key `dashboards`. "
-                "The keys here are `name`, `storage`, `history`, `pools`, `feeds`, `tables` or `queries`.",
+                "The keys here are `name`, `storage`, `history`, `links`, `pools`, `feeds`, `tables`, "
+                "`queries`, `classes` or `nodes`.",
                 "3: unknown key `table`. Perhaps `tables` is meant.",
                 "5: tables: it is empty. Add a table, such as `tables: {packets: {feed: packets}}`.",
             ],

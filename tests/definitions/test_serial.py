@@ -46,6 +46,8 @@ def test_a_record_holds_everything_but_the_places():
         "preemptive": False,
         "rescheduling": "optimistic",
         "threshold": None,
+        "gains": "fixed",
+        "node": None,
     }
     assert (record["tables"]["traffic"]["late_after_us"], record["tables"]["traffic"]["weight"]) == (
         HOUR,

@@ -7,11 +7,12 @@ NUMBER_AND_UNIT = "Write a number and a unit, such as '5 minutes' or '300s'."
 TRACKS = "is not a whole number from 1 to 1000000. Write how many jobs may run at once."
 POLICIES = (
     "Write 'fifo', 'rm', 'edf', 'edf-strict', 'clustered-edf', 'prp', 'aus', 'aus-slack', "
-    "'lrm' or 'lrm-paper'."
+    "'lrm', 'lrm-paper', 'rds-edf', 'rds-hef', 'rds-quota' or 'admit-all'."
 )
 TABLE_KEYS = (
     "`feed`, `select`, `sql`, `sources`, `timestamp`, `period`, `phase`, `lookback`, "
-    "`lookback_trusted`, `align`, `pool`, `target_lag`, `cost`, `late_after`, `weight`, `history` or `slices`"
+    "`lookback_trusted`, `align`, `pool`, `target_lag`, `cost`, `late_after`, `weight`, `history`, "
+    "`slices`, `deadline`, `node`, `selectivity` or `discard`"
 )
 USELESS_UNDER_EDF = "it has no effect with the policy edf. Remove it, or set `policy: aus`."
 USELESS_ON_STREAM = "it has no effect on a continuous feed. Remove it, or set `arrival: files`."
@@ -72,9 +73,10 @@ WHOLE_NAME = "Write the files' whole name with strptime's directives, such as `p
         ),
         ("{tracks: 1, polcy: rm}", ": unknown key `polcy`. Perhaps `policy` is meant."),
         (
-            "{tracks: 1, nodes: 3}",
-            ": unknown key `nodes`. The keys here are `tracks`, `policy`, `cluster_factor`, "
-            "`provisioning`, `recovery`, `blocking`, `preemptive`, `rescheduling` or `threshold`.",
+            "{tracks: 1, computers: 3}",
+            ": unknown key `computers`. The keys here are `tracks`, `policy`, `cluster_factor`, "
+            "`provisioning`, `recovery`, `blocking`, `preemptive`, `rescheduling`, `threshold`, "
+            "`gains` or `node`.",
         ),
         ("5", ": the number 5 stands where a mapping of keys belongs. Write keys and their values below it."),
     ],
@@ -327,7 +329,7 @@ def test_a_wrong_feed_is_refused(feed: str, message: str) -> None:
         ),
         (
             "{feed: packets, cost: {rate: 1, fixed: 1}}",
-            ".cost: unknown key `fixed`. The keys here are `startup`, `rate` or `variability`.",
+            ".cost: unknown key `fixed`. The keys here are `startup`, `rate`, `per_row` or `variability`.",
         ),
         (
             "{feed: packets, jitter: 1s}",

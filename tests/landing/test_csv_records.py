@@ -20,8 +20,8 @@ def read(block: Block, names: Sequence[str], column: str, small: int) -> object:
     """The values, or that there are none; `small`: up to how many bytes a block is read without Arrow."""
     before, csv_records._SMALL = csv_records._SMALL, small  # type: ignore[misc]
     try:
-        values = csv_records._values(block, names, column)
-        return list(values) if isinstance(values, tuple) else values.to_pylist()
+        table = csv_records._table(block, names, [column])
+        return None if table is None else table.to_pylist()
     except (UnreadableFile, ValueError) as error:  # Arrow's own are such
         return type(error)
     finally:
@@ -39,4 +39,6 @@ def test_a_plain_block_has_the_values_that_arrow_finds(lines, column, columns):
 def test_what_is_plain_needs_no_arrow(monkeypatch):
     monkeypatch.setattr(csv_records, "pacsv", None)
     block = Block(1, 2, "1,2026-01-01,é\n2,2026-01-02,\n".encode())
-    assert csv_records._values(block, NAMES, "ts").to_pylist() == ["2026-01-01", "2026-01-02"]
+    table = csv_records._table(block, NAMES, ["ts", "a"])
+    assert table is not None
+    assert table.to_pydict() == {"ts": ["2026-01-01", "2026-01-02"], "a": ["1", "2"]}

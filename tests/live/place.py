@@ -3,6 +3,7 @@
 import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 from deltalake import DeltaTable
 
@@ -80,3 +81,8 @@ class Place:
 
     def quarantine(self) -> list[Entry]:
         return Quarantine(self.folder / "warehouse" / "_freshline" / "quarantine").entries()
+
+    def journal(self) -> list[dict[str, Any]]:
+        """What the last runner's kernel was told, and what it said; the header first."""
+        log = self.folder / "warehouse" / "_freshline" / "logs" / f"{self.runner.run_id}.jsonl"
+        return [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]

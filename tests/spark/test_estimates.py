@@ -110,9 +110,11 @@ def test_nan_is_the_largest_number_and_nulls_and_nan_are_groups() -> None:
     outputs = (Output("g", "key", 0), Output("x", "max", 0), Output("y", "min", 1))
     schema = StructType([StructField(name, DoubleType()) for name in "gxy"])
     nan = float("nan")
+    counts = {"_c0": [1, 1, 1], "_c1": [1, 1, 1]}
+    keys = {"_k0": [1.0, nan, None]}
     parts = [
-        pa.table({"_k0": [1.0, nan, None], SLICE: [0, 0, 0], "_t0": [nan, 1.0, 2.0], "_t1": [nan, 1.0, 2.0]}),
-        pa.table({"_k0": [1.0, nan, None], SLICE: [1, 1, 1], "_t0": [3.0, nan, 5.0], "_t1": [3.0, nan, 5.0]}),
+        pa.table({**keys, SLICE: [0, 0, 0], **counts, "_t0": [nan, 1.0, 2.0], "_t1": [nan, 1.0, 2.0]}),
+        pa.table({**keys, SLICE: [1, 1, 1], **counts, "_t0": [3.0, nan, 5.0], "_t1": [3.0, nan, 5.0]}),
     ]
     found = merge(Partials("", outputs, ("_k0",), ()), schema, parts, SLICES)
     assert sorted(map(str, (tuple(row.values()) for row in found.rows))) == sorted(

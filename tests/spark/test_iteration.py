@@ -236,4 +236,4 @@ def test_other_windows_and_slices_are_read_with_the_code_that_spark_has(spark, t
 def test_an_iteration_begins_with_any_slice(spark, tmp_path: Path) -> None:
     tables = loaded(spark, tmp_path, BY_KEY, {"q": "SELECT count(*) AS n FROM a"}, a=[(1, 1.0)])
     prepared = tables.prepared("q")
-    assert len({prepared.begin(spark, END_US)._first for _ in range(100)}) > 50
+    assert len({prepared.begin(spark, END_US)._reading.first for _ in range(100)}) > 50

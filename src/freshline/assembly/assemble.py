@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from freshline.assembly.order_kinds import order_kind
 from freshline.assembly.query_tracks import add_query_tracks, asked_of, holds_queries_only
+from freshline.assembly.step_tasks import add_node_pools, add_step_tasks, elsewhere
 from freshline.assembly.terms import startup_us, terms_of
+from freshline.classes.task import ClassTask
 from freshline.definitions.policies import POLICIES
 from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.kernel import Kernel
@@ -17,7 +19,9 @@ from freshline.kernel.timers import NEVER
 from freshline.plan.plan import Plan, PoolPlan, TablePlan
 from freshline.recovery.modes import AdaptiveRelease
 from freshline.recovery.outages import RememberingRelease
+from freshline.steps.task import steps_of
 from freshline.tables.newcomer import Newcomer, make_task
+from freshline.tables.source import Source
 from freshline.tables.task import TableTask
 
 
@@ -29,21 +33,31 @@ def assemble(
     live: bool | None = None,
     batches: bool = True,
     begin: bool = True,
+    node: str | None = None,
 ) -> Kernel:
     """The kernel for a planned warehouse: at instant 0, all tables empty, or as it was found at `now`.
 
     `freshness` then says how far each table is loaded, None for one into which nothing was loaded yet.
     `tracks_from` is the number of its first track. `live` says whether files take a moment to be found; by
     default they do where tables were found. `batches`: a job may take several files of a backlog.
-    Who does not want it begun calls `Kernel.begin` later.
+    Who does not want it begun calls `Kernel.begin` later. `node`: only what runs there; what it reads beyond
+    is told by `Advanced`.
     """
     kernel = Kernel()
-    _add_tables(kernel, plan, freshness, freshness is not None if live is None else live)
-    for pool in plan.pools:
+    warehouse = plan.warehouse
+    if plan.placed is not None:
+        add_step_tasks(kernel, warehouse, plan.placed, freshness, node)
+    here = [pool for pool in plan.pools if node is None or warehouse.pools[pool.name].node == node]
+    tables = {name for pool in here for name in pool.tables}
+    _add_tables(kernel, plan, tables, freshness, freshness is not None if live is None else live)
+    _add_classes(kernel, plan, {pool.name for pool in here})
+    for pool in here:
         if pool.queries or holds_queries_only(plan.warehouse.pools[pool.name]):
-            _add_queries(kernel, pool, plan, tracks_from)
+            _add_queries(kernel, pool, plan, tracks_from, freshness)
         else:
             _add_pool(kernel, pool, plan, tracks_from)
+    if plan.placed is not None:
+        add_node_pools(kernel, warehouse, plan.placed, tracks_from, node)
     if not batches:
         for assembled in kernel.pools:
             assembled.order.batch_limit_us = assembled.order.released_limit_us = 0
@@ -71,8 +85,19 @@ def newcomer(warehouse: Warehouse, planned: TablePlan, freshness: int | None) ->
     )
 
 
-def _add_queries(kernel: Kernel, planned: PoolPlan, plan: Plan, first_track: int) -> None:
+def _add_queries(
+    kernel: Kernel,
+    planned: PoolPlan,
+    plan: Plan,
+    first_track: int,
+    freshness: Mapping[str, int | None] | None,
+) -> None:
     """The queries of a pool, but for those that are refused."""
+    here = {task.name for task in kernel.tasks}
+    for name in planned.queries:
+        for table in plan.warehouse.queries[name].tables:
+            if table not in here:
+                elsewhere(kernel, table, freshness)
     tracks_from = first_track + sum(pool.tracks for pool in kernel.pools)
     queries = [
         asked_of(plan.warehouse.queries[query.name], query.load, query.track)
@@ -82,19 +107,34 @@ def _add_queries(kernel: Kernel, planned: PoolPlan, plan: Plan, first_track: int
     add_query_tracks(kernel, plan.warehouse.pools[planned.name], queries, tracks_from)
 
 
-def _add_tables(kernel: Kernel, plan: Plan, freshness: Mapping[str, int | None] | None, live: bool) -> None:
+def _add_tables(
+    kernel: Kernel, plan: Plan, here: Collection[str], freshness: Mapping[str, int | None] | None, live: bool
+) -> None:
     warehouse = plan.warehouse
     plans = plan.tables_by_name
-    place_of = {name: place for place, name in enumerate(warehouse.tables)}
+    place_of = {name: place for place, name in enumerate(warehouse.tables, len(warehouse.steps))}
+    sources: dict[str, Source] = {step.name: step for step in steps_of(kernel)}
     tasks: dict[str, TableTask] = {}
     for name in warehouse.topological_order:
+        if name not in here:
+            continue
         table = newcomer(warehouse, plans[name], 0 if freshness is None else freshness[name])
-        task = make_task(kernel, table, place_of[name], [tasks[source] for source in table.sources])
+        read = [sources.get(source) or elsewhere(kernel, source, freshness) for source in table.sources]
+        task = make_task(kernel, table, place_of[name], read)
         if table.released_by_files and POLICIES[warehouse.pools[table.pool].policy].adaptive:
             task.rule = _recovery_rule(kernel, task, warehouse, plans, live)
-        tasks[name] = task
+        tasks[name] = sources[name] = task
     for name in warehouse.tables:
-        kernel.add(tasks[name])
+        if name in tasks:
+            kernel.add(tasks[name])
+
+
+def _add_classes(kernel: Kernel, plan: Plan, pools: Collection[str]) -> None:
+    warehouse = plan.warehouse
+    place = len(warehouse.stored) + len(warehouse.queries)
+    for number, (name, defined) in enumerate(warehouse.classes.items()):
+        if defined.pool in pools:
+            kernel.add(ClassTask(place + number, name, kernel.timers, kernel.outbox))
 
 
 def _recovery_rule(
@@ -130,5 +170,5 @@ def _add_pool(kernel: Kernel, planned: PoolPlan, plan: Plan, first_track: int) -
     order.released_limit_us = None if POLICIES[planned.policy].proven else NEVER
     pool = Pool(planned.name, planned.tracks, tracks_from, order, kernel.touched)
     kernel.pools.append(pool)
-    for name in planned.tables:
+    for name in (*planned.tables, *planned.classes):
         pool.join(kernel.task(name))

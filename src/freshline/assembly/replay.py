@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from freshline.assembly.assemble import assemble
+from freshline.classes.events import Discarded, PartDone, PartLost, Requested, Withdrawn
 from freshline.definitions.errors import InputError
 from freshline.definitions.names import cut
 from freshline.definitions.serial import from_record
@@ -14,11 +15,14 @@ from freshline.kernel.events import Event, Failed, Paused, Record
 from freshline.kernel.journal import FORMAT
 from freshline.kernel.kernel import Kernel, NotRunning
 from freshline.plan.make import make_plan, without_bounds
+from freshline.plan.placed import Placed
 from freshline.plan.plan import Plan
 from freshline.queries.events import Answered, Measured
 from freshline.queries.membership import QueryAdded, QueryRemoved
 from freshline.recovery.events import Learned
+from freshline.steps.events import Committed
 from freshline.tables.drain import Drain
+from freshline.tables.elsewhere import Advanced
 from freshline.tables.events import Arrived, Batches, Finished
 from freshline.tables.membership import Added, Removed
 
@@ -32,11 +36,18 @@ _EVENTS: dict[str, Callable[[Record, Kernel], Event]] = {
     "batches": Batches.from_record,
     "answered": Answered.from_record,
     "measured": Measured.from_record,
+    "requested": Requested.from_record,
+    "withdrawn": Withdrawn.from_record,
+    "part_done": PartDone.from_record,
+    "part_lost": PartLost.from_record,
+    "discarded": Discarded.from_record,
     "query_added": QueryAdded.from_record,
     "query_removed": QueryRemoved.from_record,
     "added": Added.from_record,
     "removed": Removed.from_record,
     "drain": Drain.from_record,
+    "committed": Committed.from_record,
+    "advanced": Advanced.from_record,
 }
 
 
@@ -47,11 +58,14 @@ _DAMAGE: Final = (ArithmeticError, AssertionError, AttributeError, LookupError, 
 def kernel_of(header: Record) -> Kernel:
     """The kernel of the run that a journal's header tells of, as it was when the run began."""
     batches = header.get("batches", True)
-    return assemble(_plan_of(header), header["now"], header["freshness"], batches=batches)
+    node = header.get("node")
+    return assemble(_plan_of(header), header["now"], header["freshness"], batches=batches, node=node)
 
 
 def _plan_of(header: Record) -> Plan:
     plan = make_plan(from_record(header["warehouse"]))
+    if header.get("placement") is not None:
+        plan = replace(plan, placed=Placed.from_record(header["placement"]))
     return without_bounds(plan, frozenset(header.get("unknown", ())))
 
 

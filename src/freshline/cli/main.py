@@ -19,6 +19,7 @@ from freshline.cli.demo import demo
 from freshline.cli.experiment import experiment
 from freshline.cli.init import init
 from freshline.cli.migrate import migrate
+from freshline.cli.place import place
 from freshline.cli.plan import plan
 from freshline.cli.quarantine import quarantine
 from freshline.cli.query import query
@@ -66,6 +67,7 @@ for command in (
     demo,
     analyze,
     shed,
+    place,
 ):
     app.command()(command)
 app.add_typer(quarantine, name="quarantine")

@@ -190,6 +190,7 @@ def summary_record(status: WarehouseStatus, stopped_because: str | None) -> dict
             for table in tables
         ],
         "queries": [query.record() for query in status.queries],
+        "classes": [each.record() for each in status.classes],
         "broken_assumptions": list(status.broken_assumptions),
         "quarantined": status.quarantined,
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from sqlglot import exp
 from sqlglot.errors import ParseError, TokenError
@@ -24,6 +24,14 @@ _BITS: Final = {
     exp.DataType.Type.INT: 32,
     exp.DataType.Type.BIGINT: 64,
 }
+Number = Literal["integer", "float", "double", "decimal"]
+_NUMBERS: Final[dict[Any, Number]] = {
+    **dict.fromkeys(_BITS, "integer"),
+    exp.DataType.Type.FLOAT: "float",
+    exp.DataType.Type.DOUBLE: "double",
+    exp.DataType.Type.DECIMAL: "decimal",
+}
+_DECIMAL_DIGITS: Final = (10, 0)  # of a `decimal` that does not say it
 
 
 class Column(NamedTuple):
@@ -33,6 +41,9 @@ class Column(NamedTuple):
     is_timestamp: bool
     is_nested: bool
     integer_bits: int | None = None  # None where it is no integer
+    is_text: bool = False
+    number: Number | None = None  # None where it is no number
+    digits: tuple[int, int] | None = None  # of a decimal: all of them, and those after the point
 
 
 @lru_cache(maxsize=1_024)
@@ -54,9 +65,20 @@ def parse_columns(schema: str) -> tuple[Column, ...]:
         if folded in RESERVED_COLUMNS:
             raise InputError(f"the column `{folded}` is one that Freshline adds itself", "Rename it")
         columns[folded] = Column(
-            definition.name, kind.this in _TIMESTAMP, kind.this in _NESTED, _BITS.get(kind.this)
+            definition.name,
+            kind.this in _TIMESTAMP,
+            kind.this in _NESTED,
+            _BITS.get(kind.this),
+            kind.this == exp.DataType.Type.TEXT,
+            _NUMBERS.get(kind.this),
+            _digits(kind) if kind.this == exp.DataType.Type.DECIMAL else None,
         )
     return tuple(columns.values())
+
+
+def _digits(kind: exp.DataType) -> tuple[int, int]:
+    given = [int(parameter.name) for parameter in kind.expressions if parameter.name.isdecimal()]
+    return (given[0], given[1] if len(given) > 1 else 0) if given else _DECIMAL_DIGITS
 
 
 def _definitions(schema: str) -> list[exp.Expr]:

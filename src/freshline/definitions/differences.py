@@ -10,7 +10,7 @@ from freshline.definitions.section import Section
 from freshline.definitions.warehouse import SECTIONS, Warehouse
 
 # What is worked out from the sections, and differs only with them.
-_WORKED_OUT: Final = {"topological_order", "released_by_files"}
+_WORKED_OUT: Final = {"topological_order", "released_by_files", "step_order"}
 
 
 def differences(one: Warehouse, other: Warehouse, but: Collection[str] = ()) -> list[str]:
@@ -20,10 +20,12 @@ def differences(one: Warehouse, other: Warehouse, but: Collection[str] = ()) -> 
     """
     found: list[str] = []
     for each in fields(Warehouse):
-        if each.name in but or each.name in _WORKED_OUT:
+        if each.name in but or each.name in _WORKED_OUT or each.name == "steps":
             continue
         ours, theirs = getattr(one, each.name), getattr(other, each.name)
-        if each.name in SECTIONS:
+        if each.name == "tables":
+            found += _in_section(SECTIONS["tables"], one.stored, other.stored)
+        elif each.name in SECTIONS:
             found += _in_section(SECTIONS[each.name], ours, theirs)
         elif ours != theirs:
             found.append(each.name)
@@ -37,7 +39,7 @@ def _in_section(
     keys = set(written.values())
     for name in [*one, *(name for name in other if name not in one)]:
         path = f"{section.name}.{name}"
-        if name not in one or name not in other:
+        if name not in one or name not in other or type(one[name]) is not type(other[name]):
             yield path
             continue
         differing = [

@@ -19,7 +19,8 @@ HOUR: Final = 60 * MINUTE
 DAY: Final = 24 * HOUR
 WEEK: Final = 7 * DAY
 
-_UNITS: Final = {
+_UNITS: Final[dict[str, int | Fraction]] = {
+    **dict.fromkeys(("ns", "nanosecond", "nanoseconds"), Fraction(1, 1_000)),
     **dict.fromkeys(("us", "µs", "μs", "microsecond", "microseconds"), MICROSECOND),
     **dict.fromkeys(("ms", "millisecond", "milliseconds"), MILLISECOND),
     **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), SECOND),
@@ -44,8 +45,20 @@ def parse_duration(text: str) -> int:
     >>> parse_duration("1h 30m")
     5400000000
     """
+    total = parse_exact_duration(text)
+    if total.denominator != 1:
+        raise InputError(f"{cut(text)!r} is finer than a microsecond", "Round it to whole microseconds")
+    return int(total)
+
+
+def parse_exact_duration(text: str) -> Fraction:
+    """The microseconds of a duration that may be finer than they are.
+
+    >>> parse_exact_duration("250ns")
+    Fraction(1, 4)
+    """
     if text.strip() == "0":
-        return 0
+        return Fraction(0)
     total = Fraction(0)
     position = 0
     while position < len(text):
@@ -63,11 +76,9 @@ def parse_duration(text: str) -> int:
         position = part.end()
     if position == 0:
         raise InputError("the duration is empty", NUMBER_AND_UNIT)
-    if total.denominator != 1:
-        raise InputError(f"{cut(text)!r} is finer than a microsecond", "Round it to whole microseconds")
     if total > _LONGEST:
         raise InputError(f"{cut(text)!r} is longer than a hundred years", "Give a shorter duration")
-    return int(total)
+    return total
 
 
 def seconds(microseconds: int | None) -> float | None:

@@ -10,13 +10,17 @@ from pydantic import AfterValidator, ConfigDict, Field, PlainValidator, WithJson
 
 from freshline.definitions.columns import parse_columns
 from freshline.definitions.document import shown
-from freshline.definitions.duration import format_duration
+from freshline.definitions.duration import SECOND, format_duration
 from freshline.definitions.errors import NOWHERE, InputError, Place
 from freshline.definitions.name_timestamp import check_pattern
 from freshline.definitions.names import one_of
+from freshline.definitions.nodes import NODES, node_named
 from freshline.definitions.section import LiveCheck, Path, Resolution, Section
+from freshline.definitions.shed import MISSING as SHED_MISSING
+from freshline.definitions.shed import Shed, ShedEntry, check_shed_live
 from freshline.definitions.sql.time import Relation, own_time
 from freshline.definitions.values import (
+    Count,
     Duration,
     Entry,
     Flag,
@@ -77,6 +81,24 @@ class Feed:
     landing: Landing = Landing()
     place: Place = NOWHERE
     rows: Fraction | None = None  # a second: what queries over its tables are planned and simulated with
+    node: str | None = None  # where its files land, in a warehouse with nodes
+    age_us: int = 0  # files only: how old its oldest record may be when its file is found
+    burst: int | None = None  # files only: the most rows in a file
+    shed: Shed | None = None  # files only
+
+    @property
+    def rows_most(self) -> Fraction | None:
+        """How many rows a file has at most; None where that is not known."""
+        if self.burst is not None:
+            return Fraction(self.burst)
+        if self.rows is None or self.period_us is None:
+            return None
+        return self.rows * self.period_us / SECOND
+
+    @property
+    def rows_loaded(self) -> Fraction | None:
+        """How many of its rows are loaded a second; None where it is not known how many there are."""
+        return self.rows if self.rows is None or self.shed is None else min(self.rows, self.shed.rows)
 
 
 def _encoding(value: object) -> str:
@@ -123,6 +145,20 @@ class FeedEntry(Entry):
         "queries over its tables.",
         examples=[12500],
     )
+    node: Given[Text] = Field(
+        None, description="The node that loads it, where there are `nodes` (default: the only one)."
+    )
+    age_us: Given[Duration] = Field(
+        None,
+        alias="age",
+        description="How old its oldest record may be when its file is found (default 0). Deadlines of "
+        "outputs count from that record. Only for `arrival: files`.",
+    )
+    burst: Given[Count] = Field(
+        None,
+        description="The most rows that a file has (default: `rows` × `period`). Only for `arrival: files`.",
+        examples=[500],
+    )
     path: Given[PathText] = Field(None, description="The directory in which the data files land.")
     format: Given[FileFormat] = Field(None, description="The data files' format; json is one record a line.")
     columns: Given[Text] = Field(
@@ -161,6 +197,12 @@ class FeedEntry(Entry):
     after_load: Given[AfterLoad] = Field(
         None, description="What becomes of a file once it is loaded (default keep)."
     )
+    shed: Given[ShedEntry] = Field(
+        None,
+        description="Of each window of time only the records of the highest value are loaded. Only for "
+        "`arrival: files`.",
+        examples=[{"most": 15, "per": "1s", "value": "speed * 2"}],
+    )
 
 
 def _resolve(resolution: Resolution) -> dict[str, Any]:
@@ -189,10 +231,27 @@ def _feed(resolution: Resolution, name: str, entry: FeedEntry) -> Feed:
         landing=_landing(resolution, path, entry),
         place=resolution.place(path),
         rows=entry.rows,
+        node=_node(resolution, path, entry),
+        age_us=entry.age_us or 0,
+        burst=entry.burst,
+        shed=None if entry.shed is None else entry.shed.resolved(),
     )
 
 
+def _node(resolution: Resolution, path: Path, entry: FeedEntry) -> str | None:
+    nodes = resolution.names(NODES).all
+    if entry.node is None and len(nodes) > 1:
+        remedy = f"Add the node on which its files land, `node: {one_of(nodes).replace('`', '')}`"
+        resolution.report(path, f"`node` is missing, and there are {len(nodes)} nodes", remedy)
+    if entry.node is None and len(nodes) == 1:
+        return nodes[0]
+    return node_named(resolution, path, entry.node)
+
+
 def _landing(resolution: Resolution, path: Path, entry: FeedEntry) -> Landing:
+    if entry.shed is not None and entry.name_timestamp is not None:
+        what = "windows go by the records' own timestamps, and `name_timestamp` says that they are not read"
+        resolution.report((*path, "shed"), what, "Remove it, or `name_timestamp`")
     for key in ("header", "encoding"):
         if getattr(entry, key) is not None and entry.format != "csv" and entry.arrival == "files":
             what = "it has an effect on csv files only"
@@ -221,6 +280,9 @@ def _check_continuous(resolution: Resolution, path: Path, entry: FeedEntry) -> N
         "lateness": entry.lateness_us,
         "ahead": entry.ahead_us,
         "after_load": entry.after_load,
+        "age": entry.age_us,
+        "burst": entry.burst,
+        "shed": entry.shed,
     }
     useless = "it has no effect on a continuous feed"
     if entry.phase_us is not None:
@@ -232,12 +294,13 @@ def _check_continuous(resolution: Resolution, path: Path, entry: FeedEntry) -> N
 
 def _from_record(record: dict[str, Any]) -> Feed:
     rows = None if record.get("rows") is None else Fraction(record["rows"])
-    return Feed(**{**record, "landing": Landing(**record["landing"]), "rows": rows})
+    shed = None if record.get("shed") is None else Shed(**record["shed"])
+    return Feed(**{**record, "landing": Landing(**record["landing"]), "rows": rows, "shed": shed})
 
 
 def _check_live(check: LiveCheck) -> None:
     feeds = check.warehouse.feeds
-    used = {table.feed for table in check.warehouse.tables.values()}
+    used = {table.feed for table in check.warehouse.stored.values()}
     for feed in feeds.values():
         if feed.name not in used:
             remedy = "Load it with a table, or remove it; `plan` and `simulate` take it as it is"
@@ -261,6 +324,7 @@ def _live_relation(check: LiveCheck, feed: Feed) -> Relation:
             names = _checked_names(feed.landing, feed.landing.schema)
         except InputError as error:
             check.report((*path, "schema"), feed.place, error.what, error.remedy)
+        check_shed_live(check, feed)
     return Relation(names, own_time(feed.landing.timestamp))
 
 
@@ -284,5 +348,11 @@ def _checked_names(landing: Landing, schema: str) -> tuple[str, ...]:
 
 
 FEEDS: Final = Section(
-    "feeds", FeedEntry, _resolve, _from_record, _check_live, description="The feeds, by name."
+    "feeds",
+    FeedEntry,
+    _resolve,
+    _from_record,
+    _check_live,
+    missing=SHED_MISSING,
+    description="The feeds, by name.",
 )

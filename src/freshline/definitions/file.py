@@ -28,13 +28,29 @@ class Whole(Entry):
         description="How long readers can follow a table's changes and read it as it was (default 1 day), "
         "for tables that do not say it themselves.",
     )
+    links: Given[list[list[Text]]] = Field(
+        None,
+        description="From which node to which tables can be read (default: from each to each). A link leads "
+        "one way.",
+        examples=[[["edge", "centre"]]],
+    )
+
+
+def _one_of_them(schema: dict[str, Any]) -> None:
+    """A section that is needed unless another is there."""
+    schema["anyOf"] = [
+        {"required": [key]}
+        for name, section in SECTIONS.items()
+        if section.unless is not None
+        for key in (name, section.unless)
+    ]
 
 
 def _field(section: Section[Any, Any]) -> tuple[Any, Any]:
     named: dict[str, Any] = {"propertyNames": {"pattern": NAME_PATTERN}}
     if section.is_needed:
         named["minProperties"] = 1
-    default: Any = ... if section.is_needed else {}
+    default: Any = ... if section.is_needed and section.unless is None else {}
     return dict[str, section.entry], Field(  # type: ignore[name-defined]
         default, description=section.description, json_schema_extra=named
     )
@@ -70,4 +86,5 @@ class _EditorSchema(GenerateJsonSchema):
 def json_schema() -> dict[str, Any]:
     """The JSON schema (draft 2020-12) of `freshline.yml`, for editors."""
     schema = WarehouseFile.model_json_schema(schema_generator=_EditorSchema)
+    _one_of_them(schema)
     return {"$schema": _EditorSchema.schema_dialect, **schema}

@@ -34,9 +34,10 @@ def loads(text: str, file: str = "freshline.yml") -> Warehouse:
 def _warehouse(document: Document) -> Warehouse:
     errors = [*document.errors, *_name_errors(document)]
     file = _validated(document, errors)
+    errors += _missing_errors(document)
     if file is not None:
         entries = {section: getattr(file, section) for section in SECTIONS}
-        resolution = Resolution(entries, document, file.history_us)
+        resolution = Resolution(entries, document, file.history_us, file.links)
         for section in SECTIONS.values():
             resolution.fields |= section.resolve(resolution)
         errors += resolution.errors
@@ -58,6 +59,15 @@ def _rare_collection() -> Iterator[None]:
         yield
     finally:
         gc.set_threshold(*usual)
+
+
+def _missing_errors(document: Document) -> list[InputError]:
+    """The sections that are needed unless another is there, and neither is."""
+    return [
+        InputError(f"`{name}` is missing", section.missing[name], document.place(()))
+        for name, section in SECTIONS.items()
+        if section.unless is not None and not document.tree.keys() & {name, section.unless}
+    ]
 
 
 def _name_errors(document: Document) -> list[InputError]:

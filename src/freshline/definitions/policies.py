@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 PolicyName = str  # one of POLICIES
-Held = Literal["tables", "queries"]
+Held = Literal["tables", "queries", "classes"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,9 @@ class Policy:
     # that are pools of their own.
     clusters: Literal["helping", "isolated"] | None = None
     options: frozenset[str] = frozenset()  # the keys of a pool that mean something with it
-    holds: frozenset[Held] = frozenset({"tables"})  # what a pool with it may hold: one of these at a time
+    discards: bool = False  # updates that change little are left out where a table says `discard`
+    # What a pool with it may hold: tables or queries, or tables and classes.
+    holds: frozenset[Held] = frozenset({"tables"})
 
 
 # `blocking` means something where jobs may start before their release, and a bound counts them.
@@ -30,6 +32,8 @@ _BLOCKING: Final = frozenset({"blocking"})
 _RECOVERY: Final = frozenset({"provisioning", "recovery", *_BLOCKING})
 _SHEDDING: Final = frozenset({"rescheduling", "threshold"})
 _QUERIES: Final[frozenset[Held]] = frozenset({"queries"})
+_CLASSES: Final[frozenset[Held]] = frozenset({"tables", "classes"})
+_GAINS: Final = frozenset({"gains"})
 
 POLICIES: dict[PolicyName, Policy] = {
     "fifo": Policy("freshline.policies.fifo:Fifo"),
@@ -56,6 +60,14 @@ POLICIES: dict[PolicyName, Policy] = {
     "lrm-paper": Policy(
         "freshline.policies.lrm_paper:LrmPaper", preemptive=True, options=_SHEDDING, holds=_QUERIES
     ),
+    "rds-edf": Policy(
+        "freshline.policies.rds:RdsEdf", proven=True, discards=True, options=_GAINS, holds=_CLASSES
+    ),
+    "rds-hef": Policy(
+        "freshline.policies.rds:RdsHef", proven=True, discards=True, options=_GAINS, holds=_CLASSES
+    ),
+    "rds-quota": Policy("freshline.policies.rds_quota:RdsQuota", proven=True, discards=True, holds=_CLASSES),
+    "admit-all": Policy("freshline.policies.admit_all:AdmitAll", proven=True, holds=_CLASSES),
 }
 
 
@@ -65,12 +77,16 @@ def with_option(option: str) -> list[PolicyName]:
 
 
 def policies_for(held: Held) -> list[PolicyName]:
-    """The policies of pools that may hold tables, or queries."""
+    """The policies of pools that may hold tables, or queries, or classes."""
     return [name for name, policy in POLICIES.items() if held in policy.holds]
 
 
 def adaptive_policies() -> list[PolicyName]:
     return [name for name, policy in POLICIES.items() if policy.adaptive]
+
+
+def discarding_policies() -> list[PolicyName]:
+    return [name for name, policy in POLICIES.items() if policy.discards]
 
 
 def as_written(names: Iterable[PolicyName]) -> str:

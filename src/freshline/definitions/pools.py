@@ -11,13 +11,15 @@ from pydantic import ConfigDict, Field, PlainValidator, WithJsonSchema
 from freshline.definitions.document import shown
 from freshline.definitions.errors import NOWHERE, InputError, Place
 from freshline.definitions.names import one_of
+from freshline.definitions.nodes import NODES, node_named
 from freshline.definitions.policies import POLICIES, Held, PolicyName, as_written, with_option
 from freshline.definitions.section import Path, Resolution, Section
-from freshline.definitions.values import Duration, Entry, Factor, Flag, Given, Rate, Tracks
+from freshline.definitions.values import Duration, Entry, Factor, Flag, Given, Rate, Text, Tracks
 
 Provisioning = Literal["worst", "average"]
 Recovery = Literal["fastest", "together"]
 Rescheduling = Literal["optimistic", "pessimistic", "permissive"]
+Gains = Literal["fixed", "scheduled"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +37,11 @@ class Pool:
     preemptive: bool = False  # rm over queries only: an iteration is put aside for a more urgent one
     rescheduling: Rescheduling = "optimistic"  # where input is shed only: when budgets are worked out anew
     threshold: Fraction | None = None  # permissive only: the weighted error after which they are
+    gains: Gains = "fixed"  # rds-edf and rds-hef only: made for load 100 %, or by the work that there is
+    node: str | None = None  # where its tracks are, in a warehouse with nodes
 
     def may_hold(self, held: Held) -> bool:
-        """Whether tables, or queries, may be in it. An update is never put aside."""
+        """Whether tables, queries or classes may be in it. An update is never put aside."""
         return held in POLICIES[self.policy].holds and not (held == "tables" and self.preemptive)
 
     @property
@@ -120,6 +124,14 @@ class PoolEntry(Entry):
         "in the answers by the weight of their queries.",
         examples=[200000],
     )
+    gains: Given[Gains] = Field(
+        None,
+        description=f"{_only_with('gains')}: the gains of the controllers are `fixed`, for a load of 100 %, "
+        "or `scheduled` by the work that was admitted last (default fixed).",
+    )
+    node: Given[Text] = Field(
+        None, description="The node that its jobs run on, where there are `nodes` (default: the first)."
+    )
 
 
 def _resolve(resolution: Resolution) -> dict[str, Any]:
@@ -138,7 +150,9 @@ def _pool(resolution: Resolution, name: str, entry: PoolEntry) -> Pool:
     _check_threshold(resolution, path, entry)
     if "blocking" in options:
         options["blocking_us"] = options.pop("blocking")
-    return Pool(name, entry.tracks, entry.policy, **options, place=resolution.place(path))
+    nodes = resolution.names(NODES).all
+    node = node_named(resolution, path, entry.node) or (nodes[0] if nodes else None)
+    return Pool(name, entry.tracks, entry.policy, **options, place=resolution.place(path), node=node)
 
 
 def _check_threshold(resolution: Resolution, path: Path, entry: PoolEntry) -> None:
@@ -164,6 +178,7 @@ POOLS: Final = Section(
     _resolve,
     _from_record,
     is_needed=True,
+    unless="nodes",
     missing={
         "pools": "Add a pool, such as `pools: {updates: {tracks: 2}}`",
         "tracks": "Add how many jobs may run at once, such as `tracks: 2`",

@@ -10,11 +10,12 @@ from typing import Any, Final
 from pydantic import ConfigDict, Field
 
 from freshline.definitions.answer_columns import check_answer_columns
-from freshline.definitions.cost import Cost, CostEntry
+from freshline.definitions.cost import Cost, CostEntry, cost_from_record
 from freshline.definitions.duration import format_duration
 from freshline.definitions.errors import NOWHERE, InputError, Place
 from freshline.definitions.feeds import FEEDS
 from freshline.definitions.names import close_match, cut, is_name, one_of
+from freshline.definitions.nodes import NODES
 from freshline.definitions.operator_records import operator_of, operator_record
 from freshline.definitions.operators import Operator
 from freshline.definitions.policies import as_written, policies_for
@@ -24,7 +25,8 @@ from freshline.definitions.readable import readable_tables
 from freshline.definitions.section import Path, Resolution, Section
 from freshline.definitions.sql.from_tables import Readable
 from freshline.definitions.sql.query import tables_named
-from freshline.definitions.tables import TABLES, Table
+from freshline.definitions.stored import Stored
+from freshline.definitions.tables import TABLES
 from freshline.definitions.values import (
     Duration,
     Entry,
@@ -130,11 +132,12 @@ class _Rules:
         self._entries = resolution.entries(QUERIES)
         sections: tuple[Section[Any, Any], ...] = (FEEDS, TABLES, QUERIES)
         self._names = {section.name: resolution.names(section) for section in sections}
-        self._tables, self._pools = resolution.records(TABLES), resolution.records(POOLS)
-        self._pools_with_tables = {table.pool for table in self._tables.values()}
+        tables, self._pools = resolution.records(TABLES), resolution.records(POOLS)
+        self._tables: dict[str, Stored] = {**resolution.fields["steps"], **tables}
+        self._pools_with_tables = {table.pool for table in tables.values()}
         sliced = [name for name, table in self._tables.items() if table.slices is not None]
         wanted = [*sliced, *self._mentioned()] if self._entries else sliced
-        order = resolution.fields["topological_order"]
+        order = resolution.fields["step_order"] + resolution.fields["topological_order"]
         feeds = resolution.records(FEEDS)
         self._readable = readable_tables(wanted, self._tables, feeds, order) if wanted else {}
         for name in sliced:
@@ -154,18 +157,25 @@ class _Rules:
                 continue  # it is read once more, and reported then
             yield from (found for name in names if (found := self._names["tables"].find(name)) is not None)
 
-    def _check_slices(self, table: Table) -> None:
+    def _check_slices(self, table: Stored) -> None:
         columns = self._readable[table.name].columns if table.name in self._readable else None
-        by = None if table.slices is None else table.slices.by
-        if by is None or columns is None or by.lower() in columns:
+        slices = table.slices
+        if slices is None or columns is None:
             return
-        meant = close_match(by, columns)
-        remedy = f"Perhaps `{meant}` is meant" if meant else f"Name one of its columns: {', '.join(columns)}"
-        self._report(("tables", table.name, "slices", "by"), f"the table has no column `{by}`", remedy)
+        for key, name in (("by", slices.by), ("outliers", slices.outliers)):
+            if name is None or name.lower() in columns:
+                continue
+            meant = close_match(name, columns)
+            listed = f"Name one of its columns: {', '.join(columns)}"
+            remedy = f"Perhaps `{meant}` is meant" if meant else listed
+            self._report(("tables", table.name, "slices", key), f"the table has no column `{name}`", remedy)
 
     def _query(self, name: str, entry: QueryEntry) -> Query | None:
         path = ("queries", name)
         self._check_name(path, name)
+        if entry.cost is not None and entry.cost.per_row_us:
+            what = "it has no effect on a query"
+            self._report((*path, "cost", "per_row"), what, "Use `rate`, seconds of work a second of window")
         pool = self._pool_of(path, entry)
         deadline_us = entry.deadline_us or entry.stride_us
         if deadline_us > entry.stride_us:
@@ -242,7 +252,9 @@ class _Rules:
         pools = self._resolution.names(POOLS)
         with_tables = self._pools_with_tables
         if not pools.all:
-            return None  # that there is no pool is an error of its own
+            if self._resolution.names(NODES).all:
+                self._report(path, "there is no pool that it could run in", _ANOTHER_POOL)
+            return None  # otherwise that there is no pool is an error of its own
         if entry.pool is None:
             free = [
                 name for name, pool in self._pools.items()
@@ -293,14 +305,11 @@ def _to_record(query: Query) -> dict[str, Any]:
 
 
 def _from_record(record: dict[str, Any]) -> Query:
-    cost = record["cost"]
-    if cost is not None:
-        cost = Cost(cost["startup_us"], Fraction(cost["rate"]), Fraction(cost["variability"]))
     selectivity = record["selectivity"]
     read = {
         "weight": Fraction(record["weight"]),
         "keep_least": Fraction(record["keep_least"]),
-        "cost": cost,
+        "cost": cost_from_record(record["cost"]),
         "selectivity": None if selectivity is None else Fraction(selectivity),
         "tables": tuple(record["tables"]),
         "sides": tuple(Side(**side) for side in record["sides"]),

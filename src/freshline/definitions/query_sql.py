@@ -21,7 +21,7 @@ from freshline.definitions.sql.block import has_aggregate, is_aggregate
 from freshline.definitions.sql.dialect import SPARK
 from freshline.definitions.sql.from_tables import FromTables, Readable, columns_of, conjuncts
 from freshline.definitions.sql.query import parse_query
-from freshline.definitions.sql.row_expressions import AGGREGATES, check_aggregate, check_row
+from freshline.definitions.sql.row_expressions import check_aggregate, check_row, is_known
 from freshline.definitions.sql.time import Relation, own_time
 from freshline.definitions.sql.unsteady import unsteady
 
@@ -83,15 +83,17 @@ class QuerySql:
     def in_slices(self) -> frozenset[int]:
         """Which tables of the FROM are read in slices, by their place; the others are read whole.
 
-        Tables that are dealt by columns which the join makes equal can be read slice by slice together. Of
-        what is possible it is that of most rows a second, then of most tables, then the first.
+        Tables that are dealt by columns which the join makes equal can be read slice by slice together, if
+        none of them has outliers: those are in no slice, and their partners may be. Of what is possible it
+        is that of most rows a second, then of most tables, then the first.
         """
         groups: dict[object, list[int]] = {}
         for at, relation in enumerate(self.tables.all):
             slices = relation.table.slices
             if slices is not None:
-                by = None if slices.by is None else self.tables.root((at, slices.by.lower()))
-                groups.setdefault(("by chance", at) if by is None else by, []).append(at)
+                is_alone = slices.by is None or slices.outliers is not None
+                by = ("alone", at) if is_alone else self.tables.root((at, str(slices.by).lower()))
+                groups.setdefault(by, []).append(at)
         if not groups:
             raise self._without_slices()
         best: list[int] = max(groups.values(), key=self._worth)
@@ -112,8 +114,11 @@ class QuerySql:
 
 def read_query(sql: str, find: Callable[[str], Readable]) -> QuerySql:
     """The SQL of a query over tables that `find` knows. Raises InputError for all that is not one."""
-    query = parse_query(sql)
-    select = _one_select(query)
+    return understood(_one_select(parse_query(sql)), find)
+
+
+def understood(select: exp.Select, find: Callable[[str], Readable], wider: bool = False) -> QuerySql:
+    """A SELECT that was parsed; with the aggregates of a request where they are the `wider` ones."""
     _check_clauses(select)
     tables = FromTables(select, find)
     _check_steady(select, tables)
@@ -125,7 +130,7 @@ def read_query(sql: str, find: Callable[[str], Readable]) -> QuerySql:
     keys = tuple(_keys(select, tables))
     is_grouped = bool(select.args.get("group")) or any(map(has_aggregate, select.expressions))
     if is_grouped:
-        _check_groups(select, keys, tables)
+        _check_groups(select, keys, tables, wider)
     else:
         _check_columns(select, tables)
     own, has_rest = _divided(conditions, tables)
@@ -236,22 +241,23 @@ def _is_column(node: exp.Expr, name: str) -> bool:
     return isinstance(node, exp.Column) and node.name.lower() == name.lower()
 
 
-def _check_groups(select: exp.Select, keys: tuple[exp.Expr, ...], tables: FromTables) -> None:
+def _check_groups(select: exp.Select, keys: tuple[exp.Expr, ...], tables: FromTables, wider: bool) -> None:
     """Every column of the answer is an aggregate by itself, or what it groups by."""
-    normal = [_normal(key, tables) for key in keys]
+    normal_keys = [normal(key, tables) for key in keys]
     names: list[str] = []
     for part in select.expressions:
         if part.is_star:
             raise InputError("it has a `*` beside groups", "Name the columns of the answer")
         node = part.unalias().unnest()
-        if not isinstance(node, AGGREGATES) and has_aggregate(node):
+        is_aggregate_alone = is_known(node, wider)
+        if not is_aggregate_alone and has_aggregate(node):
             raise _no_aggregate(node)
-        if isinstance(node, AGGREGATES):
-            check_aggregate(node)
+        if is_aggregate_alone:
+            check_aggregate(node, wider)
         else:
             check_row(node, "SELECT")
         tables.owners(node)
-        if not isinstance(node, AGGREGATES) and _normal(node, tables) not in normal:
+        if not is_aggregate_alone and normal(node, tables) not in normal_keys:
             what = f"`{shown(node)}` is neither what it groups by nor count, sum, avg, min or max"
             raise InputError(what, "Add it to GROUP BY, or leave it out")
         names.append(_name(part))
@@ -329,7 +335,7 @@ def _divided(conditions: list[exp.Expr], tables: FromTables) -> tuple[tuple[bool
     return tuple(own), has_rest
 
 
-def _normal(node: exp.Expr, tables: FromTables) -> exp.Expr:
+def normal(node: exp.Expr, tables: FromTables) -> exp.Expr:
     """The same for expressions that differ in letter case, brackets and in how they say whose a column is."""
     copy = exp.Paren(this=node.copy())
     for column in [*columns_of(copy)]:
@@ -341,5 +347,5 @@ def _normal(node: exp.Expr, tables: FromTables) -> exp.Expr:
         column.replace(exp.Column(this=exp.to_identifier(f"{whose}{'.'.join(names)}", quoted=True)))
     for inner in [*copy.this.find_all(exp.Paren)]:
         inner.replace(inner.this)
-    normal: exp.Expr = copy.this.unnest()
-    return normal
+    plain: exp.Expr = copy.this.unnest()
+    return plain

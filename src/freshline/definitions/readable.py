@@ -12,11 +12,11 @@ from freshline.definitions.sql.checks import QueryCheck
 from freshline.definitions.sql.from_tables import Readable
 from freshline.definitions.sql.query import parse_query
 from freshline.definitions.sql.time import Relation, own_time
-from freshline.definitions.tables import Table
+from freshline.definitions.stored import Stored
 
 
 def readable_tables(
-    wanted: Iterable[str], tables: Mapping[str, Table], feeds: Mapping[str, Feed], order: Sequence[str]
+    wanted: Iterable[str], tables: Mapping[str, Stored], feeds: Mapping[str, Feed], order: Sequence[str]
 ) -> dict[str, Readable]:
     """The wanted tables by name, as far as `order` has them; it visits every table after its sources."""
     upstream = _upstream(wanted, tables)
@@ -31,7 +31,7 @@ def readable_tables(
     }
 
 
-def rows_a_second(tables: Mapping[str, Table], feeds: Mapping[str, Feed]) -> dict[str, Fraction | None]:
+def rows_a_second(tables: Mapping[str, Stored], feeds: Mapping[str, Feed]) -> dict[str, Fraction | None]:
     """What feeds bring to each table, sources first; to a derived table comes all that its sources get."""
     rows: dict[str, Fraction | None] = {}
     for name, table in tables.items():
@@ -43,7 +43,7 @@ def rows_a_second(tables: Mapping[str, Table], feeds: Mapping[str, Feed]) -> dic
     return rows
 
 
-def _upstream(wanted: Iterable[str], tables: Mapping[str, Table]) -> set[str]:
+def _upstream(wanted: Iterable[str], tables: Mapping[str, Stored]) -> set[str]:
     """The tables, and all that they read, directly or not."""
     found: set[str] = set()
     ahead = list(wanted)
@@ -55,7 +55,7 @@ def _upstream(wanted: Iterable[str], tables: Mapping[str, Table]) -> set[str]:
     return found
 
 
-def _relation(table: Table, feeds: Mapping[str, Feed], known: Mapping[str, Relation]) -> Relation:
+def _relation(table: Stored, feeds: Mapping[str, Feed], known: Mapping[str, Relation]) -> Relation:
     """Its columns, where they can be told: what is wrong with its SQL is said when it is to run."""
     time = own_time(table.timestamp)
     try:

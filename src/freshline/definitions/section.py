@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -35,6 +35,7 @@ class Section(Generic[E, R]):
     from_record: Callable[[dict[str, Any]], R]  # a record that was written as JSON
     check_live: Callable[[LiveCheck], None] = _nothing  # what a run needs beyond that
     is_needed: bool = False  # no warehouse is without
+    unless: str | None = None  # but one that has this section
     # What to do about the section, or about a key of its entries, where it must be there and is not.
     missing: Mapping[str, str] = field(default_factory=dict)
     description: str = ""
@@ -48,9 +49,14 @@ class Resolution:
     """
 
     def __init__(
-        self, entries: Mapping[str, Mapping[str, Any]], document: Document, history_us: int | None
+        self,
+        entries: Mapping[str, Mapping[str, Any]],
+        document: Document,
+        history_us: int | None,
+        links: Sequence[Sequence[str]] | None = None,
     ) -> None:
         self.history_us = history_us  # of tables that do not say it themselves
+        self.links = links  # between nodes; None: all
         self.errors: list[InputError] = []
         self.fields: dict[str, Any] = {}  # of the warehouse, as far as its sections are resolved
         self._entries = entries

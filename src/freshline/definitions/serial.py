@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
+from freshline.definitions.steps import step_from_record, step_record
 from freshline.definitions.warehouse import SECTIONS, Warehouse
 
 
@@ -16,6 +17,9 @@ def to_record(warehouse: Warehouse) -> dict[str, Any]:
         record[section.name] = {name: section.to_record(entry) for name, entry in entries.items()}
         for entry in record[section.name].values():
             del entry["place"]
+    record["steps"] = {name: step_record(step) for name, step in warehouse.steps.items()}
+    record["step_order"] = list(warehouse.step_order)
+    record["links"] = None if warehouse.links is None else [list(link) for link in warehouse.links]
     record["topological_order"] = list(warehouse.topological_order)
     record["released_by_files"] = sorted(warehouse.released_by_files)
     return _plain(record)  # type: ignore[no-any-return]
@@ -32,6 +36,9 @@ def from_record(record: dict[str, Any]) -> Warehouse:
             }
             for section in SECTIONS.values()
         },
+        steps={name: step_from_record(step) for name, step in record.get("steps", {}).items()},
+        step_order=tuple(record.get("step_order", ())),
+        links=None if record.get("links") is None else tuple((begin, end) for begin, end in record["links"]),
         topological_order=tuple(record["topological_order"]),
         released_by_files=frozenset(record["released_by_files"]),
     )

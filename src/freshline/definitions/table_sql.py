@@ -6,35 +6,42 @@ from math import lcm
 from typing import TYPE_CHECKING
 
 from freshline.definitions.columns import RESERVED_COLUMNS
+from freshline.definitions.discard import check_discard_live
 from freshline.definitions.duration import format_duration
 from freshline.definitions.section import LiveCheck
+from freshline.definitions.shed import check_shed_table
 from freshline.definitions.sql.checks import QueryCheck
 from freshline.definitions.sql.query import parse_query
 from freshline.definitions.sql.time import Relation, own_time
 
 if TYPE_CHECKING:
-    from freshline.definitions.tables import Table
+    from freshline.definitions.stored import Stored
 
 
 def check_tables(check: LiveCheck) -> None:
     """Reports tables that cannot be run, or would not hold what their SQL says."""
     _Tables(check)
+    for table in check.warehouse.tables.values():
+        check_discard_live(check, table)
 
 
 class _Tables:
     def __init__(self, check: LiveCheck) -> None:
+        self._check = check
         self._report = check.report
         self._feeds = check.relations["feeds"]
         self._tables: dict[str, Relation] = {}
         check.relations["tables"] = self._tables
         warehouse = check.warehouse
-        for name in warehouse.topological_order:
-            table = warehouse.tables[name]
+        stored = warehouse.stored
+        for name in warehouse.stored_order:
+            table = stored[name]
             self._tables[name] = self._base(table) if table.feed is not None else self._derived(table)
 
-    def _base(self, table: Table) -> Relation:
+    def _base(self, table: Stored) -> Relation:
         assert table.feed is not None
         feed = self._feeds[table.feed]
+        check_shed_table(self._check, table)
         if table.select is None:
             return feed
         check = QueryCheck(parse_query(table.select), {table.feed: feed}, by_record=True)
@@ -43,7 +50,7 @@ class _Tables:
         self._report_query(table, "select", check)
         return Relation(check.result.names, own_time(table.timestamp))
 
-    def _derived(self, table: Table) -> Relation:
+    def _derived(self, table: Stored) -> Relation:
         path = ("tables", table.name)
         if table.sql is None:
             remedy = "Add the query that gives its rows; `plan` and `simulate` do without"
@@ -68,7 +75,7 @@ class _Tables:
             self._report_query(table, "sql", check)
         return Relation(check.result.names, own_time(table.timestamp))
 
-    def _check_windows(self, table: Table, check: QueryCheck) -> None:
+    def _check_windows(self, table: Stored, check: QueryCheck) -> None:
         path = ("tables", table.name)
         if check.windows and table.align_us is None:
             remedy = f"Add the windows' length, such as `align: {format_duration(lcm(*check.windows))}`"
@@ -78,7 +85,7 @@ class _Tables:
             remedy = "Give the windows' length or a multiple of it"
             self._report((*path, "align"), table.place, what, remedy)
 
-    def _check_lookback(self, table: Table, check: QueryCheck) -> None:
+    def _check_lookback(self, table: Stored, check: QueryCheck) -> None:
         path = ("tables", table.name)
         reach_us = check.result.reach_us
         is_enough = reach_us is not None and table.lookback_us >= reach_us
@@ -102,7 +109,7 @@ class _Tables:
             more = f", or {trust}" if check.is_vague else ""
             self._report((*path, "lookback"), table.place, what, f"{remedy}{more}")
 
-    def _report_query(self, table: Table, key: str, check: QueryCheck) -> None:
+    def _report_query(self, table: Stored, key: str, check: QueryCheck) -> None:
         for name in RESERVED_COLUMNS:
             if name in (check.result.names or ()):
                 what = f"its column `{name}` is one that Freshline adds itself"

@@ -5,23 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
-from pydantic import ConfigDict, Field
-
-from freshline.definitions.cost import Cost, CostEntry
+from freshline.definitions.cost import Cost, cost_from_record
+from freshline.definitions.discard import MISSING as DISCARD_MISSING
+from freshline.definitions.discard import Discard, resolved_discard
 from freshline.definitions.duration import DAY, format_duration
 from freshline.definitions.errors import NOWHERE, InputError, Place
 from freshline.definitions.feeds import FEEDS
 from freshline.definitions.graph import cycles, topological_order
 from freshline.definitions.names import one_of
-from freshline.definitions.policies import adaptive_policies, as_written
+from freshline.definitions.nodes import NODES
 from freshline.definitions.pools import POOLS, of_queries
 from freshline.definitions.section import Path, Resolution, Section
-from freshline.definitions.slices import Slices, SlicesEntry
+from freshline.definitions.slices import Slices
 from freshline.definitions.sql.query import tables_read
+from freshline.definitions.steps import check_feeds, check_no_step, make_step, step_names
+from freshline.definitions.table_entry import TableEntry
 from freshline.definitions.table_sql import check_tables
-from freshline.definitions.values import Duration, Entry, Flag, Given, History, PositiveDuration, Rate, Text
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,96 +48,7 @@ class Table:
     history_us: int = DAY  # so long its commits, and the files they need, are kept for readers
     place: Place = NOWHERE
     slices: Slices | None = None  # a table that continuous queries may read in part
-
-
-class TableEntry(Entry):
-    """A base table, which loads a feed, or a derived table, which is a query over other tables."""
-
-    model_config = ConfigDict(
-        title="Table",
-        json_schema_extra={
-            "oneOf": [
-                {"required": ["feed"]},
-                {"anyOf": [{"required": ["sql"]}, {"required": ["sources"]}]},
-            ]
-        },
-    )
-
-    feed: Given[Text] = Field(None, description="The feed that this table loads. It makes a base table.")
-    select: Given[Text] = Field(
-        None,
-        description="A query over the columns of the feed, for each of its records by itself (default: all "
-        "columns). Only for a base table.",
-        examples=["SELECT ts, src, bytes * 8 AS bits FROM packets WHERE bytes > 0"],
-    )
-    sql: Given[Text] = Field(
-        None,
-        description="The query over other tables that gives this table's rows. It makes a derived table.",
-    )
-    sources: Given[Annotated[list[Text], Field(min_length=1)]] = Field(
-        None, description="The tables that a derived table reads (default: those that its SQL reads)."
-    )
-    timestamp: Given[Text] = Field(
-        None,
-        description="The column that says when a row was made (default: that of the feed, or of the first "
-        "source). In a base table only with `select`.",
-    )
-    period_us: Given[PositiveDuration] = Field(
-        None,
-        alias="period",
-        description="The time between two updates. A base table's is its feed's; on a continuous feed it may "
-        "have its own.",
-    )
-    phase_us: Given[Duration] = Field(
-        None,
-        alias="phase",
-        description="When the first update is released (default 0). Only with no `files` feed upstream.",
-    )
-    lookback_us: Given[Duration] = Field(
-        None,
-        alias="lookback",
-        description="How far back an update reads its sources again, for joins over a range of time "
-        "(default 0). Only for a derived table.",
-    )
-    lookback_trusted: Given[Flag] = Field(
-        None,
-        description="Whether `lookback` is taken to be enough where the SQL joins over a range of time that "
-        "cannot be told from it (default false). Rows would be missing if it were not.",
-    )
-    align_us: Given[PositiveDuration] = Field(
-        None,
-        alias="align",
-        description="The length of the windows that the SQL groups by, at most the period: updates end at "
-        "their edges. Only for a derived table.",
-    )
-    pool: Given[Text] = Field(None, description="The pool that updates it (default: the only one).")
-    target_lag_us: Given[PositiveDuration] = Field(
-        None, alias="target_lag", description="How stale the table may ever be."
-    )
-    cost: Given[CostEntry] = Field(None, description="What an update costs.")
-    late_after_us: Given[PositiveDuration] = Field(
-        None,
-        alias="late_after",
-        description="A table that is behind its sources by more is late, and recovers where the pool's "
-        f"policy is {one_of(adaptive_policies())} (default: its staleness bound).",
-    )
-    weight: Given[Rate] = Field(
-        None,
-        description="Of several late tables the one with the larger weight recovers first (default 1). It "
-        f"matters in a pool with {as_written(adaptive_policies())}.",
-    )
-    history_us: Given[History] = Field(
-        None,
-        alias="history",
-        description="How long readers can follow its changes and read it as it was (default: the "
-        "warehouse's `history`).",
-    )
-    slices: Given[SlicesEntry] = Field(
-        None,
-        description="Its rows are kept in slices, so that queries can read a part of it instead of the "
-        "whole. Write {} to have them dealt by chance.",
-        examples=[{"by": "src"}],
-    )
+    discard: Discard | None = None  # of a base table: files that change little may be left out
 
 
 class _Rules:
@@ -166,11 +78,24 @@ class _Rules:
         for name in order:
             self._find_release(name, sources[name])
             self._find_timestamp(name, sources[name])
-        resolved = (self._table(name, entry, sources[name]) for name, entry in entries.items())
+        steps = step_names(entries, sources)
+        resolved = (
+            self._table(name, entry, sources[name]) for name, entry in entries.items() if name not in steps
+        )
+        tables = {table.name: table for table in resolved if table is not None}
+        made = {
+            name: make_step(self._resolution, name, entry, sources[name], self._timestamps.get(name))
+            for name, entry in entries.items()
+            if name in steps
+        }
+        check_feeds(self._resolution, {step.feed for step in made.values() if step.feed is not None})
+        by_files = {name for name, is_by_files in self._by_files.items() if is_by_files}
         return {
-            "tables": {table.name: table for table in resolved if table is not None},
-            "topological_order": tuple(order),
-            "released_by_files": frozenset(name for name, by_files in self._by_files.items() if by_files),
+            "tables": tables,
+            "topological_order": tuple(name for name in order if name not in steps),
+            "released_by_files": frozenset(by_files - steps),
+            "steps": made,
+            "step_order": tuple(name for name in order if name in steps),
         }
 
     def _sources(self, name: str, entry: TableEntry) -> tuple[str, ...]:
@@ -187,6 +112,9 @@ class _Rules:
         if entry.select is not None:
             what = "it has no effect on a table that loads no feed"
             self._report((*path, "select"), what, "Make it part of the `sql`")
+        if entry.slices is not None and entry.slices.outliers is not None:
+            what = "a table that loads no feed has no outliers of its own"
+            self._report((*path, "slices", "outliers"), what, "Remove it")
         read = self._read_sql((*path, "sql"), entry.sql) if entry.sql is not None else ()
         if entry.sources is None:
             return self._found(name, [((*path, "sql"), table) for table in read])
@@ -275,6 +203,7 @@ class _Rules:
         self._timestamps[name] = entry.timestamp or inherited
 
     def _table(self, name: str, entry: TableEntry, sources: tuple[str, ...]) -> Table | None:
+        check_no_step(self._resolution, name, entry)
         pool = self._pool_of(name, entry)
         if entry.feed is None:
             period_us = self._derived_period(name, entry)
@@ -282,6 +211,8 @@ class _Rules:
             period_us = self._base_period(name, entry, entry.feed)
         if pool is None or period_us is None:
             return None
+        if entry.feed is not None:
+            self._check_node(name, pool, entry.feed)
         return Table(
             name=name,
             pool=pool,
@@ -302,12 +233,16 @@ class _Rules:
             history_us=entry.history_us or self._resolution.history_us or DAY,
             place=self._resolution.place(("tables", name)),
             slices=None if entry.slices is None else entry.slices.resolved(),
+            discard=resolved_discard(self._resolution, name, entry, pool),
         )
 
     def _pool_of(self, name: str, entry: TableEntry) -> str | None:
         path = ("tables", name)
         if not self._pools.all:
-            return None  # that there is no pool is an error of its own
+            if self._resolution.names(NODES).all:
+                remedy = "Add one, such as `pools: {updates: {tracks: 1}}`, or a `deadline` downstream"
+                self._report(path, "there is no pool for a table that is no step", remedy)
+            return None  # otherwise that there is no pool is an error of its own
         of_tables = self._pools_of_tables
         if entry.pool is None:
             if len(of_tables) == 1:
@@ -331,6 +266,8 @@ class _Rules:
         is_derived = entry.sql is not None or entry.sources is not None
         if entry.period_us is None and is_derived:
             remedy = "Add the time between two updates, such as `period: 15 minutes`"
+            if self._resolution.names(NODES).all:
+                remedy += ", or a `deadline` to make it an output"
             self._report(path, "a derived table has no `period`", remedy)
         if entry.lookback_trusted and not entry.lookback_us:
             remedy = "Remove it, or add `lookback`"
@@ -363,19 +300,26 @@ class _Rules:
             self._report((*path, "phase"), what, f"Move it to the feed `{feed_name}`")
         return feed.period_us
 
+    def _check_node(self, name: str, pool_name: str, feed_name: str) -> None:
+        """A base table runs where its feed's files land."""
+        pool = self._resolution.records(POOLS).get(pool_name)
+        feed = self._resolution.records(FEEDS).get(feed_name)
+        if pool and feed and feed.node is not None and pool.node != feed.node:
+            what = f"its feed `{feed_name}` is on the node `{feed.node}`, and its pool on `{pool.node}`"
+            self._report(("tables", name), what, f"Give it a pool with `node: {feed.node}`")
+
 
 def _resolve(resolution: Resolution) -> dict[str, Any]:
     return _Rules(resolution).fields()
 
 
 def _from_record(record: dict[str, Any]) -> Table:
-    cost = record["cost"]
-    if cost is not None:
-        cost = Cost(cost["startup_us"], Fraction(cost["rate"]), Fraction(cost["variability"]))
+    cost = cost_from_record(record["cost"])
     weight = Fraction(record.get("weight", 1))
     slices = None if record.get("slices") is None else Slices(**record["slices"])
+    discard = None if record.get("discard") is None else Discard(**record["discard"])
     known = {"sources": tuple(record["sources"]), "cost": cost, "weight": weight, "slices": slices}
-    return Table(**{**record, **known})
+    return Table(**{**record, **known, "discard": discard})
 
 
 TABLES: Final = Section(
@@ -385,6 +329,6 @@ TABLES: Final = Section(
     _from_record,
     check_tables,
     is_needed=True,
-    missing={"tables": "Add a table, such as `tables: {packets: {feed: packets}}`"},
+    missing={"tables": "Add a table, such as `tables: {packets: {feed: packets}}`", **DISCARD_MISSING},
     description="The tables, by name.",
 )

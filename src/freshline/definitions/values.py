@@ -18,11 +18,19 @@ from pydantic import (
 )
 
 from freshline.definitions.document import shown
-from freshline.definitions.duration import DAY, DURATION_PATTERN, MINUTE, NUMBER_AND_UNIT, parse_duration
+from freshline.definitions.duration import (
+    DAY,
+    DURATION_PATTERN,
+    MINUTE,
+    NUMBER_AND_UNIT,
+    parse_duration,
+    parse_exact_duration,
+)
 from freshline.definitions.errors import InputError
 from freshline.definitions.names import cut
 
 TRACKS_MAX: Final = 1_000_000
+_COUNT_MAX: Final = 10**12
 # Readers that are at it need a little; a year's commits are millions of files in one folder.
 _HISTORY_LEAST_US: Final = MINUTE
 _HISTORY_MOST_US: Final = 366 * DAY
@@ -59,6 +67,10 @@ def _duration(value: object) -> int:
         number = cut(str(value))
         raise InputError(f"the duration {number} has no unit", f"Add the unit, such as '{number}s'")
     return 0
+
+
+def _exact_duration(value: object) -> Fraction:
+    return parse_exact_duration(value) if isinstance(value, str) else Fraction(_duration(value))
 
 
 def _positive_duration(value: object) -> int:
@@ -108,6 +120,20 @@ def _tracks(value: object) -> int:
     )
 
 
+def _count(value: object) -> int:
+    if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= _COUNT_MAX:
+        return value
+    raise InputError(f"{shown(value)} is not a whole number from 1 to {_COUNT_MAX}", "Write how many it is")
+
+
+def _setting(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str | int | Decimal):
+        return str(value)
+    raise InputError(f"{shown(value)} is not a setting's value", "Write a text, a number, true or false")
+
+
 def _flag(value: object) -> bool:
     if isinstance(value, bool):
         return value
@@ -124,6 +150,11 @@ Duration = Annotated[
     int,
     PlainValidator(_duration),
     # A bare 0 needs no unit.
+    WithJsonSchema({"type": ["string", "integer"], **_DURATION_SCHEMA, "minimum": 0, "maximum": 0}),
+]
+ExactDuration = Annotated[
+    Fraction,
+    PlainValidator(_exact_duration),
     WithJsonSchema({"type": ["string", "integer"], **_DURATION_SCHEMA, "minimum": 0, "maximum": 0}),
 ]
 PositiveDuration = Annotated[
@@ -149,3 +180,9 @@ Tracks = Annotated[
     int, PlainValidator(_tracks), WithJsonSchema({"type": "integer", "minimum": 1, "maximum": TRACKS_MAX})
 ]
 Flag = Annotated[bool, PlainValidator(_flag), WithJsonSchema({"type": "boolean"})]
+Count = Annotated[
+    int, PlainValidator(_count), WithJsonSchema({"type": "integer", "minimum": 1, "maximum": _COUNT_MAX})
+]
+Setting = Annotated[
+    str, PlainValidator(_setting), WithJsonSchema({"type": ["string", "number", "integer", "boolean"]})
+]

@@ -10,10 +10,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Final
 
+from freshline.definitions.classes import CLASSES, ServiceClass
 from freshline.definitions.feeds import FEEDS, Feed
+from freshline.definitions.nodes import NODES, Node
 from freshline.definitions.pools import POOLS, Pool
 from freshline.definitions.queries import QUERIES, Query
 from freshline.definitions.section import Section
+from freshline.definitions.steps import Step
+from freshline.definitions.stored import Stored
 from freshline.definitions.tables import TABLES, Table
 
 
@@ -35,6 +39,23 @@ class Warehouse:
     # The tables with a feed of arrival `files` somewhere upstream: they are released by paper 001's rule (4).
     released_by_files: frozenset[str] = field(default_factory=frozenset)
     queries: Mapping[str, Query] = field(default_factory=dict, metadata={"section": QUERIES})
+    # The most important first.
+    classes: Mapping[str, ServiceClass] = field(default_factory=dict, metadata={"section": CLASSES})
+    nodes: Mapping[str, Node] = field(default_factory=dict, metadata={"section": NODES})
+    links: tuple[tuple[str, str], ...] | None = None  # from node to node; None: from each to each
+    # The tables of outputs with a deadline: without a period, released when what they read advances.
+    steps: Mapping[str, Step] = field(default_factory=dict)
+    step_order: tuple[str, ...] = ()  # every step after those that it reads
+
+    @property
+    def stored(self) -> dict[str, Stored]:
+        """All tables that are stored: steps, which read no periodic table, and those."""
+        return {**self.steps, **self.tables}
+
+    @property
+    def stored_order(self) -> tuple[str, ...]:
+        """Their names, every one after its sources."""
+        return self.step_order + self.topological_order
 
 
 SECTIONS: Final[Mapping[str, Section[Any, Any]]] = {

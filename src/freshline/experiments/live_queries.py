@@ -212,7 +212,7 @@ def run_all(
     demand: float = DEMAND,
 ) -> dict[str, Any]:
     """Calibrated once; then policies one after the other, each in a process and a JVM of its own."""
-    costs, updates = _apart(calibrate, count)
+    costs, updates = apart(calibrate, count)
     sized = sizes(costs, updates, demand)
     live: dict[str, Any] = {
         "seconds": seconds,
@@ -226,12 +226,13 @@ def run_all(
             | asdict(costs[query.name])
             for query in sized.queries
         ],
-        "policies": [_apart(run_policy, policy, sized, seconds) for policy in policies],
+        "policies": [apart(run_policy, policy, sized, seconds) for policy in policies],
     }
     return live | {"requirements": requirements(live)}
 
 
-def _apart(what: Callable[..., _T], *arguments: object) -> _T:
+def apart(what: Callable[..., _T], *arguments: object) -> _T:
+    """Done in a process of its own, with a JVM of its own."""
     spawn = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, mp_context=spawn) as executor:
         return executor.submit(what, *arguments).result()

@@ -100,14 +100,19 @@ class Noise:
         self._waits = waits
         return waited
 
-    def beside(self, since: float, until: float, least: float = 0.0) -> str:
-        """What others took between the two (Unix time, seconds), by the looks around them, as the end of a
-        sentence; nothing where it is less than that share or not known."""
+    def shares(self, since: float, until: float) -> tuple[float, float] | None:
+        """Of the time between the two (Unix time, seconds), by the looks around them: what the host gave to
+        others, and what other processes kept from the run at most. None: not known."""
         before = [look for look in self._looks if look.at <= since]
         after = [look for look in self._looks if look.at >= until]
-        if not before or not after:
+        return _shares(before[-1], after[0]) if before and after else None
+
+    def beside(self, since: float, until: float, least: float = 0.0) -> str:
+        """The same as the end of a sentence; nothing where it is less than that share or not known."""
+        found = self.shares(since, until)
+        if found is None:
             return ""
-        host, others = _shares(before[-1], after[0])
+        host, others = found
         said = f"; the host gave {host:.0%} to others" if host >= least else ""
         if others >= least:
             said += f"; other processes kept up to {others:.0%} of the processors from it"

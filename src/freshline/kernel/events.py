@@ -87,7 +87,17 @@ class Paused(Event):
         return f"Paused({self.job!r})"
 
 
-class Start:
+class Instruction:
+    """What a driver is to do. Kinds of work may have some of their own."""
+
+    __slots__ = ()
+
+    def record(self) -> Record:
+        """What a journal has of it; its first key is the instruction's name."""
+        raise NotImplementedError
+
+
+class Start(Instruction):
     """Run this job on its track, now; one that was put aside goes on."""
 
     __slots__ = ("job",)
@@ -96,14 +106,13 @@ class Start:
         self.job = job
 
     def record(self) -> Record:
-        """What a journal has of it."""
         return self.job.record()
 
     def __repr__(self) -> str:
         return f"Start({self.job!r})"
 
 
-class Pause:
+class Pause(Instruction):
     """Put this job aside as soon as it can be: `Paused` answers, or its end if that comes first."""
 
     __slots__ = ("job",)
@@ -112,11 +121,22 @@ class Pause:
         self.job = job
 
     def record(self) -> Record:
-        """What a journal has of it."""
         return {"pause": self.job.task.name, "job": self.job.number}
 
     def __repr__(self) -> str:
         return f"Pause({self.job!r})"
 
 
-Instruction = Start | Pause
+class Cancel(Instruction):
+    """End this job, which runs, without effect: its end answers, whichever it is by then."""
+
+    __slots__ = ("job",)
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+
+    def record(self) -> Record:
+        return {"cancel": self.job.task.name, "job": self.job.number}
+
+    def __repr__(self) -> str:
+        return f"Cancel({self.job!r})"

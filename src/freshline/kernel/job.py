@@ -23,6 +23,9 @@ class Job:
         self.start = start
         self.track = track
 
+    def __lt__(self, other: Job) -> bool:
+        return self.number < other.number  # of jobs of one task that end at one instant
+
     def record(self) -> dict[str, Any]:
         """Its start as a journal has it."""
         return {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from freshline.kernel.events import Event, Instruction
 from freshline.kernel.job import Job
@@ -30,7 +31,10 @@ class Kernel:
         self.pools: list[Pool] = []
         self.timers = Timers()
         self.touched: list[Pool] = []  # pools with something new to dispatch
+        self.outbox: list[Instruction] = []  # what tasks have to say beside what their pools start
         self.readers: dict[str, list[Reader]] = {}  # by feed: the tasks that load its files
+        # By name, what tasks read that another kernel updates: this one may run a part of a warehouse only.
+        self.elsewhere: dict[str, Any] = {}
 
     @property
     def wake_at(self) -> int:
@@ -63,11 +67,13 @@ class Kernel:
         self.now = now
         for task in self.tasks:
             task.rule.begin(now)
+        for pool in self.pools:
+            pool.order.begin(now)
 
     def running(self, name: str, number: int) -> Job:
-        """The job of that task that runs, which has this number."""
-        job = self._by_name[name].job
-        if job is None or job.number != number:
+        """The job of that task that runs and has this number."""
+        job = self._by_name[name].running(number)
+        if job is None:
             raise NotRunning(f"it ends job {number} of {name}, which is not running")
         return job
 
@@ -88,10 +94,14 @@ class Kernel:
                 event.arrive(self)
         for event in events:
             event.take(self, now)
-        if closing:
-            return []
-        self.timers.go_off(now)
+        if not closing:
+            self.timers.go_off(now)
         instructions: list[Instruction] = []
+        if self.outbox:
+            instructions += self.outbox
+            self.outbox.clear()
+        if closing:
+            return instructions
         touched = self.touched
         if touched:
             if len(touched) == 1:

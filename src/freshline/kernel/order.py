@@ -76,6 +76,9 @@ class Order(Generic[E]):
         """The order for a pool; one that must know more than the jobs overrides it."""
         return cls()
 
+    def begin(self, now: int) -> None:
+        """The kernel has started."""
+
     def key(self, entry: E) -> int:
         """The job with the smallest key runs first."""
         raise NotImplementedError
@@ -107,6 +110,10 @@ class Order(Generic[E]):
         """Whether a job is ready for which that one, which runs, is to be put aside. Asked if preemptive."""
         ready = self._ready
         return bool(ready) and ready[0] < (self.key(cast(Any, job.task)), job.task.place)
+
+    def beside_tables(self) -> Order[Any] | None:
+        """Who goes on to start jobs of other kinds while the pool's tables are drained, if it has any."""
+        return None
 
     def track_for(self, entry: Entry, idle: list[int]) -> int:
         """Removes and returns the track that runs it."""

@@ -10,6 +10,7 @@ from freshline.kernel.job import Job
 if TYPE_CHECKING:
     from freshline.kernel.order import Entry
     from freshline.kernel.pool import Pool
+    from freshline.kernel.timers import Waiter
 
 IDLE: Final = 0  # no job released
 WAITING: Final = 1  # the next job's release is known and lies ahead
@@ -75,6 +76,15 @@ class Task:
         self.deadline = 0
         self.job = None
         self.jobs_started = 0
+
+    def running(self, number: int) -> Job | None:
+        """The job of that number, if it was begun and has not ended."""
+        job = self.job
+        return job if job is not None and job.number == number else None
+
+    def waiters(self) -> Sequence[Waiter]:
+        """Whose timers are set for it."""
+        return (self.rule,)
 
     def begin(self, now: int, track: int) -> Job:
         """Its job starts now, on that track. Asked by its pool."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.csv as pacsv
@@ -27,13 +27,21 @@ def csv_records(
 ) -> Records:
     """The records of a file with these columns. Without a timestamp's name they are only counted."""
     count, spans = 0, []
-    for block in _bodies(path, names, encoding) if header else blocks(path, encoding):
-        values = _values(block, names, timestamp or names[0])
-        if values:
-            count += len(values)
-            if timestamp is not None:
-                spans.append(span_of_texts(values))
+    for table in csv_tables(path, names, [timestamp or names[0]], header, encoding):
+        count += table.num_rows
+        if timestamp is not None:
+            spans.append(span_of_texts(table.column(0)))
     return Records(count, *(union(spans) or (None, None)))
+
+
+def csv_tables(
+    path: Path, names: Sequence[str], columns: Sequence[str], header: bool, encoding: str
+) -> Iterator[pa.Table]:
+    """Some of a file's columns as texts, a part of the file at a time."""
+    for block in _bodies(path, names, encoding) if header else blocks(path, encoding):
+        table = _table(block, names, columns)
+        if table is not None:
+            yield table
 
 
 def _bodies(path: Path, names: Sequence[str], encoding: str) -> Iterator[Block]:
@@ -56,7 +64,7 @@ def _check_titles(line: str, names: Sequence[str]) -> None:
         raise UnreadableFile(f"its header is {','.join(titles)[:200]}, not {','.join(names)[:200]}")
 
 
-def _plain_values(block: Block, columns: int, at: int) -> Any:
+def _plain(block: Block, names: Sequence[str], columns: Sequence[str]) -> pa.Table | None:
     """The same of a small block in which there is but one way to read it; None of all others.
 
     Arrow has other threads read for it, however little there is. On a machine whose processors are all busy
@@ -67,20 +75,21 @@ def _plain_values(block: Block, columns: int, at: int) -> Any:
         return None
     lines = data.removesuffix(b"\n").split(b"\n")
     rows = [line.split(b",") for line in lines]
-    if len(rows) != block.lines or not all(lines) or any(len(row) != columns for row in rows):
+    if len(rows) != block.lines or not all(lines) or any(len(row) != len(names) for row in rows):
         return None
+    places = {column: list(names).index(column) for column in columns}
     try:
-        texts = [row[at].decode() for row in rows]
+        texts = {column: [row[at].decode() for row in rows] for column, at in places.items()}
     except UnicodeDecodeError:
         return None
-    return pa.chunked_array([pa.array(texts, pa.string())])
+    return pa.table({column: pa.array(values, pa.string()) for column, values in texts.items()})
 
 
-def _values(block: Block, names: Sequence[str], column: str) -> Any:
-    """A column's texts, of which there must be one a line: others than Spark know records of several."""
+def _table(block: Block, names: Sequence[str], columns: Sequence[str]) -> pa.Table | None:
+    """The columns' texts, of which there must be one a line: others than Spark know records of several."""
     if not (block.data[:_BEGINNING].strip(_BLANK) or block.data.strip(_BLANK)):
-        return ()
-    plain = _plain_values(block, len(names), list(names).index(column))
+        return None
+    plain = _plain(block, names, columns)
     if plain is not None:
         return plain
     table = pacsv.read_csv(
@@ -88,14 +97,16 @@ def _values(block: Block, names: Sequence[str], column: str) -> Any:
         read_options=pacsv.ReadOptions(
             use_threads=False, block_size=len(block.data) + 1, column_names=list(names)
         ),
-        convert_options=pacsv.ConvertOptions(include_columns=[column], column_types={column: pa.string()}),
+        convert_options=pacsv.ConvertOptions(
+            include_columns=list(columns), column_types=dict.fromkeys(columns, pa.string())
+        ),
     )
     if table.num_rows == block.lines:
-        return table.column(0)
+        return table
     lines = block.data.split(b"\n")
     filled = sum(1 for line in lines if line.strip(_BLANK))
     if table.num_rows == filled:
-        return table.column(0)
+        return table
     for number, line in enumerate(lines, start=block.first):
         if line.count(b'"') % 2:
             raise UnreadableFile(f"line {number} has a quote that is not closed: a record is one line")

@@ -11,6 +11,7 @@ from typing import Final, Protocol
 
 from freshline.definitions.feeds import Feed
 from freshline.landing.digest import content_digest
+from freshline.landing.key_values import KeyValues
 from freshline.landing.parquet_process import ParquetProcess
 from freshline.landing.record_reader import RecordReader
 from freshline.landing.records import UnreadableFile, is_of_the_machine
@@ -46,6 +47,8 @@ class FoundFile:
     newest_us: int | None  # its newest record's timestamp; None for a file without records
     timestamp_us: int | None  # what counts: without the lateness, and cut where it lies too far ahead
     cut: bool
+    # By table that does without files which change little: what it holds, None where that cannot be told.
+    values: Mapping[str, KeyValues | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,12 +120,14 @@ class Discovery:
         attempts: int = 3,
         full_every: int = 60,
         process: ParquetProcess | None = None,
+        compared: Mapping[str, tuple[str, str]] | None = None,
     ) -> None:
         landing = feed.landing
         assert feed.period_us is not None
         self._feed = feed
         self._reader = RecordReader(landing, process)
         self._known = known
+        self._compared = compared or {}  # by table: the columns of its keys and values
         self._attempts = attempts
         self._scanner = Scanner(root, full_every)
         self._open: dict[str, _Open] = {}
@@ -214,6 +219,7 @@ class Discovery:
                     feed, found.name, path, "a file of this name and of other content was loaded before"
                 )
             records = self._reader.read(path)
+            values = {table: self._reader.compared(path, *each) for table, each in self._compared.items()}
         except UnreadableFile as error:
             return Unreadable(feed, found.name, path, error.reason)
         except OSError as error:
@@ -239,6 +245,7 @@ class Discovery:
             newest_us=newest_us,
             timestamp_us=timestamp_us,
             cut=cut,
+            values=values,
         )
 
     def _tell(self, verdict: _Verdict) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.json as pajson
@@ -22,14 +23,19 @@ _DECODER: Final = json.JSONDecoder()
 def json_records(path: Path, timestamp: str | None) -> Records:
     """The records of a file. Without a timestamp's name they are only counted."""
     count, spans = 0, []
+    for table in json_tables(path, pa.schema([(timestamp or _NOBODY, pa.string())])):
+        count += table.num_rows
+        if timestamp is not None:
+            spans.append(span_of_texts(table.column(0)))
+    return Records(count, *(union(spans) or (None, None)))
+
+
+def json_tables(path: Path, fields: pa.Schema) -> Iterator[pa.Table]:
+    """Some of a file's fields, the first of which is its timestamp, a part of the file at a time."""
     for block in blocks(path, "utf-8"):
         lines, data = _objects(block)
         if data:
-            values = _values(block, lines, data, timestamp)
-            count += len(values)
-            if timestamp is not None:
-                spans.append(span_of_texts(values))
-    return Records(count, *(union(spans) or (None, None)))
+            yield _table(block, lines, data, fields)
 
 
 def _objects(block: Block) -> tuple[int, bytes]:
@@ -40,14 +46,13 @@ def _objects(block: Block) -> tuple[int, bytes]:
     lines = [line.strip(_SPACE) for line in data.split(b"\n")]
     for number, line in enumerate(lines, start=block.first):
         if line and not (line.startswith(b"{") and line.endswith(b"}")):
-            raise UnreadableFile(f"line {number} {_fault(line, None) or 'is not an object'}")
+            raise UnreadableFile(f"line {number} {_fault(line) or 'is not an object'}")
     filled = [line + b"\n" for line in lines if line]
     return len(filled), b"".join(filled)
 
 
-def _values(block: Block, lines: int, data: bytes, timestamp: str | None) -> Any:
-    """The timestamps' texts. Spark reads one record a line, and says nothing of what stands behind it."""
-    fields = pa.schema([(timestamp or _NOBODY, pa.string())])
+def _table(block: Block, lines: int, data: bytes, fields: pa.Schema) -> pa.Table:
+    """The fields' values. Spark reads one record a line, and says nothing of what stands behind it."""
     try:
         table = pajson.read_json(
             pa.BufferReader(data),
@@ -55,18 +60,18 @@ def _values(block: Block, lines: int, data: bytes, timestamp: str | None) -> Any
             parse_options=pajson.ParseOptions(explicit_schema=fields, unexpected_field_behavior="ignore"),
         )
         if table.num_rows == lines:
-            return table.column(0)
+            return table
         found = f"its lines from {block.first} on have {table.num_rows} records, and not one each"
     except pa.ArrowInvalid as error:
         found = str(error)
     for number, line in enumerate(block.data.split(b"\n"), start=block.first):
-        fault = _fault(line.strip(_SPACE), timestamp)
+        fault = _fault(line.strip(_SPACE), fields.names[0])
         if fault is not None:
             raise UnreadableFile(f"line {number} {fault}")
     raise UnreadableFile(found)
 
 
-def _fault(line: bytes, timestamp: str | None) -> str | None:
+def _fault(line: bytes, timestamp: str = _NOBODY) -> str | None:
     """What is wrong with a line, in words for people; None where it is blank, or Python has no objection."""
     if not line:
         return None
@@ -81,7 +86,7 @@ def _fault(line: bytes, timestamp: str | None) -> str | None:
         return f"goes on after its first JSON value: {text[end : end + 40]!r}"
     if not isinstance(value, dict):
         return "is not an object"
-    instant = value.get(timestamp) if timestamp is not None else None
+    instant = value.get(timestamp)
     if not isinstance(instant, str | None):
         return f"has {json.dumps(instant)[:40]} for a timestamp, not a text"
     return None

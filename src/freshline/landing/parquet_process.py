@@ -15,7 +15,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import astuple
 from pathlib import Path
@@ -24,8 +24,10 @@ from typing import Any, Final, TextIO
 import pyarrow as pa
 
 from freshline.definitions.columns import Column
-from freshline.landing.parquet_records import parquet_records
+from freshline.landing.key_values import Comparison, KeyValues, Newest, Value, key_values, number
+from freshline.landing.parquet_records import parquet_records, parquet_tables
 from freshline.landing.records import Records, UnreadableFile, first_line, is_of_the_machine
+from freshline.landing.timestamps import instants_of
 
 # What one file may take. Processor time, not time on the clock: a busy machine is no fault of the file.
 PROCESSOR_S: Final = 60.0
@@ -62,13 +64,27 @@ class ParquetProcess:
 
     def read(self, path: Path, declared: Sequence[Column], timestamp: str | None) -> Records:
         """As `parquet_records` does; an `OSError` says that the machine is in trouble, and not the file."""
+        return Records(*self._answered("records", path, declared, timestamp))
+
+    def compare(self, path: Path, comparison: Comparison) -> KeyValues | None:
+        """As `key_values` does."""
+        found = self._answered("compare", path, comparison)
+        if found is None:
+            return None
+        newest = {
+            bytes.fromhex(key): Newest(at_us, number(value, comparison.value))
+            for key, at_us, value in found["newest"]
+        }
+        return KeyValues(newest, found["odd"])
+
+    def _answered(self, task: str, path: Path, *question: Any) -> Any:
         with self._lock:
-            answer = self._ask(json.dumps([str(path), declared, timestamp]))
+            answer = self._ask(json.dumps([task, str(path), *question]))
         if "unreadable" in answer:
             raise UnreadableFile(answer["unreadable"])
         if "errno" in answer:
             raise OSError(answer["errno"], os.strerror(answer["errno"]), str(path))
-        return Records(*answer["records"])
+        return answer["found"]
 
     def close(self) -> None:
         """Ends it, whatever it is doing."""
@@ -162,13 +178,33 @@ def _limit_memory(memory_bytes: int) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (most, resource.RLIM_INFINITY))
 
 
-def _answer(path: str, declared: list[list[Any]], timestamp: str | None) -> dict[str, Any]:
+def _answer(task: str, path: str, *question: Any) -> dict[str, Any]:
     try:
-        records = parquet_records(Path(path), [Column(*column) for column in declared], timestamp)
-        return {"records": astuple(records)}
+        return {"found": _TASKS[task](Path(path), *question)}
     except UnreadableFile as error:
         return {"unreadable": error.reason}
     except OSError as error:
         return {"errno": error.errno} if is_of_the_machine(error) else {"unreadable": first_line(error)}
     except Exception as error:  # there is no telling what damage leads to
         return {"unreadable": first_line(error)}
+
+
+def _records(path: Path, declared: list[list[Any]], timestamp: str | None) -> tuple[Any, ...]:
+    return astuple(parquet_records(path, [Column(*column) for column in declared], timestamp))
+
+
+def _compared(path: Path, columns: list[list[Any]]) -> dict[str, Any] | None:
+    comparison = Comparison(*(Column(*column) for column in columns))
+    found = key_values(parquet_tables(path, comparison.names), instants_of, comparison)
+    if found is None:
+        return None
+    # As texts: JSON has neither decimals nor integers of more than 53 bits that everybody reads alike.
+    newest = [(key.hex(), each.at_us, _text(each.value)) for key, each in found.newest.items()]
+    return {"newest": newest, "odd": found.odd}
+
+
+def _text(value: Value | None) -> str | None:
+    return None if value is None else str(value)
+
+
+_TASKS: Final[Mapping[str, Callable[..., Any]]] = {"records": _records, "compare": _compared}

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from freshline.definitions.columns import Column
 from freshline.landing.records import Records, UnreadableFile
-from freshline.landing.timestamps import Span, require_all, span_of, union
+from freshline.landing.timestamps import Span, instants_of, require_all, span_of, union
 from freshline.landing.unsigned import too_narrow
+
+_BATCH_ROWS: Final = 1 << 16
 
 
 def parquet_records(path: Path, declared: Sequence[Column], timestamp: str | None) -> Records:
@@ -26,6 +28,15 @@ def parquet_records(path: Path, declared: Sequence[Column], timestamp: str | Non
             raise UnreadableFile(f"it says that it has {metadata.num_rows} rows, and {count} in its groups")
         span = _span(file, timestamp) if count and timestamp is not None else None
         return Records(count, *(span or (None, None)))
+
+
+def parquet_tables(path: Path, columns: Sequence[str]) -> Iterator[pa.Table]:
+    """Some of a file's columns, a part of the file at a time; Spark ignores the case of their names."""
+    with pq.ParquetFile(path) as file:
+        spelled = {name.lower(): name for name in file.schema_arrow.names}
+        chosen = [spelled[column.lower()] for column in columns]
+        for batch in file.iter_batches(_BATCH_ROWS, columns=chosen, use_threads=False):
+            yield pa.Table.from_batches([batch]).select(chosen).rename_columns(list(columns))
 
 
 def _require_columns(file: Any, declared: Sequence[Column]) -> None:
@@ -88,6 +99,4 @@ def _microseconds(raw: int, unit: str) -> int:
 
 
 def _span_in_group(file: Any, number: int, name: str) -> Span:
-    values = file.read_row_group(number, columns=[name], use_threads=False).column(0)
-    require_all(values.null_count)
-    return span_of(values.cast(pa.timestamp("us", values.type.tz), safe=False))
+    return span_of(instants_of(file.read_row_group(number, columns=[name], use_threads=False).column(0)))

@@ -11,10 +11,12 @@ import pyarrow as pa
 from freshline.definitions.columns import parse_columns
 from freshline.definitions.feeds import Landing
 from freshline.definitions.name_timestamp import instant_in_name
-from freshline.landing.csv_records import csv_records
-from freshline.landing.json_records import json_records
+from freshline.landing.csv_records import csv_records, csv_tables
+from freshline.landing.json_records import json_records, json_tables
+from freshline.landing.key_values import Comparison, KeyValues, key_values
 from freshline.landing.parquet_process import ParquetProcess
 from freshline.landing.records import Records, UnreadableFile, first_line, is_of_the_machine
+from freshline.landing.timestamps import instants_of_texts
 
 
 class RecordReader:
@@ -49,6 +51,29 @@ class RecordReader:
                 raise
             raise UnreadableFile(first_line(error)) from error
         return replace(records, newest_us=named_us) if records.count and named_us is not None else records
+
+    def compared(self, path: Path, key: str, value: str) -> KeyValues | None:
+        """A readable file's newest value of each key; None where that cannot be told."""
+        landing = self._landing
+        columns = {column.name.lower(): column for column in self._columns}
+        assert landing.timestamp is not None
+        names = (landing.timestamp, key, value)
+        comparison = Comparison(*(columns[name.lower()] for name in names))
+        try:
+            if landing.format == "parquet":
+                assert self._process is not None
+                return self._process.compare(path, comparison)
+            if landing.format == "csv":
+                tables = csv_tables(path, self._names, comparison.names, landing.header, landing.encoding)
+            else:
+                tables = json_tables(path, comparison.fields())
+            return key_values(tables, instants_of_texts, comparison)
+        except (pa.ArrowException, UnreadableFile, csv.Error, UnicodeDecodeError):
+            return None
+        except OSError as error:
+            if is_of_the_machine(error):
+                raise
+            return None
 
     def _read(self, path: Path) -> Records:
         landing = self._landing

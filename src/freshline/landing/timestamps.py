@@ -30,21 +30,31 @@ def union(spans: Iterable[Span]) -> Span | None:
 
 
 def span_of_texts(texts: Any) -> Span:
-    """The span of timestamps in ISO 8601, UTC without a zone; all with one or all without is fastest."""
+    """The span of timestamps in ISO 8601."""
+    return span_of(instants_of_texts(texts))
+
+
+def instants_of_texts(texts: Any) -> Any:
+    """Timestamps in ISO 8601 as microseconds, UTC without a zone; all with one or all without is fastest."""
     require_all(texts.null_count)
     for kind in _KINDS:
         try:
-            return span_of(texts.cast(kind))
+            return texts.cast(kind).cast(pa.int64())
         except pa.ArrowInvalid:
             continue
-    instants = [_instant_us(text) for text in texts.to_pylist()]
-    return Span(min(instants), max(instants))
+    return pa.chunked_array([[_instant_us(text) for text in texts.to_pylist()]], pa.int64())
 
 
-def span_of(timestamps: Any) -> Span:
-    """The span of timestamps in whole microseconds."""
-    extremes = pc.min_max(timestamps)
-    return Span(extremes["min"].value, extremes["max"].value)
+def span_of(instants: Any) -> Span:
+    """The span of instants in whole microseconds."""
+    extremes = pc.min_max(instants)
+    return Span(extremes["min"].as_py(), extremes["max"].as_py())
+
+
+def instants_of(timestamps: Any) -> Any:
+    """Timestamps as Parquet files have them, in microseconds."""
+    require_all(timestamps.null_count)
+    return timestamps.cast(pa.timestamp("us", timestamps.type.tz), safe=False).cast(pa.int64())
 
 
 def require_all(missing: int) -> None:

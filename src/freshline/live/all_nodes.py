@@ -45,6 +45,7 @@ def together(
         recoveries=tuple(line for status in statuses for line in status.recoveries),
         pools=tuple(pool for status in statuses for pool in status.pools),
         queries=tuple(query for status in statuses for query in status.queries),
+        classes=tuple(each for status in statuses for each in status.classes),
         starting=next((status.starting for status in statuses if status.starting is not None), None),
         steps=tuple(steps),
         outputs=tuple(sorted(outputs, key=lambda output: place[output.name])),

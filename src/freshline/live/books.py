@@ -45,10 +45,13 @@ class Books:
         Nor does trouble with it: a job that failed after its commit would load its files again.
         """
         table = job.task.name
-        length_us = 0 if job.task.empty else job.length_us
-        run = PastRun(job.start, duration_us, update.rows, length_us, len(job.files))
-        with suppress(sqlite3.Error):  # a cost less to learn from
-            self._history.record(table, run)
+        if update.computed:  # what a commit alone takes says nothing of what an update costs
+            length_us = 0 if job.task.empty else job.length_us
+            files = len(update.consumed) - update.discarded
+            rows = update.rows + update.rows_shed  # it read all of them
+            run = PastRun(job.start, duration_us, rows, length_us, files)
+            with suppress(sqlite3.Error):  # a cost less to learn from
+                self._history.record(table, run)
         try:
             self._ledger.record(table, update.version, update.consumed)
             for consumed in update.consumed:

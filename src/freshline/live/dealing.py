@@ -15,7 +15,7 @@ from freshline.definitions.tables import Table
 from freshline.spark.frames import read_parquet
 from freshline.spark.names import quoted
 from freshline.spark.sink import write_by_executors
-from freshline.spark.slices import dealt, slice_column
+from freshline.spark.slices import dealt, outliers_of, slice_column
 from freshline.storage.computations import told
 from freshline.storage.delta import StoredTable
 from freshline.storage.extent import Extent
@@ -42,7 +42,7 @@ def deal_anew(
         )
     )
     folder = f"data/slices-{uuid4().hex[:8]}"
-    write_by_executors(dealt(rows, slice_column(table, columns)), stored, folder)
+    write_by_executors(dealt(rows, slice_column(table, columns)), stored, folder, outliers_of(table))
     schema = to_arrow_schema(columns, timezone="UTC")
     before = stored.computation
     details = {"table": table.name, "dealt": now.slices, **told(before, now, "migrated")}

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from freshline.definitions.duration import SECOND
-from freshline.kernel.events import Event, Start
+from freshline.kernel.events import Cancel, Event, Instruction, Pause, Start
 from freshline.kernel.journal import Journal
 from freshline.kernel.kernel import Kernel
 from freshline.live.clock import Clock, clock
@@ -20,7 +20,8 @@ class LiveDriver:
     """One loop, one thread: it alone talks to the kernel. Tracks and discovery post messages to it.
 
     `tick` is called twice a second, and once more when all has ended; `look` before each call of the kernel,
-    for whoever has to tell it something at an instant of its own.
+    for whoever has to tell it something at an instant of its own. What the kernel says beside jobs is told to
+    `carry_out`; `let_go` is called when nothing is begun any more, before jobs that run are waited for.
     """
 
     def __init__(
@@ -33,6 +34,8 @@ class LiveDriver:
         tick: Callable[[int, Kernel], None],
         now: Clock = clock,
         look: Callable[[int], None] = lambda now: None,
+        carry_out: Callable[[Instruction], None] = lambda instruction: None,
+        let_go: Callable[[], None] = lambda: None,
     ) -> None:
         self.kernel = kernel
         self._inbox = inbox
@@ -42,6 +45,8 @@ class LiveDriver:
         self._tick = tick
         self._clock = now
         self._look = look
+        self._carry_out = carry_out
+        self._let_go = let_go
         self._told: list[Event] = []
         self.stopping = False
 
@@ -89,14 +94,22 @@ class LiveDriver:
         with suppress(OSError):  # a full disk costs lines of the journal, which a replay finds missing
             self._journal.write(now, events, instructions, closing)
         for instruction in instructions:
-            if isinstance(instruction, Start):
-                self._tracks.start(instruction.job)
-            else:
-                self._tracks.pause(instruction.job)
+            self._do(instruction)
+
+    def _do(self, instruction: Instruction) -> None:
+        if isinstance(instruction, Start):
+            self._tracks.start(instruction.job)
+        elif isinstance(instruction, Pause):
+            self._tracks.pause(instruction.job)
+        elif isinstance(instruction, Cancel):
+            self._tracks.cancel(instruction.job)
+        else:
+            self._carry_out(instruction)
 
     def _close(self, grace_s: float) -> bool:
         """Jobs that run are let end, and the kernel hears of it; nothing new is started."""
         self.stopping = True
+        self._let_go()
         everything_ended = self._tracks.close(grace_s)
         self._step(self._inbox.collect(0), closing=True)
         self._tick(max(self.kernel.now, self._clock()), self.kernel)

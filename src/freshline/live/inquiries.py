@@ -9,7 +9,6 @@ from freshline.live.applying import Applying
 from freshline.live.clock import Clock, clock
 from freshline.live.results import Results
 from freshline.live.status import WarehouseStatus
-from freshline.service.failures import Failure
 from freshline.service.questions import Question
 from freshline.service.site import Asked
 
@@ -22,11 +21,13 @@ class Inquiries:
         published: Callable[[], WarehouseStatus],
         results: Results,
         applying: Applying,
+        ask: Callable[[Question], Asked],
         now: Clock = clock,
     ) -> None:
         self._published = published
         self._results = results
         self._applying = applying
+        self._ask = ask
         self._clock = now
 
     def status(self) -> dict[str, Any]:
@@ -36,10 +37,10 @@ class Inquiries:
         return self._results.read(query)
 
     def classes(self) -> list[dict[str, Any]]:
-        return []
+        return [each.record() for each in self._published().classes]
 
     def ask(self, question: Question) -> Asked:
-        raise Failure("unknown_class", "there are no classes", "Define some")
+        return self._ask(question)
 
     def apply(self, text: str) -> dict[str, Any]:
         return self._applying.apply(text)

@@ -66,11 +66,13 @@ class IterationWorker:
         reading = prepared.begin(self._session, job.window_to)
         rows_per_slice = reading.rows_in_slices() / SLICES
         part_us, look = book.part_us(asked), book.looks(asked)
-        pacing = Pacing(job.number, job.budget_us, job.keep, part_us, fitted, rows_per_slice, look)
+        pacing = Pacing(
+            job.number, job.budget_us, job.keep, part_us, fitted, rows_per_slice, look, reading.rows_in_none()
+        )
         pacing.rested(lap.us())
         while (slices := pacing.next_slices()) > 0:
             reading.read(slices)
-            pacing.took(began, slices, reading.rows_in_slices(slices), lap.us())
+            pacing.took(began, slices, reading.rows_of_part(slices), lap.us())
             yield
             lap.us()  # it may have been put aside
         finished_us, rows = self._answer(job, prepared, reading)

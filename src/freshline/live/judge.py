@@ -65,6 +65,7 @@ class UpdateJudge:
         self.on_loaded: Callable[[str, Sequence[str]], None] | None = None  # (table, names of files)
         # (table, from, to, rows)
         self.on_committed: Callable[[str, int, int, int], None] | None = None
+        self.on_discarded: Callable[[str, int], None] | None = None  # (table, how many files)
 
     def judge(self, ended: Ended, now: int) -> Event:
         job: Update = ended.job
@@ -82,6 +83,8 @@ class UpdateJudge:
         self._observation.committed(job, outcome, now, ended.at)
         if self.on_committed is not None:
             self.on_committed(name, job.loaded_from, outcome.freshness, outcome.rows)
+        if self.on_discarded is not None and outcome.discarded:
+            self.on_discarded(name, outcome.discarded)
         return Finished(job, outcome.freshness)
 
     def _failed(self, job: Update, error: BaseException, now: int) -> Event:

@@ -21,12 +21,17 @@ class Worker(Protocol):
         """
 
 
+def _for_good(job: Job) -> None:
+    raise AssertionError(f"{job!r} cannot be cancelled")
+
+
 @dataclass(frozen=True, slots=True)
 class Kind:
     """One kind of job."""
 
     worker: Callable[[int], Worker]  # for the track of that number
     judge: Judge
+    cancel: Callable[[Job], None] = _for_good  # in the driver's thread: it must not take long
 
 
 # By the job's type.

@@ -27,6 +27,8 @@ class ObservedTable:
 
     rows: int = 0
     rows_late: int = 0
+    rows_shed: int = 0
+    discarded: int = 0  # files
     jobs: int = 0
     staleness_max_us: int | None = None
     lag_max_us: int | None = None
@@ -121,6 +123,8 @@ class Observation:
         seen, feed = self.tables[name], self.feed_of(name)
         seen.rows += update.rows
         seen.rows_late += update.rows_late
+        seen.rows_shed += update.rows_shed
+        seen.discarded += update.discarded
         seen.jobs += 1
         if self.keep_samples:
             seen.samples.append((now, now - update.freshness))
@@ -128,7 +132,8 @@ class Observation:
         bound_us = self._plans[name].staleness_bound_us
         warm = self._warmth.was_warm(name, job.start)
         self.asserted.ended(job, update.freshness, ended_at, bound_us, delivers, warm)
-        self._warmth.warmed(name, ended_at)
+        if update.computed:
+            self._warmth.warmed(name, ended_at)
 
     # -- looking -----------------------------------------------------------------------------------
 

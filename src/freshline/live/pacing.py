@@ -30,6 +30,7 @@ class Pacing:
         fitted: FittedParts | None,
         rows_per_slice: float,
         look: int = 0,  # so many slices are read even where there seems to be no time for any
+        rows_first: int = 0,  # that the first part reads beside its slices
     ) -> None:
         self._number = number
         self._look = look
@@ -39,6 +40,7 @@ class Pacing:
         self._part_us = part_us
         self._fitted = fitted
         self._rows_per_slice = rows_per_slice
+        self._rows_first = rows_first
         self.spent_us = 0
         self.rest_us = 0  # of that, beside parts
         self.read = 0
@@ -59,7 +61,8 @@ class Pacing:
         self.spent_us += took_us
         self.read += slices
         self.rows += rows
-        self._rows_per_slice = max(self._rows_per_slice, rows / slices)
+        self._rows_per_slice = max(self._rows_per_slice, (rows - self._rows_first) / slices)
+        self._rows_first = 0
 
     def rested(self, took_us: int) -> None:
         """Something beside parts took so long."""
@@ -73,6 +76,7 @@ class Pacing:
         if self._budget_us is None:
             return slices
         left_us = self._budget_us - self.spent_us - max(0, fitted.rest_us - self.rest_us)
+        left_us -= int(fitted.us_per_row * self._rows_first)
         in_budget = fitted.slices_in(left_us, self._rows_per_slice)
         if self.read + min(slices, in_budget) < _SLICES_LEAST:
             if in_budget >= _SLICES_LEAST:

@@ -61,7 +61,7 @@ def _answer(session: SparkSession, prepared: PreparedQuery, to_us: int) -> list[
     for slices in _PARTS:
         at = time.perf_counter_ns()
         reading.read(slices)
-        parts.append(PastPart(began, _us_since(at), slices, reading.rows_in_slices(slices)))
+        parts.append(PastPart(began, _us_since(at), slices, reading.rows_of_part(slices)))
     at = time.perf_counter_ns()
     rows = len(reading.outcome().answer.rows)
     return [*parts, PastPart(began, rest_us + _us_since(at), 0, rows)]

@@ -13,7 +13,14 @@ from freshline.live.judge import Troubles
 from freshline.live.notes import Notes
 from freshline.live.observation import Observation
 from freshline.live.recoveries import Due, dues
-from freshline.live.status import PoolStatus, QueryStatus, TableStatus, TrackStatus, WarehouseStatus
+from freshline.live.status import (
+    ClassStatus,
+    PoolStatus,
+    QueryStatus,
+    TableStatus,
+    TrackStatus,
+    WarehouseStatus,
+)
 from freshline.live.warmth import Warmth
 from freshline.plan.plan import Plan
 from freshline.tables.task import TableTask, tables_of
@@ -39,6 +46,7 @@ class Reporting:
         self._notes = notes
         self._warmth = warmth
         self.queries: Callable[[], tuple[QueryStatus, ...]] = tuple
+        self.classes: Callable[[], tuple[ClassStatus, ...]] = tuple
         self.learn(plan)
 
     def learn(self, plan: Plan) -> None:
@@ -69,6 +77,7 @@ class Reporting:
             pools=self._pools,
             starting=self._warmth.progress(),
             queries=self.queries(),
+            classes=self.classes(),
         )
 
     def _table(
@@ -89,6 +98,8 @@ class Reporting:
             backlog=task.intake.files(task.job),
             loaded_rows=seen.rows,
             late_rows=seen.rows_late,
+            shed_rows=seen.rows_shed,
+            discarded_files=seen.discarded,
             jobs=seen.jobs,
             message=self._troubles.reason(name),
             staleness_max_us=seen.staleness_max_us,

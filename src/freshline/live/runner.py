@@ -22,6 +22,9 @@ from pyspark.sql import SparkSession
 from freshline import __version__, signals
 from freshline.assembly.assemble import assemble
 from freshline.assembly.terms import learned
+from freshline.classes.events import Discarded
+from freshline.classes.request import Part
+from freshline.costs.bounds import average_us
 from freshline.definitions.duration import SECOND
 from freshline.definitions.live_checks import check_runnable
 from freshline.definitions.serial import to_record
@@ -34,6 +37,7 @@ from freshline.live.bad_files import BadFiles, OtherFiles
 from freshline.live.books import Books
 from freshline.live.changes import check_tables
 from freshline.live.clock import clock
+from freshline.live.discarding import Discarding
 from freshline.live.driver import LiveDriver
 from freshline.live.ending import Ending
 from freshline.live.feeds import Feeds
@@ -46,6 +50,7 @@ from freshline.live.messages import Ended, Inbox, PutAside
 from freshline.live.opening import Opened, Site, Warm, open_site
 from freshline.live.query_side import QuerySide
 from freshline.live.refusals import Refusals
+from freshline.live.request_side import RequestSide
 from freshline.live.status import Progress, WarehouseStatus
 from freshline.live.tracks import Tracks
 from freshline.live.trial import Trial
@@ -169,14 +174,17 @@ class Runner:
         self.kernel = assemble(self.plan, 0, freshness, batches=self._batches, begin=False)
         self.query_side = QuerySide(site.warehouse, self.plan, self.kernel, opened, self.layout, self.control)
         self.said = (*self.said, *self.query_side.queries.refusals())
+        self.request_side = RequestSide(site.warehouse, self.kernel, opened)
         if site.warm != "none":
             self.query_side.warm_up()
+            self.request_side.warm_up()
         # Only now: what queries are to answer from then on would wait for the end of that, all of it late.
         now = self._count_at = clock()
         self.kernel.begin(now)
         self.keeper = Keeper(site.warehouse, self.plan, self.run_id, now, self._lose, warmth=opened.warmth)
         self.keeper.judge.on_committed = self.query_side.rows.loaded
         self.keeper.reporting.queries = self.query_side.queries.statuses
+        self.keeper.reporting.classes = self.request_side.statuses
         self.keeper.observation.resume(self.kernel)
         self.keeper.notes.counted(len(self._quarantine.entries()))
         inbox = Inbox()
@@ -201,9 +209,14 @@ class Runner:
         feeds = Feeds(site.warehouse, site.landing)
         books = Books(feeds, opened.ledger, opened.history, archive)
         refusals = Refusals(self._quarantine, notes, inbox.post)
-        self._watch = Watch(feeds, books, refusals, notes, self._files_max, warmth=opened.warmth)
+        self.discarding = Discarding(site.warehouse)
+        self.discarding.recall(self.tables)
+        self._watch = Watch(
+            feeds, books, refusals, notes, self._files_max, warmth=opened.warmth, discarding=self.discarding
+        )
         keeper.judge.on_loaded = self._watch.loaded
-        updater = Updater(site.warehouse, self.tables, opened.schemas, site.landing)
+        last_values = self.discarding.last_values
+        updater = Updater(site.warehouse, self.tables, opened.schemas, site.landing, last_values)
         others = OtherFiles(feeds, self.tables, archive, self._watch.waiting)
         trial = Trial(feeds, updater, opened.scratch, others.of)
         locks = {name: Lock() for name in self.tables}
@@ -212,11 +225,21 @@ class Runner:
         self._tracks = self._new_tracks(updates, bad_files, inbox)
         if opened.warming is not None:
             opened.warming.mind(lambda: self._tracks.idle)
-        queries = self.query_side.queries
+        queries, requests = self.query_side.queries, self.request_side.requests
         self.driver = LiveDriver(
-            self.kernel, inbox, self._tracks, journal, keeper.observation, self._tick, look=queries.look
+            self.kernel,
+            inbox,
+            self._tracks,
+            journal,
+            keeper.observation,
+            self._tick,
+            look=self._look,
+            carry_out=requests.carry_out,
+            let_go=requests.close,
         )
+        keeper.judge.on_discarded = self._discarded
         queries.attach(self.driver.tell)
+        self.request_side.attach(inbox.post)
         databases = [self.control.ledger, site.history]
         applied = opened.ledger.applied
         kept = {
@@ -244,6 +267,7 @@ class Runner:
         kinds: Kinds = {
             Update: Kind(worker, self.keeper.judge),
             Iteration: self.query_side.kind(pools, self._lose),
+            Part: self.request_side.kind(pools, self._lose),
         }
         return Tracks(len(pools), kinds, tell)
 
@@ -256,7 +280,7 @@ class Runner:
         self._published = self.status()
         side = self.query_side
         applying = Applying(self._site.warehouse, inbox.post, side.prepare, side.queries.decide)
-        inquiries = Inquiries(lambda: self._published, side.results, applying)
+        inquiries = Inquiries(lambda: self._published, side.results, applying, self.request_side.ask)
         try:
             self._stack.enter_context(serving(inquiries, self.control.service))
         except OSError as error:
@@ -311,6 +335,17 @@ class Runner:
         self._ending.lost = True
         self._ending.because = why
         self.stop(why)
+
+    def _look(self, now: int) -> None:
+        self.query_side.queries.look(now)
+        self.discarding.look(now, self.kernel)
+
+    def _discarded(self, table: str, files: int) -> None:
+        """The pool's policy hears what time it has gained."""
+        definition = self.plan.warehouse.tables[table]
+        if self.driver is not None and definition.cost is not None:  # it is learned, perhaps not yet
+            cost_us = average_us(definition.cost, definition.period_us)
+            self.driver.tell(Discarded(table, files * cost_us))
 
     def _tick(self, now: int, kernel: Kernel) -> None:
         self._publish(self.keeper.look(now, kernel))

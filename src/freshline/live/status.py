@@ -46,6 +46,8 @@ class TableStatus:
     recovery_due_us: int | None = None  # by when a late table is to have caught up
     recovery_estimated: bool = False  # nothing is promised yet: others recover first
     came_us: int | None = None  # when the first of what it is to load came; None: nothing, in this run
+    shed_rows: int = 0  # since the runner started: records that gave way to others of their window
+    discarded_files: int = 0  # since then: files that changed too little to be loaded
 
     @property
     def lag_us(self) -> int | None:
@@ -87,6 +89,8 @@ class TableStatus:
             "unloaded": seconds(self.unloaded_us(as_of_us)),
             "recovery_due": None if due_us is None else seconds(due_us - as_of_us),
             "recovery_estimated": self.recovery_estimated,
+            "shed_rows": self.shed_rows,
+            "discarded_files": self.discarded_files,
         }
 
 
@@ -133,6 +137,28 @@ class QueryStatus:
             "last_error": self.message,
             "period_least": seconds(self.period_least_us),
         }
+
+
+@dataclass(frozen=True)
+class ClassStatus:
+    """A service class at one instant: how it fared in its last period, and since the run began."""
+
+    name: str
+    pool: str
+    error: float  # that its answers may have on average
+    ate: float | None = None  # that they had; None: nobody was answered
+    admitted: float | None = None  # the share of its requests; None: nobody asked
+    quota: float | None = None  # the error that requests get parts for, where its policy has quotas
+    waiting: int = 0  # requests
+    answered: int = 0  # since the run began, as what follows
+    error_mean: float | None = None
+    rejected: int = 0
+    unanswered: int = 0  # by their deadline
+    withdrawn: int = 0  # by who asked
+
+    def record(self) -> dict[str, Any]:
+        """The class as people's programs read it."""
+        return {"class": self.name, **{key: value for key, value in vars(self).items() if key != "name"}}
 
 
 @dataclass(frozen=True)
@@ -183,6 +209,7 @@ class WarehouseStatus:
     recoveries: tuple[str, ...] = ()  # those that go on, and the latest that are over, the last first
     pools: tuple[PoolStatus, ...] = ()
     queries: tuple[QueryStatus, ...] = ()
+    classes: tuple[ClassStatus, ...] = ()
     starting: Progress | None = None  # what is left to do of its start
     node: str | None = None  # whose run it is, in a warehouse with nodes; None where it is of all of them
     steps: tuple[StepStatus, ...] = ()
@@ -207,6 +234,7 @@ class WarehouseStatus:
             "pools": [vars(pool) for pool in self.pools],
             "tables": [table.record(as_of_us) for table in self.tables],
             "queries": [query.record() for query in self.queries],
+            "classes": [each.record() for each in self.classes],
             "outputs": [output.record() for output in self.outputs],
             "steps": [step.record() for step in self.steps],
         }
@@ -219,6 +247,7 @@ class WarehouseStatus:
             "pools": [vars(pool) for pool in self.pools],
             "starting": None if self.starting is None else vars(self.starting),
             "queries": [vars(query) for query in self.queries],
+            "classes": [vars(each) for each in self.classes],
             "steps": [vars(step) for step in self.steps],
             "outputs": [vars(output) for output in self.outputs],
         }
@@ -237,6 +266,7 @@ class WarehouseStatus:
                 "pools": tuple(PoolStatus(**pool) for pool in record["pools"]),
                 "starting": Progress(**record["starting"]) if record["starting"] else None,
                 "queries": tuple(QueryStatus(**query) for query in record["queries"]),
+                "classes": tuple(ClassStatus(**each) for each in record["classes"]),
                 "steps": tuple(StepStatus(**step) for step in record["steps"]),
                 "outputs": tuple(OutputStatus(**output) for output in record["outputs"]),
             }

@@ -13,7 +13,7 @@ from freshline.definitions.duration import format_duration
 from freshline.live.grid import columns, count
 from freshline.live.status import TableStatus, WarehouseStatus
 from freshline.live.step_view import output_table, step_table
-from freshline.live.view import query_table
+from freshline.live.view import class_table, query_table
 from freshline.printable import printable
 from freshline.tables.state import exceeds
 
@@ -99,6 +99,8 @@ def show_summary(
         screen.print(step_table(status.steps))
     if status.queries:
         screen.print(query_table(status.queries))
+    if status.classes:
+        screen.print(class_table(status.classes))
     if asserted_max_us is None:
         asserted_max_us = {table.name: table.staleness_max_us for table in status.tables}
     _show_targets(screen, status)

@@ -55,6 +55,10 @@ class Tracks:
         """Has the job, which was started, put aside after the part that runs, unless it ends before."""
         self._to_pause[job.track] = job
 
+    def cancel(self, job: Job) -> None:
+        """Has the job, which was started, end without effect, unless it ends before."""
+        self._kinds[type(job)].cancel(job)
+
     def abandon(self) -> None:
         """Nobody waits for running jobs any more. Safe in a signal's handler: it takes no lock."""
         self._abandoned = True

@@ -11,6 +11,7 @@ from rich.text import Text
 from freshline.definitions.duration import DAY, format_duration
 from freshline.live.grid import columns, count
 from freshline.live.status import (
+    ClassStatus,
     Progress,
     QueryState,
     QueryStatus,
@@ -72,6 +73,8 @@ def render(status: WarehouseStatus, now_us: int, running: bool = True) -> Render
         parts += [Text(), query_table(status.queries)]
         if len(status.queries) > TABLES_MAX:
             parts.append(Text(f"... and {len(status.queries) - TABLES_MAX} more queries.", style="dim"))
+    if status.classes:
+        parts += [Text(), class_table(status.classes)]
     parts += [
         _line(f"Pool {pool.name} ({pool.policy}): no bound: behaves as {pool.behaves_as}.", "yellow")
         for pool in status.pools
@@ -81,6 +84,7 @@ def render(status: WarehouseStatus, now_us: int, running: bool = True) -> Render
     messages += [f"{step.name}: {step.message}" for step in status.steps if step.message]
     messages += [f"{query.name}: {query.message}" for query in status.queries if query.message]
     parts += _lines("Messages", messages[:_LINES_MAX], "red")
+    parts += _lines("Left out", _left_out(status)[:_LINES_MAX], "cyan")
     parts += _lines("Recoveries", status.recoveries[:_LINES_MAX], "cyan")
     if running:
         parts += [Text(), _tracks(status.tracks, now_us)]
@@ -152,10 +156,35 @@ def query_table(queries: Sequence[QueryStatus]) -> Table:
             format_duration(row.budget_us),
             count(row.iterations),
             Text(count(row.misses), style="red" if row.misses else ""),
-            "-" if row.keep is None else f"{row.keep:.0%}",
-            "-" if row.keep_mean is None else f"{row.keep_mean:.0%}",
+            _percent(row.keep),
+            _percent(row.keep_mean),
         )
     return table
+
+
+def class_table(classes: Sequence[ClassStatus]) -> Table:
+    """The service classes, as they are now."""
+    names = {"class": False, "error": True, "allowed": True, "admitted": True, "quota": True, "waiting": True}
+    table = columns(names | {"answers": True, "mean": True, "rejected": True, "unanswered": True})
+    for row in classes:
+        over = row.ate is not None and row.ate > row.error
+        table.add_row(
+            Text(row.name),
+            Text(_percent(row.ate), style="red" if over else ""),
+            _percent(row.error),
+            _percent(row.admitted),
+            _percent(row.quota),
+            count(row.waiting),
+            count(row.answered),
+            _percent(row.error_mean),
+            count(row.rejected),
+            count(row.unanswered),
+        )
+    return table
+
+
+def _percent(share: float | None) -> str:
+    return "-" if share is None else f"{share:.0%}"
 
 
 def _shown(status: WarehouseStatus, now_us: int) -> Sequence[TableStatus]:
@@ -197,6 +226,21 @@ def _tracks(tracks: Sequence[TrackStatus], now_us: int) -> RenderableType:
 def _lines(title: str, sentences: Iterable[str], style: str) -> list[RenderableType]:
     lines: list[RenderableType] = [_line(f"  {sentence}", style) for sentence in sentences]
     return [Text(), Text(title, style="bold"), *lines] if lines else []
+
+
+def _left_out(status: WarehouseStatus) -> list[str]:
+    """What tables did without, as they are to."""
+    files = [
+        f"{table.name}: {count(table.discarded_files)} files, which changed too little to be loaded"
+        for table in status.tables
+        if table.discarded_files
+    ]
+    rows = [
+        f"{table.name}: {count(table.shed_rows)} rows, which gave way to others of their window"
+        for table in status.tables
+        if table.shed_rows
+    ]
+    return [*files, *rows]
 
 
 def _line(sentence: str, style: str) -> Text:

@@ -14,6 +14,7 @@ from freshline.landing.discovery import Clash, Discovered, Discovery, FoundFile,
 from freshline.landing.parquet_process import ParquetProcess
 from freshline.live.books import Books
 from freshline.live.clock import Clock, clock
+from freshline.live.discarding import Discarding
 from freshline.live.feeds import Feeds
 from freshline.live.messages import Emptied, Landed, Message
 from freshline.live.notes import Notes
@@ -40,6 +41,7 @@ class Watch:
         files_max: int | None = None,
         now: Clock = clock,
         warmth: Warmth | None = None,
+        discarding: Discarding | None = None,
     ) -> None:
         self._feeds = feeds
         self._books = books
@@ -47,13 +49,18 @@ class Watch:
         self._notes = notes
         self._clock = now
         self._warmth = warmth or Warmth()
+        self._discarding = discarding
         self._files_left = dict.fromkeys(feeds.read, files_max)
         # One for all feeds, and warm by the time that Spark is.
         reads_parquet = any(feeds[name].landing.format == "parquet" for name in feeds.read)
         self._process = ParquetProcess() if reads_parquet else None
         self._discoveries = {
             name: Discovery(
-                feeds[name], feeds.landing(name), partial(books.known, name), process=self._process
+                feeds[name],
+                feeds.landing(name),
+                partial(books.known, name),
+                process=self._process,
+                compared=None if discarding is None else discarding.columns(name),
             )
             for name in feeds.read
         }
@@ -178,7 +185,7 @@ class Watch:
         for changed in found.changed:
             # Overwritten before it was loaded: the commit notes what is there now.
             with self._lock:
-                self._correct(changed)
+                self._correct(changed, self._facts(changed))
             if changed.timestamp_us is not None:  # tables that had skipped it are to load what it is now
                 self._untold.append((changed.feed, partial(self._landed, changed, waited)))
         self._untold += [(landed.feed, partial(self._landed, landed, waited)) for landed in found.landed]
@@ -206,8 +213,7 @@ class Watch:
             self._post(Emptied(landed.feed, landed.arrival_us))
             self._books.enter_empty(landed.feed, _consumed(landed))
             return
-        file = FileToLoad(max(1, landed.timestamp_us), landed.name, _facts(landed))
-        wanting = self._hand_out(landed, file)
+        wanting, file = self._hand_out(landed, max(1, landed.timestamp_us))
         if not wanting:
             return
         if left is not None:
@@ -217,31 +223,33 @@ class Watch:
             self._notes.note(landed.arrival_us, note)
         self._post(Landed(landed.feed, file, wanting, landed.arrival_us, waited))
 
-    def _hand_out(self, landed: FoundFile, file: FileToLoad) -> frozenset[str]:
-        """The tables that are to be told of a file.
+    def _hand_out(self, landed: FoundFile, timestamp_us: int) -> tuple[frozenset[str], FileToLoad]:
+        """The tables that are to be told of a file, and what they are told.
 
         Some may know of it already: it may go and come back before it is loaded, from quarantine too.
         """
         with self._lock:
             missing = self._books.missing(landed.feed, landed.name)
-            waiting = self._correct(landed)
+            facts = self._facts(landed)
+            waiting = self._correct(landed, facts)
             wanting = frozenset(missing - waiting.keys())
+            file = FileToLoad(timestamp_us, landed.name, facts)
             if wanting:
                 self._files[landed.feed, landed.name] = waiting | dict.fromkeys(wanting, file)
-            return wanting
+            return wanting, file
 
-    def _correct(self, landed: FoundFile) -> dict[str, FileToLoad]:
+    def _correct(self, landed: FoundFile, facts: FileFacts) -> dict[str, FileToLoad]:
         """What tables were told of and have yet to load, now with what has just been found in it."""
-        waiting, facts = self._files.get((landed.feed, landed.name), {}), _facts(landed)
+        waiting = self._files.get((landed.feed, landed.name), {})
         for file in waiting.values():
             file.facts = facts
         return waiting
 
-
-def _facts(landed: FoundFile) -> FileFacts:
-    # A name's timestamp is not that of a record.
-    newest = None if landed.oldest_us is None else landed.newest_us
-    return FileFacts(_consumed(landed), landed.records, landed.oldest_us, newest)
+    def _facts(self, landed: FoundFile) -> FileFacts:
+        # A name's timestamp is not that of a record.
+        newest = None if landed.oldest_us is None else landed.newest_us
+        offers = {} if self._discarding is None else self._discarding.offers(landed.values, self._clock())
+        return FileFacts(_consumed(landed), landed.records, landed.oldest_us, newest, offers)
 
 
 def _consumed(file: FoundFile | Repeated) -> Consumed:

@@ -98,5 +98,7 @@ def _together(updates: Sequence[Committed]) -> Committed:
         updates[-1],
         rows=sum(update.rows for update in updates),
         rows_late=sum(update.rows_late for update in updates),
+        rows_shed=sum(update.rows_shed for update in updates),
+        computed=any(update.computed for update in updates),
         consumed=tuple(consumed for update in updates for consumed in update.consumed),
     )

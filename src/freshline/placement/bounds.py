@@ -46,7 +46,8 @@ def bounds_within(programme: Programme, rule: SubDeadlineRule, objective: float 
         for unit in goal.reads:
             room = rule.deadline[number] - (ends[unit] - least[unit]) - rest[unit]
             most[unit] = min(most[unit], room, _by_objective(programme, rule, number, unit, objective))
-    return Bounds(least, most)
+    # Rounding must not make a limit tighter than it is, nor tighter than what is certain.
+    return Bounds(least, {unit: max(least[unit], limit) * (1 + 1e-9) for unit, limit in most.items()})
 
 
 def _by_objective(

@@ -82,11 +82,11 @@ class Model(Solver):
         for pinned in programme.order:
             if programme.domains[pinned] != 1 << node:
                 continue
-            if programme.rank[pinned] > rank and bounds.least[pinned] + cost > _above(bounds.most[pinned]):
+            if programme.rank[pinned] > rank and bounds.least[pinned] + cost > bounds.most[pinned]:
                 return False
             if programme.rank[pinned] < rank:
                 done += programme.cost[pinned] / programme.speed[node]
-        return done + cost <= _above(bounds.most[unit])
+        return done + cost <= bounds.most[unit]
 
     def _load_node(self, node: int) -> None:
         """P along the order of (6), and D ≥ P of who is here; M is the most of P less the least of D."""
@@ -101,7 +101,7 @@ class Model(Solver):
             z = self.z.get((unit, node))
             if z is not None and self.is_zero(z):
                 continue
-            most = max(most, _above(bounds.most[unit]) / scale)
+            most = max(most, bounds.most[unit] / scale)
             done = self.column(blocking, most)
             entries = [(done, 1.0)]
             if before is not None:
@@ -134,7 +134,12 @@ class Model(Solver):
 def least_objective(
     programme: Programme, rule: SubDeadlineRule, bounds: Bounds, start: Sequence[int] | None, limit_s: float
 ) -> Solved:
-    """The placement of least Σ |d_s/c'_s − d_{s,o}/c_o| (3)–(6)."""
+    """The placement of least Σ |d_s/c'_s − d_{s,o}/c_o|."""
+    return objective_model(programme, rule, bounds).placed(start, limit_s)
+
+
+def objective_model(programme: Programme, rule: SubDeadlineRule, bounds: Bounds) -> Model:
+    """(3)–(6), with (7)–(11) as what is within reach."""
     model = Model(programme, bounds)
     for number, goal in enumerate(programme.goals):
         ideal = {unit: share / model.scale for unit, share in rule.ideal[number].items()}
@@ -143,7 +148,7 @@ def least_objective(
         for unit, before in goal.reads.items():
             price = model.scale / programme.cost[unit]
             room = max(0.0, ideal[unit] - bounds.least[unit] / model.scale)
-            extra = max(0.0, _above(bounds.most[unit]) / model.scale - ideal[unit])
+            extra = max(0.0, bounds.most[unit] / model.scale - ideal[unit])
             more[unit] = model.column(0.0, extra, price)  # h⁻ and h⁺ of (4)
             fewer[unit] = model.column(0.0, room, price)
             model.row(-ideal[unit], inf, (more[unit], 1.0), (fewer[unit], -1.0), (model.d[unit], -1.0))
@@ -158,7 +163,7 @@ def least_objective(
         if goal.is_chain:
             rest = [(column, 1.0) for column in more.values()] + [(column, -1.0) for column in fewer.values()]
             model.row(-inf, deadline - sum(ideal.values()), *rest)
-    return model.placed(start, limit_s)
+    return model
 
 
 def least_stretch(
@@ -178,8 +183,3 @@ def least_stretch(
                 model.row(0.0, inf, *entries)
         model.row(0.0, inf, (factor, float(goal.deadline) / model.scale), (ends[goal.last], -1.0))
     return model.placed(start, limit_s, target)
-
-
-def _above(limit: float) -> float:
-    """A limit that rounding does not make tighter than it is."""
-    return limit * (1 + 1e-9)

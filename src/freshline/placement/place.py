@@ -61,8 +61,10 @@ def _by_deadlines(programme: Programme, limit_s: float) -> Placement:
         objective = rule.objective(left_sides(programme, nodes))
     bound = rule.objective(least_left_sides(programme))
     if gap(objective, bound) > GAP_MOST:
-        found = least_objective(programme, rule, bounds_within(programme, rule, objective), nodes, limit_s)
-        bound = max(bound, found.bound)
+        bounds = bounds_within(programme, rule, objective * (1 + TOLERANCE))
+        found = least_objective(programme, rule, bounds, nodes, limit_s)
+        if found.bound < inf:  # it has a solution, whatever rounding makes of that
+            bound = max(bound, found.bound)
         better = inf if found.nodes is None else rule.objective(left_sides(programme, found.nodes))
         if found.nodes is not None and better < objective:
             nodes, objective = found.nodes, better

@@ -54,9 +54,14 @@ class Programme:
     links: Links
     units: tuple[Unit, ...]
     edges: tuple[tuple[int, int], ...]  # (producer, consumer)
-    domains: tuple[int, ...]  # the nodes that a unit may be on, as far as links and neighbours allow
+    allowed: tuple[int, ...]  # by unit the nodes that its operators, sources and sinks allow
     goals: tuple[Goal, ...]
     order: tuple[int, ...]  # of the units that outputs need: by δ, then by place in the file
+
+    @cached_property
+    def domains(self) -> tuple[int, ...]:
+        """By unit the nodes that it may be on: those allowed that its neighbours' are within reach of."""
+        return narrowed(self.allowed, self.edges, self.links)
 
     @cached_property
     def cost(self) -> list[float]:
@@ -130,10 +135,29 @@ def programme_of(
         links=links,
         units=units,
         edges=between,
-        domains=narrowed(_at_ends(plan, links, units, allowed, node_of), between, links),
+        allowed=_allowed(plan, links, units, allowed, node_of),
         goals=goals,
         order=_order(units, goals),
     )
+
+
+def topological(plan: PlacementPlan) -> list[int]:
+    """The places of operators, each after those whose streams it reads; without those on or after a cycle."""
+    made = {stream for operator in plan.operators for stream in operator.outputs}
+    readers: dict[str, list[int]] = defaultdict(list)
+    missing = [0] * len(plan.operators)
+    for place, operator in enumerate(plan.operators):
+        for stream in operator.inputs:
+            readers[stream].append(place)
+            missing[place] += stream in made
+    found = [place for place, count in enumerate(missing) if count == 0]
+    for place in found:  # grows on the way
+        for stream in plan.operators[place].outputs:
+            for reader in readers[stream]:
+                missing[reader] -= 1
+                if missing[reader] == 0:
+                    found.append(reader)
+    return found
 
 
 def narrowed(domains: Sequence[int], edges: Sequence[tuple[int, int]], links: Links) -> tuple[int, ...]:
@@ -183,13 +207,13 @@ def _units(plan: PlacementPlan, allowed: Sequence[int]) -> tuple[Unit, ...]:
     return tuple(units)
 
 
-def _at_ends(
+def _allowed(
     plan: PlacementPlan,
     links: Links,
     units: Sequence[Unit],
     allowed: Sequence[int],
     node_of: Mapping[str, int],
-) -> list[int]:
+) -> tuple[int, ...]:
     """Where units may be by their operators' nodes, the sources they read and the sinks of their outputs."""
     at: dict[str, int] = defaultdict(int)
     for source in plan.sources:
@@ -210,7 +234,7 @@ def _at_ends(
         for number in unit.operators:
             domain &= allowed[number] & within(plan.operators[number])
         domains.append(domain)
-    return domains
+    return tuple(domains)
 
 
 def _goals(
@@ -225,17 +249,22 @@ def _goals(
     goals = []
     for output in plan.outputs:
         last = unit_of[made_by[output.stream]]
-        found: dict[int, tuple[int, ...]] = {}
-        waiting = [(last, False)]
-        while waiting:  # producers first, without recursion: chains may be long
-            unit, is_ready = waiting.pop()
-            if is_ready:
-                found[unit] = tuple(reads[unit])
-            elif unit not in found:
-                waiting.append((unit, True))
-                waiting += [(each, False) for each in reversed(reads[unit]) if each not in found]
-        goals.append(Goal(output.stream, output.deadline, last, found))
+        goals.append(Goal(output.stream, output.deadline, last, upstream(last, reads)))
     return tuple(goals)
+
+
+def upstream(last: int, reads: Mapping[int, Sequence[int]]) -> dict[int, tuple[int, ...]]:
+    """A unit and all that it needs, producers first, each with those that it reads."""
+    found: dict[int, tuple[int, ...]] = {}
+    waiting = [(last, False)]
+    while waiting:  # without recursion: chains may be long
+        unit, is_ready = waiting.pop()
+        if is_ready:
+            found[unit] = tuple(reads.get(unit, ()))
+        elif unit not in found:
+            waiting.append((unit, True))
+            waiting += [(each, False) for each in reversed(reads.get(unit, ())) if each not in found]
+    return found
 
 
 def _order(units: Sequence[Unit], goals: Sequence[Goal]) -> tuple[int, ...]:

@@ -16,8 +16,9 @@ from freshline.placement.sub_deadlines import SubDeadlineRule, left_sides, longe
 
 _EPSILON = 1e-9
 _LATE = 1e6  # times the share by which an output is late, in the objective of the search
-# Moves and swaps that are looked at by the objective itself: an end to the search, not a wish.
-_LOOKS_MAX = 3_000
+# Moves and swaps that are looked at, by overruns and by the objective: some seconds each at the most.
+_BY_OVERRUNS_MAX = 300_000
+_BY_OBJECTIVE_MAX = 15_000
 
 Move = dict[int, int]  # new nodes, by unit
 
@@ -25,10 +26,9 @@ Move = dict[int, int]  # new nodes, by unit
 def search(programme: Programme, rule: SubDeadlineRule) -> list[int] | None:
     """Nodes by unit; None where none was found that links allow."""
     nodes = _first(programme, rule)
-    if nodes is None:
-        return None
-    _Overruns(programme, rule, nodes).improve()
-    _Objective(programme, rule, nodes).improve()
+    if nodes is not None:
+        _Overruns(programme, rule, nodes).improve()
+        _Objective(programme, rule, nodes).improve()
     return nodes
 
 
@@ -139,6 +139,7 @@ class _Overruns:
     def __init__(self, programme: Programme, rule: SubDeadlineRule, nodes: list[int]) -> None:
         self._programme = programme
         self._nodes = nodes
+        self._looks = 0
         self._on = _Nodes(programme, rule)
         for unit in programme.order:
             insort(self._on.ranks[nodes[unit]], programme.rank[unit])
@@ -148,42 +149,52 @@ class _Overruns:
         while sum(self._on.over) > _EPSILON and (self._step(self._moves) or self._step(self._swaps)):
             pass
 
-    def _step(self, ways: Callable[[int], Iterator[tuple[float, Move]]]) -> bool:
-        """The best change of the worst node that has one."""
+    def _step(self, ways: Callable[[int, int], Iterator[tuple[float, Move]]]) -> bool:
+        """The best change of the first unit that has one, from the worst node on."""
         for node in sorted(range(len(self._on.over)), key=lambda node: -self._on.over[node]):
             if self._on.over[node] <= _EPSILON:
                 break
-            gain, move = min(ways(node), key=lambda each: each[0], default=(0.0, {}))
-            if gain < -_EPSILON:
-                for unit, to in move.items():
-                    self._on.remove(unit, self._nodes[unit])
-                    self._on.add(unit, to)
-                    self._nodes[unit] = to
-                return True
+            for unit in self._movable(node):
+                if self._looks >= _BY_OVERRUNS_MAX:
+                    return False
+                gain, move = min(ways(node, unit), key=lambda each: each[0], default=(0.0, {}))
+                if gain < -_EPSILON:
+                    self._take(move)
+                    return True
         return False
+
+    def _take(self, move: Move) -> None:
+        for unit, to in move.items():
+            self._on.remove(unit, self._nodes[unit])
+            self._on.add(unit, to)
+            self._nodes[unit] = to
 
     def _movable(self, node: int) -> list[int]:
         order, domains = self._programme.order, self._programme.domains
         return [order[rank] for rank in self._on.ranks[node] if domains[order[rank]].bit_count() > 1]
 
-    def _moves(self, node: int) -> Iterator[tuple[float, Move]]:
-        for unit in self._movable(node):
-            gain = self._on.overrun(node, self._on.changed(node, remove=unit)) - self._on.over[node]
-            if gain >= -_EPSILON:
-                continue
-            for other in members(self._programme.domains[unit]):
-                if other != node and is_legal(self._programme, self._nodes, {unit: other}):
-                    yield gain + self._on.after_adding(unit, other)[0], {unit: other}
+    def _without(self, node: int, unit: int) -> float:
+        """What the node gains by losing the unit, below 0 if anything."""
+        self._looks += 1
+        return self._on.overrun(node, self._on.changed(node, remove=unit)) - self._on.over[node]
 
-    def _swaps(self, node: int) -> Iterator[tuple[float, Move]]:
-        for unit in self._movable(node):
-            if self._on.overrun(node, self._on.changed(node, remove=unit)) >= self._on.over[node]:
-                continue
-            for other in members(self._programme.domains[unit]):
-                for back in self._movable(other) if other != node else ():
-                    move = {unit: other, back: node}
-                    if not is_legal(self._programme, self._nodes, move):
-                        continue
+    def _moves(self, node: int, unit: int) -> Iterator[tuple[float, Move]]:
+        gain = self._without(node, unit)
+        if gain >= -_EPSILON:
+            return
+        for other in members(self._programme.domains[unit]):
+            if other != node and is_legal(self._programme, self._nodes, {unit: other}):
+                self._looks += 1
+                yield gain + self._on.after_adding(unit, other)[0], {unit: other}
+
+    def _swaps(self, node: int, unit: int) -> Iterator[tuple[float, Move]]:
+        if self._without(node, unit) >= -_EPSILON:
+            return
+        for other in members(self._programme.domains[unit]):
+            for back in self._movable(other) if other != node else ():
+                move = {unit: other, back: node}
+                if is_legal(self._programme, self._nodes, move):
+                    self._looks += 2
                     here = self._on.overrun(node, self._on.changed(node, add=back, remove=unit))
                     there = self._on.overrun(other, self._on.changed(other, add=unit, remove=back))
                     yield here + there - self._on.over[node] - self._on.over[other], move
@@ -206,7 +217,7 @@ class _Objective:
 
     def _step(self) -> bool:
         for move in self._changes():
-            if self._looks >= _LOOKS_MAX:
+            if self._looks >= _BY_OBJECTIVE_MAX:
                 return False
             if is_legal(self._programme, self._nodes, move) and self._take_if_better(move):
                 return True

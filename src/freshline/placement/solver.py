@@ -60,7 +60,7 @@ class Solver:
 
     def solve(self, start: Mapping[int, float] | None, limit_s: float, target: float | None = None) -> Answer:
         """From values that are known of some columns, if any are; ends at once at a target."""
-        solver = self._loaded()
+        solver = self.loaded()
         solver.setOptionValue("time_limit", max(_LEAST_S, limit_s))
         if target is not None:
             solver.setOptionValue("objective_target", target)
@@ -75,7 +75,8 @@ class Solver:
         bound = info.mip_dual_bound if self._binaries else info.objective_function_value
         return Answer(values, bound, solver.getRunTime())
 
-    def _loaded(self) -> highspy.Highs:
+    def loaded(self) -> highspy.Highs:
+        """The programme as HiGHS has it, not solved yet."""
         solver = highspy.Highs()
         for option, value in _OPTIONS.items():
             solver.setOptionValue(option, value)

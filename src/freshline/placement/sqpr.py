@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from math import inf
 
 from freshline.placement.links import members
-from freshline.placement.programme import Programme
+from freshline.placement.programme import Programme, topological
 from freshline.placement.search import is_legal, legal_start
 from freshline.placement.solver import Solver
 
@@ -55,7 +55,7 @@ def _flows(programme: Programme) -> list[_Flow]:
     unit_of = {place: number for number, unit in enumerate(programme.units) for place in unit.operators}
     rates = {source.stream: source.rate for source in plan.sources}
     made_by: dict[str, int] = {}
-    for place in _in_order(programme):
+    for place in topological(plan):
         operator = plan.operators[place]
         rate = sum(rates[stream] for stream in operator.inputs) * operator.selectivity
         for stream in operator.outputs:
@@ -81,20 +81,6 @@ def _flows(programme: Programme) -> list[_Flow]:
         for stream, rate in rates.items()
         if readers[stream] or stream in sinks
     ]
-
-
-def _in_order(programme: Programme) -> list[int]:
-    """Operators, producers first."""
-    found: dict[int, None] = {}
-    waiting = [(unit, False) for unit in reversed(range(len(programme.units)))]
-    while waiting:
-        unit, is_ready = waiting.pop()
-        if is_ready:
-            found[unit] = None
-        elif unit not in found:
-            waiting.append((unit, True))
-            waiting += [(each, False) for each in programme.neighbours[unit][0] if each not in found]
-    return [place for unit in found for place in programme.units[unit].operators]
 
 
 def _improve(programme: Programme, flows: Sequence[_Flow], nodes: list[int]) -> None:

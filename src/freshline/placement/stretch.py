@@ -45,8 +45,9 @@ def stretched(programme: Programme, start: list[int] | None, limit_s: float) -> 
     factor = _factor(programme, solved.nodes)
     if factor <= found.factor:
         found = Stretched(solved.nodes, factor, bound)
-    # What was found is never below what is proven, whatever a solver's tolerance is.
-    return replace(found, bound=max(bound, min(solved.bound, found.factor)), seconds=solved.seconds)
+    if found.nodes is not None and solved.bound < inf:
+        bound = max(bound, min(solved.bound, found.factor))
+    return replace(found, bound=bound if found.nodes is not None else solved.bound, seconds=solved.seconds)
 
 
 def _factor(programme: Programme, nodes: Sequence[int] | None) -> float:
@@ -69,7 +70,7 @@ def _by_halving(programme: Programme, found: Stretched) -> Stretched:
 
 def _bounds(programme: Programme, factor: float) -> Bounds:
     if factor < inf:
-        return bounds_within(programme, SubDeadlineRule(programme, factor))
+        return bounds_within(programme, SubDeadlineRule(programme, factor * (1 + TOLERANCE)))
     everything = max(programme.blocking) + sum(programme.cost) / min(programme.speed)
     return Bounds(least_left_sides(programme), dict.fromkeys(programme.order, everything))
 

@@ -9,6 +9,7 @@ from functools import cache
 
 from freshline.placement.placement import Layout, Task
 from freshline.placement.plan import PlacementPlan
+from freshline.placement.programme import topological
 
 
 def tasks_of(plan: PlacementPlan, layout: Layout) -> tuple[Task, ...]:
@@ -63,24 +64,10 @@ def _following(plan: PlacementPlan, nodes: Mapping[str, str]) -> dict[int, int]:
         return min((each for each, _ in edges(number)), default=None)
 
     following = {}
-    for number in reversed(_in_order(plan, readers)):
+    for number in reversed(topological(plan)):
         _, reader = min(edges(number), default=(None, -1))
         if reader < 0 or len(operators[reader].inputs) != 1:
             continue
         if nodes[operators[reader].name] == nodes[operators[number].name]:
             following[number] = reader
     return following
-
-
-def _in_order(plan: PlacementPlan, readers: Mapping[str, list[int]]) -> list[int]:
-    """Operators after those whose streams they read."""
-    made = {stream for operator in plan.operators for stream in operator.outputs}
-    missing = [sum(stream in made for stream in operator.inputs) for operator in plan.operators]
-    ready = [number for number, count in enumerate(missing) if count == 0]
-    for number in ready:
-        for stream in plan.operators[number].outputs:
-            for reader in readers.get(stream, ()):
-                missing[reader] -= 1
-                if missing[reader] == 0:
-                    ready.append(reader)
-    return ready

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from freshline.analysis.clusters import Cluster
 from freshline.analysis.utilization import fits, utilization
 from freshline.costs.bounds import average_us, longest_update_us, worst_case_us
+from freshline.definitions.classes import PART_MOST_US
 from freshline.definitions.errors import InputError
 from freshline.definitions.policies import POLICIES, Held, PolicyName
 from freshline.definitions.pools import Pool, Recovery
@@ -33,7 +34,12 @@ def make_plan(warehouse: Warehouse, learned: Mapping[str, int] | None = None) ->
     members: dict[str, list[Table]] = {name: [] for name in warehouse.pools}
     for table in warehouse.tables.values():
         members[table.pool].append(table)
-    schedules = [_schedule(pool, members[name], costs) for name, pool in warehouse.pools.items()]
+    classes: dict[str, list[str]] = {name: [] for name in warehouse.pools}
+    for each in warehouse.classes.values():
+        classes[each.pool].append(each.name)
+    schedules = [
+        _schedule(pool, members[name], costs, classes[name]) for name, pool in warehouse.pools.items()
+    ]
     response_us: dict[str, int | None] = {}
     for schedule in schedules:
         response_us.update(zip(schedule.plan.tables, schedule.response_us, strict=True))
@@ -57,10 +63,11 @@ def make_plan(warehouse: Warehouse, learned: Mapping[str, int] | None = None) ->
 def what_if(warehouse: Warehouse, policy: PolicyName | None, tracks: Mapping[str, int]) -> Warehouse:
     """The same warehouse with another policy in all pools that may have it, or other numbers of tracks."""
     with_queries = {query.pool for query in warehouse.queries.values()}
+    with_classes = {each.pool for each in warehouse.classes.values()}
     pools: dict[str, Pool] = {}
     for name, pool in warehouse.pools.items():
         changed = replace(pool, tracks=tracks.get(name, pool.tracks))
-        held: Held = "queries" if name in with_queries else "tables"
+        held: Held = "queries" if name in with_queries else "classes" if name in with_classes else "tables"
         if policy is not None and held in POLICIES[policy].holds:
             changed = replace(changed, policy=policy)
         pools[name] = changed
@@ -120,7 +127,7 @@ class _Schedule:
     recovery: Recovery | None
 
 
-def _schedule(pool: Pool, own: list[Table], costs_us: Mapping[str, int]) -> _Schedule:
+def _schedule(pool: Pool, own: list[Table], costs_us: Mapping[str, int], classes: Sequence[str]) -> _Schedule:
     costs, periods = [costs_us[table.name] for table in own], [table.period_us for table in own]
     adaptive = POLICIES[pool.policy].adaptive
     provisioned = costs
@@ -128,9 +135,9 @@ def _schedule(pool: Pool, own: list[Table], costs_us: Mapping[str, int]) -> _Sch
         provisioned = [_average_us(table) for table in own]
     recovering = recovery_periods(pool.recovery, provisioned, periods, pool.tracks) if adaptive else None
     clusters = divide(pool.policy, costs, periods, pool.tracks, pool.cluster_factor)
-    blocking_us = pool.counted_blocking_us
+    blocking_us, part_us = pool.counted_blocking_us, PART_MOST_US if classes else 0
     tardiness = pool_tardiness(
-        pool.policy, provisioned, periods, pool.tracks, clusters, recovering, blocking_us
+        pool.policy, provisioned, periods, pool.tracks, clusters, recovering, blocking_us, part_us
     )
     isolated = clusters if POLICIES[pool.policy].clusters == "isolated" else None
     parts = tasks_of(provisioned, periods, pool.tracks, isolated, recovering)
@@ -148,6 +155,8 @@ def _schedule(pool: Pool, own: list[Table], costs_us: Mapping[str, int]) -> _Sch
         provisioning=pool.provisioning if adaptive else "worst",
         blocking_us=blocking_us,
         batch_limit_us=min((limit for limit in limits if limit is not None), default=None),
+        classes=tuple(classes),
+        part_us=part_us,
     )
     response_us = [None if y is None else p + y for p, y in zip(periods, tardiness, strict=True)]
     places = [range(len(own))] if isolated is None else [cluster.members for cluster in isolated]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from freshline.analysis.adaptive import recovery_time
 from freshline.definitions.policies import POLICIES, PolicyName
 from freshline.definitions.pools import Provisioning
 from freshline.definitions.warehouse import Warehouse
+from freshline.plan.placed import Placed
 from freshline.plan.queries import QueryPlan
 
 
@@ -44,6 +45,8 @@ class PoolPlan:
     # counts, and 0: there are no batches. Where clusters are isolated, the least of theirs.
     batch_limit_us: int | None = 0
     queries: tuple[str, ...] = ()  # by name, in the order of definition; of a pool that holds queries
+    classes: tuple[str, ...] = ()  # by name, the most important first
+    part_us: int = 0  # the longest part of their requests, for which each track may block updates
 
     def behaves_as(self, tables: Sequence[TablePlan]) -> PolicyName:
         """The policy that it is run by, given the plans of all tables.
@@ -87,6 +90,19 @@ class TablePlan:
 
 
 @dataclass(frozen=True, slots=True)
+class OutputPlan:
+    """An output, and whether it is in time whatever happens."""
+
+    name: str
+    deadline_us: int
+    holds: bool
+    node: str | None  # None where nothing could be placed
+    sub_deadlines_us: Mapping[str, int]  # by step: D of all that it is computed from
+    slack_us: int | None  # the further blocking that its nodes bear; None where nothing holds
+    reason: str | None = None  # why it does not hold
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """The verdict on a warehouse."""
 
@@ -95,6 +111,8 @@ class Plan:
     tables: tuple[TablePlan, ...]  # in the order of definition
     advice: tuple[str, ...]
     queries: tuple[QueryPlan, ...] = ()  # in the order of definition
+    placed: Placed | None = None  # where steps run; None where there are none, or it is not known
+    outputs: tuple[OutputPlan, ...] = ()  # in the order of definition
 
     @property
     def tables_by_name(self) -> dict[str, TablePlan]:
@@ -102,4 +120,5 @@ class Plan:
 
     @property
     def holds(self) -> bool:
-        return all(table.holds for table in self.tables) and all(query.holds for query in self.queries)
+        in_time = all(query.holds for query in self.queries) and all(each.holds for each in self.outputs)
+        return in_time and all(table.holds for table in self.tables)

@@ -79,7 +79,7 @@ def _tuples_in(window_us: int, tables: Mapping[str, Table], feeds: Mapping[str, 
         if table.feed is None:
             tuples[name] = sum(tuples[source] for source in table.sources)
         else:
-            tuples[name] = ceil((feeds[table.feed].rows or Fraction(1)) * window_us / SECOND)
+            tuples[name] = ceil((feeds[table.feed].rows_loaded or Fraction(1)) * window_us / SECOND)
     return tuples
 
 

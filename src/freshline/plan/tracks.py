@@ -47,11 +47,12 @@ def pool_tardiness(
     clusters: Sequence[Cluster] | None,
     recovery: Sequence[int] | None = None,
     blocking: int = 0,
+    part: int = 0,
 ) -> list[int | None]:
     """Per table of a pool the smallest proven tardiness bound Y, or None where there is none.
 
     `recovery` are the periods that the tables have while they recover, where the policy changes periods;
-    `blocking` is for how long a batch may block others.
+    `blocking` is for how long a batch may block others, `part` for how long a request's part may.
     """
     tardiness: list[int | None] = [None] * len(costs)
     if not POLICIES[policy].proven or not costs:
@@ -66,6 +67,7 @@ def pool_tardiness(
             [periods[member] for member in cluster.members],
             cluster.tracks,
             blocking,
+            part,
         )
         if bounds is not None:
             for member, bound in zip(cluster.members, bounds, strict=True):

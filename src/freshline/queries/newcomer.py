@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from freshline.analysis.levels import Load
 from freshline.queries.release import EveryStride
 from freshline.queries.task import QueryTask
-from freshline.tables.task import TableTask
+from freshline.tables.elsewhere import source_named
 
 if TYPE_CHECKING:
     from freshline.kernel.kernel import Kernel
@@ -106,9 +106,7 @@ class Asked:
 
 def join(kernel: Kernel, asked: Asked) -> QueryTask:
     """Its task, after all others, in the pool that is to answer it."""
-    sources = [kernel.task(name) for name in asked.tables]
-    tables = [source for source in sources if isinstance(source, TableTask)]
-    assert len(tables) == len(sources), f"{asked.name} reads something that is no table"
+    tables = [source_named(kernel, name) for name in asked.tables]
     place = max((task.place for task in kernel.tasks), default=-1) + 1
     task = QueryTask(place, asked, tables)
     task.rule = EveryStride(task, kernel.timers)

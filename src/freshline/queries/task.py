@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from freshline.queries.membership import Leaving
     from freshline.queries.newcomer import Asked, Measure
     from freshline.queries.release import EveryStride
-    from freshline.tables.task import TableTask
+    from freshline.tables.source import Source
 
 
 class QueryTask(Task):
@@ -28,7 +28,7 @@ class QueryTask(Task):
     rule: EveryStride
     job: Iteration | None
 
-    def __init__(self, place: int, asked: Asked, sources: Sequence[TableTask]) -> None:
+    def __init__(self, place: int, asked: Asked, sources: Sequence[Source]) -> None:
         super().__init__(place, asked.name)
         self.asked = asked
         self.stride_us = asked.stride_us

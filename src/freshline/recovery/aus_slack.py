@@ -213,7 +213,9 @@ class AusSlack(Aus):
         if task.state != READY:
             return False
         if isinstance(task.rule, AdaptiveRelease) and isinstance(task.intake, DerivedIntake):
-            return not any(source.state == RUNNING for source in task.intake.sources)
+            return not any(
+                isinstance(source, TableTask) and source.state == RUNNING for source in task.intake.sources
+            )
         return True
 
     # -- certificates ------------------------------------------------------------------------------------

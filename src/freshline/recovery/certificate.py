@@ -16,6 +16,7 @@ from freshline.recovery.coming import Coming, following, foresee, next_release, 
 from freshline.recovery.modes import AdaptiveRelease
 from freshline.tables.intake import DerivedIntake
 from freshline.tables.release import PeriodicRelease
+from freshline.tables.source import Source
 from freshline.tables.task import TableTask
 
 # Near U = m there may be no instant without work in any time: after so many jobs a table it is given up.
@@ -156,6 +157,7 @@ class Forecast:
         for task in source.dependents:
             name = task.name
             if name in self._members and name not in self._in_sight:
+                assert isinstance(task, TableTask)
                 rule, intake = task.rule, task.intake
                 assert isinstance(rule, AdaptiveRelease)
                 assert isinstance(intake, DerivedIntake)
@@ -173,9 +175,10 @@ def _loaded(task: TableTask) -> int:
     return task.freshness if task.job is None else task.job.loaded_to
 
 
-def _loaded_most(task: TableTask) -> int:
+def _loaded_most(source: Source) -> int:
     """How far a table may be loaded, as the job that runs may jump."""
-    return task.freshness if task.job is None else task.job.jump_to
+    job = source.job if isinstance(source, TableTask) else None
+    return source.freshness if job is None else job.jump_to
 
 
 def can_be_foreseen(tasks: Iterable[TableTask]) -> bool:
@@ -187,7 +190,10 @@ def can_be_foreseen(tasks: Iterable[TableTask]) -> bool:
             isinstance(task.rule, AdaptiveRelease)
             and not (
                 isinstance(task.intake, DerivedIntake)
-                and any(source.pool is not task.pool for source in task.intake.sources)
+                and not all(
+                    isinstance(source, TableTask) and source.pool is task.pool
+                    for source in task.intake.sources
+                )
             )
         )
         for task in members

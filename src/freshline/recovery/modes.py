@@ -80,13 +80,14 @@ class AdaptiveRelease(PromisingRelease):
             if excused:
                 # At once, for a derived table does not hear of its sources while it is updated.
                 for dependent in self.task.dependents:
-                    if isinstance(dependent.rule, AdaptiveRelease):
+                    if isinstance(dependent, TableTask) and isinstance(dependent.rule, AdaptiveRelease):
                         dependent.rule._excuse(True)
 
     def _source_is_excused(self) -> bool:
         intake = self.task.intake
         return isinstance(intake, DerivedIntake) and any(
-            isinstance(source.rule, AdaptiveRelease) and source.rule.excused for source in intake.sources
+            isinstance(source, TableTask) and isinstance(source.rule, AdaptiveRelease) and source.rule.excused
+            for source in intake.sources
         )
 
     @property

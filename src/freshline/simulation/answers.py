@@ -135,7 +135,7 @@ def table_streams(warehouse: Warehouse, gaps: Gaps) -> dict[str, TupleStream]:
         if table.feed is None:
             streams[name] = _Together([streams[source] for source in table.sources])
         else:
-            rate = warehouse.feeds[table.feed].rows or Fraction(1)
+            rate = warehouse.feeds[table.feed].rows_loaded or Fraction(1)
             streams[name] = _stream(rate, gaps.get(table.feed, ()))
     return streams
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 from typing import Any, Protocol, TypeVar, cast
 
-from freshline.kernel.events import Event, Instruction, Pause, Paused, Record, Start
+from freshline.kernel.events import Cancel, Event, Instruction, Pause, Paused, Record, Start
 from freshline.kernel.job import Job
 from freshline.kernel.journal import Journal
 from freshline.kernel.kernel import Kernel
@@ -58,10 +58,16 @@ class Files(Protocol):
 
 # An event, or who makes it at its instant.
 Telling = Event | Callable[[int], Event]
+# Who hears what a kind of work says beside what starts.
+Listeners = Mapping[type[Instruction], Callable[[int, Any], None]]
 
 
 class Driver:
-    """Runs a kernel in simulated time. `kinds` are by type of job, `files` by feed."""
+    """Runs a kernel in simulated time. `kinds` are by type of job, `files` by feed.
+
+    `listeners` hear instructions that a kind of work has of its own; without any every instruction is about a
+    job.
+    """
 
     def __init__(
         self,
@@ -69,8 +75,10 @@ class Driver:
         kinds: Mapping[type[Job], Kind[Any]],
         files: Mapping[str, Files],
         journal: Journal | None = None,
+        listeners: Listeners | None = None,
     ) -> None:
         self.kernel = kernel
+        self._listeners = listeners or {}
         self.busy_us: dict[int, int] = {}  # by track
         self._kinds = kinds
         self._cost_us = {job: kind.cost_us for job, kind in kinds.items()}
@@ -157,7 +165,7 @@ class Driver:
         told = self._told
         cost_us = self._cost_us
         journal = self._journal
-        in_parts = any(pool.order.preemptive for pool in kernel.pools)
+        in_parts = bool(self._listeners) or any(pool.order.preemptive for pool in kernel.pools)
         instants = 0
         while True:
             now = kernel.wake_at
@@ -175,7 +183,7 @@ class Driver:
                 if in_parts:
                     self._carry_out(now, instruction)
                 else:
-                    job = instruction.job
+                    job = instruction.job  # type: ignore[attr-defined]  # all of them are starts
                     heappush(completions, (now + cost_us[type(job)](job), job.task.place, job))
             if journal is not None:
                 journal.write(now, events, instructions)
@@ -208,18 +216,35 @@ class Driver:
         return events
 
     def _carry_out(self, now: int, instruction: Instruction) -> None:
-        """What is said where jobs are put aside. One that is to be runs on to the end of its part."""
-        job = instruction.job
-        place = job.task.place
+        """What is said where jobs are put aside or cancelled, or more than that is said.
+
+        One that is to be put aside runs on to the end of its part, one that is cancelled ends at once.
+        """
         if type(instruction) is Start:
+            job = instruction.job
+            place = job.task.place
             if job in self._since:
                 self._since[job] = (now, self._since[job][1])
                 self._in_parts(job).goes_on(now, job)
                 heappush(self._completions, (now + self._left_us.pop(job), place, job))
             else:
                 heappush(self._completions, (now + self._cost_us[type(job)](job), place, job))
-            return
-        assert type(instruction) is Pause
+        elif type(instruction) is Cancel:
+            self._ends_now(now, instruction.job)
+        elif type(instruction) is Pause:
+            self._put_aside(now, instruction.job)
+        else:
+            self._listeners[type(instruction)](now, instruction)
+
+    def _ends_now(self, now: int, job: Job) -> None:
+        completions = self._completions
+        completions[:] = [
+            (now, place, other) if other is job else (at, place, other) for at, place, other in completions
+        ]
+        heapify(completions)
+
+    def _put_aside(self, now: int, job: Job) -> None:
+        place = job.task.place
         since, ran_us = self._since.get(job, (job.start, 0))
         stops_at = since + self._in_parts(job).part_ends_us(job, ran_us + now - since) - ran_us
         (ends_at,) = (at for at, _, other in self._completions if other is job)

@@ -55,7 +55,7 @@ class Updates:
             self._assertions.begins(kernel)
 
     def cost_us(self, job: Update) -> int:
-        drawn_us = self._draw_us[job.task.name](job.loaded_to - job.loaded_from)
+        drawn_us = self._draw_us[job.task.name](job.length_us)
         if job.updates > 1 and job.task.batch_cost is not None:
             return min(drawn_us, job.worst_case_us)  # what is known of batches is right
         return drawn_us

@@ -32,7 +32,8 @@ def _plan(warehouse: Warehouse, name: str, schemas: Mapping[str, StructType]) ->
         read = {source: schemas[source] for source in table.sources}
     else:
         landing = warehouse.feeds[table.feed].landing
-        how = (landing.format, landing.header, landing.encoding)
+        shed = warehouse.feeds[table.feed].shed
+        how = (landing.format, landing.header, landing.encoding, shed and shed.value)
         assert landing.schema is not None
         declared = DataType.fromDDL(landing.schema)
         assert isinstance(declared, StructType)

@@ -1,10 +1,13 @@
 """How far off an answer from some of the slices may be: 95 % intervals, from the scatter between slices.
 
 Slices are a sample without replacement of 256. A total is scaled, an average is a ratio of two totals; the
-variance of both is that between slices, less the share that was read. By itself that covers too little where
-a group has few rows, or where few of them make up most of it. So it is at least what rows dealt one by one
-would have, with a few rows of all groups' lent to each; and Student's t has as many degrees of freedom as
-there are slices that matter for the group, not as were read.
+variance of both is that between slices, less the share that was read. Of variances it is found by leaving out
+one slice after the other (the jackknife). Student's t has a degree of freedom less than slices were read.
+
+By itself that covers too little where a group has few rows, or where few of them make up most of it. A
+request's answer says of which values this is so. A continuous query's does not: there an interval is at least
+as wide as that of rows dealt one by one, with a few rows of all groups' lent to each; and t has as many
+degrees of freedom as there are slices that matter for the group, not as were read.
 """
 
 from __future__ import annotations
@@ -26,13 +29,17 @@ _Z: Final = 1.959964
 
 
 class Groups:
-    """Partial results, each of a group in a slice: the number of its group, of `size`."""
+    """Partial results of slices, each of a group in a slice: the number of its group, of `size`.
 
-    def __init__(self, group: npt.NDArray[np.int64], size: int, slices: int) -> None:
+    What rows in no slice come to, by group, is known: it is told where it matters.
+    """
+
+    def __init__(self, group: npt.NDArray[np.int64], size: int, slices: int, lends: bool = True) -> None:
         self._group = group
         self._size = size
         self._slices = slices  # that were read
         self._share = slices / SLICES
+        self._lends = lends  # whether groups of few rows are to be covered too
 
     def added(self, values: Numbers) -> Numbers:
         """By group."""
@@ -45,21 +52,53 @@ class Groups:
         """
         total, squared = self.added(totals), self.added(totals**2)
         between = self._between(squared - total**2 / self._slices) * SLICES**2 / self._slices
+        if not self._lends:
+            return self._plain(between)
         rows, of_rows = self.added(counts), self.added(squares)
         mean = of_rows.sum() / max(1.0, rows.sum())
         lent = np.maximum(of_rows, rows * (of_rows + _LENT * mean) / (rows + _LENT))
         by_rows = (1 - self._share) / self._share**2 * lent
         return self._half(np.maximum(between, by_rows), totals)
 
-    def of_mean(self, totals: Numbers, counts: Numbers, squares: Numbers) -> Numbers:
-        """The same of an average; NaN where nothing tells how far values lie apart."""
-        rows = np.maximum(1.0, self.added(counts))
-        mean = self.added(totals) / rows
+    def of_mean(
+        self, totals: Numbers, counts: Numbers, squares: Numbers, known: tuple[Numbers, Numbers]
+    ) -> Numbers:
+        """The same of an average; NaN where nothing tells how far values lie apart.
+
+        `known` are totals and counts of rows in no slice.
+        """
+        rows, seen = self.added(counts), self.added(totals)
+        all_rows = known[1] + rows / self._share
+        mean = (known[0] + seen / self._share) / np.where(all_rows > 0, all_rows, 1.0)
         left = totals - mean[self._group] * counts
-        between = self._between(self.added(left**2)) * self._slices / rows**2
-        apart = np.maximum(0.0, self.added(squares) - mean**2 * rows)
-        by_rows = (1 - self._share) * (apart + _LENT_SCATTER * self._scatter(rows, mean, apart)) / rows**2
+        apart = self.added(left**2) - self.added(left) ** 2 / self._slices
+        # Of an average that is of all rows, scaled.
+        size = np.maximum(1.0, all_rows * self._share)
+        between = self._between(apart) * self._slices / size**2
+        if not self._lends:
+            return self._plain(between)
+        apart = np.maximum(0.0, self.added(squares) - 2 * mean * seen + mean**2 * rows)
+        scatter = self._scatter(rows, mean, apart)
+        by_rows = (1 - self._share) * (apart + _LENT_SCATTER * scatter) / size**2
         return self._half(np.maximum(between, by_rows), left)
+
+    def of_scatter(self, cells: Numbers, none: Numbers) -> Numbers:
+        """The same of what is computed from all slices, from what it is without each of them in turn.
+
+        `cells` has that for every slice in which a group has rows, `none` for every other one.
+        """
+        present = self.added(np.ones(len(cells)))
+        absent = self._slices - present
+        mean = (self.added(cells) + absent * none) / self._slices
+        apart = self.added((cells - mean[self._group]) ** 2) + absent * (none - mean) ** 2
+        factor = (1 - self._share) * (self._slices - 1) / self._slices
+        return self._plain(factor * apart)
+
+    def _plain(self, variance: Numbers) -> Numbers:
+        """By Student's t; one slice alone tells of no scatter."""
+        if self._slices == 1:
+            return np.full(self._size, np.nan)
+        return student_t(np.full(self._size, self._slices - 1.0)) * np.sqrt(variance)
 
     def _between(self, squared: Numbers) -> Numbers:
         if self._slices == 1:
@@ -68,7 +107,7 @@ class Groups:
 
     def _scatter(self, rows: Numbers, mean: Numbers, apart: Numbers) -> float:
         """How far values of one group lie apart, squared: of all groups, or else of the groups' means."""
-        freedom = (rows - 1).sum()
+        freedom = (rows - 1).clip(0).sum()
         if freedom > 0:
             return float(apart.sum() / freedom)
         return float(mean.var(ddof=1)) if self._size > 1 else np.nan

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Self
 
 from freshline.storage.files import Consumed
+from freshline.storage.last_values import Offer
 from freshline.tables.events import DataFile
 
 
@@ -18,6 +19,7 @@ class FileFacts:
     records: int  # how many it has
     oldest: int | None  # their timestamps, where they are known
     newest: int | None
+    offers: Mapping[str, Offer] = field(default_factory=dict)  # by table with `discard`
 
 
 class FileToLoad(DataFile):

@@ -37,6 +37,7 @@ from freshline.definitions.tables import Table
 from freshline.definitions.warehouse import Warehouse
 from freshline.spark.names import quoted
 from freshline.spark.projection import plain_projection
+from freshline.spark.shedding import check_value
 from freshline.spark.slices import SLICE_FIELD, check_slices
 from freshline.spark.steady import unsteady
 from freshline.spark.texts import checked_columns
@@ -343,6 +344,7 @@ class _EmptyTables:
             assert feed.landing.schema is not None
             _check_declared(feed)
             self._feeds[feed.name] = no_rows(self._session, feed.landing.schema)
+            check_value(self._feeds[feed.name], feed)
         return self._feeds[feed.name]
 
 

@@ -19,9 +19,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql.types import DecimalType, IntegralType, StructType
 
-from freshline.definitions.slices import SLICES
+from freshline.definitions.slices import NO_SLICE, SLICES
 from freshline.spark.estimates import Groups, Numbers
-from freshline.spark.partials import Output, Partials
+from freshline.spark.partials import SCATTERS, SLICE, Output, Partials
+from freshline.spark.scatter import scatter_of
 
 Integers = npt.NDArray[np.int64]
 _EXACT: Final = pa.decimal128(38, 0)
@@ -52,41 +53,91 @@ class Answer:
     estimates: tuple[Estimate, ...]
 
 
+Bounds = tuple[float | None, float | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of the answer, by row."""
+
+    name: str
+    kind: str
+    values: list[Any]
+    bounds: list[Bounds] | None = None  # of what is estimated: (None, None) where nothing is known
+    seen: list[int] | None = None  # of aggregates: how many values of slices that were read are behind each
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    columns: list[Column]
+    scaled: list[bool]  # of each row, whether rows of its group may be in slices that were not read
+
+
 def merge(partials: Partials, schema: StructType, parts: Sequence[pa.Table], slices: int) -> Answer:
     """The answer of parts that together read so many slices; `schema` is the answer's."""
     if not slices:
         return Answer((), ())
-    together = pa.concat_tables(parts).combine_chunks()
     if not partials.outputs:
-        return Answer(tuple(together.to_pylist()), ())
-    return _Merging(partials, schema, together, slices).answer()
+        return Answer(tuple(pa.concat_tables(parts).to_pylist()), ())
+    merged = merged_columns(partials, schema, parts, slices)
+    estimates = [
+        Estimate(row, column.name, value, *_told(column, row))
+        for column in merged.columns
+        for row, (value, scaled) in enumerate(zip(column.values, merged.scaled, strict=True))
+        if column.kind != "key" and value is not None and scaled
+    ]
+    values = [column.values for column in merged.columns]
+    names = [column.name for column in merged.columns]
+    rows = tuple(dict(zip(names, row, strict=True)) for row in zip(*values, strict=True))
+    return Answer(rows, tuple(sorted(estimates, key=lambda each: each.row)))
+
+
+def merged_columns(
+    partials: Partials, schema: StructType, parts: Sequence[pa.Table], slices: int, lends: bool = True
+) -> Merged:
+    """The columns of a grouped answer; `lends`: intervals are to hold for groups of few rows too."""
+    return _Merging(partials, schema, pa.concat_tables(parts).combine_chunks(), slices, lends).merged()
+
+
+def _told(column: Column, row: int) -> Bounds:
+    if column.bounds is not None:
+        return column.bounds[row]
+    number = _number(column.values[row])
+    return (None, number) if column.kind == "min" else (number, None)
 
 
 class _Merging:
-    def __init__(self, partials: Partials, schema: StructType, parts: pa.Table, slices: int) -> None:
+    def __init__(
+        self, partials: Partials, schema: StructType, parts: pa.Table, slices: int, lends: bool
+    ) -> None:
         self._partials = partials
         self._schema = schema
-        self._parts = parts
         self._slices = slices
-        self._group, first = _groups([parts[name] for name in partials.keys], parts.num_rows)
+        group, first = _groups([parts[name] for name in partials.keys], parts.num_rows)
         self._size = len(first) if partials.keys else 1
         self._keys = parts.select(list(partials.keys)).take(pa.array(first)) if partials.keys else None
-        self._groups = Groups(self._group, self._size, slices)
         self._scaled = self._which_scaled()
+        # Rows of no slice were all read, and are added as they are.
+        sampled = np.asarray(parts[SLICE].to_numpy()) != NO_SLICE
+        self._parts, self._group = parts.filter(sampled), group[sampled]
+        self._known, self._known_group = parts.filter(~sampled), group[~sampled]
+        self._groups = Groups(self._group, self._size, slices, lends)
 
-    def answer(self) -> Answer:
-        columns: dict[str, list[Any]] = {}
-        estimates: list[Estimate] = []
-        for output in self._partials.outputs:
-            if output.kind == "key":
-                assert self._keys is not None
-                columns[output.name] = self._keys[f"_k{output.number}"].to_pylist()
-                continue
-            values, halves = self._aggregate(output)
-            columns[output.name] = values
-            estimates += self._estimates(output, values, halves)
-        rows = tuple(dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
-        return Answer(rows, tuple(sorted(estimates, key=lambda each: each.row)))
+    def merged(self) -> Merged:
+        return Merged([self._column(output) for output in self._partials.outputs], self._scaled)
+
+    def _column(self, output: Output) -> Column:
+        if output.kind == "key":
+            assert self._keys is not None
+            return Column(output.name, output.kind, self._keys[f"_k{output.number}"].to_pylist())
+        seen = [int(each) for each in self._groups.added(self._doubles(output.count))]
+        if output.kind in ("min", "max"):
+            return Column(output.name, output.kind, self._extremes(output), None, seen)
+        if output.kind in SCATTERS:
+            values, bounds = self._scatter(output)
+            return Column(output.name, output.kind, values, bounds, seen)
+        values, halves = self._aggregate(output)
+        return Column(output.name, output.kind, values, self._bounds(output, values, halves), seen)
 
     def _which_scaled(self) -> list[bool]:
         """Of each group, whether rows of it may be in slices that were not read."""
@@ -97,29 +148,78 @@ class _Merging:
         known = [self._keys[name].is_valid().to_numpy(zero_copy_only=False) for name in self._partials.whole]
         return [not any(each) for each in zip(*known, strict=True)]
 
-    def _aggregate(self, output: Output) -> tuple[list[Any], Numbers | None]:
+    def _aggregate(self, output: Output) -> tuple[list[Any], Numbers]:
         """The values by group, and half the lengths of their intervals."""
-        if output.kind in ("min", "max"):
-            return self._extremes(output), None
-        counts = self._doubles(output.count)
-        counted = [int(each) for each in _added(self._parts[output.count], self._group, self._size)]
-        if output.kind == "count":
-            values = [self._scale(each, at, round) for at, each in enumerate(counted)]
+        counted = output.total if output.kind == "distinct" else output.count
+        counts, (seen, known) = self._doubles(counted), self._added(counted)
+        if output.kind in ("count", "distinct"):
+            values = [self._scale(seen[at], known[at], at, round) for at in range(self._size)]
             return values, self._groups.of_total(counts, counts, counts)
-        added = _added(self._parts[output.total], self._group, self._size)
+        added, added_known = self._added(output.total)
         totals, squares = self._doubles(output.total), self._doubles(output.squares)
         if output.kind == "avg":
-            means = [_mean(each, count) for each, count in zip(added, counted, strict=True)]
-            mean_type = self._schema[output.name].dataType
-            if isinstance(mean_type, DecimalType):
-                means = [None if each is None else _rounded(each, mean_type.scale) for each in means]
-            return means, self._groups.of_mean(totals, counts, squares)
+            means = [
+                self._mean(output, at, (added[at], added_known[at]), (seen[at], known[at]))
+                for at in range(self._size)
+            ]
+            return means, self._groups.of_mean(
+                totals, counts, squares, (_floats(added_known), _floats(known))
+            )
         to_type = self._rounding(output)
         values = [
-            None if not count else self._scale(each, at, to_type)
-            for at, (each, count) in enumerate(zip(added, counted, strict=True))
+            self._scale(added[at], added_known[at], at, to_type) if seen[at] or known[at] else None
+            for at in range(self._size)
         ]
         return values, self._groups.of_total(totals, counts, squares)
+
+    def _mean(self, output: Output, group: int, totals: tuple[Any, Any], counts: tuple[int, int]) -> Any:
+        """Rows in no slice stand for themselves, those of slices for those that were not read too."""
+        if not any(counts):
+            return None
+        weight = Fraction(SLICES, self._slices) if self._scaled[group] and counts[1] else Fraction(1)
+        size = weight * counts[0] + counts[1]
+        if isinstance(totals[0], float):
+            return (float(weight) * totals[0] + totals[1]) / float(size)
+        mean = (weight * Fraction(totals[0]) + Fraction(totals[1])) / size
+        kind = self._schema[output.name].dataType
+        exact = _WIDE.quantize(_WIDE.divide(mean.numerator, mean.denominator), _QUOTIENT)
+        return _rounded(exact, kind.scale) if isinstance(kind, DecimalType) else float(exact)
+
+    def _scatter(self, output: Output) -> tuple[list[Any], list[Bounds]]:
+        """Variances and standard deviations by group, and their intervals."""
+        names = output.count, output.total, output.squares
+        parts = [_as_doubles(self._parts[name]) for name in names]
+        known = [_as_doubles(self._known[name]) for name in names]
+        scaled = np.array(self._scaled)
+        scatter = scatter_of(self._groups, (self._group, *parts), (self._known_group, *known), self._size)
+        values = scatter.values(output.kind, self._slices, scaled)
+        if self._slices < SLICES:
+            lows, highs = scatter.bounds(output.kind, self._slices, values)
+            lows, highs = np.where(scaled, lows, values), np.where(scaled, highs, values)
+        else:
+            lows = highs = values
+        bounds: list[Bounds] = [
+            (float(low), float(high)) if isfinite(low) and isfinite(high) else (None, None)
+            for low, high in zip(lows, highs, strict=True)
+        ]
+        return [None if isnan(value) else float(value) for value in values], bounds
+
+    def _bounds(self, output: Output, values: list[Any], halves: Numbers) -> list[Bounds]:
+        found: list[Bounds] = []
+        least = self._added(output.count) if output.kind == "count" else None
+        for row, value in enumerate(values):
+            half, middle = float(halves[row]), 0.0 if value is None else float(value)
+            half += _ROUNDING * abs(middle)
+            if value is None or not isfinite(half) or not isfinite(middle):
+                found.append((None, None))
+                continue
+            if not self._scaled[row]:
+                half = 0.0
+            low = middle - half
+            if least is not None:
+                low = max(low, float(least[0][row] + least[1][row]))
+            found.append((low, middle + half))
+        return found
 
     def _rounding(self, output: Output) -> Callable[[Fraction], Any]:
         kind = self._schema[output.name].dataType
@@ -128,48 +228,34 @@ class _Merging:
             return lambda value: _rounded(_WIDE.divide(value.numerator, value.denominator), scale)
         return round if isinstance(kind, IntegralType) else float
 
-    def _scale(self, value: Any, group: int, rounded: Callable[[Fraction], Any]) -> Any:
-        if isinstance(value, float):
-            return value * SLICES / self._slices if self._scaled[group] else value
+    def _scale(self, seen: Any, known: Any, group: int, rounded: Callable[[Fraction], Any]) -> Any:
+        """What was seen of slices, for all of them, and what is known besides."""
+        if isinstance(seen, float):
+            return known + (seen * SLICES / self._slices if self._scaled[group] else seen)
         if not self._scaled[group]:
+            value = seen + known
             if isinstance(value, int) and abs(value) > _LARGEST:
                 raise ArithmeticError(f"a sum of integers is {value}, which is beyond 64 bits")
             return value
-        return rounded(Fraction(value) * SLICES / self._slices)
+        return rounded(Fraction(known) + Fraction(seen) * SLICES / self._slices)
+
+    def _added(self, name: str) -> tuple[list[Any], list[Any]]:
+        """A column added up by group: of slices, and of rows in none."""
+        seen = _added(self._parts[name], self._group, self._size)
+        return seen, _added(self._known[name], self._known_group, self._size)
 
     def _extremes(self, output: Output) -> list[Any]:
         """Compared as Spark does, to which NaN is the largest number."""
         found: list[Any] = [None] * self._size
         is_better = _is_less if output.kind == "min" else _is_greater
-        for group, value in zip(self._group.tolist(), self._parts[output.total].to_pylist(), strict=True):
-            if value is not None and (found[group] is None or is_better(value, found[group])):
-                found[group] = value
+        for parts, groups in ((self._parts, self._group), (self._known, self._known_group)):
+            for group, value in zip(groups.tolist(), parts[output.total].to_pylist(), strict=True):
+                if value is not None and (found[group] is None or is_better(value, found[group])):
+                    found[group] = value
         return found
 
     def _doubles(self, name: str) -> Numbers:
-        column = pc.fill_null(self._parts[name].cast(pa.float64(), safe=False), 0.0)
-        return np.asarray(column.to_numpy(), np.float64)
-
-    def _estimates(self, output: Output, values: list[Any], halves: Numbers | None) -> list[Estimate]:
-        found = []
-        seen = None if halves is None else self._groups.added(self._doubles(output.count))
-        for row, (value, scaled) in enumerate(zip(values, self._scaled, strict=True)):
-            if value is None or not scaled:
-                continue
-            low: float | None
-            high: float | None
-            if halves is None:
-                number = _number(value)
-                low, high = (None, number) if output.kind == "min" else (number, None)
-            else:
-                half, middle = float(halves[row]), float(value)
-                half += _ROUNDING * abs(middle)
-                is_known = isfinite(half) and isfinite(middle)
-                low, high = (middle - half, middle + half) if is_known else (None, None)
-                if output.kind == "count" and low is not None and seen is not None:
-                    low = max(low, float(seen[row]))
-            found.append(Estimate(row, output.name, value, low, high))
-        return found
+        return _as_doubles(self._parts[name])
 
 
 def _groups(keys: Sequence[pa.ChunkedArray], rows: int) -> tuple[Integers, Integers]:
@@ -209,12 +295,13 @@ def _added(column: pa.ChunkedArray, group: Integers, size: int) -> list[Any]:
     return added
 
 
-def _mean(total: Any, count: int) -> Any:
-    if not count:
-        return None
-    if isinstance(total, Decimal):
-        return _WIDE.quantize(_WIDE.divide(total, count), _QUOTIENT)
-    return total / count
+def _as_doubles(column: pa.ChunkedArray) -> Numbers:
+    filled = pc.fill_null(column.cast(pa.float64(), safe=False), 0.0)
+    return np.asarray(filled.to_numpy(), np.float64)
+
+
+def _floats(values: Sequence[Any]) -> Numbers:
+    return np.array([float(value) for value in values], np.float64)
 
 
 def _rounded(value: Decimal, scale: int) -> Decimal:

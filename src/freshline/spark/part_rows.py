@@ -16,7 +16,7 @@ from typing import Any, Final
 from pyspark.sql import SparkSession
 
 from freshline.definitions.columns import SLICE_COLUMN
-from freshline.definitions.slices import SLICES
+from freshline.definitions.slices import NO_SLICE, SLICES
 from freshline.spark.names import quoted
 
 # Where Parquet's reader looks for what it may skip.
@@ -32,40 +32,55 @@ SETTINGS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Slices:
-    """So many slices from the first on, around the ring."""
+    """So many slices from the first on, around the ring, and the rows of no slice with the first ones."""
 
     first: int
     count: int
+    is_first: bool = True  # of the parts: it has the rows that are in no slice
 
     @property
     def is_all(self) -> bool:
-        return self.count == SLICES
+        return self.count == SLICES and self.is_first
 
     def has(self, number: int) -> bool:
-        """Rows of another writer may have none, and count as the number after the last: only all have it."""
-        return self.is_all or (number < SLICES and (number - self.first) % SLICES < self.count)
+        """Whether a slice is among them; `NO_SLICE` stands for outliers, and for rows of another writer."""
+        if number == NO_SLICE:
+            return self.is_first
+        return (number - self.first) % SLICES < self.count
 
 
 ALL: Final = Slices(0, SLICES)
+# By place in the arrays: rows of no slice come first.
+_PLACES: Final = range(NO_SLICE, SLICES)
+_PLACE: Final = f"coalesce({SLICE_COLUMN}, {NO_SLICE}) - ({NO_SLICE})"
 
 
-def rows_of(window: tuple[int, int], timestamp: str, slices: Slices | None) -> str:
+def rows_of(slices: Slices) -> str:
+    """The condition for rows of these slices."""
+    return f"get({_by_place(slices, 'true', 'false')}, {_PLACE})"
+
+
+def rows_in_window(window: tuple[int, int], timestamp: str, slices: Slices | None) -> str:
     """The condition for a window, in microseconds, and slices; None for a table that has no such column."""
     after, to = (f"timestamp_micros({instant})" for instant in window)
     column = quoted(timestamp)
+    place = _PLACE
     if slices is None:
         # Always 0, but Spark does not know.
-        number = f"unix_micros({column}) & 0"
+        place = f"CAST(unix_micros({column}) & 0 AS int)"
         slices = ALL
-    else:
-        number = f"coalesce({SLICE_COLUMN}, {SLICES})"
     # Of slices that are not wanted the window is empty.
-    runs = [(wanted, len(list(run))) for wanted, run in groupby(range(SLICES + 1), slices.has)]
-    ends = ", ".join(f"array_repeat({to if wanted else after}, {count})" for wanted, count in runs)
     return (
-        f"{column} > get(array_repeat({after}, {SLICES + 1}), {number})"
-        f" AND {column} <= get(concat({ends}), {number})"
+        f"{column} > get(array_repeat({after}, {len(_PLACES)}), {place})"
+        f" AND {column} <= get({_by_place(slices, to, after)}, {place})"
     )
+
+
+def _by_place(slices: Slices, wanted: str, other: str) -> str:
+    """An array with one of two values for each slice."""
+    runs = [(is_wanted, len(list(run))) for is_wanted, run in groupby(_PLACES, slices.has)]
+    ends = ", ".join(f"array_repeat({wanted if is_wanted else other}, {count})" for is_wanted, count in runs)
+    return f"concat({ends})"
 
 
 @contextmanager
@@ -84,14 +99,22 @@ def skipping_other(session: SparkSession, slices: Slices) -> Iterator[None]:
 def skipping_none(session: SparkSession) -> dict[str, str]:
     """Options of a table of which all rows are read, whatever is skipped of others."""
     api, column = _parquet(session)
-    return {_SKIPPING: _text(session, api.notEq(column, -1))}
+    return {_SKIPPING: _text(session, api.notEq(column, NO_SLICE - 1))}
 
 
 def _predicate(session: SparkSession, slices: Slices) -> str:
     api, column = _parquet(session)
     end = slices.first + slices.count - 1
     at_least, at_most = api.gtEq(column, slices.first), api.ltEq(column, end % SLICES)
-    return _text(session, getattr(api, "and" if end < SLICES else "or")(at_least, at_most))
+    if end < SLICES:
+        wanted = getattr(api, "and")(at_least, at_most)
+    else:
+        # Around the ring's end: those from 0 on begin after the rows of no slice.
+        wanted = getattr(api, "or")(at_least, getattr(api, "and")(api.gtEq(column, 0), at_most))
+    if slices.is_first:
+        none = getattr(api, "or")(api.eq(column, NO_SLICE), api.eq(column, None))
+        wanted = getattr(api, "or")(wanted, none)
+    return _text(session, wanted)
 
 
 def _parquet(session: SparkSession) -> tuple[Any, Any]:

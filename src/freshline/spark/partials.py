@@ -17,11 +17,24 @@ from sqlglot.errors import ErrorLevel
 from freshline.definitions.columns import SLICE_COLUMN
 from freshline.definitions.errors import InputError
 from freshline.definitions.query_sql import QuerySql
+from freshline.definitions.slices import NO_SLICE
 from freshline.definitions.sql.dialect import SPARK
-from freshline.definitions.sql.row_expressions import AGGREGATES
 
 SLICE: Final = "_s"  # in what a part gives: its rows' slice
 _INNER: Final = "_rows"
+_KINDS: Final[dict[type[exp.Expr], str]] = {
+    exp.Count: "count",
+    exp.Sum: "sum",
+    exp.Avg: "avg",
+    exp.Min: "min",
+    exp.Max: "max",
+    exp.Variance: "var_samp",
+    exp.VariancePop: "var_pop",
+    exp.Stddev: "stddev_samp",
+    exp.StddevSamp: "stddev_samp",
+    exp.StddevPop: "stddev_pop",
+}
+SCATTERS: Final = frozenset({"var_samp", "var_pop", "stddev_samp", "stddev_pop"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +42,7 @@ class Output:
     """A column of the answer: a key by its number, or an aggregate, whose partial columns are numbered."""
 
     name: str
-    kind: str  # "key", "count", "sum", "avg", "min" or "max"
+    kind: str  # "key", or one of the aggregates below
     number: int
 
     @property
@@ -44,6 +57,7 @@ class Output:
 
     @property
     def squares(self) -> str:
+        """The one of the values' squares; of a variance of how far they lie from their average, squared."""
         return f"_q{self.number}"
 
 
@@ -96,10 +110,9 @@ class _Grouped:
             self._output(name, kind, part.unalias().unnest())
             for part, (name, kind) in zip(parts, self._types.items(), strict=True)
         )
-        alias = self._sql.tables.all[min(self._sliced)].alias
         inner = [
             *(exp.alias_(key.copy(), f"_k{at}") for at, key in enumerate(self._keys)),
-            exp.alias_(exp.column(SLICE_COLUMN, exp.to_identifier(alias, quoted=True)), SLICE),
+            exp.alias_(self._slice(), SLICE),
             *(exp.alias_(each.copy(), f"_a{at}") for at, each in enumerate(self._arguments)),
         ]
         select.set("expressions", inner)
@@ -110,25 +123,43 @@ class _Grouped:
         text = f"SELECT {columns} FROM ({as_written(select)}) AS {_INNER} GROUP BY {grouped}"
         return Partials(text, outputs, keys, tuple(self._whole()))
 
+    def _slice(self) -> exp.Expr:
+        """A row's slice; that of another writer's has none either."""
+        alias = exp.to_identifier(self._sql.tables.all[min(self._sliced)].alias, quoted=True)
+        none = exp.cast(exp.Literal.number(NO_SLICE), "smallint")
+        return exp.Coalesce(this=exp.column(SLICE_COLUMN, alias), expressions=[none])
+
     def _output(self, name: str, kind: DataType, node: exp.Expr) -> Output:
-        if not isinstance(node, AGGREGATES):
+        if type(node) not in _KINDS:
             if node not in self._keys:
                 self._keys.append(node)
             return Output(name, "key", self._keys.index(node))
-        output = Output(name, node.sql_name().lower(), len(self._arguments))
+        output = Output(name, _KINDS[type(node)], len(self._arguments))
         argument = node.this
         if isinstance(argument, exp.Star):
             argument = exp.Literal.number(1)
+        elif isinstance(argument, exp.Distinct):
+            output, argument = Output(name, "distinct", output.number), argument.expressions[0]
         self._arguments.append(argument)
         value = f"_a{output.number}"
+        self._partial.append(f"count({value}) AS {output.count}")
         if output.kind in ("min", "max"):
             self._partial.append(f"{output.kind}({value}) AS {output.total}")
-            return output
-        self._partial.append(f"count({value}) AS {output.count}")
-        if output.kind == "count":
-            return output
+        elif output.kind == "distinct":
+            self._partial.append(f"count(DISTINCT {value}) AS {output.total}")
+        elif output.kind in SCATTERS:
+            # As Spark adds them up: from sums of squares large values would leave nothing but rounding.
+            self._partial.append(f"avg(CAST({value} AS double)) AS {output.total}")
+            squares = f"var_pop(CAST({value} AS double)) * count({value})"
+            self._partial.append(f"{squares} AS {output.squares}")
+        elif output.kind != "count":
+            self._added(output, kind, value)
+        return output
+
+    def _added(self, output: Output, kind: DataType, value: str) -> None:
+        """What is added up of a sum or an average, and the squares that tell of its scatter."""
         if not isinstance(kind, NumericType):
-            what = f"`{name}` is {kind.simpleString()}, of which no part of the rows gives an estimate"
+            what = f"`{output.name}` is {kind.simpleString()}, of which no part of the rows gives an estimate"
             raise InputError(what, f"Use {output.kind} of numbers")
         # As Spark itself has it: an average of integers is one of doubles.
         is_double = output.kind == "avg" and not isinstance(kind, DecimalType)
@@ -136,7 +167,6 @@ class _Grouped:
         self._partial.append(f"sum({added}) AS {output.total}")
         squared = f"CAST({value} AS double)"
         self._partial.append(f"sum({squared} * {squared}) AS {output.squares}")
-        return output
 
     def _whole(self) -> list[str]:
         """The keys that are what a table in slices is dealt by."""

@@ -23,6 +23,7 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StructType, VariantT
 
 from freshline.definitions.columns import LATE_COLUMN, SLICE_COLUMN
 from freshline.definitions.errors import InputError
+from freshline.spark.outliers import outliers_marked, outliers_marked_by_spark
 from freshline.spark.session import REQUIRED
 from freshline.storage.delta import StoredTable, Written
 from freshline.storage.files import LiveFile
@@ -83,7 +84,11 @@ class _Known:
 class Sink:
     """Writes the rows of updates. Several tracks use it at once, never two for one table."""
 
-    def __init__(self, schemas: Mapping[str, StructType]) -> None:
+    def __init__(
+        self, schemas: Mapping[str, StructType], outliers: Mapping[str, str | None] | None = None
+    ) -> None:
+        """`outliers` by table: the column whose largest values are in no slice."""
+        self._outliers = outliers or {}
         self._limit: int | None = None  # known once there is a session to ask
         self._known = {name: _Known() for name, schema in schemas.items() if carried(schema)}
 
@@ -91,16 +96,16 @@ class Sink:
         self, frame: DataFrame, name: str, stored: StoredTable, folder: str, source_bytes: int
     ) -> Result:
         """Writes an update into its folder. If one way fails, the next attempt takes the other."""
-        known = self._known.get(name)
+        known, outliers = self._known.get(name), self._outliers.get(name)
         if known is None:
-            return write_by_executors(frame, stored, folder)
+            return write_by_executors(frame, stored, folder, outliers)
         if self._is_for_driver(frame, known, source_bytes):
             known.failed_in_driver = True
-            result = write_by_driver(frame, stored, folder)
+            result = write_by_driver(frame, stored, folder, outliers)
             known.failed_in_driver = False
             return result
         failed_in_driver, known.failed_in_driver = known.failed_in_driver, False
-        result = write_by_executors(frame, stored, folder)
+        result = write_by_executors(frame, stored, folder, outliers)
         known.left_to_executors = (
             _LEFT_TO_EXECUTORS if failed_in_driver else max(0, known.left_to_executors - 1)
         )
@@ -112,7 +117,8 @@ class Sink:
         """What the next attempt would do; nothing is learned from it."""
         known = self._known.get(name)
         for_driver = known is not None and self._is_for_driver(frame, known, source_bytes)
-        return (write_by_driver if for_driver else write_by_executors)(frame, stored, folder)
+        write = write_by_driver if for_driver else write_by_executors
+        return write(frame, stored, folder, self._outliers.get(name))
 
     def learn(
         self, name: str, stored: StoredTable, result: Result, source_bytes: int, added: Sequence[LiveFile]
@@ -159,15 +165,20 @@ def count_late(stored: StoredTable, files: Sequence[LiveFile], after: int) -> in
     return late
 
 
-def write_by_executors(frame: DataFrame, stored: StoredTable, folder: str) -> Result:
+def write_by_executors(
+    frame: DataFrame, stored: StoredTable, folder: str, outliers: str | None = None
+) -> Result:
     options: dict[str, str] = {}
     if SLICE_COLUMN in frame.columns:
+        frame = outliers_marked_by_spark(frame, outliers)
         frame, options = frame.sortWithinPartitions(SLICE_COLUMN), SPARK_OPTIONS
     frame.write.options(**options).parquet(str(stored.path / folder))
     return Result()
 
 
-def write_by_driver(frame: DataFrame, stored: StoredTable, folder: str) -> Result:
+def write_by_driver(
+    frame: DataFrame, stored: StoredTable, folder: str, outliers: str | None = None
+) -> Result:
     """One file of all rows; none of no rows."""
     rows = frame.toArrow()
     late = 0
@@ -180,7 +191,7 @@ def write_by_driver(frame: DataFrame, stored: StoredTable, folder: str) -> Resul
     metadata: list[Any] = []
     options = _AS_SPARK
     if is_sliced(rows.schema):
-        rows = in_order(rows)
+        rows = in_order(outliers_marked(rows, outliers))
         options = {**_AS_SPARK, **ARROW_OPTIONS, "row_group_size": group_rows(rows)}
     bounded = [name for name in rows.column_names if _has_bounds(rows[name])]
     try:

@@ -19,6 +19,7 @@ from pyspark.sql.types import (
     FractionalType,
     IntegralType,
     MapType,
+    NumericType,
     ShortType,
     StringType,
     StructField,
@@ -42,7 +43,9 @@ _HASHED_AS_THEY_ARE = (BinaryType, BooleanType, DateType, TimestampNTZType, Time
 
 
 def check_slices(table: Table, columns: StructType) -> None:
-    """Refuses a key that is not there, or that Spark does not compare by what it hashes."""
+    """Refuses a key that is not there, or that Spark does not compare by what it hashes; and outliers of what
+    are no numbers."""
+    _check_outliers(table, columns)
     if table.slices is None or table.slices.by is None:
         return
     kind = _key_type(table.slices.by, columns)
@@ -53,6 +56,22 @@ def check_slices(table: Table, columns: StructType) -> None:
     if _key(table.slices.by, kind) is None:
         what = f"table {table.name} cannot be sliced by {table.slices.by}, which is {kind.simpleString()}"
         raise InputError(what, "Name a column of numbers, texts, instants or days", table.place)
+
+
+def outliers_of(table: Table) -> str | None:
+    """The column whose largest values are in no slice."""
+    return None if table.slices is None else table.slices.outliers
+
+
+def _check_outliers(table: Table, columns: StructType) -> None:
+    name = outliers_of(table)
+    if name is None:
+        return
+    kind = _key_type(name, columns)
+    if not isinstance(kind, NumericType):
+        is_what = "which it does not have" if kind is None else f"which is {kind.simpleString()}"
+        what = f"table {table.name} cannot have outliers by {name}, {is_what}"
+        raise InputError(what, "Name a column of numbers", table.place)
 
 
 def slice_column(table: Table, columns: StructType) -> str | None:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from freshline.definitions.feeds import Feed
 from freshline.definitions.tables import Table
 from freshline.definitions.warehouse import Warehouse
 from freshline.spark.file_to_load import FileFacts, facts_of
@@ -29,11 +32,14 @@ from freshline.spark.frames import (
     source_rows,
 )
 from freshline.spark.prepared import PreparedFrames
+from freshline.spark.shedding import kept_records, rows_there
 from freshline.spark.sink import Sink, count_late
-from freshline.spark.slices import dealt, slice_column
+from freshline.spark.slices import dealt, outliers_of, slice_column
 from freshline.storage.delta import Consumed, LiveFile, StoredTable
 from freshline.storage.extent import Extent
+from freshline.storage.last_values import LastValues
 from freshline.storage.next_row import next_row
+from freshline.storage.statistics import read_footers
 from freshline.tables.update import Update
 
 
@@ -46,6 +52,13 @@ class Committed:
     rows_late: int
     version: int  # of the Delta table
     consumed: tuple[Consumed, ...]
+    rows_shed: int = 0  # records of its files that gave way to others of their window
+    computed: bool = True  # by Spark; what has nothing to load only commits how far it is
+
+    @property
+    def discarded(self) -> int:
+        """How many of its files changed too little to be loaded."""
+        return sum(file.discarded for file in self.consumed)
 
 
 class Updater:
@@ -57,11 +70,13 @@ class Updater:
         tables: Mapping[str, StoredTable],
         schemas: Mapping[str, StructType],
         landing: Mapping[str, Path],
+        last_values: Mapping[str, LastValues] | None = None,
     ) -> None:
         self._warehouse = warehouse
         self._tables = tables
         self._schemas = schemas
         self._landing = landing  # by feed: where its files are
+        self._last_values = last_values or {}  # by table with `discard`
         self._keeps_timestamp = {
             table.name: keeps_timestamp(table, warehouse.feeds[table.feed])
             for table in warehouse.tables.values()
@@ -71,44 +86,106 @@ class Updater:
         self._slices = {
             table.name: slice_column(table, schemas[table.name]) for table in warehouse.tables.values()
         }
-        self._sink = Sink(schemas)
+        self._sink = Sink(schemas, {table.name: outliers_of(table) for table in warehouse.tables.values()})
         self._prepared = PreparedFrames()
 
     def run(self, session: SparkSession, job: Update) -> Committed:
         """Loads (F, NF] into the job's table. Nothing is visible before the commit, and all of it after."""
-        table = self._warehouse.tables[job.task.name]
-        stored = self._tables[table.name]
-        after = None if job.task.empty else job.loaded_from
-        freshness = job.loaded_to
-        files: list[FileFacts] = []
-        watched = None
-        if table.feed is not None:
-            files = facts_of(job.files)
-            source_bytes = sum(file.consumed.size for file in files)
-            frame, watched = self._base(session, table, job, files, self._landing[table.feed])
+        if self._warehouse.tables[job.task.name].feed is None:
+            return self._run_derived(session, job)
+        facts = facts_of(job.files)  # once: a file may be overwritten meanwhile
+        discarded = self._discarded(job, facts)
+        consumed = tuple(
+            replace(each.consumed, discarded=flag) for each, flag in zip(facts, discarded, strict=True)
+        )
+        kept, files = _kept(job, facts, discarded)
+        if files:
+            committed = self._run_base(session, kept, files, consumed)
         else:
-            sources = self._sources(table, after, job.loaded_to)
-            source_bytes = sum(file.size for found in sources.values() for file in found)
-            frame = self._derived(session, table, sources, after, job.loaded_to)
-            freshness = self._jumped(table, job)
+            committed = self._advance(job, job.loaded_to, consumed)
+        if job.task.name in self._last_values:
+            self._last_values[job.task.name].loaded(each.offers[job.task.name] for each in files)
+        return committed
+
+    def _run_base(
+        self,
+        session: SparkSession,
+        job: Update,
+        files: Sequence[FileFacts],
+        consumed: tuple[Consumed, ...],
+    ) -> Committed:
+        table = self._warehouse.tables[job.task.name]
+        assert table.feed is not None
+        frame, watched = self._base(session, table, job, files, self._landing[table.feed])
+
+        def expected() -> Extent | None:
+            return self._expected(table, files, watched)
+
+        source_bytes = sum(file.consumed.size for file in files)
+        sheds = self._warehouse.feeds[table.feed].shed is not None
+        records = sum(file.records for file in files) if sheds else None
+        return self._commit(frame, job, job.loaded_to, source_bytes, consumed, expected, records)
+
+    def _run_derived(self, session: SparkSession, job: Update) -> Committed:
+        table = self._warehouse.tables[job.task.name]
+        after = None if job.task.empty else job.loaded_from
+        sources = self._sources(table, after, job.loaded_to)
+        freshness = self._jumped(table, job)
+        if not any(sources.values()):
+            return self._advance(job, freshness)
+        source_bytes = sum(file.size for found in sources.values() for file in found)
+        frame = self._derived(session, table, sources, after, job.loaded_to)
+        return self._commit(frame, job, freshness, source_bytes)
+
+    def _commit(
+        self,
+        frame: DataFrame,
+        job: Update,
+        freshness: int,
+        source_bytes: int,
+        consumed: tuple[Consumed, ...] = (),
+        expected: Callable[[], Extent | None] = lambda: None,
+        records: int | None = None,
+    ) -> Committed:
+        """Has Spark compute the rows, and commits them; `expected` is asked once they are written.
+
+        `records` is how many were read, where not all of them may become rows: the commit says how many.
+        """
+        name = job.task.name
+        stored = self._tables[name]
         folder = f"data/{stored.sequence + 1:08d}-{uuid4().hex[:8]}"
-        result = self._sink.write(frame, table.name, stored, folder, source_bytes)
-        consumed = tuple(file.consumed for file in files)
-        details = {"table": table.name, "job": job.number}
-        expected = self._expected(table, files, watched) if files else None
-        version = stored.commit(folder, freshness, consumed, details, expected=expected, written=result.files)
+        result = self._sink.write(frame, name, stored, folder, source_bytes)
+        written, details, rows_shed = result.files, _details(job), 0
+        if records is not None:
+            if written is None:
+                written = read_footers(stored.path, folder, stored.schema, stored.timestamp)
+            rows_shed = details["rows_shed"] = records - sum(footer.rows for _, footer in written)
+        version = stored.commit(folder, freshness, consumed, details, expected=expected(), written=written)
         added = tuple(file for file in stored.files if file.path.startswith(f"{folder}/"))
-        self._sink.learn(table.name, stored, result, source_bytes, added)
+        self._sink.learn(name, stored, result, source_bytes, added)
         rows_late = result.rows_late
         if rows_late is None:
-            rows_late = count_late(stored, added, job.loaded_from) if table.feed is not None else 0
+            rows_late = count_late(stored, added, job.loaded_from) if job.files else 0
         return Committed(
             freshness=freshness,
             rows=sum(file.rows for file in added),
             rows_late=rows_late,
             version=version,
             consumed=consumed,
+            rows_shed=rows_shed,
         )
+
+    def _advance(self, job: Update, freshness: int, consumed: tuple[Consumed, ...] = ()) -> Committed:
+        """Commits that nothing is to be loaded up to there: Spark need not be asked for no rows."""
+        version = self._tables[job.task.name].commit(None, freshness, consumed, _details(job))
+        return Committed(freshness, 0, 0, version, consumed, computed=False)
+
+    def _discarded(self, job: Update, facts: Sequence[FileFacts]) -> list[bool]:
+        """Which files of a job change too little to be loaded."""
+        known = self._last_values.get(job.task.name)
+        if known is None:
+            return [False] * len(facts)
+        return known.discarded(each.offers[job.task.name] for each in facts)
 
     def check(self, session: SparkSession, job: Update, landing: Path) -> None:
         """Does with a job's files, as they lie in that folder, what an update does, short of the commit.
@@ -118,6 +195,9 @@ class Updater:
         table = self._warehouse.tables[job.task.name]
         assert table.feed is not None
         files = facts_of(job.files)
+        job, files = _kept(job, files, self._discarded(job, files))
+        if not files:
+            return
         frame, watched = self._base(session, table, job, files, landing)
         source_bytes = sum(file.consumed.size for file in files)
         self._check(table, frame, source_bytes, lambda: self._expected(table, files, watched))
@@ -130,6 +210,8 @@ class Updater:
         feed = self._warehouse.feeds[table.feed]
         late = late_expression(table.timestamp, 0, None)
         records = read_files(session, feed, [str(path)])
+        if feed.shed is not None:
+            records = kept_records(records, feed)
         rows = dealt(base_rows(session, table, feed, records, late), self._slices[name])
         self._check(table, rows, _bytes_below(path), lambda: None)
 
@@ -152,7 +234,7 @@ class Updater:
         assert table.timestamp is not None
         feed = self._warehouse.feeds[table.feed]
         assert feed.landing.timestamp is not None
-        keeps = self._keeps(session, table)
+        keeps = feed.shed is None and self._keeps(session, table)
         known = [file.oldest for file in files if file.oldest is not None]
         oldest = min(known) if self._keeps_timestamp[table.name] and len(known) == len(files) else None
         late = late_expression(table.timestamp, job.loaded_from, oldest)
@@ -170,8 +252,30 @@ class Updater:
             return rows, None
         records = self._prepared.of(session, ("records", table.feed), paths, read)
         watched = None if keeps else Watched(records, feed.landing.timestamp)
-        rows = base_rows(session, table, feed, watched.records if watched else records, late)
-        return dealt(rows, slices), watched
+        records = watched.records if watched else records
+        if feed.shed is not None:
+            records = self._shed(session, table, feed, records, paths, files)
+        return dealt(base_rows(session, table, feed, records, late), slices), watched
+
+    def _shed(
+        self,
+        session: SparkSession,
+        table: Table,
+        feed: Feed,
+        records: DataFrame,
+        paths: Sequence[str],
+        files: Sequence[FileFacts],
+    ) -> DataFrame:
+        oldest = [file.oldest for file in files if file.oldest is not None]
+        newest = [file.newest for file in files if file.newest is not None]
+        assert len(oldest) == len(newest) == len(files), "a file whose records nobody has looked at"
+        stored, schema = self._tables[table.name], self._schemas[table.name]
+
+        def read(own: Sequence[LiveFile]) -> DataFrame:
+            return read_parquet(session, [str(stored.path / file.path) for file in own], schema)
+
+        there = rows_there(stored, feed, min(oldest), max(newest), read)
+        return kept_records(records, feed, paths, there)
 
     def _keeps(self, session: SparkSession, table: Table) -> bool:
         assert table.feed is not None
@@ -244,6 +348,19 @@ class Updater:
         except (OSError, pa.ArrowException):
             return job.loaded_to
         return job.task.intake.jumped(job, min(next_rows, default=None))
+
+
+def _details(job: Update) -> dict[str, Any]:
+    return {"table": job.task.name, "job": job.number}
+
+
+def _kept(job: Update, facts: list[FileFacts], discarded: Sequence[bool]) -> tuple[Update, list[FileFacts]]:
+    """A job with the files that it has to load, and what is known of them."""
+    if not any(discarded):
+        return job, facts
+    kept = copy(job)
+    kept.files = tuple(file for file, flag in zip(job.files, discarded, strict=True) if not flag)
+    return kept, [each for each, flag in zip(facts, discarded, strict=True) if not flag]
 
 
 def _bytes_below(path: Path) -> int:

@@ -36,6 +36,7 @@ from freshline.spark.frames import (
     read_parquet,
     source_rows,
 )
+from freshline.spark.shedding import kept_records
 from freshline.spark.slices import dealt, slice_column
 
 _ROWS: Final = 10_000
@@ -101,9 +102,11 @@ class WarmUp:
         # No row is late, as with most updates: the expression is then a constant.
         late = late_expression(table.timestamp, 0, 1)
         records = read_files(session, feed, [str(self._path(feed.name, "feeds"))])
-        if not keeps_records(session, table, feed):
+        if feed.shed is not None or not keeps_records(session, table, feed):
             assert feed.landing.timestamp is not None
             records = Watched(records, feed.landing.timestamp).records
+        if feed.shed is not None:
+            records = kept_records(records, feed)
         return base_rows(session, table, feed, records, late)
 
     def _source(self, session: SparkSession, name: str) -> DataFrame:

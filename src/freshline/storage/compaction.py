@@ -79,13 +79,17 @@ def _merge_slices(
     for first, end in pairwise(edges):
         wanted = None
         if passes > 1:
-            wanted = (ds.field(SLICE_COLUMN) >= first) & (ds.field(SLICE_COLUMN) < end)
-            if not first:
-                wanted |= ds.field(SLICE_COLUMN).is_null()  # another writer's rows
+            wanted = ds.field(SLICE_COLUMN) < end
+            # With the first ones go rows that are in no slice, another writer's among them.
+            wanted = wanted & (ds.field(SLICE_COLUMN) >= first) if first else _or_null(wanted)
         parts = [_as_defined(_read(table / file.path, wanted), schema) for file in files]
         rows = in_order(pa.concat_tables(parts))
         if rows.num_rows:
             writer.write_table(rows, row_group_size=group_rows(rows))
+
+
+def _or_null(wanted: pc.Expression) -> pc.Expression:
+    return wanted | ds.field(SLICE_COLUMN).is_null()
 
 
 def _read(path: Path, wanted: pc.Expression | None = None) -> pa.Table:

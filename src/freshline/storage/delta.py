@@ -12,7 +12,7 @@ import threading
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
@@ -173,7 +173,7 @@ class StoredTable(ReadTable):
                 raise ValueError(f"freshness of {self.path} would go back: {before.freshness} to {freshness}")
             after = before if computation is None else self._computed_by(computation, how)
             after = replace(after, sequence=before.sequence + 1, freshness=freshness)
-            information = {**details, "files": [asdict(file) for file in consumed]}
+            information = {**details, "files": [file.record() for file in consumed]}
             removed = () if replacing is None else before.files
             self._commits.transact(added, removed, after, information, replacing)
             if replacing is not None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,3 +25,11 @@ class Consumed:
     size: int
     mtime_ns: int
     digest: str
+    discarded: bool = False  # it changed so little that none of its records was loaded
+
+    def record(self) -> dict[str, Any]:
+        """As a commit lists it: most are not discarded, and say nothing of it."""
+        record = asdict(self)
+        if not self.discarded:
+            del record["discarded"]
+        return record

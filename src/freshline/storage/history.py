@@ -120,6 +120,17 @@ class History:
         )
         return [PastPart._make(row) for row in reversed(rows)]
 
+    def keep_parts(self, kind: str, count: int) -> None:
+        """Of queries whose names begin so, those that were answered last are remembered, and no others."""
+        with self._lock:
+            connection = self._connection
+            assert connection is not None, "the history is closed, or was opened to be read only"
+            connection.execute(
+                "DELETE FROM parts WHERE query GLOB :kind AND query NOT IN (SELECT query FROM parts"
+                " WHERE query GLOB :kind GROUP BY query ORDER BY max(id) DESC LIMIT :count)",
+                {"kind": f"{kind}*", "count": count},
+            )
+
     def close(self) -> None:
         with self._lock:
             if self._connection is not None:

@@ -28,6 +28,7 @@ CREATE TABLE IF NOT EXISTS consumed (
     size INTEGER NOT NULL,
     mtime_ns INTEGER NOT NULL,
     digest TEXT NOT NULL,
+    discarded INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (table_name, name)
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS applied (
@@ -64,10 +65,11 @@ class Ledger:
 
         def look() -> Consumed | None:
             row = self._connection.execute(
-                "SELECT name, size, mtime_ns, digest FROM consumed WHERE table_name = ? AND name = ?",
+                "SELECT name, size, mtime_ns, digest, discarded FROM consumed "
+                "WHERE table_name = ? AND name = ?",
                 (table, name),
             ).fetchone()
-            return Consumed(*row) if row else None
+            return Consumed(row[0], row[1], row[2], row[3], bool(row[4])) if row else None
 
         return self._mended(look)
 
@@ -131,8 +133,8 @@ class Ledger:
 
     def _put(self, table: str, consumed: Iterable[Consumed]) -> None:
         self._connection.executemany(
-            "INSERT OR REPLACE INTO consumed VALUES (?, ?, ?, ?, ?)",
-            [(table, file.name, file.size, file.mtime_ns, file.digest) for file in consumed],
+            "INSERT OR REPLACE INTO consumed VALUES (?, ?, ?, ?, ?, ?)",
+            [(table, file.name, file.size, file.mtime_ns, file.digest, file.discarded) for file in consumed],
         )
 
     def _mended(self, work: Callable[[], _Result]) -> _Result:
@@ -174,6 +176,9 @@ def _connect(path: Path) -> sqlite3.Connection:
     try:
         write_ahead(connection)  # a commit lost with the power is read from the table's log again
         connection.executescript(_SCHEMA)
+        columns = {column[1] for column in connection.execute("PRAGMA table_info(consumed)")}
+        if "discarded" not in columns:  # an older version's: it discarded nothing
+            connection.execute("ALTER TABLE consumed ADD COLUMN discarded INTEGER NOT NULL DEFAULT 0")
         with connection:  # removes nothing: what cannot be written is found out now
             connection.execute("DELETE FROM applied WHERE table_name = ''")
     except sqlite3.DatabaseError:

@@ -13,12 +13,12 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from freshline.definitions.columns import SLICE_COLUMN
-from freshline.definitions.slices import SLICES
+from freshline.definitions.slices import NO_SLICE, SLICES
 from freshline.storage.files import LiveFile
 from freshline.storage.reading import ReadTable
 from freshline.storage.sliced_files import is_sliced
 
-Counts = npt.NDArray[np.int64]  # by slice
+Counts = npt.NDArray[np.int64]  # by slice, and at last, which is place NO_SLICE, of rows that are in none
 _FILES_KNOWN: Final = 10_000
 
 
@@ -32,7 +32,7 @@ class SliceCounts:
 
     def rows(self, files: Iterable[LiveFile], after_us: int, to_us: int) -> Counts:
         """Rows of these files with after < timestamp <= to."""
-        found = np.zeros(SLICES, np.int64)
+        found = _none()
         for file in files:
             is_inside = (
                 file.oldest is not None
@@ -66,11 +66,15 @@ class SliceCounts:
 
 
 def _counted(rows: pa.Table) -> Counts:
-    known = rows[SLICE_COLUMN].drop_null().to_numpy()
-    return np.bincount(known.astype(np.int64), minlength=SLICES).astype(np.int64)
+    slices = pc.fill_null(rows[SLICE_COLUMN], NO_SLICE).to_numpy().astype(np.int64)
+    return np.bincount(slices % len(_none()), minlength=len(_none())).astype(np.int64)
 
 
 def _of_first(rows: int) -> Counts:
-    counts = np.zeros(SLICES, np.int64)
+    counts = _none()
     counts[0] = rows
     return counts
+
+
+def _none() -> Counts:
+    return np.zeros(SLICES + 1, np.int64)

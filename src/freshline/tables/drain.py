@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from freshline.kernel.events import Event, Record
 from freshline.kernel.order import Entry, Order
-from freshline.kernel.task import BACKED_OFF, IDLE, READY, RUNNING, WAITING, Retry
+from freshline.kernel.task import BACKED_OFF, IDLE, READY, WAITING, Retry
 from freshline.tables.membership import Leaving
 from freshline.tables.task import Batch, TableTask, tables_of
 
@@ -30,12 +30,12 @@ class Drain(Event):
 
     def take(self, kernel: Kernel, now: int) -> None:
         tables = tables_of(kernel)
-        others = [task.rule for task in kernel.tasks if task not in tables]
-        kernel.timers.keep(lambda waiter: isinstance(waiter, Retry) or waiter in others)
+        others = {id(waiter) for task in kernel.tasks if task not in tables for waiter in task.waiters()}
+        kernel.timers.keep(lambda waiter: isinstance(waiter, Retry) or id(waiter) in others)
         own = {task.pool.name for task in tables}
         pools = [pool for pool in kernel.pools if pool.name in own]
         for pool in pools:
-            pool.adopt(DrainingOrder(pools))
+            pool.adopt(DrainingOrder(pools, pool.order.beside_tables()))
         for task in tables:
             _drain(task, now)
         for task in tables:
@@ -99,15 +99,17 @@ class DrainingRelease:
 class DrainingOrder(Order[TableTask]):
     """Earliest deadline first; but a table waits while there is work upstream of it, and then takes it all.
 
-    It is its pool's controller, to let others look again when such work has ended.
+    It is its pool's controller, to let others look again when such work has ended. `rest` goes on to start
+    what the pool holds beside tables, where no table is to start.
     """
 
     idles: ClassVar[bool] = True  # for what is upstream
 
-    def __init__(self, pools: Sequence[Pool]) -> None:
+    def __init__(self, pools: Sequence[Pool], rest: Order[Any] | None = None) -> None:
         super().__init__()
         self.controller = self
         self._pools = pools
+        self._rest = rest
 
     def key(self, entry: TableTask) -> int:
         return entry.deadline
@@ -115,14 +117,19 @@ class DrainingOrder(Order[TableTask]):
     def take(self, now: int, idle: list[int]) -> Entry | None:
         free = [ready for ready in self._ready if not _has_work_upstream(ready[2])]
         if not free:
-            return None
+            return None if self._rest is None else self._rest.take(now, idle)
         task = min(free)[2]
         self.left(task)
         return Batch(task, None)
 
     def ended(self, job: Job, now: int) -> None:
+        if self._rest is not None and self._rest.controller is not None:
+            self._rest.controller.ended(job, now)
         for pool in self._pools:
             pool.touch()
+
+    def ready(self) -> list[Any]:
+        return [*super().ready(), *(() if self._rest is None else self._rest.ready())]
 
     def review(self, now: int) -> None: ...
 
@@ -159,12 +166,12 @@ def _drain(task: TableTask, now: int) -> None:
 def _has_work_upstream(task: TableTask) -> bool:
     """Whether anything that the table is computed from, at whatever remove, is to be updated or just is."""
     seen: set[str] = set()
-    above = [*task.intake.sources]
+    above = [*task.reads]
     while above:
         source = above.pop()
-        if source.state in (READY, RUNNING):
+        if source.at_work:
             return True
         if source.name not in seen:
             seen.add(source.name)
-            above += source.intake.sources
+            above += source.reads
     return False

@@ -10,6 +10,7 @@ from freshline.kernel.task import IDLE
 
 if TYPE_CHECKING:
     from freshline.tables.events import DataFile
+    from freshline.tables.source import Source
     from freshline.tables.task import TableTask
     from freshline.tables.update import Update
 
@@ -18,7 +19,7 @@ class Intake:
     """Where a table's new data comes from."""
 
     __slots__ = ()
-    sources: tuple[TableTask, ...] = ()  # the tables that it is computed from; none of a base table
+    sources: tuple[Source, ...] = ()  # the tables that it is computed from; none of a base table
 
     def trailing_edge(self, now: int) -> int:
         """TE: up to which timestamp could be loaded now."""
@@ -169,7 +170,7 @@ class DerivedIntake(Intake):
 
     __slots__ = ("align_us", "sources")
 
-    def __init__(self, sources: Sequence[TableTask], align_us: int | None = None) -> None:
+    def __init__(self, sources: Sequence[Source], align_us: int | None = None) -> None:
         assert sources, "a derived table without sources"
         self.sources = tuple(sources)
         self.align_us = align_us

@@ -12,6 +12,7 @@ from freshline.tables.task import TableTask
 
 if TYPE_CHECKING:
     from freshline.kernel.kernel import Kernel
+    from freshline.tables.source import Source
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,7 @@ class Newcomer:
     freshness: int | None = None  # None where nothing was loaded yet
 
 
-def make_task(kernel: Kernel, table: Newcomer, place: int, sources: Sequence[TableTask]) -> TableTask:
+def make_task(kernel: Kernel, table: Newcomer, place: int, sources: Sequence[Source]) -> TableTask:
     """Its task, of which those that it reads from know. It is in no pool, and not among the tasks, yet."""
     intake = _intake(table, sources)
     task = TableTask(place, table.name, table.period_us, table.worst_case_us, intake, table.startup_us)
@@ -49,7 +50,7 @@ def make_task(kernel: Kernel, table: Newcomer, place: int, sources: Sequence[Tab
     return task
 
 
-def _intake(table: Newcomer, sources: Sequence[TableTask]) -> Intake:
+def _intake(table: Newcomer, sources: Sequence[Source]) -> Intake:
     if table.feed is None:
         return DerivedIntake(sources, table.align_us)
     return ContinuousIntake() if table.arrival == "continuous" else FileIntake()

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from freshline.kernel.job import Job
-from freshline.kernel.task import IDLE, RUNNING, WAITING, Task
+from freshline.kernel.task import IDLE, READY, RUNNING, WAITING, Task
 from freshline.tables.batches import BatchCost, batch_max_after, fitting
 from freshline.tables.update import Update
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from freshline.tables.events import DataFile
     from freshline.tables.intake import Intake
     from freshline.tables.release import Release
+    from freshline.tables.source import Follower, Source
 
 
 class TableTask(Task):
@@ -52,7 +54,7 @@ class TableTask(Task):
         self.worst_case_us = worst_case_us
         self.startup_us = startup_us  # the part of it that several updates in one job have in common
         self.intake = intake
-        self.dependents: list[TableTask] = []  # those whose release follows this table's freshness
+        self.dependents: list[Follower] = []  # those whose release follows this table's freshness
         self.freshness = 0
         # Nothing was ever loaded and time did not start at 0: the first update takes all there is.
         self.empty = False
@@ -126,6 +128,18 @@ class TableTask(Task):
     def source_advanced(self, now: int) -> None:
         self.rule.source_advanced(now)
 
+    def source_moved(self, now: int) -> None:
+        if self.state != RUNNING:
+            self.rule.source_advanced(now)
+
+    @property
+    def at_work(self) -> bool:
+        return self.state in (READY, RUNNING)
+
+    @property
+    def reads(self) -> Sequence[Source]:
+        return self.intake.sources
+
     def finished(self, job: Job, freshness: int, now: int) -> None:
         """Its job has ended and the table now is as fresh as that."""
         update = self.job
@@ -140,8 +154,7 @@ class TableTask(Task):
             self.batch_max = batch_max_after(self, update, now)
         self.rule.job_finished(now, update)
         for dependent in self.dependents:
-            if dependent.state != RUNNING:
-                dependent.rule.source_advanced(now)
+            dependent.source_moved(now)
 
     def give_back(self, job: Job) -> None:
         assert isinstance(job, Update)

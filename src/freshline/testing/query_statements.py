@@ -11,7 +11,7 @@ from typing import Final
 
 _COLUMNS: Final = {"a": ("ts", "k", "v"), "b": ("ts", "k", "w"), "c": ("ts", "j", "x")}
 _KEYS: Final = {"a": "k", "b": "k", "c": "j"}
-_NUMBERS: Final = {"a": "v", "b": "w", "c": "x"}
+NUMBERS: Final = {"a": "v", "b": "w", "c": "x"}
 
 # What queries may not have, by where it is put.
 _WRONG: Final = {
@@ -159,7 +159,7 @@ class QueryStatements:
         return f" {self._rng.choice(['AND', 'AND', 'OR'])} ".join(parts)
 
     def _condition(self, table: str, alias: str) -> str:
-        number = f"{alias}.{_NUMBERS[table]}"
+        number = f"{alias}.{NUMBERS[table]}"
         return self._rng.choice(
             [
                 f"{number} > 2",
@@ -177,7 +177,7 @@ class QueryStatements:
 
     def _aggregate(self, tables: tuple[str, ...], aliases: list[str]) -> str:
         at = self._rng.randrange(len(tables))
-        number = f"{aliases[at]}.{_NUMBERS[tables[at]]}"
+        number = f"{aliases[at]}.{NUMBERS[tables[at]]}"
         return self._rng.choice(
             [
                 "count(*)",

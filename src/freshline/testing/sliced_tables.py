@@ -19,7 +19,7 @@ from freshline.definitions.warehouse import Warehouse
 from freshline.spark.frames import schemas
 from freshline.spark.iteration import PreparedQuery
 from freshline.spark.sink import write_by_driver
-from freshline.spark.slices import dealt, slice_column
+from freshline.spark.slices import dealt, outliers_of, slice_column
 from freshline.storage.delta import StoredTable
 
 START_US: Final = 1_767_225_600 * SECOND  # 2026-01-01
@@ -47,11 +47,11 @@ class SlicedTables:
         """`slices` by table, in YAML, "" for none; `types` of key and value; `queries` are SQL by name."""
         self.session = session
         self.warehouse = _warehouse(slices, types, queries, window_us)
-        self._schemas: dict[str, StructType] = schemas(session, self.warehouse)
+        self.schemas: dict[str, StructType] = schemas(session, self.warehouse)
         self._types = types
         self.stored = {
             name: StoredTable.open_or_create(
-                folder / name, name, to_arrow_schema(self._schemas[name], timezone="UTC"), "ts"
+                folder / name, name, to_arrow_schema(self.schemas[name], timezone="UTC"), "ts"
             )
             for name in self.warehouse.tables
         }
@@ -64,11 +64,12 @@ class SlicedTables:
 
     def write(self, name: str, frame: DataFrame) -> None:
         """An update of rows that Spark makes."""
-        stored, schema = self.stored[name], self._schemas[name]
+        stored, schema = self.stored[name], self.schemas[name]
         frame = frame.selectExpr("*", "false AS _late")
-        frame = dealt(frame, slice_column(self.warehouse.tables[name], schema))
+        table = self.warehouse.tables[name]
+        frame = dealt(frame, slice_column(table, schema))
         folder = f"data/{stored.sequence + 1}"
-        result = write_by_driver(frame, stored, folder)
+        result = write_by_driver(frame, stored, folder, outliers_of(table))
         assert result.files is not None
         newest = [footer.newest for _, footer in result.files if footer.newest is not None]
         freshness = max([stored.freshness or 0, *newest])
@@ -76,7 +77,7 @@ class SlicedTables:
 
     def prepared(self, query: str) -> PreparedQuery:
         return PreparedQuery(
-            self.session, self.warehouse, self.warehouse.queries[query], self.stored, self._schemas
+            self.session, self.warehouse, self.warehouse.queries[query], self.stored, self.schemas
         )
 
     def exact(self, query: str, to_us: int) -> DataFrame:
@@ -128,7 +129,8 @@ def _warehouse(
     queries: Mapping[str, str],
     window_us: int,
 ) -> Warehouse:
-    lines = ["name: sliced", "pools: {updates: {tracks: 1}, answers: {tracks: 1, policy: lrm}}", "feeds:"]
+    answers = ", answers: {tracks: 1, policy: lrm}" if queries else ""
+    lines = ["name: sliced", f"pools: {{updates: {{tracks: 1}}{answers}}}", "feeds:"]
     for name, (key, value) in _COLUMNS.items():
         schema = f"ts timestamp, {key} {types[name][0]}, {value} {types[name][1]}"
         lines.append(
@@ -138,7 +140,8 @@ def _warehouse(
     for name in _COLUMNS:
         dealt_by = f", slices: {slices[name]}" if slices[name] else ""
         lines.append(f"  {name}: {{feed: {name}, pool: updates{dealt_by}}}")
-    lines.append("queries:")
+    if queries:
+        lines.append("queries:")
     when = f"window: {window_us}us, stride: 1s, pool: answers"
     lines += [f"  {name}: {{sql: {json.dumps(sql)}, {when}}}" for name, sql in queries.items()]
     return loads("\n".join(lines))

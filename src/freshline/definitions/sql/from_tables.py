@@ -20,6 +20,10 @@ _PLAIN_JOIN: Final = frozenset({"this", "on", "using", "kind"})
 _JOINED: Final = "Write it as `a JOIN b ON a.key = b.key`"
 
 
+class UnknownColumn(InputError):  # noqa: N818  (it is what was found)
+    """A column that none of the tables has: there is no other way to read that."""
+
+
 @dataclass(frozen=True, slots=True)
 class Readable:
     """A table as queries know it."""
@@ -230,7 +234,7 @@ def _own_column() -> InputError:
     return InputError(what, "Leave it out: which slices are read changes from answer to answer")
 
 
-def _no_column(name: str, owner: str, names: Collection[str]) -> InputError:
+def _no_column(name: str, owner: str, names: Collection[str]) -> UnknownColumn:
     meant = close_match(name, names)
     remedy = f"Perhaps `{meant}` is meant" if meant else f"Name one of its columns: {', '.join(names)}"
-    return InputError(f"there is no column `{name}` in {owner}", remedy)
+    return UnknownColumn(f"there is no column `{name}` in {owner}", remedy)

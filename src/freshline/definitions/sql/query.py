@@ -41,9 +41,14 @@ def tables_read(sql: str) -> tuple[str, ...]:
 
 def tables_named(sql: str) -> tuple[str, ...]:
     """As `tables_read`, of a query that may do without any."""
+    return tables_in(parse_query(sql))
+
+
+def tables_in(query: exp.Query) -> tuple[str, ...]:
+    """As `tables_named`, of a query that was parsed."""
     tables: dict[str, exp.Identifier] = {}
     # What is still to be searched, with the names that mean common table expressions there.
-    pending: _Pending = [(parse_query(sql), frozenset())]
+    pending: _Pending = [(query, frozenset())]
     while pending:
         node, hidden = pending.pop()
         if isinstance(node, exp.Table):
@@ -62,17 +67,28 @@ def tables_named(sql: str) -> tuple[str, ...]:
 
 def parse_query(sql: str) -> exp.Query:
     """The one query in a SQL text, as Spark understands it."""
+    return parse_tokens(query_tokens(sql), sql)
+
+
+def query_tokens(sql: str) -> list[Token]:
+    """The words of the one query in a SQL text."""
     try:
         tokens = SPARK.tokenize(sql)
     except TokenError:
-        raise InputError("the SQL has a quote or a comment that does not end", "Close it") from None
-    tokens = _one_statement(tokens)
+        raise _unended() from None
+    return _one_statement(tokens)
+
+
+def parse_tokens(tokens: list[Token], sql: str) -> exp.Query:
+    """The query that these words of a SQL text make."""
     try:
         (query,) = SPARK.parser().parse(tokens, sql)
         # What has few tokens is not deep.
         is_deep = len(tokens) > _DEPTH_MAX and isinstance(query, exp.Expr) and _is_deep(query)
     except ParseError as error:
         raise _syntax_error(error) from None
+    except TokenError:
+        raise _unended() from None  # within a hint, which is read by itself
     except _UNFORESEEN:
         raise _not_understood(tokens) from None
     except RecursionError:
@@ -153,6 +169,10 @@ def _keep_first(tables: dict[str, exp.Identifier], identifier: exp.Identifier) -
 
 def _position(identifier: exp.Identifier) -> int:
     return int(identifier.meta.get("start", 0))
+
+
+def _unended() -> InputError:
+    return InputError("the SQL has a quote or a comment that does not end", "Close it")
 
 
 def _unseen_table(by: str) -> InputError:

@@ -11,6 +11,8 @@ from freshline.definitions.sql.block import is_aggregate
 from freshline.definitions.sql.dialect import SPARK
 
 AGGREGATES: Final = (exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max)
+# Those of a request: how far values lie apart is estimated too.
+SCATTERS: Final = (exp.Variance, exp.VariancePop, exp.Stddev, exp.StddevSamp, exp.StddevPop)
 _THESE: Final = "count, sum, avg, min and max"
 # Functions that make several rows of one, beside those that sqlglot knows as such.
 _GENERATORS: Final = frozenset(
@@ -51,14 +53,19 @@ def _check_part(node: exp.Expr, where: str) -> None:
         raise InputError("it has a parameter, which nobody gives a value", "Write the value itself")
 
 
-def check_aggregate(node: exp.Expr) -> None:
-    """Raises InputError for a column of the answer that is not one of the five aggregates, of rows."""
+def check_aggregate(node: exp.Expr, wider: bool = False) -> None:
+    """Raises InputError for a column of the answer that is not one of the five aggregates, of rows.
+
+    The `wider` ones are those of a request: variances too, and how many values a column has.
+    """
     if isinstance(node, exp.Filter):
         remedy = "Put the condition into WHERE, or into a CASE within the aggregate"
         raise InputError("an aggregate has a FILTER of its own", remedy)
-    if not isinstance(node, AGGREGATES):
+    if not is_known(node, wider):
         raise _other_aggregate(node)
     name = called(node)
+    if wider and counted_once(node) is not None:
+        return
     if node.find(exp.Distinct) is not None:
         what = f"`{name}` counts each value once, which parts of the rows cannot tell"
         raise InputError(what, "Leave DISTINCT out, or group by the value and count the groups")
@@ -69,6 +76,20 @@ def check_aggregate(node: exp.Expr) -> None:
         check_row(arguments[0], f"`{name}`")
     elif not isinstance(node, exp.Count) or arguments[0].args.get("except_"):
         raise InputError(f"`{name}` has a `*`", "Name a column; only count(*) counts rows")
+
+
+def is_known(node: exp.Expr, wider: bool = False) -> bool:
+    """Whether it is one of the aggregates that parts of the rows give."""
+    return isinstance(node, AGGREGATES) or (wider and isinstance(node, SCATTERS))
+
+
+def counted_once(node: exp.Expr) -> exp.Column | None:
+    """The column of which `count(DISTINCT column)` counts the values; None of anything else."""
+    distinct = node.this if isinstance(node, exp.Count) else None
+    if not isinstance(distinct, exp.Distinct) or len(distinct.expressions) != 1 or distinct.args.get("on"):
+        return None
+    column = distinct.expressions[0].unnest()
+    return column if isinstance(column, exp.Column) and not column.is_star else None
 
 
 def called(node: exp.Expr) -> str:

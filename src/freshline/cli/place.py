@@ -1,0 +1,204 @@
+"""`freshline place`."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+
+from freshline.cli.shared import ROWS_MAX, JsonOption, console, duration_option, grid, print_json, working
+from freshline.definitions.duration import SECOND, format_duration
+from freshline.definitions.errors import InputError, Place
+from freshline.placement.placement import Layout, Placement
+from freshline.placement.plan import PlacementPlan
+
+if TYPE_CHECKING:
+    from freshline.placement.place import Method
+
+
+class MethodOption(StrEnum):
+    deadline = "deadline"
+    sqpr = "sqpr"
+
+
+def place(
+    file: Annotated[
+        Path, typer.Argument(help="A JSON file: nodes, sources, operators and outputs.", metavar="FILE")
+    ],
+    limit: Annotated[str, typer.Option(help="For how long the solver may look for the optimum.")] = "60s",
+    method: Annotated[
+        MethodOption, typer.Option(help="By deadlines, or by traffic and load as SQPR does.")
+    ] = MethodOption.deadline,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw the nodes with their operators into this PNG.", metavar="FILE")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Say on which node each operator runs, and by when it is to be done, so that outputs are in time.
+
+    The file holds {"nodes": [{"name": "edge"}, {"name": "centre", "speed": 2, "blocking": "0.1"}], "links":
+    [["edge", "centre"]], "sources": [{"stream": "s", "node": "edge", "rate": 10}], "operators": [{"name":
+    "clean", "inputs": ["s"], "cost": "0.5", "nodes": ["edge"]}, {"name": "alert", "inputs": ["clean"],
+    "outputs": ["alerts"], "cost": 2, "selectivity": "0.1"}], "outputs": [{"stream": "alerts", "deadline": 10,
+    "node": "centre"}]}, times in seconds. Without "links" every node reaches every other, without "nodes" an
+    operator may be anywhere, without "outputs" it makes a stream of its own name. Numbers may be written as
+    decimal strings.
+
+    Exit code 1 where no placement is in time (then it says by which factor deadlines would have to be
+    longer), or where none was found within the limit.
+
+    Example: freshline place examples/place/collision.json --json
+    """
+    limit_us = duration_option(limit, "--limit")
+    plan = _read(file)
+    found = show_placement(plan, method.value, limit_us / SECOND, plot, as_json, file.name)
+    if not found.holds:
+        raise typer.Exit(1)
+
+
+def show_placement(
+    plan: PlacementPlan, method: Method, limit_s: float, plot: Path | None, as_json: bool, title: str
+) -> Placement:
+    """Places a plan, whatever it was read from, and prints and draws what became of it."""
+    # The solver takes longer to load than other commands take to run.
+    from freshline.placement.place import place as placed
+
+    start = monotonic()
+    with working("placing"):
+        found = placed(plan, limit_s, method)
+    seconds = monotonic() - start
+    if plot is not None:
+        _draw(plan, found, plot, title)
+    if as_json:
+        print_json(placement_record(found, seconds))
+    else:
+        _show(console(), plan, found)
+    return found
+
+
+def _read(file: Path) -> PlacementPlan:
+    from freshline.placement.plan_file import parse_plan
+
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot read {file}: {error}", "Name a readable JSON file") from error
+    try:
+        return parse_plan(text)
+    except InputError as error:
+        raise InputError(error.what, error.remedy, Place(str(file), 0)) from None
+
+
+def _draw(plan: PlacementPlan, found: Placement, path: Path, title: str) -> None:
+    from freshline.pictures.figures import save
+    from freshline.pictures.placement import placement_figure
+
+    layout = found.layout
+    if layout is None and found.infeasible is not None:
+        layout, title = found.infeasible.layout, f"{title}, deadlines stretched"
+    if layout is not None:
+        save(placement_figure(plan, layout, title), path)
+
+
+def placement_record(found: Placement, seconds: float) -> dict[str, Any]:
+    """A placement as JSON."""
+    why = found.infeasible
+    return {
+        "status": found.status,
+        "objective": found.objective,
+        "bound": found.bound,
+        "gap": found.gap,
+        "seconds": seconds,
+        **_layout_record(found.layout),
+        "tasks": [
+            {
+                "node": task.node,
+                "operators": list(task.operators),
+                "cost": task.cost,
+                "sub_deadline": task.sub_deadline,
+            }
+            for task in found.tasks
+        ],
+        "nodes": [{"name": node.name, "load": node.load, "slack": node.slack} for node in found.nodes],
+        "infeasible": None
+        if why is None
+        else {
+            "reason": why.reason,
+            "outputs": list(why.outputs),
+            "nodes": list(why.nodes),
+            "stretch": why.stretch,
+            **_layout_record(why.layout),
+        },
+    }
+
+
+def _layout_record(layout: Layout | None) -> dict[str, Any]:
+    if layout is None:
+        return {"placement": {}, "routes": [], "sub_deadlines": []}
+    return {
+        "placement": dict(layout.nodes),
+        "routes": [
+            {"stream": route.stream, "from": route.from_node, "to": route.to_node} for route in layout.routes
+        ],
+        "sub_deadlines": [each._asdict() for each in layout.sub_deadlines],
+    }
+
+
+def _show(screen: Console, plan: PlacementPlan, found: Placement) -> None:
+    def say(line: str) -> None:
+        screen.print(line, highlight=False, markup=False)
+
+    why, layout = found.infeasible, found.layout
+    if found.holds:
+        say(f"Every output is in time. Objective {found.objective:.6g}, {_certainty(found)}.")
+    elif found.status == "infeasible":
+        say("No placement is in time." if why is None else f"No placement is in time: {why.reason}.")
+    else:
+        say("No placement in time was found, nor a proof that there is none: a longer --limit may help.")
+    if why is not None and why.stretch is not None:
+        say(f"With deadlines {why.stretch:.6g} times as long the placement below is in time.")
+        say(f"Outputs that bind: {_listed(why.outputs)}. Nodes that bind: {_listed(why.nodes)}.")
+        layout = why.layout
+    if layout is None:
+        return
+    _show_operators(screen, plan, layout)
+    if found.nodes:
+        table = grid("Nodes", {"node": False, "load": True, "slack": True})
+        for node in found.nodes[:ROWS_MAX]:
+            table.add_row(node.name, _seconds(node.load), "-" if node.slack is None else _seconds(node.slack))
+        screen.print(table)
+
+
+def _show_operators(screen: Console, plan: PlacementPlan, layout: Layout) -> None:
+    sub_deadline = layout.sub_deadline
+    table = grid("Operators", {"operator": False, "node": False, "cost": True, "sub-deadline": True})
+    for operator in plan.operators[:ROWS_MAX]:
+        until = sub_deadline.get(operator.name)
+        table.add_row(
+            operator.name,
+            layout.nodes[operator.name],
+            _seconds(float(operator.cost)),
+            "-" if until is None else _seconds(until),
+        )
+    screen.print(table)
+    if len(plan.operators) > ROWS_MAX:
+        screen.print(f"... and {len(plan.operators) - ROWS_MAX} more: --json shows every one.", style="dim")
+
+
+def _certainty(found: Placement) -> str:
+    if found.status == "optimal":
+        return "the least there is"
+    return f"at most {found.gap:.1%} above the least there is"
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    more = f" and {len(names) - 10} more" if len(names) > 10 else ""
+    return f"{', '.join(names[:10])}{more}"
+
+
+def _seconds(value: float) -> str:
+    return format_duration(round(value * SECOND)) if value >= 1e-4 else f"{value:.3g}s"

@@ -1,0 +1,162 @@
+"""The newest value of each key in a data file: what tables with `discard` are compared by.
+
+What cannot be told for certain is not guessed: a file with a record of no key, or with a number that is not
+written plainly, is *odd*, and no table does without it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from hashlib import blake2b
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from freshline.definitions.columns import Column
+
+# A file with more is loaded in any case: to compare it would take longer than it is worth.
+KEYS_MAX: Final = 10_000
+_DIGEST_BYTES: Final = 16
+_INTEGER: Final = r"^[+-]?[0-9]{1,19}$"
+_PLAIN: Final = r"^[+-]?[0-9]{1,40}(\.[0-9]{0,40})?([eE][+-]?[0-9]{1,3})?$"
+
+Value = int | float | Decimal
+
+
+class Newest(NamedTuple):
+    """A key's newest value, None where it is no finite number, and when its record was made."""
+
+    at_us: int
+    value: Value | None
+
+
+@dataclass(slots=True)
+class KeyValues:
+    """The newest value of each key, by the key's digest: so long keys take no more memory than short ones."""
+
+    newest: dict[bytes, Newest] = field(default_factory=dict)
+    odd: bool = False  # something in it cannot be compared
+
+    def take(self, key: bytes, found: Newest) -> None:
+        """Of two of one instant the later one counts."""
+        before = self.newest.get(key)
+        if before is None or before.at_us <= found.at_us:
+            self.newest[key] = found
+
+
+class Comparison(NamedTuple):
+    """The columns of a feed by which its files are compared with what is stored."""
+
+    timestamp: Column
+    key: Column
+    value: Column
+
+    @property
+    def names(self) -> list[str]:
+        return [self.timestamp.name, self.key.name, self.value.name]
+
+    def fields(self) -> pa.Schema:
+        """How JSON is to be read; other types than these are an error there."""
+        kinds = pa.string(), arrow_type(self.key), arrow_type(self.value)
+        return pa.schema(list(zip(self.names, kinds, strict=True)))
+
+
+def key_values(tables: Iterable[pa.Table], instants: Any, comparison: Comparison) -> KeyValues | None:
+    """Of a file's parts, each with the three columns; None where it has too many keys.
+
+    `instants` makes microseconds of the timestamp column.
+    """
+    found = KeyValues()
+    for table in tables:
+        if table.num_rows:
+            at_us, keys, values = table.columns
+            keys, values = _keys(found, keys, comparison.key), _checked(found, values, comparison.value)
+            encoded = keys.combine_chunks().dictionary_encode()
+            if len(encoded.dictionary) > KEYS_MAX:
+                return None
+            _take(found, instants(at_us).to_numpy(), encoded, values, comparison.value)
+            if len(found.newest) > KEYS_MAX:
+                return None
+    return found
+
+
+def _take(found: KeyValues, at_us: Any, keys: Any, values: Any, column: Column) -> None:
+    """Of each key the last of the newest records; `keys` are encoded."""
+    codes = keys.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    order = np.argsort(at_us, kind="stable")
+    order = order[codes[order] >= 0]
+    last = np.zeros(len(keys.dictionary), dtype=np.int64)
+    last[codes[order]] = order  # of those with one key the last is left
+    chosen = values.take(pa.array(last)).to_pylist()
+    for key, place, value in zip(keys.dictionary.to_pylist(), last.tolist(), chosen, strict=True):
+        found.take(digest(key), Newest(int(at_us[place]), number(value, column)))
+
+
+def _keys(found: KeyValues, keys: Any, column: Column) -> Any:
+    if pa.types.is_string(keys.type) and column.number is not None:
+        found.odd = found.odd or not _all_match(keys, _INTEGER)
+        keys = pc.if_else(pc.match_substring_regex(keys, _INTEGER), keys, None).cast(pa.int64())
+    keys = keys.cast(arrow_type(column))
+    if column.is_text:
+        # An empty text of a CSV file is none to Spark.
+        keys = pc.if_else(pc.equal(keys, ""), None, keys)
+    found.odd = found.odd or keys.null_count > 0
+    return keys
+
+
+def _checked(found: KeyValues, values: Any, column: Column) -> Any:
+    """Texts stay texts, of which few become numbers; whatever is no plain number makes the file odd."""
+    if pa.types.is_string(values.type):
+        found.odd = found.odd or not _all_match(values, _INTEGER if column.number == "integer" else _PLAIN)
+        return values
+    values = values.cast(arrow_type(column))
+    found.odd = found.odd or values.null_count > 0
+    return values
+
+
+def _all_match(texts: Any, pattern: str) -> bool:
+    return texts.null_count == 0 and bool(pc.all(pc.match_substring_regex(texts, pattern)).as_py())
+
+
+def number(value: Any, column: Column) -> Value | None:
+    """A value as it will be stored; None where it is no finite number, or cannot be told."""
+    if value is None or (isinstance(value, str) and not re.fullmatch(_PLAIN, value)):
+        return None
+    if column.number == "integer":
+        return int(value) if not isinstance(value, str) or re.fullmatch(_INTEGER, value) else None
+    if column.number == "decimal":
+        exact = Decimal(value)
+        return exact if _fits(exact, column) else None
+    rounded = float(np.float32(value)) if column.number == "float" else float(value)
+    return rounded if math.isfinite(rounded) else None
+
+
+def _fits(value: Decimal, column: Column) -> bool:
+    """Whether it has no more digits than the column: otherwise another is stored."""
+    assert column.digits is not None
+    precision, scale = column.digits
+    _, digits, exponent = value.as_tuple()
+    assert isinstance(exponent, int)
+    return exponent >= -scale and len(digits) + exponent <= precision - scale
+
+
+def arrow_type(column: Column) -> Any:
+    """What a column's values are in Arrow."""
+    if column.is_text:
+        return pa.string()
+    kinds: Mapping[str | None, Any] = {"integer": pa.int64(), "float": pa.float32(), "double": pa.float64()}
+    if column.number == "decimal":
+        assert column.digits is not None
+        return pa.decimal128(*column.digits)
+    return kinds[column.number]
+
+
+def digest(key: str | int) -> bytes:
+    """What stands for a key, however long it is."""
+    return blake2b(str(key).encode(), digest_size=_DIGEST_BYTES).digest()

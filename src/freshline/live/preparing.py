@@ -1,0 +1,129 @@
+"""Questions read: SQL that Spark has looked at, and the parts that its answer is read in."""
+
+from __future__ import annotations
+
+import logging
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
+from fractions import Fraction
+from threading import Lock
+from typing import Any, Final
+
+from freshline import signals
+from freshline.costs.requests import PartCost, part_most_us, part_sizes
+from freshline.definitions.classes import PART_MOST_US
+from freshline.definitions.columns import LATE_COLUMN, SLICE_COLUMN
+from freshline.definitions.duration import format_duration
+from freshline.definitions.request_sql import RequestRefused, RequestSql, read_request
+from freshline.definitions.slices import SLICES
+from freshline.definitions.sql.from_tables import Readable
+from freshline.definitions.warehouse import Warehouse
+from freshline.live.open_request import OpenRequest
+from freshline.live.opening import Opened
+from freshline.live.request_book import Extent, RequestBook
+from freshline.live.sessions import Sessions
+from freshline.live.trouble import sentence
+from freshline.service.failures import Failure
+from freshline.service.questions import Question
+from freshline.spark.request_run import PreparedRequest, RequestRun
+
+# What Spark said of SQL is kept: of so many texts, those that were asked last.
+_KEPT_MAX: Final = 256
+_WARM_PARTS: Final = (1, 4, 16)
+_logger = logging.getLogger(__name__)
+
+
+class Preparing:
+    """Reads questions, in the thread of whoever asks."""
+
+    def __init__(self, warehouse: Warehouse, opened: Opened, sessions: Sessions, book: RequestBook) -> None:
+        self._tables = opened.tables.tables
+        self._schemas = opened.schemas
+        self._readable = _readable(warehouse, opened)
+        self._sessions = sessions
+        self._book = book
+        self._lock = Lock()
+        self._kept: OrderedDict[str, PreparedRequest] = OrderedDict()
+
+    def prepare(self, question: Question, reply: Future[Any]) -> OpenRequest:
+        """`Failure` where it cannot be asked."""
+        try:
+            prepared = self._prepared(read_request(question.sql, self._readable))
+            extent = self._extent(prepared.sql.tables)
+            cost = self._book.cost(prepared.sql.text, extent)
+            sizes = self._sizes(question, prepared, cost)
+        except RequestRefused as error:
+            raise Failure(error.code, error.what, error.remedy) from None
+        parts_us = tuple(cost.us(slices) for slices in sizes)
+        return OpenRequest(question, prepared, extent, sizes, parts_us, reply)
+
+    def cost_of(self, sql: str) -> PartCost:
+        """What parts of that SQL cost, as far as it is known."""
+        request = read_request(sql, self._readable)
+        return self._book.cost(request.text, self._extent(request.tables))
+
+    def warm_up(self) -> None:
+        """Answers something over the table that has most rows, in parts."""
+        tables = sorted(self._readable, key=lambda name: -self._extent((name,)).rows)
+        if not tables or not self._extent(tables[:1]).rows:
+            return
+        session = self._sessions.take()
+        try:
+            request = read_request(f"SELECT count(*) AS n, avg(1) AS one FROM {tables[0]}", self._readable)
+            run = RequestRun(self._prepared(request), session, self._tables)
+            for slices in _WARM_PARTS:
+                signals.check()
+                run.read(slices)
+            run.answer()
+        except Exception as error:  # what can go wrong with Spark has no end of names
+            _logger.info("requests cannot be warmed up: %s", sentence(error))
+        finally:
+            self._sessions.give_back(session)
+
+    def _prepared(self, sql: RequestSql) -> PreparedRequest:
+        with self._lock:
+            known = self._kept.get(sql.text)
+            if known is not None:
+                self._kept.move_to_end(sql.text)
+                return known
+        session = self._sessions.take()
+        try:
+            prepared = PreparedRequest(session, sql, self._schemas)
+        finally:
+            self._sessions.give_back(session)
+        with self._lock:
+            self._kept[sql.text] = prepared
+            if len(self._kept) > _KEPT_MAX:
+                self._kept.popitem(last=False)
+        return prepared
+
+    def _extent(self, tables: Sequence[str]) -> Extent:
+        files = [file for name in tables for file in self._tables[name].files]
+        return Extent(sum(file.rows for file in files), sum(file.size for file in files))
+
+    def _sizes(self, question: Question, prepared: PreparedRequest, cost: PartCost) -> tuple[int, ...]:
+        most_us = part_most_us(question.deadline_us, PART_MOST_US)
+        if not prepared.is_whole:
+            return part_sizes(cost, most_us, question.share or Fraction(1))
+        cost_us = cost.us(SLICES)
+        if cost_us > most_us:
+            self._book.forget_oldest(prepared.sql.text)
+            what = "its answer cannot be put together from parts of the rows, and to read all of them takes "
+            what += f"{format_duration(cost_us)}: by its deadline a part may take {format_duration(most_us)}"
+            remedy = "Ask for count, sum, avg, min, max, variance or stddev, grouped; or make it a table"
+            raise RequestRefused("not_supported", what, remedy)
+        return (SLICES,)
+
+
+def _readable(warehouse: Warehouse, opened: Opened) -> Mapping[str, Readable]:
+    own = (LATE_COLUMN, SLICE_COLUMN)
+    return {
+        name: Readable(
+            name,
+            tuple(each.lower() for each in opened.schemas[name].names if each not in own),
+            table.timestamp,
+            table.slices,
+        )
+        for name, table in warehouse.tables.items()
+    }

@@ -1,0 +1,76 @@
+"""Everything of a run that is there for requests, and how it hangs together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from freshline.classes.request import Part
+from freshline.costs.requests import PartCost
+from freshline.definitions.classes import CLASSES
+from freshline.definitions.names import Names, cut
+from freshline.definitions.warehouse import Warehouse
+from freshline.kernel.job import Job
+from freshline.kernel.kernel import Kernel
+from freshline.live.class_figures import ClassCounts
+from freshline.live.kinds import Kind
+from freshline.live.messages import Message
+from freshline.live.opening import Opened
+from freshline.live.parts import PartJudge, PartWorker, Serving
+from freshline.live.preparing import Preparing
+from freshline.live.request_book import RequestBook
+from freshline.live.requests import Asked, Requests
+from freshline.live.sessions import Sessions
+from freshline.live.status import ClassStatus
+from freshline.service.failures import Failure
+from freshline.service.questions import Question
+
+
+class RequestSide:
+    """Makes these parts. `ask` may be called by any thread, everything else by the driver's."""
+
+    def __init__(self, warehouse: Warehouse, kernel: Kernel, opened: Opened) -> None:
+        self._warehouse = warehouse
+        self._kernel = kernel
+        self._session = opened.session
+        sessions, book = Sessions(opened.session), RequestBook(opened.history)
+        self._counts = ClassCounts(warehouse.classes)
+        self.requests = Requests(sessions, self._counts)
+        self._preparing = Preparing(warehouse, opened, sessions, book)
+        self._serving = Serving(self.requests, sessions, opened.tables.tables, book)
+        self._post: Callable[[Message], None] = lambda message: None
+
+    def attach(self, post: Callable[[Message], None]) -> None:
+        """Who hands messages to the driver."""
+        self._post = post
+
+    def ask(self, question: Question) -> Asked:
+        """A question on its way; `Failure` where there is no such class."""
+        name = question.class_name
+        if name not in self._warehouse.classes:
+            remedy = Names(CLASSES.name, self._warehouse.classes).remedy(name)
+            raise Failure("unknown_class", f"there is no class {cut(name)!r}", remedy)
+        return Asked(question, self._preparing.prepare, self.requests, self._post)
+
+    def cost_of(self, sql: str) -> PartCost:
+        """What parts of that SQL cost, as far as it is known."""
+        return self._preparing.cost_of(sql)
+
+    def warm_up(self) -> None:
+        """Before the run: whoever asks first is not to wait for all that Spark compiles then."""
+        if self._warehouse.classes:
+            self._preparing.warm_up()
+
+    def kind(self, pools: Sequence[str], stop: Callable[[str], None]) -> Kind:
+        """How parts are done live; `pools` are by track."""
+
+        def worker(track: int) -> PartWorker:
+            return PartWorker(self._session, pools[track], self._serving)
+
+        def cancel(job: Job) -> None:
+            assert isinstance(job, Part), f"{job!r} is not of a request"
+            self.requests.cancel(job.request.number)
+
+        return Kind(worker, PartJudge(self.requests, stop), cancel)
+
+    def statuses(self) -> tuple[ClassStatus, ...]:
+        return self._counts.statuses(self._warehouse, self._kernel)

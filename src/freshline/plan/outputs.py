@@ -1,0 +1,147 @@
+"""Which outputs are in time, where their steps run, and by when each is to be done."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from math import floor
+
+from freshline.definitions.duration import SECOND, format_duration
+from freshline.definitions.names import one_of
+from freshline.definitions.warehouse import Warehouse
+from freshline.placement.place import Method, place
+from freshline.placement.placement import Layout, Placement
+from freshline.placement.plan import PlacementPlan
+from freshline.placement.tasks import tasks_of
+from freshline.plan.placed import Placed
+from freshline.plan.placing import Steps, on_node_us, placement_plan, unknown_costs
+from freshline.plan.plan import OutputPlan, Plan
+
+
+@dataclass(frozen=True, slots=True)
+class OutputsPlan:
+    """What can be said of the outputs of a warehouse."""
+
+    outputs: tuple[OutputPlan, ...]
+    placed: Placed | None = None  # None where nothing could be placed
+    placement: Placement | None = None  # None where costs are not known
+    unknown: tuple[str, ...] = ()  # the steps of which it is not known what they cost
+
+
+def plan_outputs(
+    warehouse: Warehouse,
+    limit_s: float = 60.0,
+    method: Method = "deadline",
+    kept: Mapping[str, str] | None = None,
+) -> OutputsPlan:
+    """Places the steps, but for those that are `kept`, and works out which outputs hold."""
+    unknown = unknown_costs(warehouse)
+    if unknown:
+        reason = f"no cost is known for {', '.join(unknown)}"
+        outputs = [_unplaced(warehouse, name, reason) for name in _names(warehouse)]
+        return OutputsPlan(tuple(outputs), unknown=unknown)
+    steps = Steps(warehouse)
+    plan = placement_plan(steps)
+    placement = place(plan, limit_s, method, kept)
+    layout = placement.layout
+    if not placement.holds and method == "deadline" and placement.infeasible is not None:
+        layout = placement.infeasible.layout
+    if layout is None:
+        reason = "no placement was found" if placement.infeasible is None else placement.infeasible.reason
+        outputs = [_unplaced(warehouse, name, reason) for name in _names(warehouse)]
+        return OutputsPlan(tuple(outputs), None, placement)
+    placed = _placed(steps, plan, placement, layout)
+    return OutputsPlan(outputs_of(warehouse, placed, placement), placed, placement)
+
+
+def with_outputs(plan: Plan, found: OutputsPlan) -> Plan:
+    """The plan with what was found out about its outputs."""
+    return replace(plan, placed=found.placed, outputs=found.outputs)
+
+
+def outputs_of(warehouse: Warehouse, placed: Placed, placement: Placement | None) -> tuple[OutputPlan, ...]:
+    """The outputs under a placement, whether it was made now (`placement`) or is kept by a run."""
+    steps = Steps(warehouse)
+    slack_us = {}
+    if placement is not None:
+        slack_us = {node.name: _us(node.slack) for node in placement.nodes if node.slack is not None}
+    found = []
+    for name in _names(warehouse):
+        step = warehouse.steps[name]
+        above = [each for each in warehouse.step_order if each in steps.upstream[name]]
+        nodes = {placed.nodes[each] for each in above}
+        reason = _reason(steps, name, above, placed, placement)
+        slacks = [slack_us[node] for node in nodes if node in slack_us]
+        assert step.deadline_us is not None
+        found.append(
+            OutputPlan(
+                name,
+                step.deadline_us,
+                reason is None,
+                placed.nodes[name],
+                {each: placed.sub_deadlines_us[each] for each in above},
+                min(slacks, default=None) if reason is None else None,
+                reason,
+            )
+        )
+    return tuple(found)
+
+
+def _placed(steps: Steps, plan: PlacementPlan, placement: Placement, layout: Layout) -> Placed:
+    nodes = steps.warehouse.nodes
+    costs_us = {
+        name: on_node_us(cost_us, nodes[layout.nodes[name]].speed) for name, cost_us in steps.costs_us.items()
+    }
+    slack_us = {node.name: _us(node.slack or 0.0) for node in placement.nodes}
+    return Placed(
+        {name: layout.nodes[name] for name in steps.warehouse.steps},
+        {name: _us(layout.sub_deadline[name]) for name in steps.warehouse.steps},
+        costs_us,
+        tuple(task.operators for task in placement.tasks or tasks_of(plan, layout)),
+        {name: steps.longest_us(name) + slack_us.get(name, 0) for name in nodes},
+    )
+
+
+def _reason(
+    steps: Steps, output: str, above: list[str], placed: Placed, placement: Placement | None
+) -> str | None:
+    """Why an output is not proven to be in time; None where it is."""
+    warehouse = steps.warehouse
+    left_us = steps.left_us(output)
+    if left_us <= 0:
+        waited_us = (warehouse.steps[output].deadline_us or 0) - left_us
+        return f"its records may be {format_duration(waited_us)} old before anything is computed of them"
+    if placement is not None and not placement.holds:
+        infeasible = placement.infeasible
+        return "it is not known whether all fits" if infeasible is None else infeasible.reason
+    nodes = dict.fromkeys(placed.nodes[name] for name in above)
+    unproven = [node for node in nodes if warehouse.nodes[node].policy != "edf"]
+    if unproven:
+        return f"nothing is proven of `policy: fifo` on {one_of(unproven)}"
+    before_us = steps.before_us(placed.sub_deadlines_us)
+    for name in above:
+        node = placed.nodes[name]
+        load_us = sum(placed.costs_us[each] for each, there in placed.nodes.items() if there == node)
+        busy_us = steps.blocking_us(node) + load_us
+        if busy_us > steps.distance_us(name) - before_us[name]:
+            return (
+                f"node {node} may still be busy with a burst for {name} when the next comes: it takes up to "
+                f"{format_duration(busy_us + before_us[name], up=True)} "
+                f"and they come {format_duration(steps.distance_us(name))} apart"
+            )
+    return None
+
+
+def _unplaced(warehouse: Warehouse, name: str, reason: str) -> OutputPlan:
+    deadline_us = warehouse.steps[name].deadline_us
+    assert deadline_us is not None
+    return OutputPlan(name, deadline_us, False, None, {}, None, reason)
+
+
+def _names(warehouse: Warehouse) -> list[str]:
+    return [name for name, step in warehouse.steps.items() if step.deadline_us is not None]
+
+
+def _us(seconds: float) -> int:
+    """Whole microseconds, rounded down, but for what a float lacks of one."""
+    return floor(seconds * SECOND + 1e-3)

@@ -1,0 +1,84 @@
+"""Simulated requests: when they come, what their parts cost, and what becomes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from freshline.classes.events import PartDone, PartLost, Requested
+from freshline.classes.request import Answer, Part, Reject, Request
+from freshline.kernel.events import Event
+from freshline.kernel.kernel import Kernel
+
+if TYPE_CHECKING:
+    from freshline.simulation.driver import Driver, Listeners
+
+
+class Coming(NamedTuple):
+    """A request that is to come, and what its parts will take."""
+
+    request: Request
+    actual_us: Sequence[int]
+
+
+class RequestWatch(Protocol):
+    """Who looks at what becomes of requests."""
+
+    def submitted(self, request: Request) -> None: ...
+
+    def started(self, now: int, job: Part) -> None: ...
+
+    def answered(self, now: int, answer: Answer) -> None: ...
+
+    def rejected(self, now: int, reject: Reject) -> None: ...
+
+
+class Requests:
+    """The kind of job that classes have. A part that is cancelled ends at once."""
+
+    def __init__(self, coming: Iterator[Coming], watch: RequestWatch) -> None:
+        self.listeners: Listeners = {Answer: self._answered, Reject: self._rejected}
+        self._coming = coming
+        self._watch = watch
+        self._actual_us: dict[int, Sequence[int]] = {}  # by request that is not over
+        self._tell: Callable[[int, Callable[[int], Event]], None]
+        self._next: Coming | None = None
+
+    def attach(self, driver: Driver) -> None:
+        """The driver that tells the kernel of them."""
+        self._tell = driver.tell
+        self._expect()
+
+    def begins(self, kernel: Kernel) -> None: ...
+
+    def cost_us(self, job: Part) -> int:
+        self._watch.started(job.start, job)
+        return self._actual_us[job.pending.request.number][job.part]
+
+    def ended(self, now: int, job: Part) -> Event:
+        return PartLost(job) if job.pending.over else PartDone(job, now - job.start)
+
+    def crashed(self, now: int) -> None: ...
+
+    def over(self, end: int, kernel: Kernel) -> None: ...
+
+    def _expect(self) -> None:
+        self._next = next(self._coming, None)
+        if self._next is not None:
+            self._tell(self._next.request.submitted, self._arrives)
+
+    def _arrives(self, now: int) -> Event:
+        assert self._next is not None
+        request, actual_us = self._next
+        self._actual_us[request.number] = actual_us
+        self._watch.submitted(request)
+        self._expect()
+        return Requested(request)
+
+    def _answered(self, now: int, answer: Answer) -> None:
+        del self._actual_us[answer.request.number]
+        self._watch.answered(now, answer)
+
+    def _rejected(self, now: int, reject: Reject) -> None:
+        del self._actual_us[reject.request.number]
+        self._watch.rejected(now, reject)

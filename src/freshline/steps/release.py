@@ -1,0 +1,82 @@
+"""When a step's instances are created."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from freshline.steps.job import Instance
+
+if TYPE_CHECKING:
+    from freshline.steps.task import StepTask
+
+
+class OnAdvance:
+    """An instance is created when the least freshness of the inputs advances; its range is fixed then (5.4).
+
+    A step that loads a feed has one for each file. Deadlines are counted from the creation of the task's
+    instance, with the sub-deadlines of its steps up to this one: with those of all of them, as (12) has it,
+    what branches off a task may come too late.
+    """
+
+    __slots__ = ("_task",)
+
+    def __init__(self, task: StepTask) -> None:
+        self._task = task
+
+    def begin(self, now: int) -> None:
+        if self._task.reads:
+            self.source_moved(now)
+
+    def source_moved(self, now: int) -> None:
+        """What it reads may be fresher than before."""
+        task = self._task
+        before = None if task.follows is None else task.follows.last
+        if before is not None:
+            created, came_at = before.created, before.came_at
+        else:
+            created, came_at = now, self._came_at(now)
+        edge = self._aligned(min(source.freshness for source in task.reads))
+        if edge > task.claimed_to:
+            task.add(self._instance(edge, created, came_at, now))
+
+    def files_came(self, now: int) -> None:
+        """Files have come: each is an instance."""
+        task = self._task
+        files, task.files = task.files, []
+        for file in files:
+            instance = self._instance(max(task.claimed_to, file.timestamp), now, now, now)
+            task.add(instance._replace(files=(file,)))
+
+    def after(self, before: Instance) -> Instance | None:
+        """The instance that follows, in the same job, on that of the step before; None: no whole window."""
+        edge = self._aligned(before.loaded_to)
+        if edge <= self._task.claimed_to:
+            return None
+        return self._instance(edge, before.created, before.came_at, before.ready)
+
+    def due(self, at: int) -> int | None: ...
+
+    def job_failed(self, now: int, job: Any) -> None: ...
+
+    def retry(self, now: int) -> None:
+        self._task.next()
+
+    def unfinished_deadlines(self) -> list[int]:
+        task = self._task
+        running = [] if task.job is None else [part.instance.deadline for part in task.job.parts]
+        return running + [instance.deadline for instance in task.waiting]
+
+    def validate(self) -> None: ...
+
+    def _instance(self, edge: int, created: int, came_at: int, now: int) -> Instance:
+        task = self._task
+        return Instance(task.claimed_to, edge, (), came_at, created, now, created + task.until_us)
+
+    def _came_at(self, now: int) -> int:
+        """When the last of the bursts came that all inputs now hold."""
+        found = [source.came_at for source in self._task.reads if source.came_at is not None]
+        return max(found, default=now)
+
+    def _aligned(self, instant: int) -> int:
+        align_us = self._task.terms.align_us
+        return instant if align_us is None else max(0, (instant + 1) // align_us * align_us - 1)

@@ -1,0 +1,184 @@
+"""The value that a table with `discard` has for each key, and which files change little of it (paper 003).
+
+A file is discarded when its weighted data error, |cv - v| / |cv| * def, is at most mwde for all its keys; cv
+is what is stored, v the newest in the file. It is decided when the file is found, and looked at once more
+when it is consumed. For what was to be stored before it may have been put aside meanwhile, or older records
+may have come: whatever happened, no key is ever further from what is stored than was allowed.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from freshline.definitions.columns import Column
+from freshline.landing.key_values import KeyValues, Newest, arrow_type, digest, number
+from freshline.landing.timestamps import instants_of
+from freshline.storage.delta import StoredTable
+
+# About 30 MB. Of more keys those that were loaded longest ago are forgotten.
+KEYS_MAX: Final = 100_000
+# A start reads no more of a table to find its values again.
+ROWS_MAX: Final = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What a file holds for a table with `discard`; with a limit, it is to be discarded."""
+
+    values: KeyValues | None  # None where that could not be told
+    limit: Limit | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """How much may be left out: mwde, a fraction, and the factor (def) that changes are weighted with."""
+
+    error: float
+    factor: float
+
+    def bears(self, change: float) -> bool:
+        """Whether a relative change is small enough."""
+        # Not 0 times infinity: what cannot be compared is never left out.
+        return change != inf and change * self.factor <= self.error
+
+
+class LastValues:
+    """One table's values. Whoever finds files asks what to expect, tracks decide; hence the lock."""
+
+    def __init__(self, keys_max: int = KEYS_MAX) -> None:
+        self._keys_max = keys_max
+        self._lock = threading.Lock()
+        self._stored: dict[bytes, Newest] = {}  # the last loaded last
+        self._coming: dict[bytes, Newest] = {}  # of files that were found and are not loaded yet
+
+    def __len__(self) -> int:
+        return len(self._stored)
+
+    def offered(self, values: KeyValues | None, limit: Limit) -> Offer:
+        """A file was found: it is to be discarded if that is right once all before it are loaded."""
+        with self._lock:
+            if values is None:
+                return Offer(None)
+            if limit.bears(_change(values, (self._coming, self._stored))):
+                return Offer(values, limit)
+            if len(self._coming) <= self._keys_max:  # beyond that more is loaded than need be
+                _put(self._coming, values)
+            return Offer(values)
+
+    def discarded(self, offers: Iterable[Offer]) -> list[bool]:
+        """Which files of a job are discarded, one after the other as they stand there."""
+        meanwhile: dict[bytes, Newest] = {}
+        found, certain = [], True
+        with self._lock:
+            for offer in offers:
+                certain = certain and offer.values is not None
+                if not certain or offer.values is None:
+                    found.append(False)  # what was stored may have been replaced by something unknown
+                    continue
+                views = meanwhile, self._stored
+                found.append(offer.limit is not None and offer.limit.bears(_change(offer.values, views)))
+                if not found[-1]:
+                    _put(meanwhile, offer.values)
+        return found
+
+    def loaded(self, offers: Iterable[Offer]) -> None:
+        """These files are committed."""
+        with self._lock:
+            for offer in offers:
+                if offer.values is None:  # whatever it had is stored now
+                    self._stored.clear()
+                    self._coming.clear()
+                else:
+                    self._load(offer.values)
+
+    def _load(self, values: KeyValues) -> None:
+        for key, found in values.newest.items():
+            before = self._stored.pop(key, None)
+            self._stored[key] = found if before is None or before.at_us <= found.at_us else before
+            coming = self._coming.get(key)
+            if coming is not None and coming.at_us <= found.at_us:
+                del self._coming[key]
+        excess = len(self._stored) - self._keys_max
+        for key in [*self._stored][:excess] if excess > 0 else ():
+            del self._stored[key]
+
+    def recall(self, table: StoredTable, key: Column, value: Column, rows_max: int = ROWS_MAX) -> None:
+        """Finds values again in a table's newest files; keys that are not in those are unknown.
+
+        So are those that have no newer record than the files that were left out: these may have one.
+        """
+        if any(file.newest is None for file in table.files):
+            return  # a foreign writer's: nobody knows what is in it
+        files = sorted((file for file in table.files if file.rows), key=lambda file: -(file.newest or 0))
+        found: dict[bytes, Newest] = {}
+        certain_after = -1
+        for number_read, file in enumerate(files):
+            rows_max -= file.rows
+            if rows_max < 0 and number_read:
+                certain_after = file.newest or 0
+                break
+            _read(found, table, file.path, key, value)
+        certain = (each for each in found.items() if each[1].at_us > certain_after)
+        with self._lock:
+            self._stored = dict(sorted(certain, key=lambda each: each[1].at_us)[-self._keys_max :])
+
+
+def _change(values: KeyValues, views: Sequence[Mapping[bytes, Newest]]) -> float:
+    """The greatest relative change of all keys; infinite where one cannot be compared, or is an older one."""
+    if values.odd or not values.newest:
+        return inf
+    greatest = 0.0
+    for key, found in values.newest.items():
+        # Of two of one instant the one of the first view counts: it was loaded later.
+        stored = max((view[key] for view in views if key in view), key=lambda each: each.at_us, default=None)
+        if stored is None or stored.value is None or found.value is None or stored.at_us > found.at_us:
+            return inf
+        if stored.value != found.value:
+            if stored.value == 0:
+                return inf
+            before: Any = stored.value  # of one column, so of one type
+            greatest = max(greatest, float(abs(before - found.value)) / float(abs(before)))
+    return greatest
+
+
+def _put(view: dict[bytes, Newest], values: KeyValues) -> None:
+    for key, found in values.newest.items():
+        before = view.get(key)
+        if before is None or before.at_us <= found.at_us:
+            view[key] = found
+
+
+def _read(found: dict[bytes, Newest], table: StoredTable, path: str, key: Column, value: Column) -> None:
+    columns = [table.timestamp, key.name, value.name]
+    with pq.ParquetFile(table.path / path) as file:
+        for batch in file.iter_batches(columns=columns, use_threads=False):
+            part = pa.Table.from_batches([batch]).select(columns).combine_chunks()
+            if part.num_rows:
+                at_us, keys, values = part.columns
+                _remember(found, instants_of(at_us).to_numpy(), keys.cast(arrow_type(key)), values, value)
+
+
+def _remember(found: dict[bytes, Newest], at_us: Any, keys: Any, values: Any, value: Column) -> None:
+    """The newest of each key. Which of two of one instant was loaded last, nobody can tell."""
+    encoded = keys.combine_chunks().dictionary_encode()
+    codes = encoded.indices.fill_null(len(encoded.dictionary)).to_numpy(zero_copy_only=False)
+    newest = np.full(len(encoded.dictionary) + 1, np.iinfo(np.int64).min)
+    np.maximum.at(newest, codes, at_us)
+    places = np.flatnonzero((at_us == newest[codes]) & (codes < len(encoded.dictionary)))
+    digests = [digest(key) for key in encoded.dictionary.to_pylist()]
+    chosen = values.take(pa.array(places)).to_pylist()
+    for place, each in zip(places.tolist(), chosen, strict=True):
+        key, seen = digests[codes[place]], Newest(int(at_us[place]), number(each, value))
+        before = found.get(key)
+        if before is None or before.at_us < seen.at_us:
+            found[key] = seen
+        elif before.at_us == seen.at_us and before.value != seen.value:
+            found[key] = Newest(seen.at_us, None)

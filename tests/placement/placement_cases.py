@@ -1,0 +1,59 @@
+"""Plans that several tests place."""
+
+from fractions import Fraction
+from pathlib import Path
+
+from freshline.placement.plan import Node, Operator, Output, PlacementPlan, Source
+from freshline.placement.plan_file import parse_plan
+
+COLLISION_FILE = Path(__file__).parents[2] / "examples" / "place" / "collision.json"
+
+
+def collision() -> PlacementPlan:
+    """Figure 2 at fifteen tuples from other vehicles."""
+    return parse_plan(COLLISION_FILE.read_text(encoding="utf-8"))
+
+
+def operator(
+    name: str,
+    inputs: str,
+    cost: float,
+    nodes: str | None = None,
+    outputs: str | None = None,
+    selectivity: float = 1,
+) -> Operator:
+    return Operator(
+        name,
+        tuple(inputs.split()),
+        tuple((outputs or name).split()),
+        Fraction(str(cost)),
+        None if nodes is None else tuple(nodes.split()),
+        Fraction(str(selectivity)),
+    )
+
+
+def plan(
+    *operators: Operator,
+    outputs: dict[str, float],
+    nodes: str = "a b",
+    sources: dict[str, str] | None = None,
+    links: str | None = None,
+    sinks: dict[str, str] | None = None,
+    blocking: float = 0,
+) -> PlacementPlan:
+    """`links` as in "a>b b>c"; `sources` by stream its nodes, `s` at the first node where none are given."""
+    names = nodes.split()
+    return PlacementPlan(
+        tuple(Node(name, Fraction(1), Fraction(str(blocking))) for name in names),
+        tuple(
+            Source(stream, node) for stream, at in (sources or {"s": names[0]}).items() for node in at.split()
+        ),
+        operators,
+        tuple(
+            Output(stream, Fraction(str(deadline)), (sinks or {}).get(stream))
+            for stream, deadline in outputs.items()
+        ),
+        None
+        if links is None
+        else tuple((one, other) for one, other in (each.split(">") for each in links.split())),
+    )
