@@ -40,9 +40,10 @@ def test_the_share_of_all_the_time_and_the_worst_of_it(tmp_path: Path) -> None:
     assert seen.beside(first, last) == (
         "; the host gave 50% to others; other processes kept up to 0% of the processors from it"
     )
+    at = [f"{look.at - start:.0f}" for look in seen._looks]
     assert seen.sentence(start) == (
-        "of the processors' time the host gave 25% to others, at worst 50% (second 0 to 0); other processes "
-        "kept up to 0% of it from the run, at worst 0% (second 0 to 0)"
+        f"of the processors' time the host gave 25% to others, at worst 50% (second {at[3]} to {at[6]}); "
+        f"other processes kept up to 0% of it from the run, at worst 0% (second {at[6]} to {at[9]})"
     )
 
 
