@@ -21,7 +21,7 @@ def test_parts_are_short_enough_or_one_slice_and_together_the_share(
     sizes = part_sizes(cost, most_us, share)
     assert sum(sizes) == max(1, int(SLICES * share))
     # Where not even one slice is short enough, beginning is most of a part.
-    longest_us = most_us if cost.us(1) <= most_us else 1.5 * cost.begin_us
+    longest_us = most_us if cost.slices_in(most_us) else 1.5 * cost.begin_us
     longest = max(1, cost.slices_in(longest_us))
     assert all(1 <= size <= longest for size in sizes)
     assert all(size == 1 or cost.begin_us + cost.slice_us * size <= longest_us * (1 + 1e-9) for size in sizes)
@@ -50,6 +50,15 @@ def test_what_was_learned_follows_the_rows_that_there_are_by_now() -> None:
         exact = PartCost(100_000, 0.4 * rows / SLICES)
         for size in (1, 32, 256):
             assert abs(learned.us(size) / exact.us(size) - 1) < 0.01
+
+
+def test_one_part_in_five_that_took_long_changes_nothing() -> None:
+    parts = parts_of(100_000, 0.4, [16, 64] * 20, 1_000_000)
+    calm = learned_cost(parts, 1_000_000, assumed_cost(None, 10_000_000))
+    disturbed = [
+        part._replace(duration_us=5_000_000) if at % 5 == 0 else part for at, part in enumerate(parts)
+    ]
+    assert learned_cost(disturbed, 1_000_000, assumed_cost(None, 1)).us(64) < 1.5 * calm.us(64)
 
 
 def test_of_parts_that_are_all_alike_the_length_is_known_and_the_rest_assumed() -> None:

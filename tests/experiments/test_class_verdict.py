@@ -1,5 +1,7 @@
 """What is said of a live run with service classes."""
 
+from pathlib import Path
+
 from freshline.experiments.asking_load import Said, poisson
 from freshline.experiments.class_verdict import (
     class_figures,
@@ -8,6 +10,7 @@ from freshline.experiments.class_verdict import (
     requirements,
     worst_inversion,
 )
+from freshline.experiments.live_classes_page import write_live_page
 
 
 def said(at_s: float, name: str = "one", status: int = 200, took_s: float = 1.0, error: float = 0.0) -> Said:
@@ -55,6 +58,28 @@ def test_phases_begin_once_they_have_settled() -> None:
         True,
         False,
     ]
+
+
+def test_the_page_has_all_figures(tmp_path: Path) -> None:
+    all_said = [said(at, name) for at in range(60) for name in ("one", "two")]
+    phases = phases_of(all_said, [(50.0, 60.0)], ("one", "two"))
+    table = {"name": "t", "staleness": 5.04, "bound": None, "jobs": 3, "within_bound": True}
+    run = {
+        "policy": "rds-quota",
+        "work": 1.0,
+        "requests": 120,
+        "phases": phases,
+        "in_time": 1.0,
+        "tables": [table],
+    }
+    run |= {"inversion": 0.0, "stolen": None}
+    record = {"seconds": 60, "loads": [50.0], "deadline": 4.0, "rows": 1_000, "policies": [run]}
+    page = write_live_page(record | {"requirements": requirements(run, (30.0, 20.0))}, tmp_path / "out")
+    text = page.read_text(encoding="utf-8")
+    assert "| 50 | one | 45 | 100.0 | 0.0 | 0.0 |" in text
+    assert "- t: staleness 5.0 s, bound – s." in text
+    assert "**not met**" not in text
+    assert (tmp_path / "out" / "live.json").exists()
 
 
 def test_requests_come_at_their_rates_and_by_their_shares() -> None:

@@ -48,10 +48,14 @@ def values(at: int, **of: float | None) -> KeyValues:
     return KeyValues({digest(key): Newest(at, value) for key, value in of.items()})
 
 
+def load(known: LastValues, *files: KeyValues) -> None:
+    known.committed([Offer(each) for each in files], [False] * len(files))
+
+
 def changes(stored: KeyValues, found: KeyValues, error: float, factor: float = 1.0) -> bool:
     """Whether a file is loaded."""
     known = LastValues()
-    known.loaded([Offer(stored)])
+    load(known, stored)
     return known.offered(found, Limit(error, factor)).limit is None
 
 
@@ -92,29 +96,70 @@ def test_all_keys_must_change_little_and_be_known() -> None:
 
 def test_a_file_is_compared_with_what_will_be_stored_when_its_turn_comes() -> None:
     known = LastValues()
-    known.loaded([Offer(values(1, a=50.0))])
+    load(known, values(1, a=50.0))
     offers = [known.offered(values(at, a=v), Limit(0.1, 1.0)) for at, v in ((2, 100.0), (3, 51.0), (4, 52.0))]
     assert [offer.limit is not None for offer in offers] == [False, False, True]
     assert known.discarded(offers) == [False, False, True]
     # The second is put aside, so that 52 would stand for 100.
     assert known.discarded([offers[0], offers[2]]) == [False, False]
     # An older one comes between.
-    known.loaded([Offer(values(3, a=51.0)), Offer(values(4, a=80.0))])
+    load(known, values(3, a=51.0), values(4, a=80.0))
     assert known.discarded([offers[2]]) == [False]
 
 
 def test_what_is_known_is_bounded_and_forgets_the_oldest() -> None:
     known = LastValues(keys_max=2)
-    known.loaded([Offer(values(1, a=1.0, b=1.0)), Offer(values(2, a=1.0)), Offer(values(3, c=1.0))])
+    load(known, values(1, a=1.0, b=1.0), values(2, a=1.0), values(3, c=1.0))
     assert len(known) == 2
     assert [known.offered(values(4, **{key: 1.0}), Limit(0.0, 1.0)).limit is None for key in "abc"] == [
         False,
         True,
         False,
     ]
-    known.loaded([Offer(None)])  # whatever it had
+    known.committed([Offer(None, until_us=6)], [False])  # whatever it had
     assert len(known) == 0
+    load(known, values(6, a=1.0), values(7, b=1.0))
+    assert len(known) == 1  # of one no newer than that nobody knows whether it is the newest
     assert known.discarded([Offer(None), Offer(values(5, a=1.0), Limit(1.0, 1.0))]) == [False, False]
+
+
+STEPS = st.lists(
+    st.tuples(
+        st.dictionaries(st.sampled_from("abcd"), st.sampled_from([1.0, 1.05, 2.0]), min_size=1),
+        st.integers(0, 12),  # when it was made
+        st.sampled_from([0.0, 0.1, 1.0]),  # mwde
+        st.sampled_from(["", "", "", "not told", "put aside"]),
+    ),
+    max_size=25,
+)
+
+
+@settings(max_examples=300)
+@given(STEPS, st.integers(1, 3), st.integers(1, 8), st.integers(1, 3))
+def test_whatever_is_forgotten_what_is_discarded_was_close_to_what_is_stored(
+    steps, keys_max: int, waiting_max: int, together: int
+) -> None:
+    known = LastValues(keys_max, waiting_max)
+    stored: dict[str, tuple[int, float]] = {}
+    offers: list[tuple[dict[str, float], int, Offer]] = []
+    for number, (of, at, mwde, how) in enumerate(steps, start=1):
+        offer = known.offered(None if how == "not told" else values(at, **of), Limit(mwde, 1.0), at)
+        if how != "put aside":
+            offers.append((of, at, offer))
+        if len(offers) < together and number < len(steps):
+            continue
+        flags = known.discarded([offer for _, _, offer in offers])
+        for (loaded, then, offer), is_discarded in zip(offers, flags, strict=True):
+            for key, value in loaded.items():
+                if is_discarded:
+                    assert offer.limit is not None
+                    assert stored[key][0] <= then
+                    assert abs(stored[key][1] - value) <= offer.limit.error * stored[key][1]
+                elif key not in stored or stored[key][0] <= then:
+                    stored[key] = (then, value)
+        known.committed([offer for _, _, offer in offers], flags)
+        offers = []
+        assert len(known) <= keys_max
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from freshline.definitions.load import load
-from freshline.live.opening import Site, plans_to_warm
+from freshline.live.opening import plans_to_warm
 from freshline.live.status import WarehouseStatus
 from freshline.live.warming import Warming
 from freshline.live.warmth import Warmth
@@ -18,7 +18,6 @@ from freshline.spark.alike import alike
 from freshline.spark.frames import schemas
 from freshline.spark.warm_up import WarmUp
 from freshline.storage.files import Consumed
-from freshline.storage.layout import Layout
 from freshline.storage.ledger import Ledger
 from patience import PATIENCE_S
 from processes import command
@@ -66,14 +65,11 @@ def test_plans_of_tables_with_waiting_files_come_first_then_those_computed_from_
     warehouse = load(project(tmp_path) / "freshline.yml")
     columns = schemas(spark, warehouse)
     landing = {name: tmp_path / "landing" / name for name in FEEDS}
-    layout = Layout(tmp_path / "warehouse")
-    control = layout.control()
-    site = Site(warehouse, landing, layout, control, control.history, (), None, None, spark, "first")
     put(tmp_path, "feed1")  # as json
     put(tmp_path, "feed2")  # as parquet, and loaded
     with closing(Ledger(tmp_path / "ledger.sqlite")) as ledger:
         ledger.remember("feed2", Consumed("1.csv", 1, 1, "digest"))
-        plans = plans_to_warm(site, columns, ledger)
+        plans = plans_to_warm(warehouse, landing, columns, ledger)
     assert [plan[0] for plan in plans] == ["feed1", "feed0_sum", "feed0_few", "feed0", "feed2"]
     assert "feed1_sum" in plans[1]
 

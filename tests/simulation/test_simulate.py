@@ -186,9 +186,9 @@ def test_an_event_that_is_not_known_is_refused_by_its_name(tmp_path):
         b"\x00\xff\xfe\x80" * 1000,
         b"[" * 100_000,
         b"9" * 10_000,
-        b'{"warehouse": 1, "journal": 4}',
-        b'{"warehouse": {}, "journal": 4, "now": 0, "freshness": null}',
-        b'{"journal": 4}',
+        b'{"warehouse": 1, "journal": 5}',
+        b'{"warehouse": {}, "journal": 5, "now": 0, "freshness": null}',
+        b'{"journal": 5}',
         b'{"warehouse": "\\ud800", "freshline": "\\u001b[31m"}',
     ],
 )

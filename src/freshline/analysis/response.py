@@ -14,18 +14,19 @@ def tardiness_bounds(
 ) -> list[int] | None:
     """The tardiness Y_i of every task in whole units, rounded up (paper 004, Definition 8).
 
-    All 0 where there are no more tasks than tracks, or where Jeffay's test holds on one track; otherwise
-    the blocking on one track, and the per-task bound on more, which is never above Theorem 2's e_i + x.
+    All 0 where there are no more tasks than tracks and no parts, or where Jeffay's test holds on one track;
+    otherwise the blocking on one track, and the per-task bound on more, which is never above Theorem 2's
+    e_i + x.
     `None` where U > m or some e is above its period: then nothing is bounded. Batches may block for
     `blocking` (docs/batches.md), and on each track a part of a request, which is no task's, for `part`.
 
-    >>> tardiness_bounds([10, 10], [100, 100], 2, part=5)
-    [5, 5]
+    >>> tardiness_bounds([10, 98], [100, 100], 2, part=5)
+    [0, 3]
     """
     if any(map(gt, costs, periods)):
         return None
-    if len(costs) <= tracks and not part:
-        return [0] * len(costs)
+    if len(costs) <= tracks:
+        return [max(0, cost + part - period) for cost, period in zip(costs, periods, strict=True)]
     if tracks == 1:
         blocking = max(blocking, part)
         # Blocking is never above the bounds for several tracks, which on one are max e and e_i + x.

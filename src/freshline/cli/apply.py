@@ -34,7 +34,7 @@ def apply(project: ProjectOption = DEFAULT_PROJECT, as_json: JsonOption = False)
     """
     warehouse = load_project(project)  # what is wrong with it is told with file and line
     file = project / DEFAULT_PROJECT if project.is_dir() else project
-    control = Layout(storage_path(project, warehouse)).control()
+    control = Layout(storage_path(project, warehouse)).first_control(warehouse.nodes)
     try:
         answer = ask(control.service, "POST", "/v1/apply", Path(file).read_bytes())
     except Unanswered as error:

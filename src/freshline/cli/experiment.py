@@ -112,3 +112,69 @@ def continuous_queries(
         typer.echo(f"Not met: {each['required']}: {each['measured']}", err=True)
     if unmet:
         raise typer.Exit(1)
+
+
+@experiment.command("placement")
+def placement(
+    quick: Annotated[bool, typer.Option("--quick", help="10 trials instead of 50.")] = False,
+    into: Annotated[Path, typer.Option(help="Where table, figure and page go.", metavar="DIR")] = Path(
+        "out/placement"
+    ),
+    as_json: JsonOption = False,
+) -> None:
+    """Paper 002, figures 3, 4 and 7: deadlines missed, by where operators run and who goes first.
+
+    Exit code 1 if a requirement of its page is not met.
+
+    Example: freshline experiment placement --quick --into out
+    """
+    from freshline.experiments.placement import run
+
+    record = run(into, quick=quick, quiet=as_json)
+    if as_json:
+        print_json(record)
+    unmet = [each for each in record["requirements"] if not each["met"]]
+    for each in unmet:
+        typer.echo(f"Not met: {each['required']}: {each['measured']}", err=True)
+    if unmet:
+        raise typer.Exit(1)
+
+
+@experiment.command("service-classes")
+def service_classes(
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Five loads, two runs of 150 s, no estimation errors, no step.")
+    ] = False,
+    runs: Annotated[
+        int | None, typer.Option(min=1, help="How many runs of each case (default 10, with --quick 2).")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="The seed of objects and requests.")] = 0,
+    into: Annotated[Path, typer.Option(help="Where tables, figures and page go.", metavar="DIR")] = Path(
+        "out/service-classes"
+    ),
+    live: Annotated[
+        bool, typer.Option("--live", help="On Spark, load 50, 300, 50 % by HTTP, instead of simulated.")
+    ] = False,
+    seconds: Annotated[int, typer.Option(min=1, help="With --live: how long each load lasts.")] = 75,
+    as_json: JsonOption = False,
+) -> None:
+    """Paper 003, figures 7 to 9: imprecise answers of four service classes from 40 % to 700 % load.
+
+    Exit code 1 if a requirement of its page is not met.
+
+    Example: freshline experiment service-classes --quick --into out
+    """
+    if live:
+        from freshline.experiments.live_classes import run_live
+
+        record, unmet = run_live(into, seconds, quiet=as_json)
+    else:
+        from freshline.experiments.service_classes import run
+
+        record, unmet = run(into, quick=quick, runs=runs, seed=seed, quiet=as_json)
+    if as_json:
+        print_json(record)
+    for requirement in unmet:
+        typer.echo(f"Not met: {requirement}", err=True)
+    if unmet:
+        raise typer.Exit(1)

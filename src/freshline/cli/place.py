@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from enum import StrEnum
 from pathlib import Path
 from time import monotonic
@@ -10,11 +11,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from freshline.cli.shared import ROWS_MAX, JsonOption, console, duration_option, grid, print_json, working
+from freshline.cli.shared import (
+    ROWS_MAX,
+    JsonOption,
+    console,
+    duration_option,
+    grid,
+    load_with_costs,
+    print_json,
+    storage_path,
+    working,
+)
 from freshline.definitions.duration import SECOND, format_duration
 from freshline.definitions.errors import InputError, Place
 from freshline.placement.placement import Layout, Placement
 from freshline.placement.plan import PlacementPlan
+from freshline.plan.placing import Steps, placement_plan, unknown_costs
 
 if TYPE_CHECKING:
     from freshline.placement.place import Method
@@ -27,8 +39,13 @@ class MethodOption(StrEnum):
 
 def place(
     file: Annotated[
-        Path, typer.Argument(help="A JSON file: nodes, sources, operators and outputs.", metavar="FILE")
-    ],
+        Path | None,
+        typer.Argument(help="A JSON file: nodes, sources, operators and outputs.", metavar="[FILE]"),
+    ] = None,
+    project: Annotated[
+        Path | None,
+        typer.Option("-p", "--project", help="Place the steps of this warehouse: its folder or file."),
+    ] = None,
     limit: Annotated[str, typer.Option(help="For how long the solver may look for the optimum.")] = "60s",
     method: Annotated[
         MethodOption, typer.Option(help="By deadlines, or by traffic and load as SQPR does.")
@@ -36,6 +53,10 @@ def place(
     plot: Annotated[
         Path | None, typer.Option(help="Draw the nodes with their operators into this PNG.", metavar="FILE")
     ] = None,
+    apply: Annotated[
+        bool,
+        typer.Option("--apply", help="With -p: let the warehouse run so from now on (no node may run)."),
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Say on which node each operator runs, and by when it is to be done, so that outputs are in time.
@@ -48,14 +69,24 @@ def place(
     operator may be anywhere, without "outputs" it makes a stream of its own name. Numbers may be written as
     decimal strings.
 
+    Of a warehouse (-p) the operators are the tables of outputs with a `deadline`.
+
     Exit code 1 where no placement is in time (then it says by which factor deadlines would have to be
     longer), or where none was found within the limit.
 
     Example: freshline place examples/place/collision.json --json
     """
     limit_us = duration_option(limit, "--limit")
-    plan = _read(file)
-    found = show_placement(plan, method.value, limit_us / SECOND, plot, as_json, file.name)
+    if (file is None) == (project is None):
+        what = "neither a file nor a project is named" if file is None else "a file and a project are named"
+        raise InputError(what, "Name a JSON file, or a warehouse with -p")
+    if apply and (project is None or method is not MethodOption.deadline):
+        raise InputError("--apply is for a warehouse placed by its deadlines", "Name it with -p")
+    plan, title = _plan_of(file, project)
+    found = show_placement(plan, method.value, limit_us / SECOND, plot, as_json, title)
+    if apply:
+        assert project is not None
+        _apply(project, found)
     if not found.holds:
         raise typer.Exit(1)
 
@@ -78,6 +109,39 @@ def show_placement(
     else:
         _show(console(), plan, found)
     return found
+
+
+def _plan_of(file: Path | None, project: Path | None) -> tuple[PlacementPlan, str]:
+    """What is to be placed, and what it is called."""
+    if project is None:
+        assert file is not None
+        return _read(file), file.name
+    warehouse, _ = load_with_costs(project)
+    if not warehouse.steps:
+        raise InputError("there is no output to be placed", "Give a table a `deadline`")
+    unknown = unknown_costs(warehouse)
+    if unknown:
+        print(f"No cost is known for {', '.join(unknown)}: run it, or declare `cost`.", file=sys.stderr)
+        raise typer.Exit(1)
+    return placement_plan(Steps(warehouse)), warehouse.name
+
+
+def _apply(project: Path, found: Placement) -> None:
+    """Keeps a placement in the storage, while no node runs."""
+    from freshline.live.heartbeat import sole_writer
+    from freshline.plan.outputs import placed_by
+    from freshline.storage.layout import Layout as Storage
+
+    warehouse, _ = load_with_costs(project)
+    placed = placed_by(warehouse, found)
+    if placed is None:
+        raise InputError("there is no placement to apply", "Change the definitions: nothing can be placed so")
+    layout = Storage(storage_path(project, warehouse))
+    with sole_writer(layout, warehouse.nodes, "place"):
+        number, _ = layout.placements.newest()
+        if not layout.placements.add(placed.record(), number):
+            raise InputError("another process has just placed the steps", "Run again")
+    print("Applied: nodes that are started from now on run so.", file=sys.stderr)
 
 
 def _read(file: Path) -> PlacementPlan:

@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 
 from freshline.analysis.utilization import readable
+from freshline.cli.outputs import output_record, show_outputs, with_placement
 from freshline.cli.queries import pool_verdict, query_record, show_queries
 from freshline.cli.shared import (
     DEFAULT_PROJECT,
@@ -47,10 +48,13 @@ def plan(
     landing_directories(warehouse, project_folder(project), storage_path(project, warehouse))
     with working("planning"):
         verdict = make_plan(warehouse, learned)
+    verdict = with_placement(verdict)
     if as_json:
         record = plan_record(verdict)
         if verdict.queries:
             record["queries"] = [query_record(query) for query in verdict.queries]
+        if verdict.outputs:
+            record["outputs"] = [output_record(output) for output in verdict.outputs]
         print_json(record)
     else:
         show_plan(console(), verdict, all_rows)
@@ -58,10 +62,13 @@ def plan(
 
 
 def show_plan(screen: Console, plan: Plan, all_rows: bool) -> None:
-    _show_pools(screen, plan)
-    screen.print()
-    _show_tables(screen, plan, all_rows)
-    screen.print()
+    if plan.pools:
+        _show_pools(screen, plan)
+        screen.print()
+        _show_tables(screen, plan, all_rows)
+        screen.print()
+    if plan.outputs:
+        show_outputs(screen, plan, all_rows)
     if plan.queries:
         show_queries(screen, plan, all_rows)
     _show_verdict(screen, plan)
@@ -92,6 +99,7 @@ def _show_pools(screen: Console, plan: Plan) -> None:
     for pool in plan.pools:
         _show_clusters(screen, pool)
         _show_blocking(screen, pool)
+        _show_classes(screen, pool)
         _show_unbounded(screen, plan, pool)
 
 
@@ -143,14 +151,22 @@ def _show_verdict(screen: Console, plan: Plan) -> None:
         if targets:
             proven = "expected to be kept" if expected else "proven"
             said = f"all {targets} targets are {proven}" if targets > 1 else f"the one target is {proven}"
+        elif not plan.tables:
+            said = "all outputs are in time"
         if plan.queries:
             said += ", and all queries are answered in time"
+        if plan.outputs and plan.tables:
+            said += ", and all outputs are in time"
         screen.print(f"[green]{'Expected' if expected else 'Holds'}:[/] {said}.", highlight=False)
     else:
         failing = sum(not table.holds for table in plan.tables)
         tables_in_all = counted(len(plan.tables), "table")
         if failing:
             screen.print(f"[red]Not proven[/] for {failing} of {tables_in_all}.", highlight=False)
+        unproven = sum(not output.holds for output in plan.outputs)
+        if unproven:
+            outputs_in_all = counted(len(plan.outputs), "output")
+            screen.print(f"[red]Not proven[/] for {unproven} of {outputs_in_all}.", highlight=False)
         late = sum(not query.holds for query in plan.queries)
         if late:
             queries_in_all = f"{len(plan.queries)} {'query' if len(plan.queries) == 1 else 'queries'}"
@@ -211,6 +227,16 @@ def _show_blocking(screen: Console, pool: PoolPlan) -> None:
         said += f", all targets bear {format_duration(pool.blocking_most_us, down=True)}"
     if pool.batch_limit_us is not None:
         said += f"; a batch takes {format_duration(pool.batch_limit_us, down=True)} at most"
+    screen.print(f"  {pool.name}: {said}", style="dim", highlight=False, markup=False)
+
+
+def _show_classes(screen: Console, pool: PoolPlan) -> None:
+    """Who is answered beside the updates, and what that costs them."""
+    if not pool.classes:
+        return
+    said = f"answers {_listed(pool.classes)}, the most important first"
+    if pool.tables:
+        said += f"; a part of a request blocks an update for {format_duration(pool.part_us)} at most"
     screen.print(f"  {pool.name}: {said}", style="dim", highlight=False, markup=False)
 
 

@@ -21,7 +21,7 @@ from freshline.definitions.duration import SECOND
 from freshline.definitions.errors import InputError
 from freshline.definitions.names import Names
 from freshline.definitions.queries import QUERIES
-from freshline.live.results import Results
+from freshline.live.results import newest
 from freshline.live.status import utc
 from freshline.printable import printable
 from freshline.storage.layout import Layout
@@ -42,7 +42,8 @@ def results(
     Example: freshline results busiest --json
     """
     warehouse = load_project(project)
-    found = Results(Layout(storage_path(project, warehouse)).control().results).read(query)
+    controls = Layout(storage_path(project, warehouse)).controls(warehouse.nodes)
+    found = newest(controls, query)
     if found is None:
         if query not in warehouse.queries:
             what = f"there is no query {query!r}"

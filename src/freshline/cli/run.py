@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
@@ -29,8 +30,11 @@ from freshline.cli.shared import (
 )
 from freshline.definitions.duration import seconds
 from freshline.definitions.errors import InputError
+from freshline.definitions.warehouse import Warehouse
 from freshline.live.status import Progress, WarehouseStatus
 from freshline.live.summary import show_summary, targets_exceeded, verdict
+from freshline.live.supervisor import LOST
+from freshline.live.tied import end_with_parent
 from freshline.live.view import render
 from freshline.printable import printable
 
@@ -65,34 +69,80 @@ def run(
         bool,
         typer.Option("--yes", help="Accept landing directories that do not look like such; remembered."),
     ] = False,
+    node: Annotated[
+        str | None,
+        typer.Option(help="This node alone (default: all of this machine).", metavar="NAME"),
+    ] = None,
+    tied: Annotated[bool, typer.Option("--tied", hidden=True)] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Run the warehouse on Spark, until interrupted.
 
     A table whose rows were computed by other SQL is refused: rebuild it, or accept the change from here on.
+    A warehouse with nodes runs as a process for each, which is started again if it dies.
 
     Example: freshline run -p my/project --for 2m
     """
-    from freshline.live.runner import Runner  # Spark is slow to import
-
+    if tied:
+        end_with_parent()
     for_us = None if for_ is None else duration_option(for_, "--for")
     warehouse = load_project(project)
+    _check_node(warehouse, node, master)
+    if warehouse.nodes and node is None:
+        flags = {"--drain": drain, "--cold": cold, "--yes": yes}
+        words = {"--accept-change": accept_change or [], "--conf": conf or []}
+        options = [flag for flag, given in flags.items() if given]
+        options += [each for option, given in words.items() for word in given for each in (option, word)]
+        code = _run_nodes(warehouse, project, options, for_us, as_json)
+    else:
+        settings = spark_settings(conf)
+        if node is not None:
+            master, settings = warehouse.nodes[node].master, {**warehouse.nodes[node].conf, **settings}
+        starting = partial(
+            _runner, warehouse, project, node, master, settings, drain, cold, accept_change or [], yes
+        )
+        code = _run_here(starting, for_us, as_json, is_node=node is not None)
+    raise typer.Exit(code)
+
+
+def _runner(
+    warehouse: Warehouse,
+    project: Path,
+    node: str | None,
+    master: str | None,
+    settings: dict[str, str],
+    drain: bool,
+    cold: bool,
+    accepted: list[str],
+    accept_landing: bool,
+    on_start: Callable[[Progress], None],
+) -> Runner:
+    from freshline.live.runner import Runner  # Spark is slow to import
+
+    return Runner(
+        warehouse,
+        project_folder(project),
+        storage_path(project, warehouse),
+        master=master,
+        settings=settings,
+        drain=drain,
+        warm="none" if cold else "first",
+        accepted=accepted,
+        accept_landing=accept_landing,
+        on_start=on_start,
+        node=node,
+    )
+
+
+def _run_here(
+    starting: Callable[[Callable[[Progress], None]], Runner],
+    for_us: int | None,
+    as_json: bool,
+    is_node: bool,
+) -> int:
+    """Runs a warehouse, or a node of it, in this process; the exit code."""
     screen = None if as_json else console()
-    with (
-        TellStart() as tell,
-        Runner(
-            warehouse,
-            project_folder(project),
-            storage_path(project, warehouse),
-            master=master,
-            settings=spark_settings(conf),
-            drain=drain,
-            warm="none" if cold else "first",
-            accepted=accept_change or (),
-            accept_landing=yes,
-            on_start=tell.say,
-        ) as runner,
-    ):
+    with TellStart() as tell, starting(tell.say) as runner:
         tell.over()
         for sentence in runner.said:
             print(f"{sentence}.", file=sys.stderr)
@@ -100,7 +150,34 @@ def run(
         follow(screen, runner, for_us)
         status = runner.status()
     _sum_up(screen, runner, status)
-    raise typer.Exit(1 if runner.lost or targets_exceeded(status) else 0)
+    if is_node and runner.lost:
+        return LOST
+    return 1 if runner.lost or targets_exceeded(status) else 0
+
+
+def _check_node(warehouse: Warehouse, node: str | None, master: str | None) -> None:
+    if warehouse.nodes and master is not None:
+        raise InputError("--master beside `nodes`, which have masters of their own", "Leave it out")
+    if node is not None and node not in warehouse.nodes:
+        remedy = f"The nodes are {', '.join(warehouse.nodes)}" if warehouse.nodes else "There are no nodes"
+        raise InputError(f"there is no node {node}", remedy)
+
+
+def _run_nodes(
+    warehouse: Warehouse, project: Path, options: list[str], for_us: int | None, as_json: bool
+) -> int:
+    """Runs the nodes of a warehouse, each in a process of its own; the exit code."""
+    from freshline.cli.nodes import RunningNodes  # Spark is slow to import
+
+    screen = None if as_json else console()
+    nodes = RunningNodes(warehouse, project, storage_path(project, warehouse), options, for_us)
+    code = nodes.run(screen)
+    status = nodes.status()
+    if status is not None and screen is None:
+        print_json(summary_record(status, nodes.stopped_because) | {"said": []})
+    elif status is not None and screen is not None:
+        show_summary(screen, status, status.started_us, status.at_us)
+    return code
 
 
 def _sum_up(screen: Console | None, runner: Runner, status: WarehouseStatus) -> None:
@@ -191,6 +268,8 @@ def summary_record(status: WarehouseStatus, stopped_because: str | None) -> dict
         ],
         "queries": [query.record() for query in status.queries],
         "classes": [each.record() for each in status.classes],
+        "outputs": [output.record() for output in status.outputs],
+        "steps": [step.record() for step in status.steps],
         "broken_assumptions": list(status.broken_assumptions),
         "quarantined": status.quarantined,
     }

@@ -25,6 +25,7 @@ from freshline.definitions.warehouse import Warehouse
 from freshline.plan.plan import Plan, PoolPlan, TablePlan
 from freshline.storage.history import History
 from freshline.storage.layout import Layout
+from freshline.storage.told_runs import ToldRuns
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -54,11 +55,17 @@ def load_with_costs(project: Path) -> tuple[Warehouse, Mapping[str, int]]:
     """The warehouse with learned costs where none is declared, and by table or query from how many runs."""
     with working("reading"):
         warehouse = load_project(project)
-    costs = [table.cost for table in warehouse.tables.values()]
+    costs = [table.cost for table in warehouse.stored.values()]
     costs += [query.cost for query in warehouse.queries.values()]
     if None not in costs:
         return warehouse, {}
-    with History(Layout(storage_path(project, warehouse)).control().history, read_only=True) as history:
+    layout = Layout(storage_path(project, warehouse))
+    if warehouse.nodes:
+        told = learned_costs(
+            warehouse, ToldRuns(control.runs for control in layout.controls(warehouse.nodes))
+        )
+        return told.warehouse, told.runs
+    with History(layout.control().history, read_only=True) as history:
         of_tables = learned_costs(warehouse, history)
         of_queries = learned_query_costs(of_tables.warehouse, history)
     return of_queries.warehouse, {**of_tables.runs, **of_queries.runs}
@@ -183,6 +190,7 @@ def pool_record(pool: PoolPlan, tables: tuple[TablePlan, ...]) -> dict[str, Any]
             }
             for cluster in pool.clusters
         ]
+    of_classes = {"classes": list(pool.classes), "part": seconds(pool.part_us)} if pool.classes else {}
     return {
         "name": pool.name,
         "tracks": pool.tracks,
@@ -195,6 +203,7 @@ def pool_record(pool: PoolPlan, tables: tuple[TablePlan, ...]) -> dict[str, Any]
         "blocking": seconds(pool.blocking_us),
         "blocking_most": seconds(pool.blocking_most_us),
         "batch_limit": seconds(pool.batch_limit_us),
+        **of_classes,
     }
 
 

@@ -12,6 +12,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+from freshline.cli.outputs import verdict, with_placement
 from freshline.cli.shared import (
     DEFAULT_PROJECT,
     AllOption,
@@ -92,6 +93,9 @@ def simulate(
     gone = checked_crashes(crash_options(crash or []), end)
     with working("planning"):
         plan = make_plan(changed, learned)
+    plan = with_placement(plan)
+    if plan.outputs and plan.placed is None:
+        raise verdict(plan)
     with ExitStack() as stack:
         stream = None if log is None else stack.enter_context(_writable(log))
         progress = stack.enter_context(simulated_progress(end))

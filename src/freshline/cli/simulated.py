@@ -9,6 +9,7 @@ from typing import Any
 
 from rich.console import Console
 
+from freshline.cli.outputs import show_simulated_outputs, simulated_records
 from freshline.cli.queries import show_simulated_queries, simulated_query_record
 from freshline.cli.shared import ROWS_MAX, grid, pool_record, show_rest, table_record
 from freshline.definitions.duration import format_duration, seconds
@@ -50,6 +51,7 @@ def simulated_record(result: SimulationResult) -> dict[str, Any]:
             }
             for table in result.tables
         ],
+        **simulated_records(result),
         **(
             {"queries": [simulated_query_record(query) for query in result.queries]} if result.queries else {}
         ),
@@ -112,9 +114,12 @@ def show_simulated(screen: Console, result: SimulationResult, pictures: list[Pat
             *((format_duration(row.recovered_at_us), row.state) if changed else ()),
             verdict,
         )
-    screen.print(table)
-    show_rest(screen, len(result.tables), all_rows)
-    screen.print()
+    if result.tables:
+        screen.print(table)
+        show_rest(screen, len(result.tables), all_rows)
+        screen.print()
+    if result.steps:
+        show_simulated_outputs(screen, result, all_rows)
     if result.queries:
         show_simulated_queries(screen, result.queries, all_rows)
     for pool, planned in zip(result.pools, result.plan.pools, strict=True):
@@ -139,6 +144,9 @@ def _show_verdict(screen: Console, result: SimulationResult, changed: bool) -> N
         screen.print(f"[red]Exceeded[/]: {exceeded} targets.{advice}", highlight=False)
     else:
         screen.print("[green]Kept[/]: no target was exceeded.", highlight=False)
+    missed = sum(output.misses > 0 for output in result.outputs)
+    if missed:
+        screen.print(f"[red]Missed[/]: deadlines of {missed} of the outputs.", highlight=False)
     late = sum(query.misses > 0 for query in result.queries)
     if late:
         screen.print(f"[red]Missed[/]: deadlines of {late} of the queries.", highlight=False)

@@ -6,6 +6,7 @@ import os
 import socket
 import sys
 import time
+from collections.abc import Iterator, Sequence
 
 import typer
 
@@ -19,6 +20,8 @@ from freshline.cli.shared import (
     storage_path,
 )
 from freshline.definitions.duration import SECOND, format_duration
+from freshline.definitions.warehouse import Warehouse
+from freshline.live.all_nodes import as_one, read_statuses
 from freshline.live.status import WarehouseStatus
 from freshline.live.view import render
 from freshline.storage.layout import Layout
@@ -34,24 +37,41 @@ def status(project: ProjectOption = DEFAULT_PROJECT, as_json: JsonOption = False
 
     Example: freshline status --json
     """
-    last = WarehouseStatus.read(Layout(storage_path(project, load_project(project))).control().status)
+    warehouse = load_project(project)
+    statuses = read_statuses(warehouse, Layout(storage_path(project, warehouse)))
     now_us = time.time_ns() // 1_000
-    running = _runs(last, now_us)
+    runs = [_runs(each, now_us) for each in statuses]
+    told = [each if runs_now else each.of_the_past() for each, runs_now in zip(statuses, runs, strict=True)]
+    running, last = any(runs), as_one(warehouse, told)
     # Figures of a runner that has gone are told as they were: nothing has been watched since.
     as_of_us = now_us if running else last.at_us
-    if not running:
-        last = last.of_the_past()
-        age = format_duration(now_us - last.at_us)
-        print(
-            f"No runner is running: these figures are {age} old, of process {last.pid} on {last.host}. "
-            "Start one with `freshline run`.",
-            file=sys.stderr,
-        )
+    for sentence in _silent(warehouse, statuses, runs, now_us):
+        print(sentence, file=sys.stderr)
     if as_json:
         print_json(last.record(as_of_us) if running else {**last.record(as_of_us), "starting": None})
     else:
         console().print(render(last, now_us, running))
     raise typer.Exit(1 if any(table.misses_target(as_of_us) for table in last.tables) else 0)
+
+
+def _silent(
+    warehouse: Warehouse, statuses: Sequence[WarehouseStatus], runs: Sequence[bool], now_us: int
+) -> Iterator[str]:
+    """Who of those that should run does not."""
+    if not any(runs):
+        last = max(statuses, key=lambda each: each.at_us)
+        age = format_duration(now_us - last.at_us)
+        yield (
+            f"No runner is running: these figures are {age} old, of process {last.pid} on {last.host}. "
+            "Start one with `freshline run`."
+        )
+        return
+    for each, running in zip(statuses, runs, strict=True):
+        if not running:
+            age = format_duration(now_us - each.at_us)
+            yield f"Node {each.node} is not running: its figures are {age} old."
+    for node in warehouse.nodes.keys() - {each.node for each in statuses}:
+        yield f"Node {node} has not run yet."
 
 
 def _runs(status: WarehouseStatus, now_us: int) -> bool:

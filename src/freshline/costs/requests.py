@@ -9,7 +9,7 @@ from math import ceil
 from statistics import median
 from typing import Final
 
-from freshline.costs.iterations import FittedParts, PastPart, fit_parts
+from freshline.costs.iterations import PastPart, fit_parts
 from freshline.definitions.slices import SLICES
 
 # Of the time until its deadline a part takes no more than this share: a request that waits for one that has
@@ -19,6 +19,11 @@ _OF_DEADLINE: Final = 4
 # what it costs to begin one. One slice has no scatter, so it has two.
 _FIRST: Final = 2
 _SLICES_LEAST: Final = 2
+# Before anybody has asked anything: µs of a part, and of a byte.
+_BEFORE_ANY: Final = (150_000.0, 0.02)
+# Of the last so many parts three quarters take no longer than what is usual.
+_LATELY: Final = 40
+_USUAL: Final = 0.75
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +53,29 @@ def part_most_us(deadline_us: int, most_us: int) -> int:
     return min(deadline_us // _OF_DEADLINE, most_us)
 
 
-def assumed_cost(fitted: FittedParts | None, size: int) -> PartCost:
-    """Of SQL that nobody has asked before, over so many bytes: what bytes have cost in general, so far.
+def usual_cost(parts: Sequence[PastPart]) -> tuple[float, float] | None:
+    """What it usually costs to begin a part, and to read a row; None where parts do not tell yet.
+
+    Not at its worst, as with continuous queries: policies count with what requests cost together, and one
+    part for which the machine was busy would have them turn people away for hours.
+    """
+    fitted = fit_parts(parts)
+    if fitted is None:
+        return None
+    lately = [part for part in parts if part.slices][-_LATELY:]
+    ratios = sorted(part.duration_us / fitted.read_us(part.rows) for part in lately)
+    usual = ratios[int(_USUAL * (len(ratios) - 1))]
+    return fitted.part_us * usual, fitted.us_per_row * usual
+
+
+def assumed_cost(usual: tuple[float, float] | None, size: int) -> PartCost:
+    """Of SQL that nobody has asked before, over so many bytes: what bytes have usually cost, so far.
 
     >>> assumed_cost(None, 256_000_000)
     PartCost(begin_us=150000.0, slice_us=20000.0)
     """
-    begin_us, byte_us = (150_000, 0.02) if fitted is None else (fitted.part_us, fitted.us_per_row)
-    return PartCost(float(begin_us), byte_us * size / SLICES)
+    begin_us, byte_us = usual or _BEFORE_ANY
+    return PartCost(begin_us, byte_us * size / SLICES)
 
 
 def learned_cost(parts: Sequence[PastPart], rows: int, assumed: PartCost) -> PartCost:
@@ -64,13 +84,13 @@ def learned_cost(parts: Sequence[PastPart], rows: int, assumed: PartCost) -> Par
     Where they are all alike they do not tell what it costs to begin one: then that is as assumed, but for a
     factor.
     """
-    fitted = fit_parts(parts)
-    if fitted is not None:
-        return PartCost(float(fitted.part_us), fitted.us_per_row * rows / SLICES)
-    read = [part for part in parts if part.slices]
-    if not read:
+    usual = usual_cost(parts)
+    if usual is not None:
+        return PartCost(usual[0], usual[1] * rows / SLICES)
+    lately = [part for part in parts if part.slices][-_LATELY:]
+    if not lately:
         return assumed
-    return assumed.times(median(part.duration_us / assumed.us(part.slices) for part in read))
+    return assumed.times(median(part.duration_us / assumed.us(part.slices) for part in lately))
 
 
 def part_sizes(cost: PartCost, most_us: int, share: Fraction = Fraction(1)) -> tuple[int, ...]:

@@ -15,7 +15,7 @@ from freshline.definitions.duration import format_duration
 from freshline.definitions.errors import InputError
 from freshline.definitions.sql.dialect import SPARK
 from freshline.definitions.sql.query import parse_query
-from freshline.definitions.tables import Table
+from freshline.definitions.stored import Stored
 
 # A hint tells Spark how to compute rows, not which.
 _WITHOUT_MEANING: Final = (TokenType.HINT, TokenType.SEMICOLON)
@@ -36,7 +36,7 @@ class Computation:
     slices: str | None = None  # in words
 
     @classmethod
-    def of(cls, table: Table) -> Self:
+    def of(cls, table: Stored) -> Self:
         slices = None if table.slices is None else table.slices.in_words()
         return cls(table.sql, table.select, table.timestamp, table.lookback_us, table.align_us, slices)
 

@@ -6,7 +6,7 @@ import os
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from multiprocessing import get_context
@@ -17,11 +17,13 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from rich.console import Console
 
 from freshline.definitions.duration import SECOND, seconds
 from freshline.definitions.slices import SLICES
 from freshline.experiments.asking_load import Due, Said, poisson, send_all, send_each
 from freshline.experiments.class_verdict import in_time, phases_of, requirements, worst_inversion
+from freshline.experiments.live_classes_page import write_live_page
 from freshline.experiments.live_queries import apart
 from freshline.experiments.noise import Noise
 from freshline.experiments.service_workload import CLASSES
@@ -220,10 +222,27 @@ def _tables(status: Any, asserted: dict[str, int | None]) -> list[dict[str, Any]
     return found
 
 
-def run_all(phase_s: int = SECONDS, policies: Sequence[str] = POLICIES) -> dict[str, Any]:
+def run_live(into: Path, phase_s: int = SECONDS, quiet: bool = False) -> tuple[dict[str, Any], list[str]]:
+    """Writes live.json and live.md into a folder. Returns the results, and what is required and not met."""
+    screen = Console(stderr=True, quiet=quiet)
+    record = run_all(phase_s, say=lambda text: screen.print(text, highlight=False))
+    page = write_live_page(record, into)
+    if not quiet:
+        print(page.read_text(encoding="utf-8"))
+    unmet = [f"{each['required']}: {each['measured']}" for each in record["requirements"] if not each["met"]]
+    return {"live": record}, unmet
+
+
+def run_all(
+    phase_s: int = SECONDS, policies: Sequence[str] = POLICIES, say: Callable[[str], None] = print
+) -> dict[str, Any]:
     """Calibrated once; then policies one after the other, each in a process and a JVM of its own."""
+    say("Calibrating: how many rows a request of the wanted length reads")
     files = apart(calibrate)
-    runs = [apart(run_policy, policy, files, phase_s) for policy in policies]
+    runs = []
+    for policy in policies:
+        say(f"{policy}: {len(LOADS)} loads of {phase_s} s over {files * _HISTORY_ROWS:,} rows")
+        runs.append(apart(run_policy, policy, files, phase_s))
     return {
         "seconds": phase_s,
         "loads": list(LOADS),

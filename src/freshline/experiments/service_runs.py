@@ -57,7 +57,7 @@ class Course:
     """A run, period by period."""
 
     counts: list[list[Counts]]  # by class
-    capacity_s: list[list[float]]  # by class: c(k), or what its parts took where there are no servers
+    capacity_s: list[list[float]]  # by class: c(k), or the time its parts took where there are no servers
     mwde: list[float] = field(default_factory=list)
     parts: int = 0
 
@@ -71,6 +71,7 @@ class _Watch:
             [[Counts() for _ in range(periods)] for _ in names], [[0.0] * periods for _ in names]
         )
         self._by_name = dict(zip(names, self.course.counts, strict=True))
+        self._spent_s = dict(zip(names, self.course.capacity_s, strict=True))
         self._objects = objects
 
     def submitted(self, request: Request) -> None:
@@ -81,6 +82,12 @@ class _Watch:
     def started(self, now: int, job: Part) -> None:
         self.course.parts += 1
         self._objects.read(now, job)
+
+    def ended(self, now: int, job: Part) -> None:
+        spent_s = self._spent_s[job.task.name]
+        period = now // PERIOD_US
+        if period < len(spent_s):
+            spent_s[period] += (now - job.start) / SECOND
 
     def answered(self, now: int, answer: Answer) -> None:
         counts = self._counts(answer.request, now)
@@ -125,13 +132,15 @@ def simulate_classes(
     kind.attach(driver)
     course = watch.course
     for period in range(seconds // PERIOD_S):
-        for place, capacity_s in enumerate(_capacities(service)):
-            course.capacity_s[place][period] = capacity_s
+        capacities_s = _capacities_s(service)
         driver.advance((period + 1) * PERIOD_US - 1)
         course.mwde.append(service.mwde)
+        for place, capacity_s in enumerate(capacities_s):
+            course.capacity_s[place][period] = capacity_s
     return course
 
 
-def _capacities(service: Service) -> list[float]:
+def _capacities_s(service: Service) -> list[float]:
+    """c(k) of the servers, where there are any."""
     servers = getattr(service, "servers", ())
     return [server.capacity / SECOND for server in servers]

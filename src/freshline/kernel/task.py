@@ -54,6 +54,9 @@ class Reader(Protocol):
     def source_advanced(self, now: int) -> None:
         """There may be more to do than before."""
 
+    def unloaded(self) -> Sequence[Any]:
+        """What has come in and is not done, oldest first."""
+
 
 class Task:
     """A name under which jobs are done one after the other: its one current or coming job.

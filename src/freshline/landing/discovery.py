@@ -18,6 +18,8 @@ from freshline.landing.records import UnreadableFile, is_of_the_machine
 from freshline.landing.scanner import Found, Scanner
 
 _OPENING_BYTES: Final = 256 << 10  # opening a file takes as long as reading so much
+# A larger file is loaded in any case: other feeds would wait while its values are read.
+_COMPARED_BYTES: Final = 64 << 20
 
 
 class Known(Protocol):
@@ -219,7 +221,7 @@ class Discovery:
                     feed, found.name, path, "a file of this name and of other content was loaded before"
                 )
             records = self._reader.read(path)
-            values = {table: self._reader.compared(path, *each) for table, each in self._compared.items()}
+            values = self._values(found)
         except UnreadableFile as error:
             return Unreadable(feed, found.name, path, error.reason)
         except OSError as error:
@@ -247,6 +249,12 @@ class Discovery:
             cut=cut,
             values=values,
         )
+
+    def _values(self, found: Found) -> dict[str, KeyValues | None]:
+        if found.size > _COMPARED_BYTES:
+            return dict.fromkeys(self._compared)
+        path = Path(found.path)
+        return {table: self._reader.compared(path, *each) for table, each in self._compared.items()}
 
     def _tell(self, verdict: _Verdict) -> None:
         result = self._result

@@ -129,7 +129,10 @@ def number(value: Any, column: Column) -> Value | None:
     if value is None or (isinstance(value, str) and not re.fullmatch(_PLAIN, value)):
         return None
     if column.number == "integer":
-        return int(value) if not isinstance(value, str) or re.fullmatch(_INTEGER, value) else None
+        if isinstance(value, str) and not re.fullmatch(_INTEGER, value):
+            return None
+        whole, bits = int(value), column.integer_bits or 64
+        return whole if -(1 << bits - 1) <= whole < 1 << bits - 1 else None
     if column.number == "decimal":
         exact = Decimal(value)
         return exact if _fits(exact, column) else None

@@ -5,7 +5,34 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from freshline.definitions.warehouse import Warehouse
 from freshline.live.status import WarehouseStatus
+from freshline.storage.layout import Layout
+
+
+def read_statuses(warehouse: Warehouse, layout: Layout) -> list[WarehouseStatus]:
+    """What the nodes of a warehouse last told, but for those that have never run; InputError if none has."""
+    controls = layout.controls(warehouse.nodes)
+    found = [WarehouseStatus.read(control.status) for control in controls if control.status.exists()]
+    return found or [WarehouseStatus.read(controls[0].status)]
+
+
+def as_one(warehouse: Warehouse, statuses: Sequence[WarehouseStatus]) -> WarehouseStatus:
+    """The warehouse by what its nodes told, or its only run did."""
+    if not warehouse.nodes:
+        return statuses[0]
+    outputs = [name for name, step in warehouse.steps.items() if step.deadline_us is not None]
+    return together(statuses, [*warehouse.stored], {name: _loading(warehouse, name) for name in outputs})
+
+
+def _loading(warehouse: Warehouse, output: str) -> list[str]:
+    """The steps that load what an output is computed from."""
+    found, ahead = {output}, [output]
+    while ahead:
+        sources = set(warehouse.steps[ahead.pop()].sources) - found
+        found |= sources
+        ahead += sources
+    return [name for name in warehouse.steps if name in found and warehouse.steps[name].feed is not None]
 
 
 def together(

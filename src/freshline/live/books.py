@@ -47,8 +47,9 @@ class Books:
         table = job.task.name
         if update.computed:  # what a commit alone takes says nothing of what an update costs
             length_us = 0 if job.task.empty else job.length_us
+            read = update.rows + update.rows_shed  # it read all of them
+            rows = read if update.rows_in is None else update.rows_in
             files = len(update.consumed) - update.discarded
-            rows = update.rows + update.rows_shed  # it read all of them
             run = PastRun(job.start, duration_us, rows, length_us, files)
             with suppress(sqlite3.Error):  # a cost less to learn from
                 self._history.record(table, run)

@@ -12,12 +12,15 @@ from pyspark.sql.types import StructType
 from freshline.definitions.columns import SLICE_COLUMN
 from freshline.definitions.computation import Computation, changes
 from freshline.definitions.errors import DefinitionErrors, InputError
-from freshline.definitions.tables import Table
+from freshline.definitions.stored import Stored
 from freshline.definitions.warehouse import Warehouse
+from freshline.live.part import Part
 from freshline.live.status import utc
 from freshline.storage.computations import How
 from freshline.storage.delta import StoredTable, TableTaken
+from freshline.storage.followed import FollowedTable
 from freshline.storage.layout import Layout
+from freshline.storage.reading import ReadTable
 from freshline.storage.schema import Differences, OtherColumns, differences
 
 
@@ -26,27 +29,39 @@ class OpenTables:
     """A warehouse's tables, and what there is to say of their definitions."""
 
     tables: dict[str, StoredTable]
+    followed: dict[str, FollowedTable]  # that other nodes write
     said: tuple[str, ...]
+
+    @property
+    def readable(self) -> dict[str, ReadTable]:
+        """Both."""
+        return {**self.followed, **self.tables}
 
 
 def check_tables(warehouse: Warehouse, names: Collection[str], option: str) -> None:
     """Refuses names that no table has."""
-    unknown = [name for name in names if name not in warehouse.tables]
+    unknown = [name for name in names if name not in warehouse.stored]
     if unknown:
         what = f"{option} {unknown[0]}: there is no table {unknown[0]}"
-        raise InputError(what, f"The tables are {', '.join(warehouse.tables)}")
+        raise InputError(what, f"The tables are {', '.join(warehouse.stored)}")
 
 
 def open_tables(
-    warehouse: Warehouse, layout: Layout, columns: Mapping[str, StructType], accepted: Collection[str]
+    part: Part, layout: Layout, columns: Mapping[str, StructType], accepted: Collection[str]
 ) -> OpenTables:
-    """All tables, made where they are missing. Those that were changed are refused together.
+    """All tables of a part, made where they are missing. Those that were changed are refused together.
 
     Rows that were computed by one definition and rows by another would stand side by side, and nobody could
     tell. A changed table that is `accepted` goes on all the same, and its history says so.
     """
-    opening = _Opening(warehouse, accepted)
-    for name, table in warehouse.tables.items():
+    opening = _Opening(part, accepted)
+    for name in part.followed:
+        timestamp = part.whole.stored[name].timestamp
+        assert timestamp is not None
+        schema = to_arrow_schema(columns[name], timezone="UTC")
+        opening.followed[name] = FollowedTable(layout.table(name), timestamp, schema)
+        opening.followed[name].reload()
+    for name, table in part.local.stored.items():
         assert table.timestamp is not None
         schema = to_arrow_schema(columns[name], timezone="UTC")
         try:
@@ -64,15 +79,16 @@ def open_tables(
 class _Opening:
     """What is found while tables are opened; nothing is recorded before all have been looked at."""
 
-    def __init__(self, warehouse: Warehouse, accepted: Collection[str]) -> None:
-        self._warehouse = warehouse
+    def __init__(self, part: Part, accepted: Collection[str]) -> None:
+        self._warehouse = part.whole
+        self.followed: dict[str, FollowedTable] = {}
         self._accepted = accepted
         self.errors: list[InputError] = []
         self._tables: dict[str, StoredTable] = {}
         self._records: dict[str, How] = {}
         self._said: list[str] = []
 
-    def look_at(self, table: Table, stored: StoredTable) -> None:
+    def look_at(self, table: Stored, stored: StoredTable) -> None:
         self._tables[table.name] = stored
         before, now = stored.computation, Computation.of(table)
         changed = [] if before is None else changes(before, now)
@@ -88,7 +104,7 @@ class _Opening:
         elif changed:
             self.errors.append(_refusal(table, changed, before.slices != now.slices))
 
-    def _accept(self, table: Table, stored: StoredTable, changed: list[str]) -> None:
+    def _accept(self, table: Stored, stored: StoredTable, changed: list[str]) -> None:
         loaded_to = stored.freshness or 0
         if last_edge(loaded_to, table.align_us) != loaded_to:
             what = (
@@ -98,7 +114,7 @@ class _Opening:
             return
         self._records[table.name] = "accepted"
         sentence = f"{table.name} goes on from {_instant(loaded_to)} with what has changed: {_and(changed)}"
-        readers = [name for name, other in self._warehouse.tables.items() if table.name in other.sources]
+        readers = [name for name, other in self._warehouse.stored.items() if table.name in other.sources]
         if readers:
             sentence += f". Tables that read it keep what they had: {', '.join(readers)}"
         self._said.append(sentence)
@@ -108,7 +124,7 @@ class _Opening:
             raise DefinitionErrors(self.errors)
         for name, how in self._records.items():
             try:
-                self._tables[name].record(Computation.of(self._warehouse.tables[name]), how)
+                self._tables[name].record(Computation.of(self._warehouse.stored[name]), how)
             except TableTaken as error:
                 raise InputError(f"another writer has just changed {name}", "Run again") from error
         adopted = [name for name, how in self._records.items() if how == "adopted"]
@@ -118,10 +134,10 @@ class _Opening:
                 f"{tables} {', '.join(adopted)} had no record of what the rows were computed by: "
                 "what is defined now counts as that"
             )
-        return OpenTables(self._tables, tuple(self._said))
+        return OpenTables(self._tables, self.followed, tuple(self._said))
 
 
-def stored_table(layout: Layout, table: Table) -> StoredTable | None:
+def stored_table(layout: Layout, table: Stored) -> StoredTable | None:
     """A table as it is stored; None where it was never made."""
     assert table.timestamp is not None
     path = layout.table(table.name)
@@ -134,7 +150,7 @@ def column_differences(stored: StoredTable, columns: StructType) -> Differences:
     return differences(Schema.from_arrow(stored.schema), defined)
 
 
-def columns_remedy(table: Table, found: Differences) -> str:
+def columns_remedy(table: Stored, found: Differences) -> str:
     """What to do about a table that has other columns than its definition."""
     if table.feed is None:
         return _rebuild(table.name)
@@ -157,7 +173,7 @@ def last_edge(instant_us: int, align_us: int | None) -> int:
     return instant_us if align_us is None else max(0, (instant_us + 1) // align_us * align_us - 1)
 
 
-def _refusal(table: Table, changed: list[str], is_dealt_anew: bool) -> InputError:
+def _refusal(table: Stored, changed: list[str], is_dealt_anew: bool) -> InputError:
     what = f"table {table.name} has changed since its rows were computed: {_and(changed)}"
     if is_dealt_anew:
         # Rows of both kinds side by side would join wrongly, slice by slice.

@@ -11,7 +11,7 @@ from pyspark.sql.types import StructType
 
 from freshline.definitions.columns import SLICE_COLUMN
 from freshline.definitions.computation import Computation
-from freshline.definitions.tables import Table
+from freshline.definitions.stored import Stored
 from freshline.spark.frames import read_parquet
 from freshline.spark.names import quoted
 from freshline.spark.sink import write_by_executors
@@ -22,7 +22,7 @@ from freshline.storage.extent import Extent
 
 
 def deal_anew(
-    session: SparkSession, stored: StoredTable, table: Table, columns: StructType, now: Computation
+    session: SparkSession, stored: StoredTable, table: Stored, columns: StructType, now: Computation
 ) -> None:
     """One commit replaces all files, and says what rows are computed by now.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import inf
 from threading import Lock
 from typing import Final
 
@@ -103,11 +104,17 @@ class Discarding:
             if table in self._factors:
                 self._factors[table].read(factor, now_us)
 
-    def offers(self, found: Mapping[str, KeyValues | None], now_us: int) -> dict[str, Offer]:
-        """What becomes of a file that was found, by table."""
+    def offers(
+        self, found: Mapping[str, KeyValues | None], now_us: int, until_us: int | None = None
+    ) -> dict[str, Offer]:
+        """What becomes of a file that was found, by table. No record of it is newer than `until_us`."""
         with self._lock:
             limits = {
                 name: Limit(self._mwde.get(self._tables[name].pool, 0.0), self._factors[name].at(now_us))
                 for name in found
             }
-        return {name: self.last_values[name].offered(values, limits[name]) for name, values in found.items()}
+        until = inf if until_us is None else until_us
+        return {
+            name: self.last_values[name].offered(values, limits[name], until)
+            for name, values in found.items()
+        }

@@ -15,7 +15,7 @@ class Feeds:
     def __init__(self, warehouse: Warehouse, landing: Mapping[str, Path]) -> None:
         self._feeds = warehouse.feeds
         self._landing = landing
-        tables = warehouse.tables.values()
+        tables = warehouse.stored.values()
         self._of_table = {table.name: table.feed for table in tables if table.feed is not None}
         self._readers: dict[str, list[str]] = {}
         for table, feed in self._of_table.items():

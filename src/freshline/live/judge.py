@@ -52,16 +52,37 @@ class Troubles:
             return self._troubles.pop(table, None) is not None
 
 
-class UpdateJudge:
-    """Judges how updates ended. The driver's thread alone asks it."""
+class Failures:
+    """What failures of jobs that write tables mean, of whatever kind. The driver's thread alone asks it."""
 
-    def __init__(
-        self, observation: Observation, troubles: Troubles, notes: Notes, stop: Callable[[str], None]
-    ) -> None:
-        self._observation = observation
+    def __init__(self, troubles: Troubles, notes: Notes, stop: Callable[[str], None]) -> None:
         self._troubles = troubles
         self._notes = notes
         self._stop = stop  # for what no other attempt helps with
+
+    def failed(self, name: str, error: BaseException, now: int) -> int:
+        """A job of that table or step has failed; when to try again."""
+        reason = sentence(error)
+        retry_at = self._troubles.failed(name, reason, now)
+        if isinstance(error, TableTaken):
+            self._stop(f"another runner wrote to table {name}: this one stops")
+        if isinstance(error, SparkEnded):
+            self._stop(str(error))
+        self._notes.note(now, f"{name}: attempt {self._troubles.attempts(name)} failed: {reason}")
+        return retry_at
+
+    def over(self, name: str) -> bool:
+        """A job has succeeded. Whether it had failed before."""
+        return self._troubles.over(name)
+
+
+class UpdateJudge:
+    """Judges how updates ended. The driver's thread alone asks it."""
+
+    def __init__(self, observation: Observation, failures: Failures, notes: Notes) -> None:
+        self._observation = observation
+        self._failures = failures
+        self._notes = notes
         self.on_loaded: Callable[[str, Sequence[str]], None] | None = None  # (table, names of files)
         # (table, from, to, rows)
         self.on_committed: Callable[[str, int, int, int], None] | None = None
@@ -73,7 +94,7 @@ class UpdateJudge:
         self._observation.ending(job.task, now)  # before the kernel hears of the end
         if isinstance(outcome, BaseException):
             return self._failed(job, outcome, now)
-        self._observation.succeeded(job.task, now, after_failures=self._troubles.over(name))
+        self._observation.succeeded(job.task, now, after_failures=self._failures.over(name))
         if self.on_loaded is not None and job.files:
             self.on_loaded(name, [str(file.name) for file in job.files])
         if outcome is None:  # its files were put aside; the table stays as fresh as it was
@@ -88,12 +109,5 @@ class UpdateJudge:
         return Finished(job, outcome.freshness)
 
     def _failed(self, job: Update, error: BaseException, now: int) -> Event:
-        name, reason = job.task.name, sentence(error)
-        retry_at = self._troubles.failed(name, reason, now)
-        self._observation.failed(name)
-        if isinstance(error, TableTaken):
-            self._stop(f"another runner wrote to table {name}: this one stops")
-        if isinstance(error, SparkEnded):
-            self._stop(str(error))
-        self._notes.note(now, f"{name}: attempt {self._troubles.attempts(name)} failed: {reason}")
-        return Failed(job, retry_at)
+        self._observation.failed(job.task.name)
+        return Failed(job, self._failures.failed(job.task.name, error, now))

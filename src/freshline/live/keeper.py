@@ -7,7 +7,7 @@ from collections.abc import Callable
 from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.kernel import Kernel
 from freshline.live.clock import Clock, clock
-from freshline.live.judge import Troubles, UpdateJudge
+from freshline.live.judge import Failures, Troubles, UpdateJudge
 from freshline.live.notes import Notes
 from freshline.live.observation import Observation
 from freshline.live.reporting import Reporting
@@ -36,7 +36,8 @@ class Keeper:
         self.notes = Notes(started, now)
         self.troubles = Troubles()
         self.observation = Observation(warehouse, plan, started, self.notes, warmth)
-        self.judge = UpdateJudge(self.observation, self.troubles, self.notes, stop)
+        self.failures = Failures(self.troubles, self.notes, stop)
+        self.judge = UpdateJudge(self.observation, self.failures, self.notes)
         self.reporting = Reporting(
             warehouse, plan, run_id, self.observation, self.troubles, self.notes, warmth
         )

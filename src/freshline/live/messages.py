@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from freshline.definitions.duration import SECOND
 from freshline.kernel.events import Event, Paused
+from freshline.tables.elsewhere import Advanced
 from freshline.tables.events import Arrived, DataFile
 
 # Far more than ever wait: a full queue only slows discovery down.
@@ -67,6 +68,18 @@ class Landed:
     def event(self, observer: Observer, now: int) -> Event | None:
         observer.landed(self)
         return Arrived(self.feed, self.file, self.tables)
+
+
+@dataclass(frozen=True, slots=True)
+class Advance:
+    """A table that another node writes has been committed to: it is as fresh as that."""
+
+    table: str
+    freshness: int
+    came_at: int | None = None  # when the burst came to its source
+
+    def event(self, observer: Observer, now: int) -> Event | None:
+        return Advanced(self.table, self.freshness, self.came_at)
 
 
 @dataclass(frozen=True, slots=True)

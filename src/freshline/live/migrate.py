@@ -13,7 +13,7 @@ from freshline.definitions.columns import SLICE_COLUMN
 from freshline.definitions.computation import Computation, changes, only_adds
 from freshline.definitions.errors import InputError
 from freshline.definitions.live_checks import check_runnable
-from freshline.definitions.tables import Table
+from freshline.definitions.stored import Stored
 from freshline.definitions.warehouse import Warehouse
 from freshline.live.changes import column_differences, columns_remedy, stored_table
 from freshline.live.dealing import deal_anew
@@ -36,12 +36,12 @@ class Migrated:
     is_dealt: bool = False  # its rows were written anew, in other slices or in none
 
 
-def table_to_migrate(warehouse: Warehouse, storage: Path, name: str) -> Table:
+def table_to_migrate(warehouse: Warehouse, storage: Path, name: str) -> Stored:
     """The base table of that name, if it can be migrated as far as can be told without Spark."""
     check_runnable(warehouse)
-    table = warehouse.tables.get(name)
+    table = warehouse.stored.get(name)
     if table is None:
-        raise InputError(f"there is no table {name}", f"The tables are {', '.join(warehouse.tables)}")
+        raise InputError(f"there is no table {name}", f"The tables are {', '.join(warehouse.stored)}")
     if table.feed is None:
         raise InputError(f"{name} is a derived table", f"Make it anew with 'freshline rebuild {name}'")
     if stored_table(Layout(storage), table) is None:
@@ -58,7 +58,7 @@ def migrate(session: SparkSession, warehouse: Warehouse, storage: Path, name: st
     """
     table = table_to_migrate(warehouse, storage, name)
     layout = Layout(storage)
-    with sole_writer(layout, (), "migrate"):
+    with sole_writer(layout, warehouse.nodes, "migrate"):
         columns = schemas(session, warehouse)
         return _migrate(session, warehouse, layout, table, columns)
 
@@ -67,7 +67,7 @@ def _migrate(
     session: SparkSession,
     warehouse: Warehouse,
     layout: Layout,
-    table: Table,
+    table: Stored,
     columns: dict[str, StructType],
 ) -> Migrated:
     stored = stored_table(layout, table)
@@ -95,7 +95,7 @@ def _migrate(
 def _widened(
     session: SparkSession,
     stored: StoredTable,
-    table: Table,
+    table: Stored,
     columns: StructType,
     missing: tuple[str, ...],
     is_dealt: bool,
@@ -120,16 +120,16 @@ def _widened(
 
 
 def _to_rebuild(
-    warehouse: Warehouse, layout: Layout, table: Table, columns: dict[str, StructType]
+    warehouse: Warehouse, layout: Layout, table: Stored, columns: dict[str, StructType]
 ) -> tuple[str, ...]:
     """The tables downstream that have other columns than they are defined with, as by `SELECT *`."""
     downstream = {table.name}
     found = []
-    for name in warehouse.topological_order:
-        if downstream.isdisjoint(warehouse.tables[name].sources):
+    for name in warehouse.stored_order:
+        if downstream.isdisjoint(warehouse.stored[name].sources):
             continue
         downstream.add(name)
-        stored = stored_table(layout, warehouse.tables[name])
+        stored = stored_table(layout, warehouse.stored[name])
         if stored is not None and column_differences(stored, columns[name]):
             found.append(name)
     return tuple(found)

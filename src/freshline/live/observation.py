@@ -82,14 +82,15 @@ class Observation:
         """A file came. After a silence, or while no runner ran, a backlog has a known reason."""
         feed = self.feeds[landed.feed]
         feed.came(landed.arrival)
+        tables = [name for name in landed.tables if name in self.tables]  # the others are steps
         if landed.waited or feed.is_dry(landed.arrival):
-            for name in landed.tables:
+            for name in tables:
                 self.tables[name].recovering = True
-            self.asserted.suspend(landed.tables)
+            self.asserted.suspend(tables)
         feed.landed(landed.arrival, landed.file.timestamp)
         if feed.is_old:
-            self.asserted.suspend(landed.tables)
-        if not any(self.tables[name].recovering for name in landed.tables):  # a backlog is old
+            self.asserted.suspend(tables)
+        if not any(self.tables[name].recovering for name in tables):  # a backlog is old
             age = feed.tell_age()
             if age is not None:
                 self._notes.note(landed.arrival, age)

@@ -20,7 +20,7 @@ from freshline.live.status import utc
 from freshline.service.failures import Failure
 from freshline.service.questions import Question
 from freshline.spark.request_run import Cancelled, PreparedRequest, RequestAnswer, RequestRun
-from freshline.storage.delta import StoredTable
+from freshline.storage.reading import ReadTable
 
 
 class OpenRequest:
@@ -57,21 +57,28 @@ class OpenRequest:
     def text(self) -> str:
         return self.prepared.sql.text
 
-    def read(self, part: int, sessions: Sessions, tables: Mapping[str, StoredTable]) -> None:
+    def read(self, part: int, sessions: Sessions, tables: Mapping[str, ReadTable]) -> None:
         """A part, by the thread of its track. `Cancelled` where it is over."""
+        run = self._run or self._begin(sessions, tables)  # one thread at a time reads
         with self._lock:
             if self._is_over:
+                self._tidy(sessions)
                 raise Cancelled("the request is over")
-            if self._run is None:
-                self._lent = sessions.take()
-                self._run = RequestRun(self.prepared, self._lent, tables)
-            run, self._is_reading = self._run, True
+            self._is_reading = True
         try:
             run.read(self.sizes[part])
         finally:
             with self._lock:
                 self._is_reading = False
                 self._tidy(sessions)
+
+    def _begin(self, sessions: Sessions, tables: Mapping[str, ReadTable]) -> RequestRun:
+        """Without the lock: a new session takes a while, and the driver may want to end it."""
+        session = sessions.take()
+        run = RequestRun(self.prepared, session, tables)
+        with self._lock:
+            self._lent, self._run = session, run
+        return run
 
     def end(self, sessions: Sessions) -> RequestRun | None:
         """Nothing more is read: a part that runs is cancelled. What it has come to, if it was begun."""

@@ -22,10 +22,13 @@ from freshline.live.changes import OpenTables, open_tables
 from freshline.live.clock import clock
 from freshline.live.ending import Ending
 from freshline.live.heartbeat import Heartbeat
+from freshline.live.joining import join_nodes
+from freshline.live.part import Part, all_of, part_of
 from freshline.live.start_up import StartUp
 from freshline.live.status import Progress
 from freshline.live.warming import Warming
 from freshline.live.warmth import Warmth
+from freshline.plan.placed import Placed
 from freshline.spark.alike import alike
 from freshline.spark.frames import schemas
 from freshline.spark.java import end_java
@@ -48,9 +51,10 @@ _NEWEST: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A warehouse, and where it is to run: its files, its storage, its Spark."""
+    """A warehouse, or a node of it, and where that is to run: its files, its storage, its Spark."""
 
     warehouse: Warehouse
+    node: str | None
     landing: Mapping[str, Path]  # by feed
     layout: Layout
     control: ControlFolder  # of this run
@@ -66,6 +70,8 @@ class Site:
 class Opened:
     """What was opened at a site."""
 
+    part: Part
+    placed: Placed | None  # where steps run, in a warehouse with nodes
     scratch: Path
     session: SparkSession
     history: History
@@ -88,7 +94,10 @@ def open_site(
 
     `listener` hears how far it is.
     """
-    scratch = _open_storage(site, run_id, stack, lose)
+    scratch, placed = _open_storage(site, run_id, stack, lose)
+    part = all_of(site.warehouse)
+    if site.node is not None and placed is not None:
+        part = part_of(site.warehouse, site.node, placed.nodes)
     start_up = StartUp(site.warehouse.name, run_id, site.control.status, listener)
     start_up.open()
     stack.callback(start_up.close)
@@ -99,36 +108,40 @@ def open_site(
     ledger = Ledger(site.control.ledger)
     stack.callback(ledger.close)
     numbers = count(1)
-    of = len(site.warehouse.tables)
+    of = len(site.warehouse.stored)
     start_up.say(Progress("opening tables", 0, of))
     columns = schemas(
         session, site.warehouse, lambda: start_up.say(Progress("opening tables", next(numbers), of))
     )
-    opened = open_tables(site.warehouse, site.layout, columns, site.accepted)
+    opened = open_tables(part, site.layout, columns, site.accepted)
     for name, table in opened.tables.items():
         ledger.catch_up(name, table)
     warmth, warming = Warmth(), None
     if site.warm != "none":
-        warmth = Warmth(plans_to_warm(site, columns, ledger))
-        warming = _open_warming(site, warmth, session, columns, scratch / "warm-up", stack, ending)
+        warmth = Warmth(plans_to_warm(part.local, site.landing, columns, ledger))
+        warming = _open_warming(site, part, warmth, session, columns, scratch / "warm-up", stack, ending)
         _await_warmth(warmth, warming, start_up, None if site.warm == "all" else warming.at_once)
     signals.check()
-    return Opened(scratch, session, history, ledger, columns, opened, warmth, warming)
+    return Opened(part, placed, scratch, session, history, ledger, columns, opened, warmth, warming)
 
 
-def plans_to_warm(site: Site, columns: Mapping[str, StructType], ledger: Ledger) -> list[tuple[str, ...]]:
+def plans_to_warm(
+    warehouse: Warehouse,
+    landing: Mapping[str, Path],
+    columns: Mapping[str, StructType],
+    ledger: Ledger,
+) -> list[tuple[str, ...]]:
     """Those of tables with waiting files first, then those of tables that are computed from them."""
-    warehouse = site.warehouse
-    newest = {feed: _newest(landing) for feed, landing in site.landing.items()}
+    newest = {feed: _newest(folder) for feed, folder in landing.items()}
     waiting: set[str] = set()
-    for name in warehouse.topological_order:
-        table = warehouse.tables[name]
+    for name in warehouse.stored_order:
+        table = warehouse.stored[name]
         files = [] if table.feed is None else newest[table.feed]
         if not waiting.isdisjoint(table.sources) or any(ledger.find(name, file) is None for file in files):
             waiting.add(name)
 
     def rank(table: str) -> tuple[bool, bool]:
-        return table not in waiting, warehouse.tables[table].feed is None
+        return table not in waiting, warehouse.stored[table].feed is None
 
     return sorted(alike(warehouse, columns), key=lambda plan: min(map(rank, plan)))
 
@@ -141,6 +154,7 @@ def _newest(landing: Path) -> list[str]:
 
 def _open_warming(
     site: Site,
+    part: Part,
     warmth: Warmth,
     session: SparkSession,
     columns: Mapping[str, StructType],
@@ -148,7 +162,7 @@ def _open_warming(
     stack: ExitStack,
     ending: Ending,
 ) -> Warming:
-    tracks = sum(pool.tracks for pool in site.warehouse.pools.values())
+    tracks = sum(pool.tracks for pool in part.local.pools.values()) + bool(part.local.steps)
     at_once = min(tracks, session.sparkContext.defaultParallelism)  # so many cores Spark has
     warming = Warming(warmth, WarmUp(site.warehouse, columns, folder), session, folder, at_once)
     stack.callback(warming.close, lambda: ending.abandoned)
@@ -169,8 +183,10 @@ def _await_warmth(warmth: Warmth, warming: Warming, start_up: StartUp, enough: i
     warming.wait(is_enough)
 
 
-def _open_storage(site: Site, run_id: str, stack: ExitStack, lose: Callable[[str], None]) -> Path:
-    """The storage is ours from here on; the run's scratch folder in it."""
+def _open_storage(
+    site: Site, run_id: str, stack: ExitStack, lose: Callable[[str], None]
+) -> tuple[Path, Placed | None]:
+    """The storage is ours from here on; the run's scratch folder in it, and where steps are placed."""
     layout, control = site.layout, site.control
     layout.prepare(control, private=is_local(site.master))
     stack.enter_context(modes_of(layout.root))
@@ -183,7 +199,8 @@ def _open_storage(site: Site, run_id: str, stack: ExitStack, lose: Callable[[str
     control.clear(identity)
     layout.clear(site.landing)
     remember_directories(site.landing, control.landing)
-    return stack.enter_context(scratch_folder(control.scratch, identity, has_lease=True))
+    scratch = stack.enter_context(scratch_folder(control.scratch, identity, has_lease=True))
+    return scratch, None if site.node is None else join_nodes(site.warehouse, site.node, layout, identity)
 
 
 def _open_spark(site: Site, scratch: Path, stack: ExitStack, ending: Ending) -> SparkSession:

@@ -23,7 +23,7 @@ from freshline.live.sessions import Sessions
 from freshline.live.trouble import SparkEnded, is_of_a_row, sentence
 from freshline.service.failures import Failure
 from freshline.spark.request_run import Cancelled
-from freshline.storage.delta import StoredTable
+from freshline.storage.reading import ReadTable
 
 _logger = logging.getLogger(__name__)
 # A part that fails for no fault of the request is tried once more: there is no time for a back-off.
@@ -39,7 +39,7 @@ class Serving:
 
     requests: Requests
     sessions: Sessions
-    tables: Mapping[str, StoredTable]
+    tables: Mapping[str, ReadTable]
     book: RequestBook
 
 

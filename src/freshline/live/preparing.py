@@ -38,7 +38,7 @@ class Preparing:
     """Reads questions, in the thread of whoever asks."""
 
     def __init__(self, warehouse: Warehouse, opened: Opened, sessions: Sessions, book: RequestBook) -> None:
-        self._tables = opened.tables.tables
+        self._tables = opened.tables.readable
         self._schemas = opened.schemas
         self._readable = _readable(warehouse, opened)
         self._sessions = sessions

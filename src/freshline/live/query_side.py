@@ -13,7 +13,7 @@ from freshline.kernel.kernel import Kernel
 from freshline.live.housekeeping import Kept
 from freshline.live.iterations import Answering, IterationJudge, IterationWorker
 from freshline.live.kinds import Kind
-from freshline.live.opening import Opened
+from freshline.live.opening import Opened, Site
 from freshline.live.queries import Queries
 from freshline.live.query_book import QueryBook
 from freshline.live.query_costs import Measuring
@@ -23,25 +23,16 @@ from freshline.live.results import Results
 from freshline.live.window_rows import WindowRows
 from freshline.plan.plan import Plan
 from freshline.spark.iteration import PreparedQuery, session_for_queries
-from freshline.storage.control import ControlFolder
-from freshline.storage.layout import Layout
 
 
 class QuerySide:
     """Makes these parts. `prepare` may be asked by any thread, everything else by the driver's."""
 
-    def __init__(
-        self,
-        warehouse: Warehouse,
-        plan: Plan,
-        kernel: Kernel,
-        opened: Opened,
-        layout: Layout,
-        control: ControlFolder,
-    ) -> None:
+    def __init__(self, site: Site, plan: Plan, kernel: Kernel, opened: Opened) -> None:
+        warehouse = opened.part.local
         self._opened = opened
-        tables = opened.tables.tables
-        self.results = Results(control.results)
+        tables = opened.tables.readable
+        self.results = Results(site.control.results)
         self.rows = WindowRows(lambda table: tables[table].files)
         book = QueryBook(opened.history)
         self.queries = Queries(
@@ -53,7 +44,7 @@ class QuerySide:
             opened.history,
             self._prepared(warehouse, {}),
         )
-        self._tables = QueryTables(layout)
+        self._tables = QueryTables(site.layout)
         self._answering = Answering(book, self.results, self._tables)
 
     def warm_up(self) -> None:
@@ -91,7 +82,7 @@ class QuerySide:
             opened = self._opened
             try:
                 prepared[name] = PreparedQuery(
-                    session, warehouse, query, opened.tables.tables, opened.schemas
+                    session, warehouse, query, opened.tables.readable, opened.schemas
                 )
             except InputError as error:
                 errors.append(error)

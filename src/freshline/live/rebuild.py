@@ -13,7 +13,7 @@ from freshline.definitions.columns import RESERVED_COLUMNS
 from freshline.definitions.computation import Computation
 from freshline.definitions.errors import InputError
 from freshline.definitions.live_checks import check_runnable
-from freshline.definitions.tables import Table
+from freshline.definitions.stored import Stored
 from freshline.definitions.warehouse import Warehouse
 from freshline.live.changes import column_differences, columns_remedy, last_edge, stored_table
 from freshline.live.heartbeat import sole_writer
@@ -25,12 +25,12 @@ from freshline.storage.delta import StoredTable, TableTaken
 from freshline.storage.layout import Layout
 
 
-def table_to_rebuild(warehouse: Warehouse, storage: Path, name: str) -> Table:
+def table_to_rebuild(warehouse: Warehouse, storage: Path, name: str) -> Stored:
     """The derived table of that name, if it can be rebuilt as far as can be told without Spark."""
     check_runnable(warehouse)
-    table = warehouse.tables.get(name)
+    table = warehouse.stored.get(name)
     if table is None:
-        raise InputError(f"there is no table {name}", f"The tables are {', '.join(warehouse.tables)}")
+        raise InputError(f"there is no table {name}", f"The tables are {', '.join(warehouse.stored)}")
     if table.feed is not None:
         raise InputError(f"{name} is a base table: it has every record already", "Name a derived table")
     if stored_table(Layout(storage), table) is None:
@@ -47,24 +47,24 @@ def rebuild(session: SparkSession, warehouse: Warehouse, storage: Path, name: st
     """
     table = table_to_rebuild(warehouse, storage, name)
     layout = Layout(storage)
-    with sole_writer(layout, (), "rebuild"):
+    with sole_writer(layout, warehouse.nodes, "rebuild"):
         return _replace(session, warehouse, layout, table)
 
 
-def _replace(session: SparkSession, warehouse: Warehouse, layout: Layout, table: Table) -> int:
+def _replace(session: SparkSession, warehouse: Warehouse, layout: Layout, table: Stored) -> int:
     columns = schemas(session, warehouse)
     stored = stored_table(layout, table)
     if stored is None or stored.freshness is None:
         raise _never_loaded(table)
     schema = to_arrow_schema(columns[table.name], timezone="UTC")
     stored.check_can_have(schema)
-    sources = {name: _source(layout, warehouse.tables[name], columns[name]) for name in table.sources}
+    sources = {name: _source(layout, warehouse.stored[name], columns[name]) for name in table.sources}
     # A new `align`, or a source that was itself rebuilt with one, may let it reach less far than it did. What
     # then is missing is loaded by the next run; half a window would never be made whole.
     reached = [source.freshness for source in sources.values() if source and source.freshness is not None]
     loaded_to = last_edge(min([stored.freshness, *reached]), table.align_us)
     frames = {
-        name: _rows(session, source, warehouse.tables[name], columns[name], loaded_to)
+        name: _rows(session, source, warehouse.stored[name], columns[name], loaded_to)
         for name, source in sources.items()
     }
     folder = f"data/rebuild-{uuid4().hex[:8]}"
@@ -84,7 +84,7 @@ def _replace(session: SparkSession, warehouse: Warehouse, layout: Layout, table:
     return sum(file.rows for file in stored.files)
 
 
-def _source(layout: Layout, source: Table, columns: StructType) -> StoredTable | None:
+def _source(layout: Layout, source: Stored, columns: StructType) -> StoredTable | None:
     """A source as it is stored, with the columns that it is defined with; None of one not made yet."""
     stored = stored_table(layout, source)
     if stored is not None:
@@ -96,7 +96,7 @@ def _source(layout: Layout, source: Table, columns: StructType) -> StoredTable |
 
 
 def _rows(
-    session: SparkSession, stored: StoredTable | None, source: Table, columns: StructType, loaded_to: int
+    session: SparkSession, stored: StoredTable | None, source: Stored, columns: StructType, loaded_to: int
 ) -> DataFrame:
     """A source's rows up to an instant, late ones included."""
     assert source.timestamp is not None
@@ -105,5 +105,5 @@ def _rows(
     return frame.drop(*RESERVED_COLUMNS)
 
 
-def _never_loaded(table: Table) -> InputError:
+def _never_loaded(table: Stored) -> InputError:
     return InputError(f"nothing was ever loaded into {table.name}", "Run the warehouse first")

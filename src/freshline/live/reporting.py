@@ -21,6 +21,7 @@ from freshline.live.status import (
     TrackStatus,
     WarehouseStatus,
 )
+from freshline.live.step_book import StepBook
 from freshline.live.warmth import Warmth
 from freshline.plan.plan import Plan
 from freshline.tables.task import TableTask, tables_of
@@ -45,9 +46,15 @@ class Reporting:
         self._troubles = troubles
         self._notes = notes
         self._warmth = warmth
+        self._node: str | None = None
+        self._steps: StepBook | None = None
         self.queries: Callable[[], tuple[QueryStatus, ...]] = tuple
         self.classes: Callable[[], tuple[ClassStatus, ...]] = tuple
         self.learn(plan)
+
+    def of_node(self, node: str | None, book: StepBook) -> None:
+        """Whose run it is, in a warehouse with nodes, and who knows of its steps."""
+        self._node, self._steps = node, book
 
     def learn(self, plan: Plan) -> None:
         """Costs became known, and bounds with them."""
@@ -77,6 +84,9 @@ class Reporting:
             pools=self._pools,
             starting=self._warmth.progress(),
             queries=self.queries(),
+            node=self._node,
+            steps=() if self._steps is None else self._steps.steps(kernel),
+            outputs=() if self._steps is None else self._steps.outputs(),
             classes=self.classes(),
         )
 
@@ -85,7 +95,7 @@ class Reporting:
     ) -> TableStatus:
         name, plan = task.name, self._plans[task.name]
         seen, feed = self._observation.tables[name], self._observation.feed_of(name)
-        sources = [above[source] for source in self._warehouse.tables[name].sources]
+        sources = [above[source] for source in self._warehouse.tables[name].sources if source in above]
         failed = self._troubles.attempts(name) > 0
         return TableStatus(
             name=name,

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Final
 
-from freshline.costs.iterations import FittedParts, PastPart, fit_parts
-from freshline.costs.requests import PartCost, assumed_cost, learned_cost
+from freshline.costs.iterations import PastPart
+from freshline.costs.requests import PartCost, assumed_cost, learned_cost, usual_cost
 from freshline.storage.history import PARTS_KEPT, History
 
 # People ask new things every day: so many are remembered, those that were asked last.
@@ -45,12 +45,12 @@ class RequestBook:
         self._known: OrderedDict[str, _Known] = OrderedDict()
         # What a byte costs in general. Its parts have bytes where others have rows.
         self._in_general = deque(history.parts(_IN_GENERAL), PARTS_KEPT)
-        self._fitted: FittedParts | None = fit_parts(self._in_general)
+        self._usual = usual_cost(self._in_general)
 
     def cost(self, text: str, extent: Extent) -> PartCost:
         """What its parts cost, as far as it is known, and otherwise as the bytes suggest."""
         with self._lock:
-            assumed = assumed_cost(self._fitted, extent.size)
+            assumed = assumed_cost(self._usual, extent.size)
             known = self._of(text)
             return learned_cost(known.parts, extent.rows, assumed) if known.parts else assumed
 
@@ -68,7 +68,7 @@ class RequestBook:
                 )
                 return
             self._in_general.extend(in_general)
-            self._fitted = fit_parts(self._in_general)
+            self._usual = usual_cost(self._in_general)
             known.parts.extend(parts)
         with suppress(sqlite3.Error):  # a cost less to learn from
             self._history.record_parts(_IN_GENERAL, in_general)

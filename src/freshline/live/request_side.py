@@ -36,7 +36,7 @@ class RequestSide:
         self._counts = ClassCounts(warehouse.classes)
         self.requests = Requests(sessions, self._counts)
         self._preparing = Preparing(warehouse, opened, sessions, book)
-        self._serving = Serving(self.requests, sessions, opened.tables.tables, book)
+        self._serving = Serving(self.requests, sessions, opened.tables.readable, book)
         self._post: Callable[[Message], None] = lambda message: None
 
     def attach(self, post: Callable[[Message], None]) -> None:

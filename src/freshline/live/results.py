@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 from freshline.definitions.names import is_name
+from freshline.storage.control import ControlFolder
 
 _DIGITS_MAX = 38  # of Spark's decimals
 
@@ -41,6 +42,12 @@ class Results:
 
     def _path(self, query: str) -> Path:
         return self._folder / f"{query}.json"
+
+
+def newest(controls: Iterable[ControlFolder], query: str) -> dict[str, Any] | None:
+    """A query's newest answer, on whichever node it is answered."""
+    found = (Results(control.results).read(query) for control in controls)
+    return next((record for record in found if record is not None), None)
 
 
 def plain(value: Any) -> Any:

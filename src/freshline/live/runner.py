@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import sqlite3
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -38,6 +37,7 @@ from freshline.live.books import Books
 from freshline.live.changes import check_tables
 from freshline.live.clock import clock
 from freshline.live.discarding import Discarding
+from freshline.live.draining import Draining
 from freshline.live.driver import LiveDriver
 from freshline.live.ending import Ending
 from freshline.live.feeds import Feeds
@@ -47,6 +47,7 @@ from freshline.live.keeper import Keeper
 from freshline.live.kinds import Kind, Kinds
 from freshline.live.learning import Learning
 from freshline.live.messages import Ended, Inbox, PutAside
+from freshline.live.node_side import NodeSide
 from freshline.live.opening import Opened, Site, Warm, open_site
 from freshline.live.query_side import QuerySide
 from freshline.live.refusals import Refusals
@@ -54,15 +55,15 @@ from freshline.live.request_side import RequestSide
 from freshline.live.status import Progress, WarehouseStatus
 from freshline.live.tracks import Tracks
 from freshline.live.trial import Trial
-from freshline.live.trouble import ATTEMPTS_MAX, sentence, spark_ended
+from freshline.live.trouble import sentence, spark_ended
 from freshline.live.watch import Watch
 from freshline.live.worker import SparkWorker, Updates
 from freshline.plan.plan import Plan
 from freshline.queries.iteration import Iteration
 from freshline.spark.updater import Updater
+from freshline.steps.job import StepJob
 from freshline.storage.layout import Layout
 from freshline.storage.quarantine import Quarantine
-from freshline.tables.drain import Drain, nothing_is_left, only_rest_is_left
 from freshline.tables.events import Batches
 from freshline.tables.task import tables_of
 from freshline.tables.update import Update
@@ -81,7 +82,7 @@ class Runner:
     go on all the same; `accept_landing`: directories that do not look like landing directories are;
     `batches`: a job may take several files of a backlog; `warm`: what is warmed up before the first file is
     looked for (who measures wants all of it); `on_start` hears how far the start is. History and quarantine
-    are the storage's unless others are given.
+    are the storage's unless others are given. `node`: only what is on that node is run.
     """
 
     def __init__(
@@ -102,14 +103,17 @@ class Runner:
         accept_landing: bool = False,
         batches: bool = True,
         on_start: Callable[[Progress], None] | None = None,
+        node: str | None = None,
     ) -> None:
         check_runnable(warehouse)
         check_tables(warehouse, accepted, "--accept-change")
-        landing = landing_directories(warehouse, folder, storage)
+        feeds = {name: feed for name, feed in warehouse.feeds.items() if node is None or feed.node == node}
+        landing = landing_directories(replace(warehouse, feeds=feeds), folder, storage)
         layout = self.layout = Layout(storage)
-        control = self.control = layout.control()
+        control = self.control = layout.control(node)
         self._site = Site(
             warehouse=warehouse,
+            node=node,
             landing=landing,
             layout=layout,
             control=control,
@@ -134,7 +138,6 @@ class Runner:
         self.on_status: Callable[[WarehouseStatus], None] | None = None
         self.driver: LiveDriver | None = None
         self._ending = Ending()
-        self._draining = False  # whether the kernel was told so
 
     # -- opening and closing -----------------------------------------------------------------------
 
@@ -170,22 +173,24 @@ class Runner:
         self.tables = opened.tables.tables
         self.said: tuple[str, ...] = opened.tables.said
         self._learning = Learning(site.warehouse, opened.history)
-        freshness = {name: table.freshness for name, table in self.tables.items()}
-        self.kernel = assemble(self.plan, 0, freshness, batches=self._batches, begin=False)
-        self.query_side = QuerySide(site.warehouse, self.plan, self.kernel, opened, self.layout, self.control)
+        self._placed = opened.placed
+        freshness = {name: table.freshness for name, table in opened.tables.readable.items()}
+        self.kernel = assemble(self.plan, 0, freshness, batches=self._batches, begin=False, node=site.node)
+        self.query_side = QuerySide(site, self.plan, self.kernel, opened)
         self.said = (*self.said, *self.query_side.queries.refusals())
-        self.request_side = RequestSide(site.warehouse, self.kernel, opened)
+        self.request_side = RequestSide(opened.part.local, self.kernel, opened)
         if site.warm != "none":
             self.query_side.warm_up()
             self.request_side.warm_up()
         # Only now: what queries are to answer from then on would wait for the end of that, all of it late.
         now = self._count_at = clock()
         self.kernel.begin(now)
-        self.keeper = Keeper(site.warehouse, self.plan, self.run_id, now, self._lose, warmth=opened.warmth)
+        self.keeper = Keeper(opened.part.local, self.plan, self.run_id, now, self._lose, warmth=opened.warmth)
         self.keeper.judge.on_committed = self.query_side.rows.loaded
         self.keeper.reporting.queries = self.query_side.queries.statuses
         self.keeper.reporting.classes = self.request_side.statuses
         self.keeper.observation.resume(self.kernel)
+        self.node_side = NodeSide(site, opened, self.keeper)
         self.keeper.notes.counted(len(self._quarantine.entries()))
         inbox = Inbox()
         self._open_loop(opened, inbox, self._open_journal(now, freshness))
@@ -200,23 +205,27 @@ class Runner:
             header["unknown"] = sorted(self._learning.unknown)
         if not self._batches:
             header["batches"] = False
+        if self._placed is not None:
+            header |= {"node": self._site.node, "placement": self._placed.record()}
         return Journal(log, {**header, "warehouse": to_record(self.plan.warehouse)})
 
     def _open_loop(self, opened: Opened, inbox: Inbox, journal: Journal) -> None:
         """Whoever finds, loads and looks after files, and the driver between them."""
         site, keeper, archive = self._site, self.keeper, self.layout.archive
         notes = keeper.notes
-        feeds = Feeds(site.warehouse, site.landing)
+        feeds = Feeds(opened.part.local, site.landing)
         books = Books(feeds, opened.ledger, opened.history, archive)
         refusals = Refusals(self._quarantine, notes, inbox.post)
-        self.discarding = Discarding(site.warehouse)
+        self.discarding = Discarding(opened.part.local)
         self.discarding.recall(self.tables)
         self._watch = Watch(
             feeds, books, refusals, notes, self._files_max, warmth=opened.warmth, discarding=self.discarding
         )
-        keeper.judge.on_loaded = self._watch.loaded
+        keeper.judge.on_loaded = self.node_side.judge.on_loaded = self._watch.loaded
         last_values = self.discarding.last_values
-        updater = Updater(site.warehouse, self.tables, opened.schemas, site.landing, last_values)
+        updater = Updater(
+            site.warehouse, self.tables, opened.schemas, site.landing, last_values, opened.tables.readable
+        )
         others = OtherFiles(feeds, self.tables, archive, self._watch.waiting)
         trial = Trial(feeds, updater, opened.scratch, others.of)
         locks = {name: Lock() for name in self.tables}
@@ -239,6 +248,7 @@ class Runner:
         )
         keeper.judge.on_discarded = self._discarded
         queries.attach(self.driver.tell)
+        self._draining = Draining(self.node_side, keeper.troubles, self.driver.tell, self.stop)
         self.request_side.attach(inbox.post)
         databases = [self.control.ledger, site.history]
         applied = opened.ledger.applied
@@ -250,10 +260,13 @@ class Runner:
         self._stack.callback(self._finish_housekeeping)
         self._watch.start(inbox.post)
         self._stack.callback(self._watch.stop)
+        self.node_side.following.start(inbox.post)
+        self._stack.callback(self.node_side.following.stop)
 
     def _new_tracks(self, updates: Updates, bad_files: BadFiles, inbox: Inbox) -> Tracks:
         session = self._session
-        pools = [pool.name for pool in self.plan.pools for _ in range(pool.tracks)]  # by track
+        # By track; clusters of a pool share Spark's.
+        pools = [pool.name.partition("/")[0] for pool in self.kernel.pools for _ in range(pool.tracks)]
 
         def worker(track: int) -> SparkWorker:
             return SparkWorker(session, pools[track], track, updates, bad_files)
@@ -266,6 +279,7 @@ class Runner:
 
         kinds: Kinds = {
             Update: Kind(worker, self.keeper.judge),
+            StepJob: self.node_side.kind(worker),
             Iteration: self.query_side.kind(pools, self._lose),
             Part: self.request_side.kind(pools, self._lose),
         }
@@ -278,9 +292,16 @@ class Runner:
         )  # FastAPI takes a second to import: Spark is there by now
 
         self._published = self.status()
+        if not self.node_side.answers_for_all:
+            return
         side = self.query_side
         applying = Applying(self._site.warehouse, inbox.post, side.prepare, side.queries.decide)
-        inquiries = Inquiries(lambda: self._published, side.results, applying, self.request_side.ask)
+        inquiries = Inquiries(
+            lambda: self.node_side.status_of_all(self._published),
+            side.results,
+            applying,
+            self.request_side.ask,
+        )
         try:
             self._stack.enter_context(serving(inquiries, self.control.service))
         except OSError as error:
@@ -317,10 +338,13 @@ class Runner:
     def status(self) -> WarehouseStatus:
         return self.keeper.reporting.status(max(clock(), self.kernel.now), self.kernel)
 
+    def _status_of_all(self) -> WarehouseStatus:
+        return self.node_side.status_of_all(self._published)
+
     @property
     def plan(self) -> Plan:
         """With the costs that are known by now."""
-        return self._learning.plan
+        return replace(self._learning.plan, placed=self._placed)
 
     @property
     def stopped_because(self) -> str | None:
@@ -349,17 +373,18 @@ class Runner:
 
     def _tick(self, now: int, kernel: Kernel) -> None:
         self._publish(self.keeper.look(now, kernel))
+        self.node_side.tell_costs(now)
         stopping = self.driver is None or self.driver.stopping
         if self._recounts and (now >= self._count_at or stopping):
             self._count_at = now + _COUNT_EVERY_US
-            self.keeper.notes.counted(_files_below(self.layout.quarantine / "files"))
+            self.keeper.notes.counted(self._quarantine.count())
         if stopping:
             return  # nothing is begun any more
-        if not self._draining:
+        if not self._draining.begun:
             self._learn(now)
         self._housekeeper.consider(now, kernel)
         if self._drain and self._watch.is_quiet():
-            self._consider_ending(kernel)
+            self._draining.consider(kernel)
 
     def _learn(self, now: int) -> None:
         """Where costs have become known the kernel goes on with them, and with the bounds that they give."""
@@ -372,26 +397,9 @@ class Runner:
             assert self.driver is not None
             self.driver.tell(Batches(batches))
 
-    def _consider_ending(self, kernel: Kernel) -> None:
-        """Ends when nothing is left to load. Nobody waits for periods: nothing more will come."""
-        assert self.driver is not None
-        if nothing_is_left(kernel, self._is_given_up):
-            self.stop("nothing is left to load")
-        elif not self._draining and only_rest_is_left(kernel):
-            self._draining = True
-            self.driver.tell(Drain())
-
-    def _is_given_up(self, table: str) -> bool:
-        return self._draining and self.keeper.troubles.attempts(table) >= ATTEMPTS_MAX
-
     def _publish(self, status: WarehouseStatus) -> None:
         with suppress(OSError):  # a full disk; that the file is old can be seen in it
             status.write(self.control.status)
         self._published = status
         if self.on_status is not None:
             self.on_status(status)
-
-
-def _files_below(folder: Path) -> int:
-    """How many files are there, not counting those that are being written."""
-    return sum(not name.startswith(".") for _, _, names in os.walk(folder) for name in names)

@@ -248,7 +248,9 @@ class Watch:
     def _facts(self, landed: FoundFile) -> FileFacts:
         # A name's timestamp is not that of a record.
         newest = None if landed.oldest_us is None else landed.newest_us
-        offers = {} if self._discarding is None else self._discarding.offers(landed.values, self._clock())
+        offers = {}
+        if self._discarding is not None:
+            offers = self._discarding.offers(landed.values, self._clock(), newest)
         return FileFacts(_consumed(landed), landed.records, landed.oldest_us, newest, offers)
 
 

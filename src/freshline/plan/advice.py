@@ -150,7 +150,7 @@ class _Remedies:
             if table.response_bound_us != table.period_us:
                 tardy[table.pool] = None
             for source in self._model.sources[at]:
-                if source not in seen:
+                if source not in seen and source in self._tables:
                     seen.add(source)
                     ahead.append(source)
         return sorted(tardy)

@@ -17,7 +17,8 @@ from freshline.plan.plan import PoolPlan, TablePlan
 from freshline.plan.reach import Reach
 from freshline.plan.tracks import divide, pool_tardiness, recovery_periods
 
-# Clusters, and recovery periods, change with every number of tracks, so each one is tried out; this many are.
+# Clusters, recovery periods and how many parts of requests may block change with every number of tracks, so
+# each one is tried out; this many are.
 TRIES_MAX = 64
 
 
@@ -49,7 +50,7 @@ def least_tracks(
         return Least(pool.policy, None, frozenset())
     known = POLICIES[pool.policy]
     in_vain = None
-    if (known.proven and known.clusters) or recovery is not None:
+    if (known.proven and known.clusters) or recovery is not None or pool.part_us:
         fewest = tracks_at_least(costs, periods)
         most = min(len(costs), fewest + TRIES_MAX - 1)
         for tracks in range(fewest, most + 1):
@@ -93,6 +94,8 @@ def _holds(
 ) -> bool:
     clusters = divide(pool.policy, costs, periods, tracks, Fraction(1))
     recovering = None if recovery is None else recovery_periods(recovery, costs, periods, tracks)
-    tardiness = pool_tardiness(pool.policy, costs, periods, tracks, clusters, recovering, pool.blocking_us)
+    tardiness = pool_tardiness(
+        pool.policy, costs, periods, tracks, clusters, recovering, pool.blocking_us, pool.part_us
+    )
     known = [late for late in tardiness if late is not None]
     return len(known) == len(tardiness) and reach.holds(known)

@@ -236,7 +236,7 @@ def _add_recovery(tables: dict[str, TablePlan], schedules: Iterable[_Schedule]) 
 def _mark_expected_downstream(tables: dict[str, TablePlan], warehouse: Warehouse) -> None:
     """What counts with the expected bound of a source is no more than expected, in whatever pool."""
     for name in warehouse.topological_order:
-        if any(tables[source].expected for source in warehouse.tables[name].sources):
+        if any(tables[source].expected for source in warehouse.tables[name].sources if source in tables):
             tables[name] = replace(tables[name], expected=True)
 
 

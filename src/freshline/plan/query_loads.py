@@ -16,7 +16,7 @@ from freshline.definitions.feeds import Feed
 from freshline.definitions.pools import Pool
 from freshline.definitions.queries import Query
 from freshline.definitions.readable import rows_a_second
-from freshline.definitions.tables import Table
+from freshline.definitions.stored import Stored
 from freshline.definitions.warehouse import Warehouse
 
 # A part is so many times as long as what it costs to begin one, or beginning takes most of the time.
@@ -30,7 +30,8 @@ def query_loads(warehouse: Warehouse, pool: Pool) -> list[Load]:
     queries = [query for query in warehouse.queries.values() if query.pool == pool.name]
     if not queries:
         return []
-    tables = {name: warehouse.tables[name] for name in warehouse.topological_order}
+    stored = warehouse.stored
+    tables = {name: stored[name] for name in warehouse.stored_order}
     rows = rows_a_second(tables, warehouse.feeds)
     for query in queries:
         _check_known(query, rows, warehouse)
@@ -62,9 +63,9 @@ def _silent_feeds(tables: Sequence[str], warehouse: Warehouse) -> list[Feed]:
     """The feeds above tables that do not say how much they bring."""
     found: dict[str, Feed] = {}
     seen = set(tables)
-    ahead = list(tables)
+    ahead, stored = list(tables), warehouse.stored
     while ahead:
-        table = warehouse.tables[ahead.pop()]
+        table = stored[ahead.pop()]
         if table.feed is not None and warehouse.feeds[table.feed].rows is None:
             found[table.feed] = warehouse.feeds[table.feed]
         ahead += [source for source in table.sources if source not in seen]
@@ -72,7 +73,7 @@ def _silent_feeds(tables: Sequence[str], warehouse: Warehouse) -> list[Feed]:
     return list(found.values())
 
 
-def _tuples_in(window_us: int, tables: Mapping[str, Table], feeds: Mapping[str, Feed]) -> dict[str, int]:
+def _tuples_in(window_us: int, tables: Mapping[str, Stored], feeds: Mapping[str, Feed]) -> dict[str, int]:
     """By table, sources first, how many rows a window may hold; of a feed that does not say, one a second."""
     tuples: dict[str, int] = {}
     for name, table in tables.items():

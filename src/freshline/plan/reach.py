@@ -39,7 +39,9 @@ class Reach:
             known = [
                 bound_us
                 for source in sources
-                if source not in influenced and (bound_us := tables[source].staleness_bound_us) is not None
+                if source not in influenced
+                and source in tables
+                and (bound_us := tables[source].staleness_bound_us) is not None
             ]
             if response_us is not None and len(within) + len(known) == len(sources):
                 place_of[name] = len(self._reached)

@@ -32,7 +32,7 @@ class StalenessModel:
                 continue
             upstream = 0
             for source in self.sources[name]:
-                bound = bounds[source]
+                bound = bounds.get(source)  # of a step nothing is said here
                 if bound is None:
                     break
                 if bound > upstream:
@@ -48,7 +48,8 @@ def staleness_model(warehouse: Warehouse) -> StalenessModel:
     readers: dict[str, list[str]] = {name: [] for name in tables}
     for name, table in tables.items():
         for source in table.sources:
-            readers[source].append(name)
+            if source in readers:  # it is no step
+                readers[source].append(name)
     return StalenessModel(
         order=warehouse.topological_order,
         own_us={name: _own_us(warehouse, table) for name, table in tables.items()},

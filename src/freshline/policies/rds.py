@@ -21,10 +21,11 @@ class Server:
 
     __slots__ = (
         "admitted",
-        "admitted_last",
         "capacity",
         "debt",
         "left",
+        "offered",
+        "offered_last",
         "queue",
         "rejects",
         "share",
@@ -41,13 +42,16 @@ class Server:
         self.debt = 0.0  # how much of that is outstanding
         self.share = share  # of a period, at the load that the gains are for
         self.submitted = self.submitted_last = 0
-        self.admitted = self.admitted_last = 0
+        self.admitted = 0
+        # What was not rejected for `rejects`, and so came before the overload resolver.
+        self.offered = self.offered_last = 0
         self.queue: list[tuple[Key, Pending]] = []
 
     def next_period(self) -> None:
         self.left = self.capacity
         self.submitted_last, self.submitted = self.submitted, 0
-        self.admitted_last, self.admitted = self.admitted, 0
+        self.offered_last, self.offered = self.offered, 0
+        self.admitted = 0
 
     def owes(self, work: int) -> bool:
         """Whether the request is one of those that are rejected, which are spread over the period."""
@@ -88,14 +92,14 @@ class Rds(Serving):
         work = sum(pending.request.parts_us)
         server.submitted += work
         if server.owes(work) or not self._resolved(server, work):
-            return self.ends_at - now
+            return max(1, self.ends_at - now)
         server.admitted += work
         return None
 
     def _resolved(self, server: Server, work: int) -> bool:
         """The overload resolver: more than was admitted in the last period takes from the lesser classes."""
-        admitted = server.admitted + work
-        if admitted <= server.admitted_last or admitted <= server.capacity:
+        server.offered += work
+        if server.offered <= server.offered_last or server.admitted + work <= server.capacity:
             return True
         lesser = self.servers[server.standing.place + 1 :]
         if sum(max(0.0, other.left) for other in lesser) < work:

@@ -29,4 +29,6 @@ def query(
     if share is not None:
         question["share"] = share
     body = json.dumps(question).encode()
-    return ask(Layout(folder / load(file).storage).control().service, "POST", "/v1/query", body)
+    warehouse = load(file)
+    control = Layout(folder / warehouse.storage).first_control(warehouse.nodes)
+    return ask(control.service, "POST", "/v1/query", body)

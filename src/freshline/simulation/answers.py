@@ -130,8 +130,9 @@ def table_streams(warehouse: Warehouse, gaps: Gaps) -> dict[str, TupleStream]:
     Of a feed that does not say how much it brings a row a second is counted.
     """
     streams: dict[str, TupleStream] = {}
-    for name in warehouse.topological_order:
-        table = warehouse.tables[name]
+    stored = warehouse.stored
+    for name in warehouse.stored_order:
+        table = stored[name]
         if table.feed is None:
             streams[name] = _Together([streams[source] for source in table.sources])
         else:

@@ -24,7 +24,8 @@ class Assertions:
 
     def __init__(self, plan: Plan, outages: Outages) -> None:
         warehouse = plan.warehouse
-        sources = {name: warehouse.tables[name].sources for name in warehouse.topological_order}
+        stored = warehouse.stored
+        sources = {name: stored[name].sources for name in warehouse.stored_order}
         self._asserted = Asserted(sources, from_start=True)
         self._bounds_us = {
             table.name: None if table.expected else table.staleness_bound_us for table in plan.tables

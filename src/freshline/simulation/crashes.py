@@ -12,6 +12,7 @@ from freshline.kernel.kernel import Kernel
 from freshline.plan.plan import Plan
 from freshline.simulation.driver import Driver
 from freshline.simulation.spans import Span, Spans
+from freshline.steps.task import steps_of
 from freshline.tables.events import Arrived, DataFile
 from freshline.tables.task import tables_of
 
@@ -52,13 +53,13 @@ def crash(driver: Driver, plan: Plan, start: int, back_at: int) -> Kernel:
     found: list[tuple[DataFile, str, frozenset[str] | None]] = [(file, feed, None) for feed, file in came]
     for feed, readers in lost.readers.items():
         missing: dict[DataFile, set[str]] = {}
-        tables = [task for task in tables_of(lost) if any(reader is task for reader in readers)]
-        for task in tables:
-            for file in task.intake.unloaded(task.job):
-                missing.setdefault(file, set()).add(task.name)
+        for reader in readers:
+            for file in reader.unloaded():
+                missing.setdefault(file, set()).add(reader.name)
         for file, names in missing.items():
-            found.append((file, feed, None if len(names) == len(tables) else frozenset(names)))
+            found.append((file, feed, None if len(names) == len(readers) else frozenset(names)))
     freshness = {task.name: task.freshness for task in tables_of(lost)}
+    freshness |= {step.name: step.freshness for step in steps_of(lost)}
     kernel = assemble(plan, back_at, freshness, live=False)
     in_order = sorted(found, key=lambda each: (each[0].timestamp, each[1], each[0]))
     events: list[Event] = [Arrived(feed, file, tables) for file, feed, tables in in_order]

@@ -45,8 +45,9 @@ def gaps_of_sources(warehouse: Warehouse, gaps: Gaps) -> dict[str, Spans]:
     """
     of_rows: dict[str, Spans] = {}
     of_sources: dict[str, Spans] = {}
-    for name in warehouse.topological_order:
-        table = warehouse.tables[name]
+    stored = warehouse.stored
+    for name in warehouse.stored_order:
+        table = stored[name]
         if table.feed is not None:
             of_rows[name], of_sources[name] = gaps.get(table.feed, ()), ()
             continue

@@ -41,8 +41,9 @@ def downstream(warehouse: Warehouse, feeds: Iterable[str], tables: Iterable[str]
     """The tables that load one of these feeds, these tables, and all that read them, directly or not."""
     loaded = frozenset(feeds)
     reached = set(tables)
-    for name in warehouse.topological_order:
-        table = warehouse.tables[name]
+    stored = warehouse.stored
+    for name in warehouse.stored_order:
+        table = stored[name]
         if table.feed in loaded or not reached.isdisjoint(table.sources):
             reached.add(name)
     return frozenset(reached)

@@ -28,6 +28,8 @@ class RequestWatch(Protocol):
 
     def started(self, now: int, job: Part) -> None: ...
 
+    def ended(self, now: int, job: Part) -> None: ...
+
     def answered(self, now: int, answer: Answer) -> None: ...
 
     def rejected(self, now: int, reject: Reject) -> None: ...
@@ -56,6 +58,7 @@ class Requests:
         return self._actual_us[job.pending.request.number][job.part]
 
     def ended(self, now: int, job: Part) -> Event:
+        self._watch.ended(now, job)
         return PartLost(job) if job.pending.over else PartDone(job, now - job.start)
 
     def crashed(self, now: int) -> None: ...

@@ -20,6 +20,7 @@ from freshline.simulation.job_records import JobRecords
 from freshline.simulation.observation import Observed
 from freshline.simulation.outages import Outage, Outages, downstream
 from freshline.simulation.simulated_run import SimulatedRun, header_of
+from freshline.simulation.steps import OutputResult, StepResult
 from freshline.tables.state import TableState, exceeds, table_state
 from freshline.tables.task import TableTask, tables_of
 
@@ -79,10 +80,13 @@ class SimulationResult:
     failures: Mapping[str, Fraction]  # by table: the chance that a job fails
     crashes: Crashes  # of the runner
     queries: tuple[QueryResult, ...] = ()
+    outputs: tuple[OutputResult, ...] = ()
+    steps: tuple[StepResult, ...] = ()
 
     @property
     def holds(self) -> bool:
         in_time = not any(query.misses or query.plan.refusal for query in self.queries)
+        in_time = in_time and not any(output.misses for output in self.outputs)
         return in_time and not any(table.exceeded_target for table in self.tables)
 
 
@@ -129,6 +133,8 @@ def simulate(
         conditions.failures,
         conditions.crashes,
         () if run.answers is None else run.answers.results(),
+        () if run.steps is None else run.steps.outputs(),
+        () if run.steps is None else run.steps.steps(),
     )
 
 

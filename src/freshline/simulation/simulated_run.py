@@ -27,7 +27,9 @@ from freshline.simulation.failures import Failures
 from freshline.simulation.gaps import gaps_of_sources
 from freshline.simulation.outages import Interrupted, Outage
 from freshline.simulation.slow import Slowed
+from freshline.simulation.steps import SimulatedSteps
 from freshline.simulation.updates import UpdateCosts, Updates, Witness
+from freshline.steps.job import StepJob
 from freshline.tables.update import Update
 
 
@@ -55,7 +57,7 @@ class SimulatedRun:
         costs = _costs(warehouse, seed, conditions.slow)
         self.updates = Updates(costs, witness, without_rows, self.failures, self.assertions)
         self.kernels = [assemble(plan)]
-        used = {table.feed for table in warehouse.tables.values()}
+        used = {table.feed for table in warehouse.stored.values()}
         files = {
             name: files_of(feed, seed, conditions.outages.get(name, ()))
             for name, feed in warehouse.feeds.items()
@@ -65,6 +67,9 @@ class SimulatedRun:
         self.answers = SimulatedAnswers(plan, conditions.gaps, conditions.slow) if plan.queries else None
         if self.answers is not None:
             kinds[Iteration] = self.answers.iterations
+        self.steps = None if plan.placed is None else SimulatedSteps(warehouse, plan.placed, seed)
+        if self.steps is not None:
+            kinds[StepJob] = self.steps
         self.driver = Driver(self.kernels[0], kinds, files, journal)
         if self.answers is not None:
             self.answers.iterations.attach(self.driver)
@@ -86,7 +91,9 @@ class SimulatedRun:
 
 def header_of(plan: Plan, end: int, seed: int, conditions: Conditions) -> dict[str, Any]:
     """The first line of a run's journal: which run it was."""
-    header = {"freshline": __version__, "seed": seed, "end": end, "now": 0, "freshness": None}
+    header: dict[str, Any] = {"freshline": __version__, "seed": seed, "end": end, "now": 0, "freshness": None}
+    if plan.placed is not None:
+        header["placement"] = plan.placed.record()
     return {**header, **conditions.record(), "warehouse": to_record(plan.warehouse)}
 
 

@@ -20,13 +20,13 @@ def alike(warehouse: Warehouse, schemas: Mapping[str, StructType]) -> list[tuple
     it generates; to compile that again is little beside a cold start.
     """
     found: dict[object, list[str]] = {}
-    for name in warehouse.tables:
+    for name in warehouse.stored:
         found.setdefault(_plan(warehouse, name, schemas), []).append(name)
     return [tuple(tables) for tables in found.values()]
 
 
 def _plan(warehouse: Warehouse, name: str, schemas: Mapping[str, StructType]) -> object:
-    table = warehouse.tables[name]
+    table = warehouse.stored[name]
     if table.feed is None:
         how: object = None
         read = {source: schemas[source] for source in table.sources}

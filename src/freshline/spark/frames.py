@@ -33,7 +33,7 @@ from freshline.definitions.columns import LATE_COLUMN, RESERVED_COLUMNS
 from freshline.definitions.errors import DefinitionErrors, InputError
 from freshline.definitions.feeds import Feed
 from freshline.definitions.sql.query import parse_query
-from freshline.definitions.tables import Table
+from freshline.definitions.stored import Stored
 from freshline.definitions.warehouse import Warehouse
 from freshline.spark.names import quoted
 from freshline.spark.projection import plain_projection
@@ -126,7 +126,7 @@ def no_rows(session: SparkSession, schema: StructType | str) -> DataFrame:
 
 
 def base_rows(
-    session: SparkSession, table: Table, feed: Feed, files: DataFrame, late: str | None = None
+    session: SparkSession, table: Stored, feed: Feed, files: DataFrame, late: str | None = None
 ) -> DataFrame:
     """A base table's rows of its feed's rows: all of them, or what its `select` says.
 
@@ -149,12 +149,12 @@ def base_rows(
     return rows.selectExpr("*", *marked)
 
 
-def is_one_pass(table: Table) -> bool:
+def is_one_pass(table: Stored) -> bool:
     """Whether a base table's rows are made of the records in one pass, with no query within."""
     return table.select is None or plain_projection(table.select) is not None
 
 
-def keeps_records(session: SparkSession, table: Table, feed: Feed) -> bool:
+def keeps_records(session: SparkSession, table: Stored, feed: Feed) -> bool:
     """Whether a base table has a row for each of its feed's records, whatever its `select` makes of it.
 
     Spark's own plan says so: it has nothing between the records and the rows but columns.
@@ -206,7 +206,7 @@ def late_expression(timestamp: str, freshness: int, oldest: int | None) -> str:
     return f"{quoted(timestamp)} <= timestamp_micros({freshness})"
 
 
-def keeps_timestamp(table: Table, feed: Feed) -> bool:
+def keeps_timestamp(table: Stored, feed: Feed) -> bool:
     """Whether a base table's timestamps are its feed's, untouched by its `select`."""
     if table.select is None:
         return True
@@ -221,7 +221,7 @@ def keeps_timestamp(table: Table, feed: Feed) -> bool:
 
 def derived_rows(
     session: SparkSession,
-    table: Table,
+    table: Stored,
     sources: Mapping[str, DataFrame],
     loaded_from: int | None,
     loaded_to: int,
@@ -268,8 +268,8 @@ def schemas(
     errors: list[InputError] = []
     empty = _EmptyTables(session, warehouse, found)
     # Base tables first: a view of a feed may have the name of a table.
-    for name in sorted(warehouse.topological_order, key=lambda name: warehouse.tables[name].feed is None):
-        table = warehouse.tables[name]
+    for name in sorted(warehouse.stored_order, key=lambda name: warehouse.stored[name].feed is None):
+        table = warehouse.stored[name]
         if not all(source in found for source in table.sources):
             continue
         try:
@@ -283,7 +283,7 @@ def schemas(
     return found
 
 
-def _schema(empty: _EmptyTables, table: Table) -> StructType:
+def _schema(empty: _EmptyTables, table: Stored) -> StructType:
     try:
         rows = empty.rows(table)
         changing = unsteady(rows)
@@ -327,7 +327,7 @@ class _EmptyTables:
         self._feeds: dict[str, DataFrame] = {}
         self._views: set[str] = set()
 
-    def rows(self, table: Table) -> DataFrame:
+    def rows(self, table: Stored) -> DataFrame:
         if table.feed is not None:
             feed = self._warehouse.feeds[table.feed]
             return base_rows(self._session, table, feed, self._feed(feed))
@@ -360,7 +360,7 @@ def _check_declared(feed: Feed) -> None:
             raise InputError(what, "Declare string instead", feed.place)
 
 
-def _check_held(table: Table, schema: StructType) -> None:
+def _check_held(table: Stored, schema: StructType) -> None:
     for field in schema.fields:
         unheld = _not_held(field.dataType)
         if unheld is not None:

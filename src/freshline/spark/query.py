@@ -20,11 +20,11 @@ from freshline.storage.layout import Layout
 
 def check_query(warehouse: Warehouse, storage: Path, sql: str) -> None:
     """Raises `InputError` where the SQL is no query over tables that are there. It does without Spark."""
-    by_folded = {name.lower(): name for name in warehouse.tables}
+    by_folded = {name.lower(): name for name in warehouse.stored}
     for named in tables_named(sql):
         name = by_folded.get(named.lower())
         if name is None:
-            raise InputError(f"there is no table `{named}`", f"The tables are {', '.join(warehouse.tables)}")
+            raise InputError(f"there is no table `{named}`", f"The tables are {', '.join(warehouse.stored)}")
         if not _is_made(storage, name):
             raise InputError(f"nothing has been loaded into table {name} yet", "`freshline run` loads it")
 
@@ -38,7 +38,7 @@ def query(session: SparkSession, warehouse: Warehouse, storage: Path, sql: str) 
     layout = Layout(storage)
     named = parse_query(sql).find_all(exp.Column)
     asks_for_slices = any(column.name.lower() == SLICE_COLUMN for column in named)
-    for table in warehouse.tables.values():
+    for table in warehouse.stored.values():
         if not _is_made(storage, table.name):
             continue
         stored = StoredTable.open(layout.table(table.name), table.timestamp or "")

@@ -63,7 +63,7 @@ def readable(warehouse: Warehouse, schemas: Mapping[str, StructType]) -> dict[st
             table.timestamp,
             table.slices,
         )
-        for name, table in warehouse.tables.items()
+        for name, table in warehouse.stored.items()
     }
 
 

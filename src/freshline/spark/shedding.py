@@ -75,7 +75,7 @@ def kept_records(
     ranked = marked.withColumn(rank, f.row_number().over(Window.partitionBy(window).orderBy(*order)))
     ranked = ranked.where(f.col(rank) <= shed.most)
     if isinstance(there, DataFrame):
-        ranked = ranked.join(f.broadcast(there.toDF(window, rows)), window, "left")
+        ranked = ranked.join(there.toDF(window, rows), window, "left")
         ranked = ranked.where(f.col(rank) <= shed.most - f.coalesce(rows, f.lit(0)))
     elif there:
         known = f.create_map(*(f.lit(each).cast("long") for each in chain(*there.items())))

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from freshline.definitions.feeds import Feed
-from freshline.definitions.tables import Table
+from freshline.definitions.stored import Stored
 from freshline.definitions.warehouse import Warehouse
 from freshline.spark.file_to_load import FileFacts, facts_of
 from freshline.spark.frames import (
@@ -39,6 +39,8 @@ from freshline.storage.delta import Consumed, LiveFile, StoredTable
 from freshline.storage.extent import Extent
 from freshline.storage.last_values import LastValues
 from freshline.storage.next_row import next_row
+from freshline.storage.reading import ReadTable
+from freshline.storage.row_counts import rows_between
 from freshline.storage.statistics import read_footers
 from freshline.tables.update import Update
 
@@ -54,6 +56,8 @@ class Committed:
     consumed: tuple[Consumed, ...]
     rows_shed: int = 0  # records of its files that gave way to others of their window
     computed: bool = True  # by Spark; what has nothing to load only commits how far it is
+    files: tuple[LiveFile, ...] = ()  # that the commit added
+    rows_in: int | None = None  # of a step: what it read, by which it costs
 
     @property
     def discarded(self) -> int:
@@ -71,27 +75,29 @@ class Updater:
         schemas: Mapping[str, StructType],
         landing: Mapping[str, Path],
         last_values: Mapping[str, LastValues] | None = None,
+        sources: Mapping[str, ReadTable] | None = None,
     ) -> None:
         self._warehouse = warehouse
         self._tables = tables
+        self._readable = tables if sources is None else sources  # those that others write, too
         self._schemas = schemas
         self._landing = landing  # by feed: where its files are
         self._last_values = last_values or {}  # by table with `discard`
         self._keeps_timestamp = {
             table.name: keeps_timestamp(table, warehouse.feeds[table.feed])
-            for table in warehouse.tables.values()
+            for table in warehouse.stored.values()
             if table.feed is not None
         }
         self._keeps_records: dict[str, bool] = {}  # of base tables that have been updated
         self._slices = {
-            table.name: slice_column(table, schemas[table.name]) for table in warehouse.tables.values()
+            table.name: slice_column(table, schemas[table.name]) for table in warehouse.stored.values()
         }
-        self._sink = Sink(schemas, {table.name: outliers_of(table) for table in warehouse.tables.values()})
+        self._sink = Sink(schemas, {table.name: outliers_of(table) for table in warehouse.stored.values()})
         self._prepared = PreparedFrames()
 
     def run(self, session: SparkSession, job: Update) -> Committed:
         """Loads (F, NF] into the job's table. Nothing is visible before the commit, and all of it after."""
-        if self._warehouse.tables[job.task.name].feed is None:
+        if self._warehouse.stored[job.task.name].feed is None:
             return self._run_derived(session, job)
         facts = facts_of(job.files)  # once: a file may be overwritten meanwhile
         discarded = self._discarded(job, facts)
@@ -102,9 +108,10 @@ class Updater:
         if files:
             committed = self._run_base(session, kept, files, consumed)
         else:
-            committed = self._advance(job, job.loaded_to, consumed)
+            committed = self.advance(job, job.loaded_to, consumed)
         if job.task.name in self._last_values:
-            self._last_values[job.task.name].loaded(each.offers[job.task.name] for each in files)
+            offers = [each.offers[job.task.name] for each in facts]
+            self._last_values[job.task.name].committed(offers, discarded)
         return committed
 
     def _run_base(
@@ -114,7 +121,7 @@ class Updater:
         files: Sequence[FileFacts],
         consumed: tuple[Consumed, ...],
     ) -> Committed:
-        table = self._warehouse.tables[job.task.name]
+        table = self._warehouse.stored[job.task.name]
         assert table.feed is not None
         frame, watched = self._base(session, table, job, files, self._landing[table.feed])
 
@@ -127,12 +134,12 @@ class Updater:
         return self._commit(frame, job, job.loaded_to, source_bytes, consumed, expected, records)
 
     def _run_derived(self, session: SparkSession, job: Update) -> Committed:
-        table = self._warehouse.tables[job.task.name]
+        table = self._warehouse.stored[job.task.name]
         after = None if job.task.empty else job.loaded_from
         sources = self._sources(table, after, job.loaded_to)
         freshness = self._jumped(table, job)
         if not any(sources.values()):
-            return self._advance(job, freshness)
+            return self.advance(job, freshness)
         source_bytes = sum(file.size for found in sources.values() for file in found)
         frame = self._derived(session, table, sources, after, job.loaded_to)
         return self._commit(frame, job, freshness, source_bytes)
@@ -173,9 +180,20 @@ class Updater:
             version=version,
             consumed=consumed,
             rows_shed=rows_shed,
+            files=added,
+            rows_in=self._rows_in(job),
         )
 
-    def _advance(self, job: Update, freshness: int, consumed: tuple[Consumed, ...] = ()) -> Committed:
+    def _rows_in(self, job: Update) -> int | None:
+        step = self._warehouse.steps.get(job.task.name)
+        if step is None:
+            return None
+        if step.feed is not None:
+            return sum(file.records for file in facts_of(job.files))
+        after = None if job.task.empty else job.loaded_from - step.lookback_us
+        return sum(rows_between(self._readable[name], after, job.loaded_to) for name in step.sources)
+
+    def advance(self, job: Update, freshness: int, consumed: tuple[Consumed, ...] = ()) -> Committed:
         """Commits that nothing is to be loaded up to there: Spark need not be asked for no rows."""
         version = self._tables[job.task.name].commit(None, freshness, consumed, _details(job))
         return Committed(freshness, 0, 0, version, consumed, computed=False)
@@ -192,7 +210,7 @@ class Updater:
 
         It raises what would be wrong with them, and leaves nothing.
         """
-        table = self._warehouse.tables[job.task.name]
+        table = self._warehouse.stored[job.task.name]
         assert table.feed is not None
         files = facts_of(job.files)
         job, files = _kept(job, files, self._discarded(job, files))
@@ -204,7 +222,7 @@ class Updater:
 
     def check_control(self, session: SparkSession, name: str, path: Path) -> None:
         """The same with any other file of the table's feed, or a folder of files."""
-        table = self._warehouse.tables[name]
+        table = self._warehouse.stored[name]
         assert table.feed is not None
         assert table.timestamp is not None
         feed = self._warehouse.feeds[table.feed]
@@ -216,7 +234,7 @@ class Updater:
         self._check(table, rows, _bytes_below(path), lambda: None)
 
     def _check(
-        self, table: Table, frame: DataFrame, source_bytes: int, expected: Callable[[], Extent | None]
+        self, table: Stored, frame: DataFrame, source_bytes: int, expected: Callable[[], Extent | None]
     ) -> None:
         stored = self._tables[table.name]
         folder = f"data/check-{uuid4().hex}"
@@ -227,7 +245,7 @@ class Updater:
             shutil.rmtree(stored.path / folder, ignore_errors=True)
 
     def _base(
-        self, session: SparkSession, table: Table, job: Update, files: Sequence[FileFacts], landing: Path
+        self, session: SparkSession, table: Stored, job: Update, files: Sequence[FileFacts], landing: Path
     ) -> tuple[DataFrame, Watched | None]:
         """The rows of a job's files, as they lie in that folder, and who watches what is read for them."""
         assert table.feed is not None
@@ -260,7 +278,7 @@ class Updater:
     def _shed(
         self,
         session: SparkSession,
-        table: Table,
+        table: Stored,
         feed: Feed,
         records: DataFrame,
         paths: Sequence[str],
@@ -277,14 +295,14 @@ class Updater:
         there = rows_there(stored, feed, min(oldest), max(newest), read)
         return kept_records(records, feed, paths, there)
 
-    def _keeps(self, session: SparkSession, table: Table) -> bool:
+    def _keeps(self, session: SparkSession, table: Stored) -> bool:
         assert table.feed is not None
         if table.name not in self._keeps_records:
             feed = self._warehouse.feeds[table.feed]
             self._keeps_records[table.name] = keeps_records(session, table, feed)
         return self._keeps_records[table.name]
 
-    def _expected(self, table: Table, files: Sequence[FileFacts], watched: Watched | None) -> Extent | None:
+    def _expected(self, table: Stored, files: Sequence[FileFacts], watched: Watched | None) -> Extent | None:
         """What must have been written, now that it is: the records that were found in the files.
 
         Where a `select` leaves some out, what was read for it is compared here instead.
@@ -299,15 +317,15 @@ class Updater:
             return None
         return found if self._keeps_timestamp[table.name] else replace(found, oldest=None, newest=None)
 
-    def _sources(self, table: Table, after: int | None, to: int) -> dict[str, list[LiveFile]]:
+    def _sources(self, table: Stored, after: int | None, to: int) -> dict[str, list[LiveFile]]:
         """The files of each source that may have rows which count for a range."""
         since = None if after is None else after - table.lookback_us
-        return {name: self._tables[name].files_with(since, to) for name in table.sources}
+        return {name: self._readable[name].files_with(since, to) for name in table.sources}
 
     def _derived(
         self,
         session: SparkSession,
-        table: Table,
+        table: Stored,
         sources: Mapping[str, Sequence[LiveFile]],
         after: int | None,
         to: int,
@@ -320,16 +338,16 @@ class Updater:
         self, session: SparkSession, name: str, files: Sequence[LiveFile], after: int | None, to: int
     ) -> DataFrame:
         """A source's rows of a range that are not late, out of these files."""
-        timestamp = self._warehouse.tables[name].timestamp
+        timestamp = self._warehouse.stored[name].timestamp
         assert timestamp is not None
-        paths = [str(self._tables[name].path / file.path) for file in files]
+        paths = [str(self._readable[name].path / file.path) for file in files]
         schema = self._schemas[name]
         rows = self._prepared.of(
             session, ("table", name), paths, lambda: read_parquet(session, paths, schema)
         )
         return source_rows(rows, schema, timestamp, after, to)
 
-    def _jumped(self, table: Table, job: Update) -> int:
+    def _jumped(self, table: Stored, job: Update) -> int:
         """The freshness to commit: NF, or further where no source has a row after it.
 
         What its sources had up to their freshness when the job started they have still: all that has come
@@ -342,7 +360,7 @@ class Updater:
         # A file that cannot be read is the trouble of the update that is to load its rows.
         try:
             for name in table.sources:
-                row = next_row(self._tables[name], job.loaded_to, job.jump_to, near)
+                row = next_row(self._readable[name], job.loaded_to, job.jump_to, near)
                 if row is not None:
                     next_rows.append(row)
         except (OSError, pa.ArrowException):
@@ -351,7 +369,11 @@ class Updater:
 
 
 def _details(job: Update) -> dict[str, Any]:
-    return {"table": job.task.name, "job": job.number}
+    details = {"table": job.task.name, "job": job.number}
+    came_at = getattr(job.task, "came_at", None)  # of a step: other nodes may go by it
+    if came_at is not None:
+        details["came_at"] = came_at
+    return details
 
 
 def _kept(job: Update, facts: list[FileFacts], discarded: Sequence[bool]) -> tuple[Update, list[FileFacts]]:

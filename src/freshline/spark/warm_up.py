@@ -24,7 +24,7 @@ from pyspark.sql.types import (
 
 from freshline.definitions.duration import SECOND
 from freshline.definitions.feeds import Feed
-from freshline.definitions.tables import Table
+from freshline.definitions.stored import Stored
 from freshline.definitions.warehouse import Warehouse
 from freshline.spark.frames import (
     Watched,
@@ -61,7 +61,7 @@ class WarmUp:
 
     def run(self, session: SparkSession, name: str, may_go_on: Callable[[], bool] = lambda: True) -> None:
         """Updates of a table, until they take no less time than the one before."""
-        table = self._warehouse.tables[name]
+        table = self._warehouse.stored[name]
         self._make_up(session, table)
         before_s = inf
         for _ in range(_RUNS_MAX):
@@ -75,7 +75,7 @@ class WarmUp:
                 return
             before_s = took_s
 
-    def _make_up(self, session: SparkSession, table: Table) -> None:
+    def _make_up(self, session: SparkSession, table: Stored) -> None:
         """What the table loads; others may load the same."""
         if table.feed is not None:
             feed = self._warehouse.feeds[table.feed]
@@ -93,7 +93,7 @@ class WarmUp:
     def _path(self, name: str, kind: str = "tables") -> Path:
         return self._folder / kind / name
 
-    def _rows(self, session: SparkSession, table: Table) -> DataFrame:
+    def _rows(self, session: SparkSession, table: Stored) -> DataFrame:
         assert table.timestamp is not None
         if table.feed is None:
             sources = {source: self._source(session, source) for source in table.sources}
@@ -110,7 +110,7 @@ class WarmUp:
         return base_rows(session, table, feed, records, late)
 
     def _source(self, session: SparkSession, name: str) -> DataFrame:
-        timestamp = self._warehouse.tables[name].timestamp
+        timestamp = self._warehouse.stored[name].timestamp
         assert timestamp is not None
         schema = self._schemas[name]
         rows = read_parquet(session, [str(self._path(name))], schema)

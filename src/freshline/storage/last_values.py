@@ -22,9 +22,12 @@ from freshline.definitions.columns import Column
 from freshline.landing.key_values import KeyValues, Newest, arrow_type, digest, number
 from freshline.landing.timestamps import instants_of
 from freshline.storage.delta import StoredTable
+from freshline.storage.files import LiveFile
 
 # About 30 MB. Of more keys those that were loaded longest ago are forgotten.
 KEYS_MAX: Final = 100_000
+# So many values of files that wait are kept, a few times as much; a file beyond that is loaded in any case.
+WAITING_MAX: Final = 500_000
 # A start reads no more of a table to find its values again.
 ROWS_MAX: Final = 1_000_000
 
@@ -33,8 +36,9 @@ ROWS_MAX: Final = 1_000_000
 class Offer:
     """What a file holds for a table with `discard`; with a limit, it is to be discarded."""
 
-    values: KeyValues | None  # None where that could not be told
+    values: KeyValues | None  # None where that could not be told, or is too much to be kept
     limit: Limit | None = None
+    until_us: float = inf  # no record of it is newer
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,24 +57,28 @@ class Limit:
 class LastValues:
     """One table's values. Whoever finds files asks what to expect, tracks decide; hence the lock."""
 
-    def __init__(self, keys_max: int = KEYS_MAX) -> None:
+    def __init__(self, keys_max: int = KEYS_MAX, waiting_max: int = WAITING_MAX) -> None:
         self._keys_max = keys_max
+        self._waiting_max = waiting_max
         self._lock = threading.Lock()
         self._stored: dict[bytes, Newest] = {}  # the last loaded last
+        # A key that is not known may have a record of up to then: an older one says nothing of it.
+        self._forgotten_us: float = -inf
         self._coming: dict[bytes, Newest] = {}  # of files that were found and are not loaded yet
+        self._waiting = 0  # how many values those files have
 
     def __len__(self) -> int:
         return len(self._stored)
 
-    def offered(self, values: KeyValues | None, limit: Limit) -> Offer:
+    def offered(self, values: KeyValues | None, limit: Limit, until_us: float = inf) -> Offer:
         """A file was found: it is to be discarded if that is right once all before it are loaded."""
         with self._lock:
-            if values is None:
-                return Offer(None)
+            if values is None or self._waiting + len(values.newest) > self._waiting_max:
+                return Offer(None, until_us=until_us)
+            self._waiting += len(values.newest)
             if limit.bears(_change(values, (self._coming, self._stored))):
                 return Offer(values, limit)
-            if len(self._coming) <= self._keys_max:  # beyond that more is loaded than need be
-                _put(self._coming, values)
+            _put(self._coming, values)
             return Offer(values)
 
     def discarded(self, offers: Iterable[Offer]) -> list[bool]:
@@ -89,26 +97,35 @@ class LastValues:
                     _put(meanwhile, offer.values)
         return found
 
-    def loaded(self, offers: Iterable[Offer]) -> None:
-        """These files are committed."""
+    def committed(self, offers: Sequence[Offer], discarded: Sequence[bool]) -> None:
+        """These files are consumed, and those of them that were not discarded are stored now."""
         with self._lock:
-            for offer in offers:
-                if offer.values is None:  # whatever it had is stored now
-                    self._stored.clear()
-                    self._coming.clear()
-                else:
+            for offer, is_discarded in zip(offers, discarded, strict=True):
+                if offer.values is None:
+                    self._forget([*self._stored], offer.until_us)
+                    continue
+                self._waiting -= len(offer.values.newest)
+                if not is_discarded:
                     self._load(offer.values)
+            self._forget([*self._stored][: max(0, len(self._stored) - self._keys_max)])
+            if not self._coming:
+                self._waiting = 0  # what was put aside waits no longer
 
     def _load(self, values: KeyValues) -> None:
         for key, found in values.newest.items():
             before = self._stored.pop(key, None)
-            self._stored[key] = found if before is None or before.at_us <= found.at_us else before
+            if before is not None:
+                self._stored[key] = found if before.at_us <= found.at_us else before
+            elif found.at_us > self._forgotten_us:
+                self._stored[key] = found
             coming = self._coming.get(key)
             if coming is not None and coming.at_us <= found.at_us:
                 del self._coming[key]
-        excess = len(self._stored) - self._keys_max
-        for key in [*self._stored][:excess] if excess > 0 else ():
-            del self._stored[key]
+
+    def _forget(self, keys: Iterable[bytes], until_us: float = -inf) -> None:
+        self._forgotten_us = max(self._forgotten_us, until_us)
+        for key in keys:
+            self._forgotten_us = max(self._forgotten_us, self._stored.pop(key).at_us)
 
     def recall(self, table: StoredTable, key: Column, value: Column, rows_max: int = ROWS_MAX) -> None:
         """Finds values again in a table's newest files; keys that are not in those are unknown.
@@ -116,19 +133,28 @@ class LastValues:
         So are those that have no newer record than the files that were left out: these may have one.
         """
         if any(file.newest is None for file in table.files):
-            return  # a foreign writer's: nobody knows what is in it
-        files = sorted((file for file in table.files if file.rows), key=lambda file: -(file.newest or 0))
+            self._forgotten_us = inf  # a foreign writer's: nobody knows what is in it
+            return
+        files = sorted((file for file in table.files if file.rows), key=_end, reverse=True)
         found: dict[bytes, Newest] = {}
-        certain_after = -1
+        left_out_us = -inf
         for number_read, file in enumerate(files):
             rows_max -= file.rows
             if rows_max < 0 and number_read:
-                certain_after = file.newest or 0
+                left_out_us = _end(file)
                 break
             _read(found, table, file.path, key, value)
-        certain = (each for each in found.items() if each[1].at_us > certain_after)
+        known = sorted(found.items(), key=lambda each: each[1].at_us)
         with self._lock:
-            self._stored = dict(sorted(certain, key=lambda each: each[1].at_us)[-self._keys_max :])
+            self._stored = dict(known)
+            old = [key for key, each in known if each.at_us <= left_out_us]
+            self._forget(old, left_out_us)
+            self._forget([*self._stored][: max(0, len(self._stored) - self._keys_max)])
+
+
+def _end(file: LiveFile) -> float:
+    """No row of it is newer. Statistics of other writers are cut to milliseconds."""
+    return inf if file.newest is None else file.newest + 999
 
 
 def _change(values: KeyValues, views: Sequence[Mapping[bytes, Newest]]) -> float:

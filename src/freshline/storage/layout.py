@@ -10,6 +10,7 @@ from freshline.definitions.errors import InputError
 from freshline.storage.control import ControlFolder
 from freshline.storage.disk import full_disk
 from freshline.storage.modes import make_storage, modes_of
+from freshline.storage.placements import Placements
 
 
 def confined(folder: Path, name: str) -> Path:
@@ -29,6 +30,7 @@ class Layout:
         self._freshline = storage / "_freshline"
         self.quarantine = self._freshline / "quarantine"
         self.archive = self._freshline / "archive"
+        self.placements = Placements(self._freshline / "placements")
 
     def table(self, name: str) -> Path:
         """The folder of a table."""
@@ -42,6 +44,10 @@ class Layout:
     def controls(self, nodes: Collection[str]) -> list[ControlFolder]:
         """Those of all runs of a warehouse with such nodes."""
         return [self.control(node) for node in nodes] or [self.control()]
+
+    def first_control(self, nodes: Collection[str]) -> ControlFolder:
+        """That of the run which answers for all."""
+        return self.controls(nodes)[0]
 
     def prepare(self, control: ControlFolder, *, private: bool = True) -> None:
         """Makes what is missing for a run; fails where the storage cannot be written.

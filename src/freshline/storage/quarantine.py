@@ -65,6 +65,10 @@ class Quarantine:
                     found.append(Entry(stored, **json.loads(path.read_text(encoding="utf-8"))))
         return sorted(found, key=lambda entry: (entry.feed, entry.name, entry.stored))
 
+    def count(self) -> int:
+        """How many files are there, not counting those that are being written: no reason is read for it."""
+        return sum(not name.startswith(".") for _, _, names in os.walk(self._files) for name in names)
+
     def retry(self, entry: Entry, landing: Path) -> Path:
         """Moves the file back to its feed's landing folder, to be loaded as if it had just come."""
         back = confined(landing, entry.name)

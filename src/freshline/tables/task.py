@@ -128,6 +128,9 @@ class TableTask(Task):
     def source_advanced(self, now: int) -> None:
         self.rule.source_advanced(now)
 
+    def unloaded(self) -> Sequence[DataFile]:
+        return self.intake.unloaded(self.job)
+
     def source_moved(self, now: int) -> None:
         if self.state != RUNNING:
             self.rule.source_advanced(now)

@@ -1,0 +1,107 @@
+"""`freshline run` of a warehouse with nodes: a process for each that runs on this machine."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from rich.console import Console, RenderableType
+from rich.live import Live
+
+from freshline.definitions.duration import SECOND
+from freshline.definitions.errors import InputError
+from freshline.definitions.warehouse import Warehouse
+from freshline.live.all_nodes import as_one, read_statuses
+from freshline.live.status import WarehouseStatus
+from freshline.live.supervisor import Supervisor
+from freshline.live.view import render
+from freshline.printable import printable
+from freshline.spark.session import is_local
+from freshline.storage.layout import Layout
+
+_LOOK_EVERY_S = 0.5
+
+
+class RunningNodes:
+    """The nodes of a warehouse that are started here, until they end, are told to, or their time is over."""
+
+    def __init__(
+        self, warehouse: Warehouse, project: Path, storage: Path, options: Sequence[str], for_us: int | None
+    ) -> None:
+        self._warehouse = warehouse
+        self._layout = Layout(storage)
+        self._for_us = for_us
+        self._since_us = time.time_ns() // 1_000
+        self._look_at = 0.0
+        self._end_at: float | None = None
+        self._show: Callable[[RenderableType], None] | None = None
+        self.stopped_because: str | None = None
+        here = [name for name, node in warehouse.nodes.items() if is_local(node.master)]
+        if not here:
+            what = "none of the nodes has a local master"
+            raise InputError(
+                what, "Start each with `freshline run --node NAME`, where its cluster can be reached"
+            )
+        for name in warehouse.nodes:
+            if name not in here:
+                _say(f"node {name} is not on this machine: start it with `freshline run --node {name}`")
+        command = [sys.executable, "-m", "freshline", "run", "-p", str(project), "--tied", *options]
+        self._supervisor = Supervisor(here, lambda node: [*command, "--node", node], _say)
+        for node in here:
+            self._layout.control(node).drained.unlink(missing_ok=True)
+
+    def run(self, screen: Console | None) -> int:
+        """Their highest exit code."""
+        signal.signal(signal.SIGINT, lambda *_: self._stop("interrupted"))
+        signal.signal(signal.SIGTERM, lambda *_: self._stop("terminated"))
+        if screen is None or not screen.is_terminal:
+            return self._supervisor.run(self._look)
+        with Live(console=screen, refresh_per_second=4, transient=True) as live:
+            self._show = live.update
+            return self._supervisor.run(self._look)
+
+    def status(self) -> WarehouseStatus | None:
+        """What the nodes tell of this run; None before one does."""
+        try:
+            statuses = read_statuses(self._warehouse, self._layout)
+        except InputError:
+            return None
+        current = [status for status in statuses if status.at_us >= self._since_us]
+        return as_one(self._warehouse, current) if current else None
+
+    def _stop(self, why: str) -> None:
+        self.stopped_because = self.stopped_because or why
+        self._supervisor.stop()
+
+    def _look(self) -> None:
+        """Now and then: shows how all of them are, and stops them when their time is over."""
+        now = time.monotonic()
+        if now < self._look_at:
+            return
+        self._look_at = now + _LOOK_EVERY_S
+        if self._for_us is not None and self._end_at is None and self._all_run():
+            self._end_at = now + self._for_us / SECOND  # it counts from when all of them run
+        if self._end_at is not None and now >= self._end_at and self.stopped_because is None:
+            self._stop("its time is over")
+        status = None if self._show is None else self.status()
+        if self._show is not None and status is not None:
+            self._show(render(status, time.time_ns() // 1_000))
+
+    def _all_run(self) -> bool:
+        try:
+            statuses = read_statuses(self._warehouse, self._layout)
+        except InputError:
+            return False
+        running = {
+            status.node
+            for status in statuses
+            if status.started_us >= self._since_us and not status.is_opening
+        }
+        return running >= self._supervisor.processes.keys() and bool(running)
+
+
+def _say(sentence: str) -> None:
+    print(f"{printable(sentence[:1].upper() + sentence[1:])}.", file=sys.stderr, flush=True)

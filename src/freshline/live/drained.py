@@ -1,0 +1,87 @@
+"""Draining on several nodes: each tells which of its tables get nothing more, and waits for others."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from freshline.kernel.kernel import Kernel
+from freshline.kernel.task import IDLE
+from freshline.live.part import Part
+from freshline.steps.task import StepTask
+from freshline.storage.control import ControlFolder
+from freshline.storage.reading import ReadTable
+from freshline.tables.elsewhere import Elsewhere
+from freshline.tables.task import TableTask
+
+
+class DrainedTables:
+    """Which tables are final: nothing is left of them to load, nor of anything that they are computed from.
+
+    By table and not by node, since two nodes may read one another's tables.
+    """
+
+    def __init__(
+        self,
+        part: Part,
+        own: ControlFolder,
+        others: Mapping[str, ControlFolder],
+        tables: Mapping[str, ReadTable],
+    ) -> None:
+        self._part = part
+        self._own = own
+        self._others = others  # by node
+        self._tables = tables  # own and followed ones
+        self._told: dict[str, int] | None = None
+
+    def are_sources_final(self, kernel: Kernel, is_given_up: Callable[[str], bool]) -> bool:
+        """Whether nothing more comes from other nodes. What is final here is told on the way."""
+        final = self._final_elsewhere(kernel)
+        for name in self._part.whole.stored_order:
+            table = self._part.local.stored.get(name)
+            if table is not None and all(source in final for source in table.sources):
+                task = kernel.task(name)
+                if _is_idle(task) or is_given_up(name):
+                    final[name] = self._tables[name].freshness or 0
+        self._tell({name: at for name, at in final.items() if name in self._part.local.stored})
+        return all(name in final for name in self._part.followed)
+
+    def _final_elsewhere(self, kernel: Kernel) -> dict[str, int]:
+        """Those that are followed to where their nodes say that they end, and the kernel has heard of it."""
+        told: dict[str, int] = {}
+        for control in self._others.values():
+            told |= _read(control.drained)
+        return {
+            name: told[name]
+            for name in self._part.followed
+            if name in told and self._heard(kernel, name) >= told[name]
+        }
+
+    def _heard(self, kernel: Kernel, name: str) -> int:
+        known = kernel.elsewhere.get(name)
+        return known.freshness if isinstance(known, Elsewhere) else self._tables[name].freshness or 0
+
+    def _tell(self, final: dict[str, int]) -> None:
+        if final == self._told:
+            return
+        draft = self._own.drained.with_name(f".{self._own.drained.name}.draft")
+        with suppress(OSError):  # a full disk: told the next time
+            draft.write_text(json.dumps(final), encoding="utf-8")
+            draft.replace(self._own.drained)
+            self._told = final
+
+
+def _is_idle(task: object) -> bool:
+    if isinstance(task, StepTask):
+        return not task.at_work and not task.files
+    return isinstance(task, TableTask) and task.state == IDLE
+
+
+def _read(path: Path) -> dict[str, int]:
+    try:
+        told = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return {str(name): int(at) for name, at in told.items()} if isinstance(told, dict) else {}

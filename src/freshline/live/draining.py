@@ -1,0 +1,47 @@
+"""How a run that is to leave nothing out comes to its end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from freshline.kernel.events import Event
+from freshline.kernel.kernel import Kernel
+from freshline.live.judge import Troubles
+from freshline.live.node_side import NodeSide
+from freshline.live.trouble import ATTEMPTS_MAX
+from freshline.steps.task import steps_of
+from freshline.tables.drain import Drain, nothing_is_left, only_rest_is_left
+
+
+class Draining:
+    """Ends a run when nothing is left to load. Nobody waits for periods: nothing more will come."""
+
+    def __init__(
+        self,
+        nodes: NodeSide,
+        troubles: Troubles,
+        tell: Callable[[Event], None],
+        stop: Callable[[str], None],
+    ) -> None:
+        self._nodes = nodes
+        self._troubles = troubles
+        self._tell = tell
+        self._stop = stop
+        self.begun = False  # whether the kernel was told so
+
+    def consider(self, kernel: Kernel) -> None:
+        """Now and then, while no feed brings anything."""
+        if not self._nodes.nothing_more_comes(kernel, self._is_given_up):
+            return
+        if any(step.at_work and not self._is_given_up(step.name) for step in steps_of(kernel)):
+            return
+        if nothing_is_left(kernel, self._is_given_up):
+            self._stop("nothing is left to load")
+        elif not self.begun and only_rest_is_left(kernel):
+            self.begun = True
+            self._tell(Drain())
+
+    def _is_given_up(self, table: str) -> bool:
+        attempts = self._troubles.attempts(table)
+        # Of a step, whose files are tried with the last of these attempts, one more.
+        return (self.begun and attempts >= ATTEMPTS_MAX) or attempts > ATTEMPTS_MAX

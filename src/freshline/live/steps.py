@@ -1,0 +1,107 @@
+"""Steps on Spark: what a track does with a job of them, and what its end means."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from freshline.kernel.events import Event, Failed
+from freshline.live.clock import Clock, clock
+from freshline.live.judge import Failures
+from freshline.live.messages import Ended
+from freshline.live.step_book import NO_ROWS, Done, StepBook, rows_of
+from freshline.live.worker import SparkWorker
+from freshline.steps.events import Committed as StepsCommitted
+from freshline.steps.job import Instance, Part, StepJob
+from freshline.storage.delta import StoredTable
+from freshline.tables.task import TableTask
+from freshline.tables.update import Update
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """What an update asks of the task that it is of."""
+
+    name: str
+    empty: bool
+    came_at: int  # when the burst came to its source
+
+
+class StepWorker:
+    """Does the steps of a job one after the other, each an update with a commit of its own.
+
+    A job may fail between two commits. What is committed stands, although the kernel does the job again: the
+    tables themselves say how far they are, and of files the instance that was done last is known here.
+    """
+
+    def __init__(
+        self,
+        worker: SparkWorker,
+        tables: Mapping[str, StoredTable],
+        outputs: Collection[str],
+        now: Clock = clock,
+    ) -> None:
+        self._worker = worker
+        self._tables = tables
+        self._outputs = outputs
+        self._clock = now
+        self._last: dict[str, Instance] = {}  # by step
+
+    def run(self, job: StepJob) -> tuple[Done, ...]:
+        return tuple(self._do(job, part) for part in job.parts)
+
+    def _do(self, job: StepJob, part: Part) -> Done:
+        update = self._update(job, part)
+        committed = None
+        if update is not None:
+            committed = self._worker.run(update) or self._worker.advance(update)
+            self._last[part.name] = part.instance
+        at = self._clock()
+        instants = NO_ROWS
+        if committed is not None and part.name in self._outputs:
+            instants = rows_of(self._tables[part.name], committed)
+        return Done(part, committed, at, instants)
+
+    def _update(self, job: StepJob, part: Part) -> Update | None:
+        """The step as an update of its table; None where it is done."""
+        reached = self._tables[part.name].freshness
+        loaded_from = max(part.loaded_from, reached or 0)
+        if part.files:
+            done = self._last.get(part.name) is part.instance
+        else:
+            done = reached is not None and reached >= part.loaded_to
+        if done:
+            return None
+        return Update(
+            cast(TableTask, _Step(part.name, reached is None, part.instance.came_at)),
+            job.number,
+            job.release,
+            part.instance.deadline,
+            self._clock(),
+            job.track,
+            loaded_from,
+            max(loaded_from, part.loaded_to),
+            part.files,
+        )
+
+
+class StepJudge:
+    """Judges how jobs of steps ended. The driver's thread alone asks it."""
+
+    def __init__(self, book: StepBook, failures: Failures) -> None:
+        self._book = book
+        self._failures = failures
+        self.on_loaded: Callable[[str, Sequence[str]], None] | None = None  # (step, names of files)
+
+    def judge(self, ended: Ended, now: int) -> Event:
+        job: StepJob = ended.job
+        outcome: Any = ended.outcome
+        if isinstance(outcome, BaseException):
+            return Failed(job, self._failures.failed(job.task.name, outcome, now))
+        self._failures.over(job.task.name)
+        for done in outcome:
+            self._book.done(done)
+            if self.on_loaded is not None and done.part.files:
+                self.on_loaded(done.part.name, [str(file.name) for file in done.part.files])
+        return StepsCommitted(job)

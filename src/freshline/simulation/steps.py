@@ -1,0 +1,172 @@
+"""Simulated steps: what they cost, when they end, and how old the rows of outputs are then."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from math import ceil
+
+from freshline.costs.draws import RowCostDraws
+from freshline.definitions.feeds import Feed
+from freshline.definitions.warehouse import Warehouse
+from freshline.kernel.events import Event
+from freshline.kernel.kernel import Kernel
+from freshline.plan.placed import Placed
+from freshline.simulation.rows import Latencies, Rows, RowsOfTable
+from freshline.steps.events import Committed
+from freshline.steps.job import Part, StepJob
+from freshline.steps.task import steps_of
+
+
+@dataclass(frozen=True, slots=True)
+class OutputResult:
+    """What a run showed of one output."""
+
+    name: str
+    node: str
+    deadline_us: int
+    rows: int
+    misses: int
+    latency_p50_us: int | None
+    latency_p95_us: int | None
+    latency_max_us: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class StepResult:
+    """What a run showed of one step."""
+
+    name: str
+    node: str
+    sub_deadline_us: int
+    jobs: int
+    misses: int  # instances that were done, or are not yet at the end, after their deadline
+    backlog: int  # instances that were not done at the end
+
+
+class SimulatedSteps:
+    """The kind of job that steps have. Every file has the most rows that its feed says."""
+
+    def __init__(self, warehouse: Warehouse, placed: Placed, seed: int) -> None:
+        self._warehouse = warehouse
+        self._placed = placed
+        self._draws = {}
+        for name, step in warehouse.steps.items():
+            assert step.cost is not None, "a plan has all costs"
+            speed = warehouse.nodes[placed.nodes[name]].speed
+            self._draws[name] = RowCostDraws(step.cost, speed, seed, name)
+        self._made = {name: RowsOfTable() for name in warehouse.steps}
+        self._readers: dict[str, list[str]] = {name: [] for name in warehouse.steps}
+        for name, step in warehouse.steps.items():
+            for source in step.sources:
+                self._readers[source].append(name)
+        self._selectivity = {name: float(step.selectivity) for name, step in warehouse.steps.items()}
+        self._newest: dict[str, int] = {}  # by step that loads a feed, of the files loaded so far
+        self._latencies = {
+            name: Latencies(step.deadline_us)
+            for name, step in warehouse.steps.items()
+            if step.deadline_us is not None
+        }
+        self._reached: dict[str, int] = dict.fromkeys(warehouse.steps, 0)
+        self._jobs: defaultdict[str, int] = defaultdict(int)
+        self._misses: defaultdict[str, int] = defaultdict(int)
+        self._backlog: dict[str, int] = {}
+
+    def begins(self, kernel: Kernel) -> None: ...
+
+    def cost_us(self, job: StepJob) -> int:
+        cost_us, before = 0, None
+        for part in job.parts:
+            rows = self._read(part) if before is None else self._through(part, before)
+            count = sum(each.number for each in rows)
+            cost_us += self._draws[part.name].draw_us(count) if count or part.files else 0
+            before = rows
+        return cost_us
+
+    def ended(self, now: int, job: StepJob) -> Event:
+        for part in job.parts:
+            rows = [each.times(self._selectivity[part.name]) for each in self._read(part)]
+            if part.files:
+                self._newest[part.name] = max(part.loaded_to, self._newest.get(part.name, 0))
+            self._made[part.name].add(rows)
+            self._reached[part.name] = part.loaded_to
+            self._forget(part.name)
+            self._jobs[part.name] += 1
+            self._misses[part.name] += now > part.instance.deadline
+            latencies = self._latencies.get(part.name)
+            if latencies is not None:
+                for each in rows:
+                    latencies.came_out(now, each)
+        return Committed(job)
+
+    def crashed(self, now: int) -> None: ...
+
+    def over(self, end: int, kernel: Kernel) -> None:
+        for step in steps_of(kernel):
+            self._misses[step.name] += sum(deadline < end for deadline in step.rule.unfinished_deadlines())
+            self._backlog[step.name] = len(step.waiting) + (step.job is not None)
+
+    def outputs(self) -> tuple[OutputResult, ...]:
+        found = []
+        for name, seen in self._latencies.items():
+            deadline_us = self._warehouse.steps[name].deadline_us
+            assert deadline_us is not None
+            found.append(
+                OutputResult(
+                    name,
+                    self._placed.nodes[name],
+                    deadline_us,
+                    round(seen.rows),
+                    ceil(seen.misses - 1e-6),
+                    seen.quantile_us(0.5),
+                    seen.quantile_us(0.95),
+                    seen.max_us,
+                )
+            )
+        return tuple(found)
+
+    def steps(self) -> tuple[StepResult, ...]:
+        placed = self._placed
+        return tuple(
+            StepResult(
+                name,
+                placed.nodes[name],
+                placed.sub_deadlines_us[name],
+                self._jobs[name],
+                self._misses[name],
+                self._backlog.get(name, 0),
+            )
+            for name in self._warehouse.steps
+        )
+
+    def _read(self, part: Part) -> list[Rows]:
+        """What a step reads: its file's rows, or what its sources made of its range."""
+        step = self._warehouse.steps[part.name]
+        if step.feed is not None:
+            feed = self._warehouse.feeds[step.feed]
+            return [_rows_of(feed, file.timestamp, self._newest.get(part.name)) for file in part.files]
+        after, until = part.loaded_from, part.loaded_to
+        return [rows for source in step.sources for rows in self._made[source].within(after, until)]
+
+    def _through(self, part: Part, before: list[Rows]) -> list[Rows]:
+        """What a step reads that follows in the same job: what the step before makes of its own rows."""
+        (source,) = self._warehouse.steps[part.name].sources
+        kept = list(self._made[source].within(part.loaded_from, part.loaded_to))
+        made = [rows.times(self._selectivity[source]) for rows in before]
+        found = (rows.within(part.loaded_from, part.loaded_to) for rows in made)
+        return kept + [rows for rows in found if rows is not None]
+
+    def _forget(self, name: str) -> None:
+        """Drops what all readers of the steps that it reads have read; of an output's own rows all."""
+        for source in (*self._warehouse.steps[name].sources, name):
+            read = [self._reached[reader] for reader in self._readers[source]]
+            self._made[source].forget(min(read, default=self._reached[source]))
+
+
+def _rows_of(feed: Feed, timestamp: int, before: int | None) -> Rows:
+    """A file's rows: as old as its feed says at most, and newer than those of the file before."""
+    newest = timestamp + feed.landing.lateness_us
+    oldest = newest - feed.age_us
+    if before is not None:
+        oldest = max(oldest, min(newest, before + feed.landing.lateness_us))
+    return Rows(oldest, newest, float(feed.rows_most or 1))

@@ -1,0 +1,138 @@
+"""Requests between those who ask, the driver and the tracks: nobody is left waiting, whoever goes first."""
+
+from concurrent.futures import Future
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from freshline.classes.events import Requested, Withdrawn
+from freshline.classes.request import Answer, Reject
+from freshline.live.class_figures import ClassCounts
+from freshline.live.messages import Message
+from freshline.live.open_request import OpenRequest
+from freshline.live.request_book import Extent
+from freshline.live.requests import Asked, Requests
+from freshline.service.failures import Failure
+from freshline.service.questions import Question
+
+NOW = 1_000_000
+QUESTION = Question("SELECT 1", "gold", NOW, 2_000_000)
+SESSIONS: Any = SimpleNamespace(take=lambda: "session", give_back=lambda session: None)
+
+
+def prepared(question: Question, reply: Future[Any]) -> OpenRequest:
+    sql: Any = SimpleNamespace(sql=SimpleNamespace(text=question.sql, tables=("t",)))
+    return OpenRequest(question, sql, Extent(1, 1), (128, 128), (5, 5), reply)
+
+
+class Run:
+    """Who asks, and what the driver would tell the kernel."""
+
+    def __init__(self) -> None:
+        self.counts = ClassCounts(["gold"])
+        self.requests = Requests(SESSIONS, self.counts)
+        self.messages: list[Message] = []
+
+    def ask(self) -> Asked:
+        return Asked(QUESTION, prepared, self.requests, self.messages.append)
+
+    def tell(self, now: int = NOW) -> list[object]:
+        observer: Any = None
+        made = [message.event(observer, now) for message in self.messages]
+        self.messages.clear()
+        return [event for event in made if event is not None]
+
+
+def code(asked: Asked) -> str:
+    error = asked.reply.exception(0)
+    assert isinstance(error, Failure)
+    return error.code
+
+
+def test_a_question_becomes_a_request_of_its_class_and_deadline() -> None:
+    run = Run()
+    asked = run.ask()
+    asked.submit()
+    (event,) = run.tell(NOW + 5)
+    assert isinstance(event, Requested)
+    assert event.request == (1, "gold", NOW, NOW + 2_000_000, (5, 5), ("t",))
+    assert run.requests.find(1) is not None
+    run.requests.carry_out(Reject(event.request, 1_500_000))
+    assert code(asked) == "rejected"
+    assert run.requests.find(1) is None
+    asked.drop()
+    assert run.messages == []  # of one that is over there is nothing to be said
+
+
+def test_who_goes_before_it_is_read_asks_nothing() -> None:
+    run = Run()
+    asked = run.ask()
+    asked.drop()
+    asked.submit()
+    assert run.messages == []
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_who_goes_is_withdrawn_however_messages_overtake_one_another(order: tuple[int, int]) -> None:
+    run = Run()
+    asked = run.ask()
+    asked.submit()
+    asked.drop()
+    run.messages[:] = [run.messages[place] for place in order]
+    events = run.tell()
+    if order == (0, 1):
+        assert [type(event) for event in events] == [Requested, Withdrawn]
+    else:
+        assert events == []
+    assert run.requests.find(1) is None
+
+
+def test_a_deadline_that_has_passed_before_the_driver_hears_is_no_answer() -> None:
+    run = Run()
+    asked = run.ask()
+    asked.submit()
+    assert run.tell(NOW + 2_000_000) == []
+    assert code(asked) == "no_answer"
+
+
+def test_an_answer_without_a_part_is_none_and_says_why_where_that_is_known() -> None:
+    run = Run()
+    for failure, expected in (
+        (None, "no_answer"),
+        (Failure("bad_sql", "division by zero", "Mend it"), "bad_sql"),
+    ):
+        asked = run.ask()
+        asked.submit()
+        (event,) = run.tell()
+        assert isinstance(event, Requested)
+        found = run.requests.find(event.request.number)
+        assert found is not None
+        found.failure = failure
+        run.requests.carry_out(Answer(event.request, 0))
+        assert code(asked) == expected
+
+
+def test_a_run_that_stops_tells_all_who_wait_and_hears_nobody_more() -> None:
+    run = Run()
+    heard, coming, late = run.ask(), run.ask(), run.ask()
+    heard.submit()
+    run.tell()
+    coming.submit()
+    run.requests.close()
+    assert (code(heard), code(coming)) == ("stopping", "stopping")
+    with pytest.raises(Failure, match="stopping"):
+        late.submit()
+    assert run.tell() == []
+    run.requests.close()
+
+
+def test_who_has_gone_is_not_told() -> None:
+    run = Run()
+    asked = run.ask()
+    asked.submit()
+    (event,) = run.tell()
+    assert isinstance(event, Requested)
+    asked.reply.cancel()
+    run.requests.carry_out(Answer(event.request, 0))
+    assert asked.reply.cancelled()
