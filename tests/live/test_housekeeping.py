@@ -5,7 +5,6 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
 from pathlib import Path
 from threading import Lock
 from types import SimpleNamespace
@@ -21,7 +20,7 @@ from freshline.assembly.assemble import assemble
 from freshline.definitions.duration import HOUR, MINUTE, SECOND
 from freshline.definitions.queries import Query
 from freshline.kernel.kernel import Kernel
-from freshline.live.housekeeping import Housekeeper, Kept
+from freshline.live.housekeeping import Housekeeper, Kept, kept_tables
 from freshline.live.query_tables import QueryTables
 from freshline.plan.make import make_plan
 from freshline.spark.iteration import Outcome
@@ -66,11 +65,7 @@ class House:
         self.keeper = Housekeeper(self._kept, self.books, lambda at, text: self.said.append((at, text)))
 
     def _kept(self) -> dict[str, Kept]:
-        applied = self.ledger.applied
-        return {
-            name: Kept(table, self.locks[name], name, partial(applied, name))
-            for name, table in self.tables.items()
-        }
+        return kept_tables(self.tables, self.locks, self.ledger)
 
     def consider(self, after_us: int = 0, kernel: Kernel | None = None) -> dict[str, int]:
         """What it does so long after the beginning, to its end: how many files the tables then have."""

@@ -16,6 +16,7 @@ from freshline.kernel.kernel import Kernel
 from freshline.kernel.task import READY, RUNNING
 from freshline.live.trouble import sentence
 from freshline.storage.delta import StoredTable
+from freshline.storage.ledger import Ledger
 from freshline.storage.write_ahead import fold
 
 # A commit takes longer the more live files there are, and a reader opens each of them.
@@ -46,6 +47,15 @@ class Kept:
     lock: Lock  # whoever writes and housekeeping take turns
     writer: str  # the task that adds to it
     log_taken: Callable[[], int]  # the version up to which nobody here needs its log any more
+
+
+def kept_tables(
+    tables: Mapping[str, StoredTable], locks: Mapping[str, Lock], ledger: Ledger
+) -> dict[str, Kept]:
+    """The tables that updates add to: the ledger has to have taken what their logs say."""
+    return {
+        name: Kept(table, locks[name], name, partial(ledger.applied, name)) for name, table in tables.items()
+    }
 
 
 @dataclass(frozen=True, slots=True)

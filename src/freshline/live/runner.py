@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
@@ -41,7 +40,7 @@ from freshline.live.draining import Draining
 from freshline.live.driver import LiveDriver
 from freshline.live.ending import Ending
 from freshline.live.feeds import Feeds
-from freshline.live.housekeeping import Housekeeper, Kept
+from freshline.live.housekeeping import Housekeeper, kept_tables
 from freshline.live.inquiries import Inquiries
 from freshline.live.keeper import Keeper
 from freshline.live.kinds import Kind, Kinds
@@ -251,11 +250,7 @@ class Runner:
         self._draining = Draining(self.node_side, keeper.troubles, self.driver.tell, self.stop)
         self.request_side.attach(inbox.post)
         databases = [self.control.ledger, site.history]
-        applied = opened.ledger.applied
-        kept = {
-            name: Kept(table, locks[name], name, partial(applied, name))
-            for name, table in self.tables.items()
-        }
+        kept = kept_tables(self.tables, locks, opened.ledger)
         self._housekeeper = Housekeeper(lambda: kept | self.query_side.kept(), databases, notes.note)
         self._stack.callback(self._finish_housekeeping)
         self._watch.start(inbox.post)
