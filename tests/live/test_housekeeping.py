@@ -3,7 +3,6 @@
 import os
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from threading import Lock
@@ -25,7 +24,6 @@ from freshline.live.query_tables import QueryTables
 from freshline.plan.make import make_plan
 from freshline.spark.iteration import Outcome
 from freshline.spark.merging import Answer
-from freshline.spark.partials import Partials
 from freshline.storage.delta import Consumed, StoredTable
 from freshline.storage.layout import Layout
 from freshline.storage.ledger import Ledger
@@ -282,19 +280,12 @@ def test_the_books_write_ahead_logs_are_folded_every_minute_while_they_are_in_us
     assert house.said == []
 
 
-@dataclass(frozen=True)
-class Asked:
-    """As much of a prepared query as its table of answers looks at."""
-
-    query: Query
-    partials: Partials
-    schema: StructType
-
-
 def test_a_table_of_answers_is_compacted_too_once_there_are_some(tmp_path: Path) -> None:
     """One that is opened after the run began, while its query is at rest."""
     query = Query("q", "SELECT count(*) AS n FROM flows", "answers", 1, 1, 1, into="counts")
-    prepared: Any = Asked(query, Partials("", (), (), ()), StructType([StructField("n", LongType())]))
+    schema = StructType([StructField("n", LongType())])
+    rewritten = SimpleNamespace(partials=SimpleNamespace(outputs=()))
+    prepared: Any = SimpleNamespace(query=query, rewritten=rewritten, schema=schema)
     tables = QueryTables(Layout(tmp_path))
     said: list[str] = []
     keeper = Housekeeper(tables.kept, [], lambda at, text: said.append(text))
