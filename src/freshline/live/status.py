@@ -89,8 +89,8 @@ class TableStatus:
             "unloaded": seconds(self.unloaded_us(as_of_us)),
             "recovery_due": None if due_us is None else seconds(due_us - as_of_us),
             "recovery_estimated": self.recovery_estimated,
-            "shed_rows": self.shed_rows,
-            "discarded_files": self.discarded_files,
+            "rows_shed": self.shed_rows,
+            "files_discarded": self.discarded_files,
         }
 
 

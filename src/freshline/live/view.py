@@ -234,10 +234,12 @@ def _left_out(status: WarehouseStatus) -> list[str]:
         for table in status.tables
         if table.discarded_files
     ]
+    shed = {table.name: table.shed_rows for table in status.tables}
+    shed |= {step.name: step.rows_shed for step in status.steps}
     rows = [
-        f"{table.name}: {count(table.shed_rows)} rows, which gave way to others of their window"
-        for table in status.tables
-        if table.shed_rows
+        f"{name}: {count(number)} rows, which gave way to others of their window"
+        for name, number in shed.items()
+        if number
     ]
     return [*files, *rows]
 
