@@ -29,7 +29,7 @@ from freshline.storage.layout import Layout
 
 STRETCH: Final = 500
 _NODES: Final = ("node1", "node2")
-_OPENING_MAX_S: Final = 600.0
+_OPENING_MAX_S: Final = 1_800.0
 _FEEDS: Final = {"sensor": "node1", "v2v": "node1", "centre": "node2"}
 _LOADS: Final = {"O1": "sensor", "O2": "v2v", "O5": "centre"}
 

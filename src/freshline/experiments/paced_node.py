@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import random
+import signal
 import sys
 import time
 from pathlib import Path
 
 from freshline import signals
-from freshline.cli.run import end_in_order
 from freshline.definitions.load import load
 from freshline.experiments.live_placement import call_s
 from freshline.live.node_side import NodeSide
@@ -51,7 +51,8 @@ def main(folder: Path, node: str) -> None:
     warehouse = load(folder / "freshline.yml")
     with Runner(warehouse, folder, folder / "warehouse", master="local[1]", node=node, warm="all") as runner:
         TABLES.update(runner.readable)
-        end_in_order(runner)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda *_: runner.stop("told to end"))
         runner.run()
 
 
