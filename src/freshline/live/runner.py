@@ -177,7 +177,7 @@ class Runner:
         self.kernel = assemble(self.plan, 0, freshness, batches=self._batches, begin=False, node=site.node)
         self.query_side = QuerySide(site, self.plan, self.kernel, opened)
         self.said = (*self.said, *self.query_side.queries.refusals())
-        self.request_side = RequestSide(opened.part.local, self.kernel, opened)
+        self.request_side = RequestSide(opened.part.local, self.kernel, opened, self._lose)
         if site.warm != "none":
             self.query_side.warm_up()
             self.request_side.warm_up()
@@ -275,7 +275,7 @@ class Runner:
             Update: Kind(worker, self.keeper.judge),
             StepJob: self.node_side.kind(worker),
             Iteration: self.query_side.kind(pools, self._lose),
-            Part: self.request_side.kind(pools, self._lose),
+            Part: self.request_side.kind(pools),
         }
         return Tracks(len(pools), kinds, tell)
 
