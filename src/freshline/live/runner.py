@@ -169,7 +169,7 @@ class Runner:
         site = self._site
         opened = open_site(site, self.run_id, self._stack, self._ending, self._lose, self._on_start)
         self._session = opened.session
-        self.tables = opened.tables.tables
+        self.tables, self.readable = opened.tables.tables, opened.tables.readable
         self.said: tuple[str, ...] = opened.tables.said
         self._learning = Learning(site.warehouse, opened.history)
         self._placed = opened.placed
