@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Final
+from typing import ClassVar, Final
 
 from freshline.definitions.duration import SECOND
 from freshline.kernel.kernel import Kernel
@@ -25,7 +25,12 @@ _TELL_EVERY_US: Final = 5 * SECOND
 
 
 class NodeSide:
-    """Makes these parts. Of a warehouse without nodes there is nothing in them."""
+    """Makes these parts. Of a warehouse without nodes there is nothing in them.
+
+    `worker` is who does jobs of steps; an experiment may have its own.
+    """
+
+    worker: ClassVar[type[StepWorker]] = StepWorker
 
     def __init__(self, site: Site, opened: Opened, keeper: Keeper) -> None:
         self._warehouse, self._layout, self._node = site.warehouse, site.layout, site.node
@@ -49,7 +54,7 @@ class NodeSide:
     def kind(self, worker: Callable[[int], SparkWorker]) -> Kind:
         """How jobs of steps are done live."""
         tables = self._opened.tables.tables
-        return Kind(lambda track: StepWorker(worker(track), tables, self._outputs), self.judge)
+        return Kind(lambda track: self.worker(worker(track), tables, self._outputs), self.judge)
 
     def nothing_more_comes(self, kernel: Kernel, is_given_up: Callable[[str], bool]) -> bool:
         """Whether, of a warehouse that drains, the tables of other nodes that are read here have ended."""
