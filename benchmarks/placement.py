@@ -127,7 +127,7 @@ def against_glpk(seeds: Iterable[int]) -> bool:
             glpk = glpk_seconds(model)
             if glpk is not None:
                 times[f"GLPK on {name}"] = glpk
-        print(f"50 × 5, seed {seed}: " + ", ".join(f"{name} {took:.2f} s" for name, took in times.items()))
+        print(f"50 × 5, seed {seed}: " + ", ".join(f"{name} {took:.3f} s" for name, took in times.items()))
         glpk = times.get("GLPK on the paper's programme")
         passed &= glpk is None or glpk >= TIMES_FASTER_THAN_GLPK * times["place"]
     return passed

@@ -228,7 +228,8 @@ def test_a_long_list_of_tables_is_cut_with_the_troubled_ones_first(project):
 def test_schema_prints_a_json_schema_of_the_file():
     schema = json.loads(freshline("schema").stdout)
     assert json.loads(freshline("schema", "--json").stdout) == schema
-    assert set(schema["properties"]) == {"name", "storage", "history", "pools", "feeds", "tables", "queries"}
+    sections = {"pools", "nodes", "links", "feeds", "tables", "queries", "classes"}
+    assert set(schema["properties"]) == {"name", "storage", "history", *sections}
     assert schema["additionalProperties"] is False
 
 

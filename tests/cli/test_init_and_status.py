@@ -164,8 +164,8 @@ def test_status_prints_the_documented_json_as_of_now(project: Path):
                 "unloaded": None,
                 "recovery_due": None,
                 "recovery_estimated": False,
-                "shed_rows": 0,
-                "discarded_files": 0,
+                "rows_shed": 0,
+                "files_discarded": 0,
             },
             {
                 "name": "alerts",
@@ -179,8 +179,8 @@ def test_status_prints_the_documented_json_as_of_now(project: Path):
                 "unloaded": None,
                 "recovery_due": None,
                 "recovery_estimated": False,
-                "shed_rows": 0,
-                "discarded_files": 0,
+                "rows_shed": 0,
+                "files_discarded": 0,
             },
         ],
         "queries": [],
@@ -220,6 +220,7 @@ def test_status_tells_of_queries(project: Path):
         iterations=12_345,
         misses=2,
         missed_because="2 failed",
+        looks=3,
         keep=0.5,
         keep_mean=0.75,
         finished_us=1_700_000_000_500_000,
@@ -240,6 +241,7 @@ def test_status_tells_of_queries(project: Path):
         "iterations": 12_345,
         "misses": 2,
         "missed_because": "2 failed",
+        "looks": 3,
         "keep": 0.5,
         "keep_mean": 0.75,
         "finished": 1_700_000_000.5,
@@ -252,6 +254,10 @@ def test_status_tells_of_queries(project: Path):
     assert "busiest: [CAST_INVALID_INPUT] no number" in shown
     assert "busiest: 2 failed" in shown
     assert "huge: even at the least costs" in shown
+    running(project, queries=(query, refused), pid=dead_process())
+    ended = json.loads(freshline("status", "-p", project, "--json").stdout)["queries"]
+    assert [each["state"] for each in ended] == ["ENDED", "REFUSED"]
+    assert "busiest ENDED 2s 1.5s" in " ".join(freshline("status", "-p", project).stdout.split())
 
 
 def test_status_shows_the_running_warehouse(project: Path):

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from freshline import __version__
-from freshline.experiments import continuous_page, outage_page, staleness_page
+from freshline.experiments import continuous_page, outage_page, placement_page, staleness_page
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 
@@ -32,4 +32,10 @@ def test_the_page_on_staleness_is_what_its_experiment_writes() -> None:
 def test_the_page_on_continuous_queries_is_what_its_experiment_writes() -> None:
     page, record = page_and_results("continuous-queries")
     assert page == continuous_page.page_of(record)
+    assert all(requirement["met"] for requirement in record["requirements"])
+
+
+def test_the_page_on_placement_is_what_its_experiment_writes() -> None:
+    page, record = page_and_results("placement-experiment")
+    assert page == placement_page.page_of(record)
     assert all(requirement["met"] for requirement in record["requirements"])

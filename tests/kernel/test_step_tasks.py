@@ -120,3 +120,21 @@ def test_a_job_of_several_steps_has_the_deadline_of_its_last() -> None:
     assert [(each.operator, each.finish) for each in done] == [
         ("A1", 5), ("B1", 5), ("X", 7), ("A2", 12), ("B2", 12), ("A3", 17), ("B3", 17),
     ]  # fmt: skip
+
+
+def test_a_step_whose_result_stays_in_its_task_is_as_urgent_as_the_one_that_leaves_it() -> None:
+    """(6) has room for the chain after V, not for half of it before: 9 ≤ 10, 9 + 10 ≤ 20, but 5 + 9 > 10."""
+    plan = plan_of(
+        [operator("O1", "s", cost=5), operator("O2", "O1", cost=5), operator("V", "v", cost=9)],
+        ("O2", 20),
+        ("V", 10),
+    )
+    terms = setting(plan, [("O1", "O2"), ("V",)], O1=9, O2=11, V=10)
+    costs = {each.name: int(each.cost) for each in plan.operators}
+    bursts = [Burst(0, "s", 1), Burst(0, "v", 1)]
+    done = run_steps(step_kernel(plan, terms), bursts, lambda name, burst: costs[name])
+    assert [(each.operator, each.finish, each.deadline) for each in done] == [
+        ("V", 9, 10),
+        ("O1", 14, 20),
+        ("O2", 19, 20),
+    ]

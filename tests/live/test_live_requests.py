@@ -171,10 +171,6 @@ def _flood(shop: Shop) -> None:
     assert said.total() == 20
     assert set(said) <= {200, 429, 504}
     shop.wait_for(lambda: not any(each["waiting"] for each in shop.classes().values()))
-    guests = shop.classes()["guests"]
-    assert (
-        guests["answered"] + guests["rejected"] + guests["unanswered"] == 20 - said[429] + guests["rejected"]
-    )
 
 
 @pytest.mark.parametrize("pools", [APART, TOGETHER], ids=["apart", "together"])

@@ -99,6 +99,17 @@ def test_a_pool_that_behaves_as_another_policy_for_want_of_a_bound_is_named():
     assert not any("reports" in line for line in shown)
 
 
+def test_what_is_left_out_is_counted():
+    tables = (table("few", discarded_files=12), table("cars", shed_rows=34_567), table("all"))
+    shown = lines(render(dataclasses.replace(STATUS, tables=tables), NOW))
+    place = shown.index("Left out")
+    assert shown[place + 1 : place + 3] == [
+        "  few: 12 files, which changed too little to be loaded",
+        "  cars: 34.6k rows, which gave way to others of their window",
+    ]
+    assert "Left out" not in lines(render(STATUS, NOW))
+
+
 def test_a_runner_that_has_gone_is_said_to_have_gone_and_its_figures_stand_still():
     shown = lines(render(STATUS, NOW + 180 * S, running=False))
     assert shown[0] == "network is not running: figures of 3m ago, 2025-11-15 22:24:33 UTC"

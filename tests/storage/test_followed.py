@@ -44,9 +44,9 @@ def test_a_commit_without_rows_moves_the_freshness(tmp_path: Path) -> None:
     stored, table = opened(tmp_path / "t"), followed(tmp_path / "t")
     update(stored, 7)
     assert table.reload()
-    stored.commit(None, 9, (), {})
+    stored.commit(None, 9, (), {"came_at": 4})
     assert table.look()
-    assert (table.freshness, len(table.files)) == (9, 1)
+    assert (table.freshness, len(table.files), table.came_at) == (9, 1, 4)
     assert not table.look()
 
 

@@ -117,6 +117,9 @@ def continuous_queries(
 @experiment.command("placement")
 def placement(
     quick: Annotated[bool, typer.Option("--quick", help="10 trials instead of 50.")] = False,
+    live: Annotated[
+        bool, typer.Option("--live", help="On Spark, two nodes, 500 times as slow, instead of simulated.")
+    ] = False,
     into: Annotated[Path, typer.Option(help="Where table, figure and page go.", metavar="DIR")] = Path(
         "out/placement"
     ),
@@ -128,6 +131,13 @@ def placement(
 
     Example: freshline experiment placement --quick --into out
     """
+    if live:
+        from freshline.experiments.live_placement import run_live
+
+        measured = run_live(quiet=as_json)
+        if as_json:
+            print_json(measured)
+        raise typer.Exit(0 if measured["in_order"] else 1)
     from freshline.experiments.placement import run
 
     record = run(into, quick=quick, quiet=as_json)

@@ -19,6 +19,7 @@ from freshline.cli.shared import (
     grid,
     load_with_costs,
     print_json,
+    storage_path,
     working,
 )
 from freshline.definitions.duration import SECOND, format_duration
@@ -52,6 +53,10 @@ def place(
     plot: Annotated[
         Path | None, typer.Option(help="Draw the nodes with their operators into this PNG.", metavar="FILE")
     ] = None,
+    apply: Annotated[
+        bool,
+        typer.Option("--apply", help="With -p: let the warehouse run so from now on (no node may run)."),
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Say on which node each operator runs, and by when it is to be done, so that outputs are in time.
@@ -75,8 +80,13 @@ def place(
     if (file is None) == (project is None):
         what = "neither a file nor a project is named" if file is None else "a file and a project are named"
         raise InputError(what, "Name a JSON file, or a warehouse with -p")
+    if apply and (project is None or method is not MethodOption.deadline):
+        raise InputError("--apply is for a warehouse placed by its deadlines", "Name it with -p")
     plan, title = _plan_of(file, project)
     found = show_placement(plan, method.value, limit_us / SECOND, plot, as_json, title)
+    if apply:
+        assert project is not None
+        _apply(project, found)
     if not found.holds:
         raise typer.Exit(1)
 
@@ -114,6 +124,24 @@ def _plan_of(file: Path | None, project: Path | None) -> tuple[PlacementPlan, st
         print(f"No cost is known for {', '.join(unknown)}: run it, or declare `cost`.", file=sys.stderr)
         raise typer.Exit(1)
     return placement_plan(Steps(warehouse)), warehouse.name
+
+
+def _apply(project: Path, found: Placement) -> None:
+    """Keeps a placement in the storage, while no node runs."""
+    from freshline.live.heartbeat import sole_writer
+    from freshline.plan.outputs import placed_by
+    from freshline.storage.layout import Layout as Storage
+
+    warehouse, _ = load_with_costs(project)
+    placed = placed_by(warehouse, found)
+    if placed is None:
+        raise InputError("there is no placement to apply", "Change the definitions: nothing can be placed so")
+    layout = Storage(storage_path(project, warehouse))
+    with sole_writer(layout, warehouse.nodes, "place"):
+        number, _ = layout.placements.newest()
+        if not layout.placements.add(placed.record(), number):
+            raise InputError("another process has just placed the steps", "Run again")
+    print("Applied: nodes that are started from now on run so.", file=sys.stderr)
 
 
 def _read(file: Path) -> PlacementPlan:

@@ -27,7 +27,7 @@ class Runs(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """A warehouse, and by table from how many runs its cost was learned."""
+    """A warehouse, and by table or query from how many runs its cost was learned."""
 
     warehouse: Warehouse
     runs: Mapping[str, int]
@@ -45,7 +45,29 @@ def learned_costs(warehouse: Warehouse, history: Runs) -> Learned:
         if fitted is not None:
             tables[name] = replace(table, cost=cost_of(fitted))
             runs[name] = fitted.runs
-    return Learned(replace(warehouse, tables=tables) if runs else warehouse, runs)
+    steps = dict(warehouse.steps)
+    for name, step in warehouse.steps.items():
+        fitted = None if step.cost is not None else fit(_by_rows(history.runs(name)))
+        if fitted is not None:
+            steps[name] = replace(step, cost=step_cost_of(fitted))
+            runs[name] = fitted.runs
+    return Learned(replace(warehouse, tables=tables, steps=steps) if runs else warehouse, runs)
+
+
+def _by_rows(runs: Sequence[PastRun]) -> Sequence[PastRun]:
+    """The runs of a step, which is as long as it has rows."""
+    return [run._replace(length_us=run.rows) for run in runs]
+
+
+def step_cost_of(fitted: Fitted) -> Cost:
+    """The fit of a step, which costs by its rows; rounded up."""
+    raised = max(1.0, (1 + fitted.variability) / 2)
+    return Cost(
+        ceil(fitted.startup_us * raised),
+        Fraction(0),
+        min(Fraction(1), Fraction(ceil(fitted.variability * _VARIABILITY_GRAIN), _VARIABILITY_GRAIN)),
+        Fraction(ceil(fitted.us_per_row * raised * _RATE_GRAIN), _RATE_GRAIN),
+    )
 
 
 def _alone(runs: Sequence[PastRun]) -> Sequence[PastRun]:

@@ -11,7 +11,7 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from multiprocessing import get_context
 from pathlib import Path
-from statistics import mean, median
+from statistics import mean
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -25,8 +25,8 @@ from freshline.experiments.asking_load import Due, Said, poisson, send_all, send
 from freshline.experiments.class_verdict import in_time, phases_of, requirements, worst_inversion
 from freshline.experiments.live_classes_page import write_live_page
 from freshline.experiments.live_queries import apart
+from freshline.experiments.noise import Noise
 from freshline.experiments.service_workload import CLASSES
-from freshline.experiments.stolen import Stolen
 
 if TYPE_CHECKING:
     from freshline.live.runner import Runner
@@ -175,25 +175,23 @@ def run_policy(policy: str, files: int, phase_s: int, seed: int = 0) -> dict[str
         folder = Path(name)
         with _running(folder, policy, files) as (runner, asker):
             file = runner.control.service
-            alone = asker.submit(send_each, file, _one_by_one(_ANSWERS)).result()
-            work_s = _work_s(alone)
+            asker.submit(send_each, file, _one_by_one(1)).result()  # Spark compiles
+            before_us, alone = runner.request_side.work_us, _one_by_one(_ANSWERS - 1)
+            asker.submit(send_each, file, alone).result()
+            work_s = (runner.request_side.work_us - before_us) / len(alone) / SECOND
             phases = [(float(phase_s), load / 100 / work_s) for load in LOADS]
             queries = [(sql, share) for sql in _QUERIES for share in _SHARES]
             shares = [(each, share) for each, (_, _, share) in zip(NAMES, CLASSES, strict=True)]
             due = poisson(phases, shares, queries, DEADLINE_S, seed)
-            with Stolen() as stolen:
+            with Noise() as noise:
                 began = time.time()
                 said = asker.submit(send_all, file, due).result()
-            lost = stolen.share(began, time.time())
+            lost = noise.shares(began, time.time())
             status, asserted = runner.status(), dict(runner.keeper.observation.asserted_max_us)
-    return _figures(policy, said, work_s, phase_s) | {"stolen": lost, "tables": _tables(status, asserted)}
-
-
-def _work_s(alone: Sequence[Said]) -> float:
-    """What a request takes on the whole where there is no other: those answered first had Spark compile."""
-    kinds = len(_QUERIES) * len(_SHARES)
-    later = alone[kinds:]
-    return mean(median(each.took_s for each in later[kind::kinds]) for kind in range(kinds))
+    return _figures(policy, said, work_s, phase_s) | {
+        "stolen": lost and lost[0],
+        "tables": _tables(status, asserted),
+    }
 
 
 def _figures(policy: str, said: Sequence[Said], work_s: float, phase_s: int) -> dict[str, Any]:

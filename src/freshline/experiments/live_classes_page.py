@@ -24,8 +24,8 @@ def _lines(record: dict[str, Any]) -> Iterator[str]:
     yield (
         f"Load {loads} %, {record['seconds']} s each, by HTTP, while two tables load; "
         f"{record['rows']:,} rows, deadlines of {record['deadline']:g} s, one track. A load is the rate of "
-        "requests times what one takes alone. Errors and shares in percent, from 15 s after each change of "
-        "load on."
+        "requests times what one takes of the track. Errors and shares in percent, from 15 s after each "
+        "change of load on."
     )
     for run in record["policies"]:
         yield from _run(run)

@@ -136,7 +136,8 @@ def number(value: Any, column: Column) -> Value | None:
     if column.number == "decimal":
         exact = Decimal(value)
         return exact if _fits(exact, column) else None
-    rounded = float(np.float32(value)) if column.number == "float" else float(value)
+    with np.errstate(over="ignore"):  # to infinity, which is none
+        rounded = float(np.float32(value)) if column.number == "float" else float(value)
     return rounded if math.isfinite(rounded) else None
 
 

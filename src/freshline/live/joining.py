@@ -7,6 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Final
 
+from freshline.costs.learned import learned_costs
 from freshline.definitions.cost import Cost
 from freshline.definitions.duration import SECOND
 from freshline.definitions.errors import InputError
@@ -16,6 +17,7 @@ from freshline.plan.outputs import plan_outputs
 from freshline.plan.placed import Placed
 from freshline.storage.layout import Layout
 from freshline.storage.lease import Identity
+from freshline.storage.told_runs import ToldRuns
 
 # What is assumed of a step before it has ever run.
 _PROVISIONAL: Final = Cost(SECOND, Fraction(0))
@@ -37,7 +39,8 @@ def agreed_placement(warehouse: Warehouse, layout: Layout) -> Placed:
         known = _placed(record)
         if known is not None and known.nodes.keys() == warehouse.steps.keys():
             return known
-        made = make_placement(warehouse, known)
+        told = ToldRuns(control.runs for control in layout.controls(warehouse.nodes))
+        made = make_placement(learned_costs(warehouse, told).warehouse, known)
         if layout.placements.add(made.record(), number):
             return made
 

@@ -76,9 +76,10 @@ class Advance:
 
     table: str
     freshness: int
+    came_at: int | None = None  # when the burst came to its source
 
     def event(self, observer: Observer, now: int) -> Event | None:
-        return Advanced(self.table, self.freshness)
+        return Advanced(self.table, self.freshness, self.came_at)
 
 
 @dataclass(frozen=True, slots=True)

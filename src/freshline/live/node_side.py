@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
+from typing import ClassVar, Final
 
+from freshline.definitions.duration import SECOND
 from freshline.kernel.kernel import Kernel
 from freshline.live.all_nodes import as_one, read_statuses
 from freshline.live.drained import DrainedTables
@@ -16,13 +19,23 @@ from freshline.live.status import WarehouseStatus
 from freshline.live.step_book import StepBook
 from freshline.live.steps import StepJudge, StepWorker
 from freshline.live.worker import SparkWorker
+from freshline.storage.told_runs import RUNS_TOLD, tell_runs
+
+_TELL_EVERY_US: Final = 5 * SECOND
 
 
 class NodeSide:
-    """Makes these parts. Of a warehouse without nodes there is nothing in them."""
+    """Makes these parts. Of a warehouse without nodes there is nothing in them.
+
+    `worker` is who does jobs of steps; an experiment may have its own.
+    """
+
+    worker: ClassVar[type[StepWorker]] = StepWorker
 
     def __init__(self, site: Site, opened: Opened, keeper: Keeper) -> None:
         self._warehouse, self._layout, self._node = site.warehouse, site.layout, site.node
+        self._control = site.control
+        self._tell_costs_at = 0
         self._opened = opened
         local = opened.part.local
         self._outputs = {name for name, step in local.steps.items() if step.deadline_us is not None}
@@ -41,11 +54,25 @@ class NodeSide:
     def kind(self, worker: Callable[[int], SparkWorker]) -> Kind:
         """How jobs of steps are done live."""
         tables = self._opened.tables.tables
-        return Kind(lambda track: StepWorker(worker(track), tables, self._outputs), self.judge)
+        return Kind(lambda track: self.worker(worker(track), tables, self._outputs), self.judge)
 
     def nothing_more_comes(self, kernel: Kernel, is_given_up: Callable[[str], bool]) -> bool:
         """Whether, of a warehouse that drains, the tables of other nodes that are read here have ended."""
         return self._node is None or self._drained.are_sources_final(kernel, is_given_up)
+
+    def tell_costs(self, now: int) -> None:
+        """Now and then, what jobs took here, for whoever plans: of steps as on a node of speed 1."""
+        if self._node is None or now < self._tell_costs_at:
+            return
+        self._tell_costs_at = now + _TELL_EVERY_US
+        local, speed = self._opened.part.local, self._warehouse.nodes[self._node].speed
+        runs = {}
+        for name in local.stored:
+            past = self._opened.history.runs(name)[-RUNS_TOLD:]
+            scale = speed if name in local.steps else 1
+            runs[name] = [run._replace(duration_us=int(run.duration_us * scale)) for run in past]
+        with suppress(OSError):  # a full disk: told the next time
+            tell_runs(self._control.runs, runs)
 
     def status_of_all(self, own: WarehouseStatus) -> WarehouseStatus:
         """The warehouse's, by what other nodes have told last and by this one's."""

@@ -28,7 +28,9 @@ from freshline.service.questions import Question
 class RequestSide:
     """Makes these parts. `ask` may be called by any thread, everything else by the driver's."""
 
-    def __init__(self, warehouse: Warehouse, kernel: Kernel, opened: Opened) -> None:
+    def __init__(
+        self, warehouse: Warehouse, kernel: Kernel, opened: Opened, stop: Callable[[str], None]
+    ) -> None:
         self._warehouse = warehouse
         self._kernel = kernel
         self._session = opened.session
@@ -38,6 +40,7 @@ class RequestSide:
         self._preparing = Preparing(warehouse, opened, sessions, book)
         self._serving = Serving(self.requests, sessions, opened.tables.readable, book)
         self._post: Callable[[Message], None] = lambda message: None
+        self._judge = PartJudge(self.requests, stop)
 
     def attach(self, post: Callable[[Message], None]) -> None:
         """Who hands messages to the driver."""
@@ -60,7 +63,12 @@ class RequestSide:
         if self._warehouse.classes:
             self._preparing.warm_up()
 
-    def kind(self, pools: Sequence[str], stop: Callable[[str], None]) -> Kind:
+    @property
+    def work_us(self) -> int:
+        """What parts have taken on their tracks, all of them together."""
+        return self._judge.work_us
+
+    def kind(self, pools: Sequence[str]) -> Kind:
         """How parts are done live; `pools` are by track."""
 
         def worker(track: int) -> PartWorker:
@@ -70,7 +78,7 @@ class RequestSide:
             assert isinstance(job, Part), f"{job!r} is not of a request"
             self.requests.cancel(job.request.number)
 
-        return Kind(worker, PartJudge(self.requests, stop), cancel)
+        return Kind(worker, self._judge, cancel)
 
     def statuses(self) -> tuple[ClassStatus, ...]:
         return self._counts.statuses(self._warehouse, self._kernel)

@@ -40,7 +40,7 @@ from freshline.live.draining import Draining
 from freshline.live.driver import LiveDriver
 from freshline.live.ending import Ending
 from freshline.live.feeds import Feeds
-from freshline.live.housekeeping import Housekeeper
+from freshline.live.housekeeping import Housekeeper, kept_tables
 from freshline.live.inquiries import Inquiries
 from freshline.live.keeper import Keeper
 from freshline.live.kinds import Kind, Kinds
@@ -169,7 +169,7 @@ class Runner:
         site = self._site
         opened = open_site(site, self.run_id, self._stack, self._ending, self._lose, self._on_start)
         self._session = opened.session
-        self.tables = opened.tables.tables
+        self.tables, self.readable = opened.tables.tables, opened.tables.readable
         self.said: tuple[str, ...] = opened.tables.said
         self._learning = Learning(site.warehouse, opened.history)
         self._placed = opened.placed
@@ -177,7 +177,7 @@ class Runner:
         self.kernel = assemble(self.plan, 0, freshness, batches=self._batches, begin=False, node=site.node)
         self.query_side = QuerySide(site, self.plan, self.kernel, opened)
         self.said = (*self.said, *self.query_side.queries.refusals())
-        self.request_side = RequestSide(opened.part.local, self.kernel, opened)
+        self.request_side = RequestSide(opened.part.local, self.kernel, opened, self._lose)
         if site.warm != "none":
             self.query_side.warm_up()
             self.request_side.warm_up()
@@ -250,7 +250,8 @@ class Runner:
         self._draining = Draining(self.node_side, keeper.troubles, self.driver.tell, self.stop)
         self.request_side.attach(inbox.post)
         databases = [self.control.ledger, site.history]
-        self._housekeeper = Housekeeper(self.tables, locks, opened.ledger, databases, notes.note)
+        kept = kept_tables(self.tables, locks, opened.ledger)
+        self._housekeeper = Housekeeper(lambda: kept | self.query_side.kept(), databases, notes.note)
         self._stack.callback(self._finish_housekeeping)
         self._watch.start(inbox.post)
         self._stack.callback(self._watch.stop)
@@ -275,7 +276,7 @@ class Runner:
             Update: Kind(worker, self.keeper.judge),
             StepJob: self.node_side.kind(worker),
             Iteration: self.query_side.kind(pools, self._lose),
-            Part: self.request_side.kind(pools, self._lose),
+            Part: self.request_side.kind(pools),
         }
         return Tracks(len(pools), kinds, tell)
 
@@ -367,6 +368,7 @@ class Runner:
 
     def _tick(self, now: int, kernel: Kernel) -> None:
         self._publish(self.keeper.look(now, kernel))
+        self.node_side.tell_costs(now)
         stopping = self.driver is None or self.driver.stopping
         if self._recounts and (now >= self._count_at or stopping):
             self._count_at = now + _COUNT_EVERY_US

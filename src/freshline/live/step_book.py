@@ -40,6 +40,7 @@ class Done:
 class _Seen:
     rows: int = 0
     rows_late: int = 0
+    rows_shed: int = 0
     misses: int = 0
     # Of an output:
     rows_missed: int = 0
@@ -63,6 +64,7 @@ class StepBook:
         if done.committed is not None:
             seen.rows += done.committed.rows
             seen.rows_late += done.committed.rows_late
+            seen.rows_shed += done.committed.rows_shed
         if deadline_us is not None:
             ages_us = done.at - done.instants
             seen.latencies.add(ages_us)
@@ -81,6 +83,7 @@ class StepBook:
                 rows_late=self._seen[step.name].rows_late,
                 freshness_us=None if step.empty else step.freshness,
                 message=self._troubles.reason(step.name),
+                rows_shed=self._seen[step.name].rows_shed,
             )
             for step in steps_of(kernel)
         )

@@ -21,6 +21,7 @@ class StepStatus:
     rows_late: int
     freshness_us: int | None
     message: str | None = None  # what went wrong last
+    rows_shed: int = 0  # records that gave way to others of their window
 
     def record(self) -> dict[str, Any]:
         """The step as people's programs read it."""
@@ -32,6 +33,7 @@ class StepStatus:
             "backlog": self.backlog,
             "rows": self.rows,
             "rows_late": self.rows_late,
+            "rows_shed": self.rows_shed,
             "freshness": seconds(self.freshness_us),
             "last_error": self.message,
         }

@@ -25,6 +25,7 @@ class _Step:
 
     name: str
     empty: bool
+    came_at: int  # when the burst came to its source
 
 
 class StepWorker:
@@ -73,7 +74,7 @@ class StepWorker:
         if done:
             return None
         return Update(
-            cast(TableTask, _Step(part.name, reached is None)),
+            cast(TableTask, _Step(part.name, reached is None, part.instance.came_at)),
             job.number,
             job.release,
             part.instance.deadline,

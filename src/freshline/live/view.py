@@ -44,6 +44,7 @@ _QUERY_STYLES: Mapping[QueryState, str] = {
     "COMING": "cyan",
     "LEAVING": "dim",
     "REFUSED": "bold red",
+    "ENDED": "dim",
 }
 _URGENCY = {state: number for number, state in enumerate(STYLES)}
 
@@ -234,10 +235,12 @@ def _left_out(status: WarehouseStatus) -> list[str]:
         for table in status.tables
         if table.discarded_files
     ]
+    shed = {table.name: table.shed_rows for table in status.tables}
+    shed |= {step.name: step.rows_shed for step in status.steps}
     rows = [
-        f"{table.name}: {count(table.shed_rows)} rows, which gave way to others of their window"
-        for table in status.tables
-        if table.shed_rows
+        f"{name}: {count(number)} rows, which gave way to others of their window"
+        for name, number in shed.items()
+        if number
     ]
     return [*files, *rows]
 

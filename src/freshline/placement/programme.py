@@ -68,6 +68,11 @@ class Programme:
         return [float(unit.cost) for unit in self.units]
 
     @cached_property
+    def work(self) -> float:
+        """Σ c of all that outputs need."""
+        return sum(self.cost[unit] for unit in self.order)
+
+    @cached_property
     def speed(self) -> list[float]:
         return [float(node.speed) for node in self.plan.nodes]
 

@@ -121,9 +121,7 @@ def _improve(programme: Programme, flows: Sequence[_Flow], nodes: list[int]) -> 
 
 def _share(programme: Programme, unit: int, node: int) -> float:
     """What a unit adds to a node's load, as a share of all costs."""
-    return (
-        programme.cost[unit] / programme.speed[node] / sum(programme.cost[each] for each in programme.order)
-    )
+    return programme.cost[unit] / programme.speed[node] / programme.work
 
 
 def _optimum(

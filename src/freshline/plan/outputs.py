@@ -43,15 +43,28 @@ def plan_outputs(
     steps = Steps(warehouse)
     plan = placement_plan(steps)
     placement = place(plan, limit_s, method, kept)
-    layout = placement.layout
-    if not placement.holds and method == "deadline" and placement.infeasible is not None:
-        layout = placement.infeasible.layout
+    layout = _layout(placement) if method == "deadline" else placement.layout
     if layout is None:
         reason = "no placement was found" if placement.infeasible is None else placement.infeasible.reason
         outputs = [_unplaced(warehouse, name, reason) for name in _names(warehouse)]
         return OutputsPlan(tuple(outputs), None, placement)
     placed = _placed(steps, plan, placement, layout)
     return OutputsPlan(outputs_of(warehouse, placed, placement), placed, placement)
+
+
+def placed_by(warehouse: Warehouse, placement: Placement) -> Placed | None:
+    """A placement by deadlines, of a warehouse whose costs are known, as a run keeps it.
+
+    Where not all outputs can be in time it is the one with its deadlines stretched; None where there is none.
+    """
+    steps, layout = Steps(warehouse), _layout(placement)
+    return None if layout is None else _placed(steps, placement_plan(steps), placement, layout)
+
+
+def _layout(placement: Placement) -> Layout | None:
+    if not placement.holds and placement.infeasible is not None:
+        return placement.infeasible.layout
+    return placement.layout
 
 
 def with_outputs(plan: Plan, found: OutputsPlan) -> Plan:

@@ -369,7 +369,11 @@ class Updater:
 
 
 def _details(job: Update) -> dict[str, Any]:
-    return {"table": job.task.name, "job": job.number}
+    details = {"table": job.task.name, "job": job.number}
+    came_at = getattr(job.task, "came_at", None)  # of a step: other nodes may go by it
+    if came_at is not None:
+        details["came_at"] = came_at
+    return details
 
 
 def _kept(job: Update, facts: list[FileFacts], discarded: Sequence[bool]) -> tuple[Update, list[FileFacts]]:

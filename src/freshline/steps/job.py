@@ -20,7 +20,7 @@ class Instance(NamedTuple):
     came_at: int  # when the burst came to its source
     created: int  # when all inputs of its task's first step were there
     ready: int  # when its own were
-    deadline: int  # created + the sub-deadlines of its task's steps up to this one
+    deadline: int  # created + the sub-deadlines of its task's steps up to the next whose result leaves it
 
 
 class Part(NamedTuple):

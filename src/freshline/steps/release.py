@@ -14,8 +14,8 @@ class OnAdvance:
     """An instance is created when the least freshness of the inputs advances; its range is fixed then (5.4).
 
     A step that loads a feed has one for each file. Deadlines are counted from the creation of the task's
-    instance, with the sub-deadlines of its steps up to this one: with those of all of them, as (12) has it,
-    what branches off a task may come too late.
+    instance, with the sub-deadlines of its steps up to the next whose result leaves it: with those of all of
+    them, as (12) has it, what branches off a task may come too late.
     """
 
     __slots__ = ("_task",)
@@ -70,7 +70,7 @@ class OnAdvance:
 
     def _instance(self, edge: int, created: int, came_at: int, now: int) -> Instance:
         task = self._task
-        return Instance(task.claimed_to, edge, (), came_at, created, now, created + task.until_us)
+        return Instance(task.claimed_to, edge, (), came_at, created, now, created + task.due_us)
 
     def _came_at(self, now: int) -> int:
         """When the last of the bursts came that all inputs now hold."""

@@ -83,6 +83,18 @@ class StepTask(Task):
         self.until_us = before.until_us + self.terms.sub_deadline_us
 
     @property
+    def due_us(self) -> int:
+        """The sub-deadlines of its task up to the first step from here on whose result others wait for.
+
+        By its own share of that it would go before others that (6) leaves no room before: steps that are
+        chained on one node are one unit there (docs/placement.md).
+        """
+        step = self
+        while step.goes_on is not None and not step.terms.leaves:
+            step = step.goes_on
+        return step.until_us
+
+    @property
     def at_work(self) -> bool:
         return bool(self.waiting) or self.job is not None
 

@@ -33,6 +33,7 @@ class ControlFolder:
         self.landing = folder / "landing.json"
         self.definitions = folder / "definitions.json"
         self.drained = folder / "drained.json"
+        self.runs = folder / "runs.json"
 
     def clear(self, identity: Identity) -> None:
         """Removes what processes that are dead left unfinished. Only the holder of the lease may call it."""

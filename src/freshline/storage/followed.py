@@ -40,6 +40,7 @@ class FollowedTable(ReadTable):
         self.timestamp = timestamp
         self.schema = schema
         self._snapshot = _NOTHING
+        self.came_at: int | None = None  # when what it was committed for came to its source, if that is told
         self._log: int | None = None  # the folder that its log was listed in, by its number
 
     @property
@@ -71,6 +72,7 @@ class FollowedTable(ReadTable):
         before = self._snapshot
         try:
             self._snapshot = read_snapshot(self.path, self.timestamp, DeltaTable(self.path))
+            self.came_at = None
         except TableNotFoundError:
             return False  # its node is about to make it
         return self._snapshot != before
@@ -92,7 +94,9 @@ class FollowedTable(ReadTable):
                 removed.add(unquote(action["path"]))
             elif kind == "txn":
                 after = after.told(action["appId"], action["version"])
-            elif kind not in ("commitInfo", "protocol") and (kind != "metaData" or before.version >= 0):
+            elif kind == "commitInfo":
+                self.came_at = action.get(log.KEY, {}).get("came_at")
+            elif kind != "protocol" and (kind != "metaData" or before.version >= 0):
                 raise _NotPlain(kind)
         kept = (file for file in before.files if file.path not in removed) if removed else before.files
         return replace(after, files=(*kept, *added))

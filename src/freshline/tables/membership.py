@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 from freshline.kernel.events import Event, Record
 from freshline.kernel.task import RUNNING
+from freshline.tables.elsewhere import source_named
 from freshline.tables.newcomer import Newcomer, make_task
 from freshline.tables.release import Release
 from freshline.tables.task import TableTask, tables_of
@@ -29,11 +30,9 @@ class Added(Event):
         table = self.table
         pool = next(pool for pool in kernel.pools if pool.name == table.pool)
         assert pool.order.open, f"nobody comes to pool {pool.name} while it runs"
-        sources = [kernel.task(name) for name in table.sources]
-        tables = [source for source in sources if isinstance(source, TableTask)]
-        assert len(tables) == len(sources), f"{table.name} reads something that is no table"
+        sources = [source_named(kernel, name) for name in table.sources]
         place = max((task.place for task in kernel.tasks), default=-1) + 1
-        task = make_task(kernel, table, place, tables)
+        task = make_task(kernel, table, place, sources)
         kernel.add(task)
         pool.join(task)
         task.rule.begin(now)

@@ -161,20 +161,18 @@ class NodesRun:
         path = self._layout.control(node).status
         return WarehouseStatus.read(path) if path.exists() else None
 
-    def runs(self, node: str, but: int | None = None) -> int | None:
-        """The number of the node's process, once it runs and is not that one."""
+    def is_up(self, node: str, but: int | None = None) -> bool:
+        """Whether a process of the node runs, other than that one."""
         status = self.status(node)
-        if status is None or status.is_opening or status.pid == but:
-            return None
-        return status.pid
+        return status is not None and not status.is_opening and status.pid != but
 
     def kill(self, node: str) -> int:
         """Kills what runs of a node, Spark too; the number that its process had."""
-        pid = self.runs(node)
-        assert pid is not None, f"{node} does not run"
+        status = self.status(node)
+        assert status is not None, f"{node} does not run"
         with suppress(ProcessLookupError):
-            os.killpg(pid, signal.SIGKILL)
-        return pid
+            os.killpg(status.pid, signal.SIGKILL)
+        return status.pid
 
     def end(self, timeout_s: float) -> tuple[int, dict[str, Any]]:
         """Its exit code, and what it summed up, once it has ended by itself."""

@@ -83,7 +83,10 @@ def small_plan(seed: int, operators: int = 9) -> PlacementPlan:
         inputs = tuple(sorted(set(random.choices(streams[-5:], k=random.choice((1, 1, 1, 2))))))
         own = (f"o{number}", f"o{number}b") if random.random() < 0.1 else (f"o{number}",)
         where = None
-        if random.random() < 0.5:
+        before = next((each for each in placed if each.outputs == inputs), None)
+        if before is not None and random.random() < 0.4:
+            where = before.nodes  # a unit, if it is one node and nobody else reads it
+        elif random.random() < 0.5:
             where = tuple(sorted(random.sample(names, random.choice((1, 1, 2)))))
         placed.append(Operator(f"o{number}", inputs, own, Fraction(random.randint(1, 100), 10), where))
         streams += own

@@ -1,0 +1,82 @@
+"""Commands on a warehouse with nodes, as far as they need no Spark."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from freshline.cli.main import app
+from freshline.definitions.errors import InputError
+from freshline.definitions.load import load
+from freshline.live.joining import agreed_placement
+from freshline.plan.placed import Placed
+from freshline.storage.layout import Layout
+from freshline.storage.lease import Identity, Lease, StorageInUse
+from freshline.testing.node_kills import write_node_project
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    return write_node_project(tmp_path / "sensors").parent
+
+
+def freshline(*arguments: str | Path):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def test_a_placement_is_made_once_and_kept_in_the_storage(project: Path) -> None:
+    warehouse, layout = load(project / "freshline.yml"), Layout(project / "warehouse")
+    made = agreed_placement(warehouse, layout)
+    assert made.nodes == {"readings": "edge", "high": "edge", "near": "edge", "alerts": "centre"}
+    assert agreed_placement(warehouse, layout) == made
+    assert layout.placements.newest() == (1, made.record())
+
+
+def test_a_step_that_is_new_is_placed_beside_those_that_stay(project: Path) -> None:
+    layout = Layout(project / "warehouse")
+    made = agreed_placement(load(project / "freshline.yml"), layout)
+    with (project / "freshline.yml").open("a", encoding="utf-8") as file:
+        file.write('  more: {sql: "SELECT ts, sensor FROM alerts", deadline: 30s, cost: {startup: 300ms}}\n')
+    again = agreed_placement(load(project / "freshline.yml"), layout)
+    assert {name: again.nodes[name] for name in made.nodes} == made.nodes
+    assert again.nodes["more"] in ("edge", "centre")
+    assert layout.placements.newest()[0] == 2
+
+
+def test_a_placement_is_applied_while_no_node_runs(project: Path) -> None:
+    layout = Layout(project / "warehouse")
+    result = freshline("place", "-p", project, "--apply", "--json")
+    assert result.exit_code == 0, result.output
+    assert "Applied" in result.stderr
+    number, record = layout.placements.newest()
+    assert record is not None
+    assert (number, Placed.from_record(record).nodes["alerts"]) == (1, "centre")
+    assert json.loads(result.stdout)["placement"]["alerts"] == "centre"
+    layout.prepare(layout.control("centre"))
+    lease = Lease.acquire(layout.control("centre").lease, Identity.mine("run"))
+    refused = freshline("place", "-p", project, "--apply")
+    assert isinstance(refused.exception, StorageInUse)
+    lease.release()
+    assert layout.placements.newest()[0] == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--master", "local[2]"], "--master beside `nodes`"),
+        (["--node", "centr"], "there is no node centr"),
+    ],
+)
+def test_what_a_run_with_nodes_cannot_be_told_is_refused(
+    project: Path, arguments: list[str], said: str
+) -> None:
+    result = freshline("run", "-p", project, *arguments)
+    assert isinstance(result.exception, InputError)
+    assert said in str(result.exception)
+
+
+def test_the_status_says_that_no_node_has_run(project: Path) -> None:
+    result = freshline("status", "-p", project)
+    assert isinstance(result.exception, InputError)
+    assert "has not run yet" in str(result.exception)

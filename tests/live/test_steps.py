@@ -1,0 +1,131 @@
+"""Jobs of several steps: each committed once, whatever fails in between."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from freshline.assembly.assemble import assemble
+from freshline.definitions.load import load
+from freshline.kernel.events import Failed
+from freshline.kernel.kernel import Kernel
+from freshline.live.joining import make_placement
+from freshline.live.judge import Failures, Troubles
+from freshline.live.messages import Ended
+from freshline.live.notes import Notes
+from freshline.live.part import part_of
+from freshline.live.step_book import NO_ROWS, Done, StepBook
+from freshline.live.steps import StepJudge, StepWorker
+from freshline.plan.make import make_plan
+from freshline.spark.updater import Committed
+from freshline.steps.job import StepJob
+from freshline.storage.delta import StoredTable
+from freshline.tables.events import Arrived, DataFile
+from freshline.tables.update import Update
+from freshline.testing.node_kills import write_node_project
+
+S = 1_000_000
+SCHEMA = pa.schema([("ts", pa.timestamp("us", "UTC"))])
+STEPS = ("readings", "high", "near")
+
+
+class Commits:
+    """Stands for a track's Spark: commits what it is told to, but for what is to fail."""
+
+    def __init__(self, tables: dict[str, StoredTable]) -> None:
+        self.tables = tables
+        self.done: list[tuple[str, int, int, bool]] = []
+        self.fails: str | None = None
+
+    def run(self, job: Update) -> Committed:
+        name = job.task.name
+        if name == self.fails:
+            self.fails = None
+            raise OSError("no space left")
+        version = self.tables[name].commit(None, job.loaded_to, (), {})
+        self.done.append((name, job.loaded_from, job.loaded_to, job.task.empty))
+        return Committed(job.loaded_to, 0, 0, version, ())
+
+
+@pytest.fixture
+def kernel(tmp_path: Path) -> Kernel:
+    warehouse = load(write_node_project(tmp_path / "project"))
+    plan = replace(make_plan(warehouse), placed=make_placement(warehouse, None))
+    return assemble(plan, 0, dict.fromkeys(warehouse.steps), node="edge")
+
+
+@pytest.fixture
+def commits(tmp_path: Path) -> Commits:
+    return Commits({name: StoredTable.open_or_create(tmp_path / name, name, SCHEMA, "ts") for name in STEPS})
+
+
+def judge(kernel: Kernel, warehouse_folder: Path) -> StepJudge:
+    warehouse = load(warehouse_folder / "freshline.yml")
+    troubles = Troubles()
+    local = part_of(warehouse, "edge", {**dict.fromkeys(STEPS, "edge"), "alerts": "centre"}).local
+    return StepJudge(StepBook(local, "edge", troubles), Failures(troubles, Notes(0), lambda why: None))
+
+
+def started(kernel: Kernel, at: int, *events) -> StepJob:
+    (start,) = kernel.handle(at, events)
+    assert isinstance(start.job, StepJob)
+    return start.job
+
+
+def test_a_step_that_is_committed_is_not_done_again_when_the_job_is(
+    kernel: Kernel, commits: Commits, tmp_path: Path
+) -> None:
+    job = started(kernel, 10 * S, Arrived("readings", DataFile(5 * S, "a.csv")))
+    assert [part.name for part in job.parts] == ["readings", "high"]
+    worker = StepWorker(commits, commits.tables, {"near"}, lambda: 11 * S)
+    judging = judge(kernel, tmp_path / "project")
+    commits.fails = "high"
+    with pytest.raises(OSError, match="no space") as caught:
+        worker.run(job)
+    failed = judging.judge(Ended(job, caught.value, 11 * S, judging), 11 * S)
+    assert isinstance(failed, Failed)
+    kernel.handle(11 * S, [failed])
+    again = started(kernel, failed.retry_at)
+    outcome = worker.run(again)
+    assert commits.done == [("readings", 0, 5 * S, True), ("high", 0, 5 * S, True)]
+    assert [done.committed is None for done in outcome] == [True, False]
+    after = started(kernel, 20 * S, judging.judge(Ended(again, outcome, 20 * S, judging), 20 * S))
+    assert [(part.name, part.loaded_to) for part in after.parts] == [("near", 5 * S)]
+
+
+def test_files_of_one_timestamp_are_each_committed(kernel: Kernel, commits: Commits) -> None:
+    worker = StepWorker(commits, commits.tables, (), lambda: 11 * S)
+    arrived = [Arrived("readings", DataFile(5 * S, name)) for name in ("a.csv", "b.csv")]
+    job = started(kernel, 10 * S, *arrived)
+    worker.run(job)
+    reading = [part for part in job.parts if part.name == "readings"]
+    assert [part.files[0].name for part in reading] == ["a.csv"]
+    again = job.parts[0].instance._replace(files=(DataFile(5 * S, "b.csv"),), loaded_from=5 * S)
+    done = worker.run(StepJob(job.task, 2, (job.parts[0]._replace(instance=again),), 12 * S, 0))
+    assert done[0].committed is not None
+
+
+def test_rows_are_counted_by_how_old_they_were(kernel: Kernel, tmp_path: Path) -> None:
+    warehouse = load(tmp_path / "project" / "freshline.yml")
+    part = part_of(warehouse, "edge", {**dict.fromkeys(STEPS, "edge"), "alerts": "centre"})
+    assert (part.followed, [*part.local.steps], [*part.local.feeds]) == ((), [*STEPS], ["readings"])
+    book = StepBook(part.local, "edge", Troubles())
+    job = started(kernel, 10 * S, Arrived("readings", DataFile(5 * S, "a.csv")))
+    near = job.parts[0]._replace(step=kernel.task("near"))
+    committed = Committed(5 * S, 3, 0, 1, ())
+    ages = np.array([1, 2, 30]) * S
+    book.done(Done(near, committed, 40 * S, 40 * S - ages))
+    book.done(Done(near, None, 10 * S, NO_ROWS))
+    (output,) = book.outputs()
+    assert (output.name, output.rows, output.misses, output.max_us) == ("near", 3, 1, 30 * S)
+    steps = {step.name: step for step in book.steps(kernel)}
+    assert (steps["near"].rows, steps["near"].misses, steps["near"].backlog) == (3, 1, 0)
+    assert (steps["readings"].backlog, steps["readings"].freshness_us) == (1, None)
+
+
+def test_the_other_node_follows_what_it_reads(tmp_path: Path, kernel: Kernel) -> None:
+    warehouse = load(tmp_path / "project" / "freshline.yml")
+    part = part_of(warehouse, "centre", {**dict.fromkeys(STEPS, "edge"), "alerts": "centre"})
+    assert (part.followed, [*part.local.steps], [*part.local.feeds]) == (("high",), ["alerts"], [])

@@ -1,0 +1,159 @@
+"""Which outputs of a warehouse hold: what is left of deadlines, when bursts recur, what is not known."""
+
+import json
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from freshline.cli.main import app
+from freshline.definitions.duration import MILLISECOND, SECOND
+from freshline.definitions.load import loads
+from freshline.plan.outputs import plan_outputs
+from freshline.plan.placed import Placed
+from freshline.plan.placing import Steps, placement_plan, unknown_costs
+
+TEXT = """
+name: alerts
+nodes: {edge: {}, centre: {speed: 2}}
+links: [[edge, centre]]
+feeds:
+  speeds: {period: 10s, jitter: 1s, node: edge, burst: 20, age: 1s}
+tables:
+  readings: {feed: speeds, cost: {startup: 100ms, per_row: 1ms}}
+  fast: {sources: [readings], selectivity: 0.5, cost: {startup: 100ms, per_row: 100ns, variability: 0.5}}
+  alerts: {sources: [fast], deadline: 5s, node: centre, cost: {startup: 200ms}}
+"""
+
+
+def steps(*changes: tuple[str, str]) -> Steps:
+    text = TEXT
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    return Steps(loads(text))
+
+
+def test_a_step_costs_what_it_costs_at_worst_for_the_rows_that_reach_it() -> None:
+    assert steps().costs_us == {
+        "readings": 120 * MILLISECOND,
+        "fast": 150_003,  # (100 ms + 20 x 100 ns) x 1.5
+        "alerts": 200 * MILLISECOND,
+    }
+
+
+def test_a_node_is_blocked_by_its_longest_step_and_by_a_hop_where_links_lead_to_it() -> None:
+    found = steps()
+    assert (found.blocking_us("edge"), found.blocking_us("centre")) == (150_003, 100_000 + 150_000)
+
+
+@pytest.mark.parametrize(
+    ("change", "left_s"),
+    [
+        (("age: 1s", "age: 1s"), 4),
+        (("age: 1s", "age: 1s, lateness: 500ms"), Fraction(-15, 2)),  # and the next file
+        (("node: centre, cost", "node: centre, align: 2s, cost"), -8),  # a file later, for age < period
+    ],
+)
+def test_what_is_left_of_a_deadline(change: tuple[str, str], left_s: Fraction) -> None:
+    assert steps(change).left_us("alerts") == left_s * SECOND
+
+
+def test_with_several_feeds_the_slowest_ones_next_file_is_waited_for() -> None:
+    found = steps(
+        ("age: 1s}", "age: 1s}\n  plates: {period: 1s, node: edge, burst: 1, age: 3s}"),
+        ("  fast:", "  known: {feed: plates, cost: {startup: 1ms}}\n  fast:"),
+        ("[readings]", "[readings, known]"),
+        ("deadline: 5s", "deadline: 20s"),
+    )
+    assert found.left_us("alerts") == (20 - 3 - 11) * SECOND
+
+
+def test_an_output_holds_with_its_nodes_and_sub_deadlines() -> None:
+    found = plan_outputs(loads(TEXT))
+    (output,) = found.outputs
+    assert (output.name, output.deadline_us, output.holds, output.node) == (
+        "alerts",
+        5 * SECOND,
+        True,
+        "centre",
+    )
+    assert output.sub_deadlines_us.keys() == {"readings", "fast", "alerts"}
+    assert sum(output.sub_deadlines_us.values()) <= 4 * SECOND
+    assert output.slack_us is not None
+    assert output.slack_us > 0
+    assert found.placed is not None
+    assert Placed.from_record(json.loads(json.dumps(found.placed.record()))) == found.placed
+
+
+def test_an_output_whose_bursts_come_too_fast_is_not_proven() -> None:
+    (output,) = plan_outputs(loads(TEXT.replace("period: 10s", "period: 3s"))).outputs
+    assert not output.holds
+    assert output.reason is not None
+    assert "may still be busy with a burst for alerts when the next comes" in output.reason
+
+
+def test_first_in_first_out_is_not_proven() -> None:
+    (output,) = plan_outputs(loads(TEXT.replace("speed: 2", "speed: 2, policy: fifo"))).outputs
+    assert (output.holds, output.reason) == (False, "nothing is proven of `policy: fifo` on `centre`")
+
+
+def test_a_deadline_below_the_computing_time_is_a_verdict_with_a_stretched_placement() -> None:
+    found = plan_outputs(loads(TEXT.replace("deadline: 5s", "deadline: 1100ms")))
+    assert not found.outputs[0].holds
+    assert found.placed is not None
+    assert found.placement is not None
+    assert found.placement.status == "infeasible"
+
+
+def test_a_deadline_that_is_over_before_anything_is_computed_is_a_verdict() -> None:
+    (output,) = plan_outputs(loads(TEXT.replace("deadline: 5s", "deadline: 500ms"))).outputs
+    assert (output.holds, output.reason) == (
+        False,
+        "its records may be 1s old before anything is computed of them",
+    )
+
+
+def test_costs_that_nobody_knows_are_named() -> None:
+    without = loads(TEXT.replace(", cost: {startup: 200ms}", "").replace("burst: 20, ", ""))
+    assert unknown_costs(without) == ("readings", "fast", "alerts")
+    assert plan_outputs(without).outputs[0].reason == "no cost is known for readings, fast, alerts"
+
+
+def test_a_projects_operators_are_its_tables() -> None:
+    plan = placement_plan(steps())
+    assert [(each.name, each.inputs, each.nodes) for each in plan.operators] == [
+        ("readings", ("feed speeds",), ("edge",)),
+        ("fast", ("readings",), None),
+        ("alerts", ("fast",), ("centre",)),
+    ]
+    assert plan.links == (("edge", "centre"),)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    file = tmp_path / "freshline.yml"
+    file.write_text(TEXT)
+    return file
+
+
+def test_the_commands_show_outputs_and_end_as_the_verdict_is(project: Path) -> None:
+    runner = CliRunner()
+    planned = runner.invoke(app, ["plan", "-p", str(project), "--json"])
+    assert planned.exit_code == 0
+    (output,) = json.loads(planned.stdout)["outputs"]
+    assert output.keys() == {"name", "deadline", "holds", "node", "sub_deadlines", "slack", "reason"}
+    placed = runner.invoke(app, ["place", "-p", str(project), "--json"])
+    assert placed.exit_code == 0
+    assert json.loads(placed.stdout)["placement"]["readings"] == "edge"
+    simulated = runner.invoke(app, ["simulate", "-p", str(project), "--for", "10m", "--json"])
+    assert simulated.exit_code == 0, simulated.output
+    record = json.loads(simulated.stdout)
+    assert [(each["name"], each["misses"]) for each in record["outputs"]] == [("alerts", 0)]
+    assert record["outputs"][0]["rows"] > 500
+    assert 0 < record["outputs"][0]["latency"]["p50"] <= record["outputs"][0]["latency"]["max"] <= 5
+    assert [each["backlog"] for each in record["steps"]] == [0, 0, 0]
+    project.write_text(TEXT.replace(", cost: {startup: 200ms}", ""))
+    for command in ("plan", "place", "simulate"):
+        assert runner.invoke(app, [command, "-p", str(project)]).exit_code == 1
