@@ -144,6 +144,15 @@ ANOTHER = (
         ("{sql: SELECT site FROM packets, window: 1s, stride: 1s}", ".sql: there is no column `site` in `pa"),
         ("{sql: SELECT site FROM busy, window: 1s, stride: 1s}", ".sql: there is no column `site` in `busy`"),
         ("{sql: SELECT sum(bytes) FROM packets, window: 1s, stride: 1s, into: s}", ".sql: its column `SUM(b"),
+        (
+            "{sql: SELECT src AS _Keep FROM packets, window: 1s, stride: 1s, into: s}",
+            ".sql: its column `_Keep` is one that a table of answers has itself. Give it another name",
+        ),
+        (
+            "{sql: 'SELECT src AS _N_low, count(*) AS n FROM packets GROUP BY src', window: 1s, stride: 1s, "
+            "into: s}",
+            ".sql: its column `_N_low` is one that a table of answers has itself",
+        ),
         ("{sql: DELETE FROM packets, window: 1s, stride: 1s}", ".sql: the SQL is not a query: it begins"),
         ("{sql: SELECT DISTINCT src FROM packets, window: 1s, stride: 1s}", ".sql: it has a DISTINCT."),
         ("5", ": the number 5 stands where a mapping of keys belongs."),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -85,12 +85,13 @@ class TableStatus:
         }
 
 
-QueryState = Literal["RUNNING", "COMING", "LEAVING", "REFUSED"]
+QueryState = Literal["RUNNING", "COMING", "LEAVING", "REFUSED", "ENDED"]
 
 
 @dataclass(frozen=True)
 class QueryStatus:
-    """A continuous query at one instant: one that runs, is to join or to go, or was refused."""
+    """A continuous query at one instant: one that runs, is to join or to go, was refused, or has ended
+    together with the run."""
 
     name: str
     state: QueryState
@@ -106,6 +107,7 @@ class QueryStatus:
     finished_us: int | None = None  # when that was there
     message: str | None = None  # what went wrong last
     period_least_us: int | None = None  # of one that was refused
+    looks: int = 0  # iterations that read beyond their budget, to learn what that costs now
 
     def record(self) -> dict[str, Any]:
         """The query as people's programs read it."""
@@ -119,6 +121,7 @@ class QueryStatus:
             "iterations": self.iterations,
             "misses": self.misses,
             "missed_because": self.missed_because,
+            "looks": self.looks,
             "keep": self.keep,
             "keep_mean": self.keep_mean,
             "finished": seconds(self.finished_us),
@@ -207,6 +210,13 @@ class WarehouseStatus:
     def is_opening(self) -> bool:
         """Whether nothing can be loaded yet, and nothing is known of the tables."""
         return self.starting is not None and not self.tables and not self.steps
+
+    def of_the_past(self) -> Self:
+        """The same, of a runner that has gone: nobody answers its queries."""
+        ended = tuple(
+            query if query.state == "REFUSED" else replace(query, state="ENDED") for query in self.queries
+        )
+        return replace(self, queries=ended)
 
     def record(self, as_of_us: int) -> dict[str, Any]:
         """What `freshline status --json` prints, and the service answers."""

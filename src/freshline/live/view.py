@@ -44,6 +44,7 @@ _QUERY_STYLES: Mapping[QueryState, str] = {
     "COMING": "cyan",
     "LEAVING": "dim",
     "REFUSED": "bold red",
+    "ENDED": "dim",
 }
 _URGENCY = {state: number for number, state in enumerate(STYLES)}
 
