@@ -188,6 +188,12 @@ def test_a_wrong_query_is_refused_with_its_place(query: str, message: str) -> No
         ("  answers:", "  more: {tracks: 1, policy: lrm-paper}\n  answers:",
          "14: queries.volume: `pool` is missing, and there are 2 pools that can hold queries. Add `pool` wi"),
         ("by: SRC", "by: dst", "9: tables.packets.slices.by: the table has no column `dst`."),
+        ("by: SRC", "outliers: byte", "9: tables.packets.slices.outliers: the table has no column `byte`."),
+        (
+            "slices: {}",
+            "slices: {outliers: bytes}",
+            "11: tables.busy.slices.outliers: a table that loads no feed has no outliers of its own.",
+        ),
         ("slices: {}", "slices: {by: site}", "11: tables.busy.slices.by: the table has no column `site`."),
         ("slices: {}", "slices: ", "11: tables.busy.slices: it is empty. Give it a value, or remove the key"),
         ("slices: {}", "slices: {key: src}", "11: tables.busy.slices: unknown key `key`."),
