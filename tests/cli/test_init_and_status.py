@@ -19,6 +19,7 @@ from freshline.cli.main import app as freshline_app
 from freshline.cli.status import status
 from freshline.definitions.errors import InputError
 from freshline.definitions.load import load
+from freshline.live.instants import utc
 from freshline.live.status import (
     ClassStatus,
     PoolStatus,
@@ -26,7 +27,6 @@ from freshline.live.status import (
     QueryStatus,
     TableStatus,
     WarehouseStatus,
-    utc,
 )
 from freshline.testing.network import NETWORK
 

@@ -5,22 +5,15 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal, Self
 
 from freshline.definitions.duration import seconds
 from freshline.definitions.errors import InputError
 from freshline.definitions.policies import PolicyName
+from freshline.live.instants import written
 from freshline.live.step_status import OutputStatus, StepStatus
 from freshline.tables.state import TableState, exceeds
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-def utc(at_us: int) -> datetime:
-    """An instant as a date and a time, to the microsecond (a float of seconds would lose some)."""
-    return _EPOCH + timedelta(microseconds=at_us)
 
 
 @dataclass(frozen=True)
@@ -74,13 +67,11 @@ class TableStatus:
 
     def record(self, as_of_us: int) -> dict[str, Any]:
         """The table at that instant as people's programs read it."""
-        freshness_us, due_us = self.freshness_us, self.recovery_due_us
+        due_us = self.recovery_due_us
         return {
             "name": self.name,
             "state": self.state,
-            "freshness": None
-            if freshness_us is None
-            else utc(freshness_us).isoformat(timespec="microseconds"),
+            "freshness": written(self.freshness_us),
             "lag": seconds(self.lag_us),
             "staleness": seconds(self.staleness_us(as_of_us)),
             "staleness_bound": seconds(self.staleness_bound_us),
