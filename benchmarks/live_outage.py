@@ -27,6 +27,7 @@ from typing import Any, Final
 from freshline.definitions.duration import SECOND
 from freshline.experiments.live_outage import HASHED, ROWS, TRACKS, freshline, run
 from freshline.experiments.live_verdict import FileCosts, Verdict, healthy, judge, show
+from freshline.experiments.noise import Noise
 from freshline.experiments.outage_feeds import (
     DOWN,
     LONG,
@@ -39,7 +40,6 @@ from freshline.experiments.outage_feeds import (
     specs,
     whole_period,
 )
-from freshline.experiments.stolen import Stolen
 
 # Declared costs are what 19 of 20 updates took when all was warm and all tracks were busy, and a little more.
 # But they are not to overload the tracks on paper, or no policy could promise anything: up to a share of
@@ -84,7 +84,7 @@ def streaming(folder: Path, rows: Rows, seconds: int) -> None:
             .trigger(processingTime=f"{spec.period_us // 1000} milliseconds")
             .start(str(folder / "tables" / spec.name))
         )
-    with Stolen() as stolen, generating(Copies(feeds, folder / "landing", start)) as generator:
+    with Noise() as noise, generating(Copies(feeds, folder / "landing", start)) as generator:
         time.sleep(max(0.0, (start + seconds * SECOND) / SECOND - time.time()))
     end = time.time_ns() // 1_000
     loads = {name: list(_batches(query.recentProgress)) for name, query in queries.items()}
@@ -93,7 +93,7 @@ def streaming(folder: Path, rows: Rows, seconds: int) -> None:
         query.stop()
     session.stop()
     verdicts = judge(loads, feeds, generator, start, end)
-    show(f"structured streaming, rows {rows}", verdicts, None, stolen.sentence(start / SECOND))
+    show(f"structured streaming, rows {rows}", verdicts, None, noise.sentence(start / SECOND))
     write_record(folder, "structured streaming", verdicts)
 
 

@@ -1,9 +1,9 @@
 """Memory of a running warehouse over many updates, the driver's and Spark's JVM's, and what idling costs.
 
 Small files of some feeds wait to be loaded, enough for so many updates, and keep all tracks busy: a job takes
-one file, and a derived table follows each feed. Every twentieth of the run it is noted how much memory the
-two processes have, and how much of the JVM's heap is in use after a garbage collection. Then nothing comes
-any more, and it is noted how much processor time they take all the same.
+one file, and a derived table follows each feed. Files are left where they landed. Every twentieth of the run
+it is noted how much memory the two processes have, and how much of the JVM's heap is in use after a garbage
+collection. Then nothing comes any more, and it is noted how much processor time they take all the same.
 
     .venv/bin/python benchmarks/memory.py                                  # 1,000 updates on 2 tables
     .venv/bin/python benchmarks/memory.py --tables 20 --updates 20000 --seconds 5400
@@ -29,6 +29,7 @@ from freshline.spark.session import open_session
 from freshline.testing.network import FeedSpec, Generator
 
 WARM_UP: Final = 1_000
+SETTLE_S: Final = 15
 MIB: Final = 1 << 20
 TICKS_PER_S: Final = os.sysconf("SC_CLK_TCK")
 
@@ -77,16 +78,18 @@ class Sampler:
         self._every = every
         self.samples: list[Sample] = []
 
-    def see(self, status: WarehouseStatus) -> None:
+    def see(self, status: WarehouseStatus) -> int:
+        """How many updates there have been."""
         updates = sum(table.jobs for table in status.tables)
         if updates < (len(self.samples) + 1) * self._every:
-            return
+            return updates
         sample = Sample(updates, _resident(os.getpid()), _resident(self.jvm_pid), self._heap())
         self.samples.append(sample)
         print(
             f"{updates:>8,} {sample.driver / MIB:>9.0f} {sample.jvm / MIB:>9.0f} {sample.heap / MIB:>9.1f}",
             flush=True,
         )
+        return updates
 
     def _heap(self) -> int:
         # Updates are running meanwhile: the least of a few is what stays. No such collection in Python, which
@@ -122,12 +125,24 @@ def processor_s(pid: int) -> float:
 
 
 def idle(runner: Runner, jvm_pid: int, seconds: int) -> str:
-    """How much of a core the run takes while nothing comes."""
-    pids = (os.getpid(), jvm_pid)
-    before, began = [processor_s(pid) for pid in pids], time.monotonic()
-    runner.run(seconds * SECOND)
-    took = time.monotonic() - began
-    driver, jvm = (100 * (processor_s(pid) - was) / took for pid, was in zip(pids, before, strict=True))
+    """How much of a core the run takes while nothing comes.
+
+    From a little after its beginning on: what is there is compared with the ledger first.
+    """
+    begun: list[tuple[float, float, float]] = []
+    settled_at = time.monotonic() + SETTLE_S
+
+    def now() -> tuple[float, float, float]:
+        return time.monotonic(), processor_s(os.getpid()), processor_s(jvm_pid)
+
+    def look(status: WarehouseStatus) -> None:
+        if not begun and time.monotonic() >= settled_at:
+            begun.append(now())
+
+    runner.on_status = look
+    runner.run((SETTLE_S + seconds) * SECOND)
+    took, driver_s, jvm_s = (after - before for after, before in zip(now(), begun[0], strict=True))
+    driver, jvm = 100 * driver_s / took, 100 * jvm_s / took
     return f"idle for {took:.0f} s: driver {driver:.2f} %, JVM {jvm:.2f} % of a core (less than 2 is asked)"
 
 
@@ -143,7 +158,8 @@ def main() -> None:
         folder = Path(name)
         (folder / "freshline.yml").write_text(project(feeds), encoding="utf-8")
         now = time.time_ns() // 1_000
-        begin = now - (arguments.updates // arguments.tables + 1) * feeds[0].period_us
+        # Enough for tables on files alone: the others may load several files at a time.
+        begin = now - (arguments.updates // len(feeds) + 1) * feeds[0].period_us
         Generator(feeds, folder / "landing", 0, begin).due(now)
         session = open_session("memory", "local[2]")
         sampler = Sampler(session, max(1, arguments.updates // 20))
@@ -151,7 +167,12 @@ def main() -> None:
         try:
             warehouse = load(folder / "freshline.yml")
             with Runner(warehouse, folder, folder / "storage", session=session, drain=True) as runner:
-                runner.on_status = sampler.see
+
+                def look(status: WarehouseStatus) -> None:
+                    if sampler.see(status) >= arguments.updates:
+                        runner.stop("that many updates are made")
+
+                runner.on_status = look
                 runner.run(arguments.seconds * SECOND)
                 print(f"ended: {runner.stopped_because or 'out of time'}")
             with Runner(warehouse, folder, folder / "storage", session=session) as runner:

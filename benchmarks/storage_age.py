@@ -29,7 +29,7 @@ from deltalake import DeltaTable
 
 from freshline.definitions.duration import SECOND
 from freshline.kernel.kernel import Kernel
-from freshline.live.housekeeping import Housekeeper
+from freshline.live.housekeeping import Housekeeper, Kept
 from freshline.storage import log
 from freshline.storage.delta import Consumed, StoredTable
 from freshline.storage.ledger import Ledger
@@ -122,12 +122,9 @@ class AgeingTable:
 
     def age(self, commits: int) -> None:
         """So many updates, and between them the housekeeping of an idle warehouse."""
+        kept = Kept(self.table, Lock(), "records", lambda: self._ledger.applied("records"))
         keeper = Housekeeper(
-            {"records": self.table},
-            {"records": Lock()},
-            self._ledger,
-            [self._ledger.path],
-            lambda _, trouble: print(trouble, flush=True),
+            lambda: {"records": kept}, [self._ledger.path], lambda _, trouble: print(trouble, flush=True)
         )
         for _ in range(commits):
             self.commit(self.write())

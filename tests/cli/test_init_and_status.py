@@ -19,6 +19,7 @@ from freshline.cli.main import app as freshline_app
 from freshline.cli.status import status
 from freshline.definitions.errors import InputError
 from freshline.definitions.load import load
+from freshline.live.instants import utc
 from freshline.live.status import (
     ClassStatus,
     PoolStatus,
@@ -26,7 +27,6 @@ from freshline.live.status import (
     QueryStatus,
     TableStatus,
     WarehouseStatus,
-    utc,
 )
 from freshline.testing.network import NETWORK
 
@@ -220,6 +220,7 @@ def test_status_tells_of_queries(project: Path):
         iterations=12_345,
         misses=2,
         missed_because="2 failed",
+        looks=3,
         keep=0.5,
         keep_mean=0.75,
         finished_us=1_700_000_000_500_000,
@@ -240,6 +241,7 @@ def test_status_tells_of_queries(project: Path):
         "iterations": 12_345,
         "misses": 2,
         "missed_because": "2 failed",
+        "looks": 3,
         "keep": 0.5,
         "keep_mean": 0.75,
         "finished": 1_700_000_000.5,
@@ -252,6 +254,10 @@ def test_status_tells_of_queries(project: Path):
     assert "busiest: [CAST_INVALID_INPUT] no number" in shown
     assert "busiest: 2 failed" in shown
     assert "huge: even at the least costs" in shown
+    running(project, queries=(query, refused), pid=dead_process())
+    ended = json.loads(freshline("status", "-p", project, "--json").stdout)["queries"]
+    assert [each["state"] for each in ended] == ["ENDED", "REFUSED"]
+    assert "busiest ENDED 2s 1.5s" in " ".join(freshline("status", "-p", project).stdout.split())
 
 
 def test_status_shows_the_running_warehouse(project: Path):

@@ -12,7 +12,9 @@ from freshline.cli.main import app
 from freshline.cli.shared import load_with_costs, storage_path
 from freshline.costs.bounds import worst_case_us
 from freshline.costs.fit import Fitted, PastRun
+from freshline.costs.iterations import PastPart
 from freshline.costs.learned import cost_of, learned_costs
+from freshline.costs.learned_queries import key_of
 from freshline.definitions.cost import Cost
 from freshline.definitions.duration import SECOND
 from freshline.definitions.errors import InputError
@@ -122,3 +124,38 @@ def test_simulate_runs_on_learned_costs(project):
     packets, _ = json.loads(result.stdout)["tables"]
     assert packets["cost_source"] == "learned"
     assert 3 < packets["staleness_max"] <= packets["staleness_bound"]
+
+
+QUERY_PROJECT = """\
+name: dashboard
+storage: data/tables
+pools: {updates: {tracks: 1}, answers: {tracks: 1, policy: lrm}}
+feeds:
+  packets: {path: in, format: csv, schema: "ts timestamp, bytes long", timestamp: ts, period: 3s, rows: 10}
+tables:
+  packets: {feed: packets, pool: updates, slices: {}, cost: {startup: 1s}}
+queries:
+  total: {sql: "SELECT sum(bytes) AS bytes FROM packets", window: 10s, stride: 2s, pool: answers}
+  largest: {sql: "SELECT max(bytes) AS bytes FROM packets", window: 10s, stride: 2s, pool: answers}
+"""
+
+
+def test_plan_and_simulation_count_with_what_answers_of_a_query_have_cost(tmp_path):
+    file = tmp_path / "freshline.yml"
+    file.write_text(QUERY_PROJECT, encoding="utf-8")
+    total = load_with_costs(file)[0].queries["total"]
+    with History(Layout(tmp_path / "data/tables").control().history) as history:
+        for at in range(20):
+            # 100 ms a part and 1 ms a row, in two parts of unlike sizes, and 50 ms for the rest.
+            parts = [(110_000, 64, 10), (130_000, 192, 30), (50_000, 0, 1)]
+            history.record_parts(key_of(total), [PastPart(at, *part) for part in parts])
+    for command in (["plan"], ["simulate", "--for", "1m"]):
+        result = CliRunner().invoke(app, [*command, "-p", str(file), "--json"])
+        found = {query["name"]: query for query in json.loads(result.stdout)["queries"]}
+        assert found["total"]["cost"] == pytest.approx(0.19, abs=0.001)
+        assert found["total"]["fixed"] == pytest.approx(0.15, abs=0.001)
+        assert [found[name]["learned_from_answers"] for name in ("total", "largest")] == [20, 0]
+        assert found["largest"]["cost"] < 0.01  # by its operators, over 100 rows
+    shown = CliRunner().invoke(app, ["plan", "-p", str(file)]).stdout
+    assert "190ms*" in shown
+    assert "* learned from 20 answers" in shown

@@ -144,6 +144,15 @@ ANOTHER = (
         ("{sql: SELECT site FROM packets, window: 1s, stride: 1s}", ".sql: there is no column `site` in `pa"),
         ("{sql: SELECT site FROM busy, window: 1s, stride: 1s}", ".sql: there is no column `site` in `busy`"),
         ("{sql: SELECT sum(bytes) FROM packets, window: 1s, stride: 1s, into: s}", ".sql: its column `SUM(b"),
+        (
+            "{sql: SELECT src AS _Keep FROM packets, window: 1s, stride: 1s, into: s}",
+            ".sql: its column `_Keep` is one that a table of answers has itself. Give it another name",
+        ),
+        (
+            "{sql: 'SELECT src AS _N_low, count(*) AS n FROM packets GROUP BY src', window: 1s, stride: 1s, "
+            "into: s}",
+            ".sql: its column `_N_low` is one that a table of answers has itself",
+        ),
         ("{sql: DELETE FROM packets, window: 1s, stride: 1s}", ".sql: the SQL is not a query: it begins"),
         ("{sql: SELECT DISTINCT src FROM packets, window: 1s, stride: 1s}", ".sql: it has a DISTINCT."),
         ("5", ": the number 5 stands where a mapping of keys belongs."),
@@ -179,6 +188,12 @@ def test_a_wrong_query_is_refused_with_its_place(query: str, message: str) -> No
         ("  answers:", "  more: {tracks: 1, policy: lrm-paper}\n  answers:",
          "14: queries.volume: `pool` is missing, and there are 2 pools that can hold queries. Add `pool` wi"),
         ("by: SRC", "by: dst", "9: tables.packets.slices.by: the table has no column `dst`."),
+        ("by: SRC", "outliers: byte", "9: tables.packets.slices.outliers: the table has no column `byte`."),
+        (
+            "slices: {}",
+            "slices: {outliers: bytes}",
+            "11: tables.busy.slices.outliers: a table that loads no feed has no outliers of its own.",
+        ),
         ("slices: {}", "slices: {by: site}", "11: tables.busy.slices.by: the table has no column `site`."),
         ("slices: {}", "slices: ", "11: tables.busy.slices: it is empty. Give it a value, or remove the key"),
         ("slices: {}", "slices: {key: src}", "11: tables.busy.slices: unknown key `key`."),

@@ -75,7 +75,11 @@ def test_the_record_has_a_line_for_every_policy(record):
         for policy in ("lrm-paper", "lrm")
         for rescheduling in ("optimistic", "pessimistic", "permissive")
     }
-    assert record["shedding"]["schedulable_after"] == {"paper": 40, "least-overrun": 40, "least-error": 40}
+    shed = record["shedding"]
+    after = {"paper": 40, "least-overrun": 40, "least-error": 40, "best": 2}
+    assert (shed["schedulable_after"], shed["sets_with_best"]) == (after, 2)
+    assert shed["error_over_paper"].keys() == after.keys()
+    assert shed["error_over_paper"]["best"]["mean"] <= 1 <= shed["least_error_over_best"]["mean"] <= 1.01
 
 
 def test_budgets_miss_nothing_and_lose_least_wherever_it_is_crowded(record):

@@ -6,7 +6,7 @@ import pytest
 
 from freshline.definitions.duration import SECOND as S
 from freshline.experiments.live_verdict import LoggedUpdate, Verdict, busy_since, fell_behind, judge
-from freshline.experiments.stolen import Stolen
+from freshline.experiments.noise import Noise
 from freshline.testing.network import FeedSpec, Generator
 
 
@@ -60,7 +60,7 @@ def test_a_table_that_fell_behind_names_the_updates_that_took_longer(tmp_path: P
         update("t5", 5.52, 6.2),
     ]
     late = [verdict("t1", 4.0), verdict("t5", 6.0), verdict("t6")]
-    said = list(fell_behind(late, updates, 0, 2, (400, 1000), Stolen(tmp_path / "nothing")))
+    said = list(fell_behind(late, updates, 0, 2, (400, 1000), Noise(tmp_path / "nothing")))
     # t5 itself took 0.28 s too long, t10 0.7, t8 1.5; t1 was down, so it is not asked why.
     assert said == [
         "t5 fell behind at 6.0 s; tracks busy from 3.0 s on: of 4 updates 3 took longer than declared, "
@@ -70,6 +70,6 @@ def test_a_table_that_fell_behind_names_the_updates_that_took_longer(tmp_path: P
 
 def test_many_times_are_cut_short(tmp_path: Path) -> None:
     late = [verdict("t5", *range(3, 60, 3))]
-    said = list(fell_behind(late, [], 0, 2, (400, 1000), Stolen(tmp_path / "nothing")))
+    said = list(fell_behind(late, [], 0, 2, (400, 1000), Noise(tmp_path / "nothing")))
     assert len(said) == 9
     assert said[-1] == "and 11 times more, until 57 s"

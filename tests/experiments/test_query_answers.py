@@ -21,8 +21,8 @@ from freshline.experiments.live_table_2 import (
     query_cost,
     sizes,
 )
+from freshline.experiments.noise import Noise
 from freshline.experiments.query_answers import Ended, Ran, requirements, verdict
-from freshline.experiments.stolen import Stolen
 
 S = SECOND
 START = 1_000 * S
@@ -45,7 +45,7 @@ def ended(query, released_s, finished_s, ran_s=0.5, allowed_s=1.0, keep=0.5, **o
 
 
 def judged(*answers, policy="lrm", updates=(), seconds=8):
-    ran = Ran(policy, START, START + seconds * S, answers, updates, Stolen(Path("nowhere")))
+    ran = Ran(policy, START, START + seconds * S, answers, updates, Noise(Path("nowhere")))
     return verdict(ran, [Q1, Q2], 4 * S)
 
 
@@ -80,6 +80,7 @@ def test_an_answer_that_never_came_is_missed_and_all_of_it_is_lost():
     ("late", "policy", "why", "said"),
     [
         (ended(Q1, 6, 8.5, ran_s=1.75), "lrm", "own cost", "its parts took 0.75 s longer than the 1.00 s"),
+        (ended(Q1, 6, 8.5, ran_s=1.75, looked=True), "lrm", "look", "to learn what that costs now"),
         (ended(Q1, 6, 8.5, known=False), "lrm", "unknown cost", "before its cost was known"),
         (ended(Q1, 6, 8.5), "lrm", "machine", "waited for the machine"),
         (ended(Q1, 6, 8.5), "lrm-paper", "share", "did not fit any more"),

@@ -147,6 +147,24 @@ def test_a_file_overwritten_in_place_is_fresh_at_the_next_full_scan(tmp_path: Pa
     assert fresh == [[], [], ["a.csv"]]
 
 
+def test_many_files_that_have_been_left_are_looked_at_less_often(tmp_path: Path) -> None:
+    """So that a run takes no time for them while nothing comes: 0.1 s between looks for each above 100."""
+    for number in range(150):
+        put(tmp_path / f"{number}.csv", "old")
+    settle(tmp_path)
+    scanner = Scanner(tmp_path, full_every=3)
+    scanner.scan(NOW)
+    put(tmp_path / "7.csv", "other")
+    fresh = []
+    for seconds in (1, 2, 3, 4, 5, 6):
+        scanner.scan(NOW + seconds * 1_000_000)
+        fresh.append(names(scanner.fresh))
+    assert fresh == [[], [], [], [], ["7.csv"], []]
+    put(tmp_path / "new.csv")
+    scanner.scan(NOW + 7_000_000)
+    assert names(scanner.fresh) == ["new.csv"]
+
+
 def test_a_file_that_is_being_written_is_fresh_whenever_it_has_grown(tmp_path: Path) -> None:
     path = put(tmp_path / "a.csv", "a", NOW * 1_000)
     settle(tmp_path)

@@ -58,7 +58,7 @@ def test_nodes_are_told_of_as_one_and_late_records_are_misses_of_each_output() -
             "rows": 40,
             "rows_late": 3,
             "rows_shed": 0,
-            "freshness": 5.0,
+            "freshness": "1970-01-01T00:00:05.000000+00:00",
             "last_error": None,
         },
         {
@@ -70,7 +70,7 @@ def test_nodes_are_told_of_as_one_and_late_records_are_misses_of_each_output() -
             "rows": 7,
             "rows_late": 0,
             "rows_shed": 0,
-            "freshness": 5.0,
+            "freshness": "1970-01-01T00:00:05.000000+00:00",
             "last_error": None,
         },
     ]

@@ -11,8 +11,8 @@ import pytest
 from deltalake import DeltaTable
 
 from freshline.definitions.load import load
+from freshline.live.instants import utc
 from freshline.live.runner import Runner
-from freshline.live.status import utc
 from freshline.storage.snapshot import read_snapshot
 from patience import PATIENCE_US
 

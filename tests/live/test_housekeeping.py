@@ -3,19 +3,29 @@
 import os
 import time
 from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
 from threading import Lock
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from deltalake import DeltaTable
+from pyspark.sql.types import LongType, StructField, StructType
 
 from freshline.assembly.assemble import assemble
 from freshline.definitions.duration import HOUR, MINUTE, SECOND
+from freshline.definitions.queries import Query
 from freshline.kernel.kernel import Kernel
-from freshline.live.housekeeping import Housekeeper
+from freshline.live.housekeeping import Housekeeper, Kept, kept_tables
+from freshline.live.query_tables import QueryTables
 from freshline.plan.make import make_plan
+from freshline.spark.iteration import Outcome
+from freshline.spark.merging import Answer
 from freshline.storage.delta import Consumed, StoredTable
+from freshline.storage.layout import Layout
 from freshline.storage.ledger import Ledger
 from freshline.tables.events import Arrived, DataFile, Finished
 from freshline.testing.builder import Builder
@@ -50,13 +60,10 @@ class House:
         self.said: list[tuple[int, str]] = []
         self.books: list[Path] = []
         self.locks = {name: Lock() for name in files}
-        self.keeper = Housekeeper(
-            self.tables,
-            self.locks,
-            self.ledger,
-            self.books,
-            lambda at, text: self.said.append((at, text)),
-        )
+        self.keeper = Housekeeper(self._kept, self.books, lambda at, text: self.said.append((at, text)))
+
+    def _kept(self) -> dict[str, Kept]:
+        return kept_tables(self.tables, self.locks, self.ledger)
 
     def consider(self, after_us: int = 0, kernel: Kernel | None = None) -> dict[str, int]:
         """What it does so long after the beginning, to its end: how many files the tables then have."""
@@ -271,3 +278,28 @@ def test_the_books_write_ahead_logs_are_folded_every_minute_while_they_are_in_us
     assert log.stat().st_size == grown, "it begins at the front again"
     assert house.ledger.find("flows", "99.csv") is not None
     assert house.said == []
+
+
+def test_a_table_of_answers_is_compacted_too_once_there_are_some(tmp_path: Path) -> None:
+    """One that is opened after the run began, while its query is at rest."""
+    query = Query("q", "SELECT count(*) AS n FROM flows", "answers", 1, 1, 1, into="counts")
+    schema = StructType([StructField("n", LongType())])
+    rewritten = SimpleNamespace(partials=SimpleNamespace(outputs=()))
+    prepared: Any = SimpleNamespace(query=query, rewritten=rewritten, schema=schema)
+    tables = QueryTables(Layout(tmp_path))
+    said: list[str] = []
+    keeper = Housekeeper(tables.kept, [], lambda at, text: said.append(text))
+    keeper.consider(NOW, idle())
+    for number in range(MANY):
+        outcome = Outcome(Answer(({"n": number},), ()), (0, number + 1), Fraction(1), number)
+        tables.add(prepared, outcome, cast(Any, SimpleNamespace(release=number, deadline=number + 1)), number)
+    (kept,) = tables.kept().values()
+    assert (kept.writer, len(kept.table.files)) == ("q", MANY)
+    keeper.consider(NOW + SECOND, idle())
+    keeper.finish(30)
+    assert (said, len(kept.table.files)) == ([], 1)
+    rows = DeltaTable(Layout(tmp_path).table("counts")).to_pyarrow_table()
+    assert sorted(rows["n"].to_pylist()) == list(range(MANY))
+    assert sorted(rows["_rows_seen"].to_pylist()) == list(range(MANY))
+    tables.add(prepared, outcome, cast(Any, SimpleNamespace(release=0, deadline=1)), 0)  # goes on after it
+    assert DeltaTable(Layout(tmp_path).table("counts")).to_pyarrow_table().num_rows == MANY + 1

@@ -53,7 +53,8 @@ class Shop:
 
     def __init__(self, folder: Path, spark) -> None:
         self.folder, self.spark = folder, spark
-        self.control = Layout(folder / "warehouse").control()
+        self.layout = Layout(folder / "warehouse")
+        self.control = self.layout.control()
         self.rows: list[tuple[datetime, str, int]] = []
         (folder / "landing").mkdir()
         self.define()
@@ -141,7 +142,7 @@ def test_answers_over_the_whole_window_are_exact_and_are_kept(shop: Shop) -> Non
     assert found["met"] == (found["finished"] <= found["deadline"])
     rows = {row["item"]: (row["price"], row["n"], row["mean"]) for row in found["rows"]}
     assert rows == shop.expected_sums(found["window"])
-    kept = DeltaTable(shop.control.table("all_sums")).to_pyarrow_table()
+    kept = DeltaTable(shop.layout.table("all_sums")).to_pyarrow_table()
     newest = kept.filter([at.timestamp() == found["window"][1] for at in kept["_window_to"].to_pylist()])
     assert {row["item"]: (row["price"], row["n"], row["mean"]) for row in newest.to_pylist()} == rows
     assert set(kept["_keep"].to_pylist()) == {1.0}

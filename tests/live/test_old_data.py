@@ -12,10 +12,10 @@ from deltalake import DeltaTable
 from freshline.assembly.replay import kernel_of, replay
 from freshline.definitions.duration import SECOND
 from freshline.definitions.load import load
+from freshline.live.instants import utc
 from freshline.live.observation import ObservedTable
 from freshline.live.rebuild import rebuild
 from freshline.live.runner import Runner
-from freshline.live.status import utc
 from freshline.storage.snapshot import read_snapshot
 from patience import PATIENCE_US
 

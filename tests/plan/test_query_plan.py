@@ -237,7 +237,7 @@ def sets_of_loads(draw: st.DrawFn) -> list[Load]:
 @settings(max_examples=200, deadline=None)
 @given(sets_of_loads(), st.integers(1, 3), st.sampled_from(["lrm", "lrm-paper", "rm"]))
 def test_who_is_admitted_fits_at_least_costs_and_who_is_refused_fits_nowhere(many, tracks, policy) -> None:
-    plan = plan_queries(Pool("answers", tracks, policy, preemptive=policy == "rm"), many)
+    plan = plan_queries(Pool("answers", tracks, policy, preemptive=policy == "rm"), many, {})
     assert [each.name for each in plan.queries] == [load.name for load in many]
     on_tracks = [[each for each in plan.queries if each.track == track] for track in range(tracks)]
     for track in on_tracks:
@@ -274,7 +274,8 @@ def test_the_command_says_all_of_queries_and_nothing_where_there_are_none(tmp_pa
     assert record["queries"] == [
         {
             "name": "q", "pool": "answers", "track": 0, "stride": 2.0, "deadline": 2.0, "part": 0.0,
-            "cost": 0.100001, "fixed": 1e-06, "budget": 2.0, "keep": 1.0, "response_bound": 2.0,
+            "cost": 0.100001, "learned_from_answers": 0, "fixed": 1e-06, "budget": 2.0, "keep": 1.0,
+            "response_bound": 2.0,
             "holds": True, "reason": None, "period_least": None,
         }
     ]  # fmt: skip

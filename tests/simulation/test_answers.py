@@ -2,6 +2,7 @@
 
 import io
 import json
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -172,3 +173,25 @@ def test_a_warehouse_without_queries_is_simulated_as_ever(tmp_path: Path) -> Non
     done = CliRunner().invoke(app, ["simulate", "-p", str(file), "--for", "20s", "--json"])
     assert done.exit_code == 0
     assert "queries" not in json.loads(done.output)
+
+
+def test_a_slow_query_reads_less_under_lrm_and_is_late_without_shedding(tmp_path: Path) -> None:
+    """Answers cost 0.4 s, and three times as much: 1.2 s in every second."""
+    keys = "window: 1s, stride: 1s, cost: {rate: 0.4}, part: 0"
+    found = {}
+    for policy in ("lrm", "rm"):
+        text = HEAD % (1, policy) + query("slow", keys)
+        for factor in (1, 3):
+            result, (header, *_) = run(text, 20 * SECOND, slow={"slow": Fraction(factor)})
+            found[policy, factor] = result.queries[0]
+            assert header["slow"] == {"slow": str(factor)}
+            assert all(table.asserted_max_us == table.staleness_max_us for table in result.tables)
+    assert [found["lrm", factor].misses for factor in (1, 3)] == [0, 0]
+    assert found["lrm", 1].keep_mean == 1
+    assert found["lrm", 3].keep_mean == pytest.approx(5 / 6, abs=0.01)
+    assert found["rm", 1].misses == 0
+    assert found["rm", 3].misses == 20
+    file = tmp_path / "freshline.yml"
+    file.write_text(text, encoding="utf-8")
+    said = CliRunner().invoke(app, ["simulate", "-p", str(file), "--for", "20s", "--slow", "slow:3"])
+    assert "Query slow: costs multiplied by 3." in said.output

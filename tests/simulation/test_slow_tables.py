@@ -75,9 +75,12 @@ def test_the_factor_is_in_the_log():
 @pytest.mark.parametrize(
     ("slow", "words"),
     [
-        ({"b": Fraction(2)}, "the slow table `b` does not exist. Define it under `tables`, or name `a`."),
-        ({"a": Fraction(0)}, "the table `a` is slow by the factor 0. Give a factor above zero."),
-        ({"a": Fraction(-1, 2)}, "the table `a` is slow by the factor -1/2."),
+        (
+            {"b": Fraction(2)},
+            "`b`, which is to be slow, does not exist. Define it under `tables`",
+        ),
+        ({"a": Fraction(0)}, "`a` is slow by the factor 0. Give a factor above zero."),
+        ({"a": Fraction(-1, 2)}, "`a` is slow by the factor -1/2."),
     ],
 )
 def test_a_factor_that_cannot_be_is_refused(slow, words):

@@ -42,5 +42,5 @@ def test_an_answer_is_a_commit_of_its_rows_with_their_intervals(tmp_path: Path) 
 @pytest.mark.parametrize("name", ["_keep", "_N_low", "_Window_To"])
 def test_a_column_that_such_a_table_has_itself_is_refused(name: str) -> None:
     answer = StructType([StructField(name, LongType()), StructField("n", LongType())])
-    with pytest.raises(InputError, match=f"has a column {name} of its own"):
+    with pytest.raises(InputError, match=f"query q: its column `{name}` is one that a table of answers"):
         answers_schema("q", answer, ["n"])

@@ -135,8 +135,8 @@ def _load(query: object, position: str, rates: Mapping[str, Decimal]) -> Load:
         raise InputError(
             f"the cost {of_query} is above a hundred years", "Give fewer tuples, or a lower cost"
         )
-    kept = _not_negative(fields.get("keep_least", 0), f"keep_least {of_query}")
-    if kept > 1:
+    kept = number(fields.get("keep_least", 0), f"keep_least {of_query}")
+    if not 0 <= kept <= 1:
         raise InputError(
             f"keep_least {of_query} is {shown(fields['keep_least'])}", "Give a share from 0 to 1"
         )
@@ -161,10 +161,9 @@ def _declared_cost(fields: Mapping[str, object], of_query: str) -> OperatorCost:
     for key in ("cost", "selectivity", "tuples"):
         if key not in fields:
             raise InputError(f"there is no {key} {of_query}", f"Give its {key}, or its operators")
+    positive(fields["cost"], f"the cost {of_query}")
     cost_us = _rounded_up_us(fields["cost"], f"the cost {of_query}")
     fixed_us = _rounded_up_us(fields.get("fixed", 0), f"the fixed part {of_query}")
-    if cost_us == 0:
-        raise InputError(f"the cost {of_query} is {shown(fields['cost'])}", "Give a number above zero")
     if fixed_us > cost_us:
         raise InputError(
             f"the fixed part {of_query} is {shown(fields['fixed'])}, above its cost",

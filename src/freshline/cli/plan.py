@@ -24,6 +24,7 @@ from freshline.cli.shared import (
     print_json,
     project_folder,
     recovery_line,
+    show_learned,
     show_rest,
     storage_path,
     working,
@@ -47,7 +48,7 @@ def plan(
     landing_directories(warehouse, project_folder(project), storage_path(project, warehouse))
     with working("planning"):
         verdict = make_plan(warehouse, learned)
-    verdict = with_placement(verdict)
+    verdict = with_placement(verdict, learned)
     if as_json:
         record = plan_record(verdict)
         if verdict.queries:
@@ -132,7 +133,7 @@ def _show_tables(screen: Console, plan: Plan, all_rows: bool) -> None:
         )
     screen.print(tables)
     show_rest(screen, len(plan.tables), all_rows)
-    _show_learned(screen, plan)
+    show_learned(screen, "runs", [table.learned_from_runs for table in plan.tables])
     if adaptive:
         screen.print(
             "recovery: until a late table has caught up after an outage of its feed of the length λ, counted "
@@ -190,7 +191,7 @@ def _show_verdict(screen: Console, plan: Plan) -> None:
 
 def _assumed_of_queries(plan: Plan) -> str:
     policies = {plan.warehouse.pools[query.pool].policy for query in plan.queries}
-    said = "Queries cost what they do over the `rows` of the feeds."
+    said = "Queries cost what is declared or learned, or what their operators do over the feeds' `rows`."
     if "lrm" in policies:
         said += " Under `lrm` no deadline is missed, whatever comes: less is read instead."
     others = sorted(policies - {"lrm"})
@@ -204,14 +205,6 @@ def chosen_rows(tables: Sequence[TablePlan], all_rows: bool) -> list[TablePlan]:
     if all_rows or len(tables) <= ROWS_MAX:
         return list(tables)
     return sorted(tables, key=lambda table: table.holds)[:ROWS_MAX]
-
-
-def _show_learned(screen: Console, plan: Plan) -> None:
-    runs = [table.learned_from_runs for table in plan.tables if table.learned_from_runs]
-    if runs:
-        fewest, most = min(runs), max(runs)
-        number = f"{most}" if fewest == most else f"{fewest} to {most}"
-        screen.print(f"* learned from {number} runs", style="dim", highlight=False)
 
 
 def _show_clusters(screen: Console, pool: PoolPlan) -> None:

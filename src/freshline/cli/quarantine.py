@@ -20,7 +20,7 @@ from freshline.cli.shared import (
 )
 from freshline.definitions.errors import InputError
 from freshline.definitions.warehouse import Warehouse
-from freshline.live.status import utc
+from freshline.live.instants import utc
 from freshline.printable import printable
 from freshline.storage.layout import Layout
 from freshline.storage.quarantine import Entry, Quarantine

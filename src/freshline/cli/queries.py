@@ -7,7 +7,7 @@ from typing import Any
 
 from rich.console import Console
 
-from freshline.cli.shared import ROWS_MAX, grid, show_rest
+from freshline.cli.shared import ROWS_MAX, grid, show_learned, show_rest
 from freshline.definitions.duration import format_duration, seconds
 from freshline.plan.plan import Plan, PoolPlan
 from freshline.plan.queries import QueryPlan
@@ -25,6 +25,7 @@ def query_record(query: QueryPlan) -> dict[str, Any]:
         "deadline": seconds(load.deadline_us),
         "part": seconds(load.part_us),
         "cost": seconds(load.cost_us),
+        "learned_from_answers": query.learned_from_answers,
         "fixed": seconds(load.fixed_us),
         "budget": seconds(query.budget_us),
         "keep": None if query.keep is None else float(query.keep),
@@ -57,7 +58,7 @@ def show_queries(screen: Console, plan: Plan, all_rows: bool) -> None:
             query.pool,
             format_duration(load.period_us),
             format_duration(load.deadline_us),
-            format_duration(load.cost_us, up=True),
+            format_duration(load.cost_us, up=True) + ("*" if query.learned_from_answers else ""),
             format_duration(query.budget_us, down=True),
             "-" if query.keep is None else percentage(float(query.keep)),
             format_duration(query.response_bound_us, up=True),
@@ -65,6 +66,7 @@ def show_queries(screen: Console, plan: Plan, all_rows: bool) -> None:
         )
     screen.print(queries)
     show_rest(screen, len(plan.queries), all_rows)
+    show_learned(screen, "answers", [query.learned_from_answers for query in plan.queries])
     screen.print()
 
 

@@ -21,8 +21,8 @@ from freshline.definitions.duration import SECOND
 from freshline.definitions.errors import InputError
 from freshline.definitions.names import Names
 from freshline.definitions.queries import QUERIES
+from freshline.live.instants import utc
 from freshline.live.results import newest
-from freshline.live.status import utc
 from freshline.printable import printable
 from freshline.storage.layout import Layout
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
@@ -17,6 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from freshline.costs.learned import learned_costs
+from freshline.costs.learned_queries import learned_query_costs
 from freshline.definitions.duration import parse_duration, seconds
 from freshline.definitions.errors import InputError
 from freshline.definitions.load import load
@@ -51,10 +52,12 @@ def load_project(project: Path) -> Warehouse:
 
 
 def load_with_costs(project: Path) -> tuple[Warehouse, Mapping[str, int]]:
-    """The warehouse with learned costs where none is declared, and by table from how many runs."""
+    """The warehouse with learned costs where none is declared, and by table or query from how many runs."""
     with working("reading"):
         warehouse = load_project(project)
-    if all(table.cost is not None for table in warehouse.stored.values()):
+    costs = [table.cost for table in warehouse.stored.values()]
+    costs += [query.cost for query in warehouse.queries.values()]
+    if None not in costs:
         return warehouse, {}
     layout = Layout(storage_path(project, warehouse))
     if warehouse.nodes:
@@ -63,8 +66,9 @@ def load_with_costs(project: Path) -> tuple[Warehouse, Mapping[str, int]]:
         )
         return told.warehouse, told.runs
     with History(layout.control().history, read_only=True) as history:
-        learned = learned_costs(warehouse, history)
-    return learned.warehouse, learned.runs
+        of_tables = learned_costs(warehouse, history)
+        of_queries = learned_query_costs(of_tables.warehouse, history)
+    return of_queries.warehouse, {**of_tables.runs, **of_queries.runs}
 
 
 def storage_path(project: Path, warehouse: Warehouse) -> Path:
@@ -148,6 +152,15 @@ def show_rest(screen: Console, rows: int, all_rows: bool) -> None:
     """Says how many rows of a table are not shown."""
     if not all_rows and rows > ROWS_MAX:
         screen.print(f"... and {rows - ROWS_MAX} more: --all shows every one, --json too.", style="dim")
+
+
+def show_learned(screen: Console, what: str, counts: Sequence[int]) -> None:
+    """From how many of what the costs with a star were learned; those of others from 0."""
+    learned = [count for count in counts if count]
+    if learned:
+        fewest, most = min(learned), max(learned)
+        number = f"{most}" if fewest == most else f"{fewest} to {most}"
+        screen.print(f"* learned from {number} {what}", style="dim", highlight=False)
 
 
 def recovery_line(plan: Plan, table: TablePlan) -> tuple[int, Fraction] | None:

@@ -170,7 +170,8 @@ def _show_what_if(screen: Console, result: SimulationResult) -> None:
             spans = ", ".join(f"{format_duration(start)} to {format_duration(end)}" for start, end in times)
             screen.print(f"Feed {feed} {what}: {spans}.", highlight=False, markup=False)
     for name, factor in result.slow.items():
-        screen.print(f"Table {name}: costs multiplied by {float(factor):g}.", highlight=False, markup=False)
+        whose = "Table" if name in result.plan.warehouse.tables else "Query"
+        screen.print(f"{whose} {name}: costs multiplied by {float(factor):g}.", highlight=False, markup=False)
     for row in result.tables:
         if row.plan.name in result.failures:
             said = f"Table {row.plan.name}: {row.failed} of {row.jobs + row.failed} jobs failed."

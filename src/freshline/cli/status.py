@@ -41,7 +41,8 @@ def status(project: ProjectOption = DEFAULT_PROJECT, as_json: JsonOption = False
     statuses = read_statuses(warehouse, Layout(storage_path(project, warehouse)))
     now_us = time.time_ns() // 1_000
     runs = [_runs(each, now_us) for each in statuses]
-    running, last = any(runs), as_one(warehouse, statuses)
+    told = [each if runs_now else each.of_the_past() for each, runs_now in zip(statuses, runs, strict=True)]
+    running, last = any(runs), as_one(warehouse, told)
     # Figures of a runner that has gone are told as they were: nothing has been watched since.
     as_of_us = now_us if running else last.at_us
     for sentence in _silent(warehouse, statuses, runs, now_us):

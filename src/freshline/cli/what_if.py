@@ -39,7 +39,8 @@ GapOption = Annotated[
 SlowOption = Annotated[
     list[str] | None,
     typer.Option(
-        help="A table's costs are multiplied, though not in the plan (repeatable).", metavar="TABLE:FACTOR"
+        help="A table's or a query's costs are multiplied, though not in the plan (repeatable).",
+        metavar="NAME:FACTOR",
     ),
 ]
 FailOption = Annotated[
@@ -75,6 +76,10 @@ def tracks_options(warehouse: Warehouse, options: list[str]) -> dict[str, int]:
     changed: dict[str, int] = {}
     for option in options:
         pool, separator, number = option.rpartition("=")
+        if not warehouse.pools:
+            raise InputError(
+                f"--tracks {cut(option)}: there are no pools", "Leave it out: nodes have a track each"
+            )
         if not separator:
             if len(warehouse.pools) > 1:
                 raise InputError(
@@ -121,26 +126,26 @@ def spans_options(name: str, options: list[str], end: int) -> dict[str, list[Spa
 
 
 def factor_options(options: list[str]) -> dict[str, Fraction]:
-    """`TABLE:FACTOR`, by table: what its costs are multiplied with."""
-    return _by_table("--slow", "FACTOR", "1.5", options)
+    """`NAME:FACTOR`, by table or query: what its costs are multiplied with."""
+    return _by_name("--slow", "NAME:FACTOR", "1.5", options)
 
 
 def failure_options(options: list[str]) -> dict[str, Fraction]:
     """`TABLE:RATE`, by table: the chance that a job fails."""
-    return _by_table("--fail", "RATE", "0.1", options)
+    return _by_name("--fail", "TABLE:RATE", "0.1", options)
 
 
-def _by_table(name: str, what: str, example: str, options: list[str]) -> dict[str, Fraction]:
+def _by_name(name: str, form: str, example: str, options: list[str]) -> dict[str, Fraction]:
     numbers: dict[str, Fraction] = {}
     for option in options:
-        table, _, number = option.rpartition(":")
-        if not table or not _NUMBER.fullmatch(number):
+        whose, _, number = option.rpartition(":")
+        if not whose or not _NUMBER.fullmatch(number):
             raise InputError(
-                f"{name} {cut(option)} is not TABLE:{what}", f"Write it as in {name} traffic:{example}"
+                f"{name} {cut(option)} is not {form}", f"Write it as in {name} traffic:{example}"
             )
-        if table in numbers:
-            raise InputError(f"{name} is given twice for table {cut(table)}", "Keep one of the two")
-        numbers[table] = Fraction(number)
+        if whose in numbers:
+            raise InputError(f"{name} is given twice for {cut(whose)}", "Keep one of the two")
+        numbers[whose] = Fraction(number)
     return numbers
 
 

@@ -27,7 +27,7 @@ class Runs(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """A warehouse, and by table from how many runs its cost was learned."""
+    """A warehouse, and by table or query from how many runs its cost was learned."""
 
     warehouse: Warehouse
     runs: Mapping[str, int]

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from pydantic import ConfigDict, Field
 
+from freshline.definitions.answer_columns import check_answer_columns
 from freshline.definitions.cost import Cost, CostEntry, cost_from_record
 from freshline.definitions.duration import format_duration
 from freshline.definitions.errors import NOWHERE, InputError, Place
@@ -19,7 +20,7 @@ from freshline.definitions.operator_records import operator_of, operator_record
 from freshline.definitions.operators import Operator
 from freshline.definitions.policies import as_written, policies_for
 from freshline.definitions.pools import POOLS
-from freshline.definitions.query_sql import QuerySql, read_query, unnamed
+from freshline.definitions.query_sql import QuerySql, answer_columns, read_query
 from freshline.definitions.readable import readable_tables
 from freshline.definitions.section import Path, Resolution, Section
 from freshline.definitions.sql.from_tables import Readable
@@ -218,9 +219,8 @@ class _Rules:
             if any(name is not None and name not in self._readable for name in named):
                 return None
             sql = read_query(entry.sql, self._find)
-            if entry.into is not None and (nameless := unnamed(sql)) is not None:
-                what = f"its column `{nameless}` has no name, which a table of answers needs"
-                raise InputError(what, "Give it one with AS")
+            if entry.into is not None:
+                check_answer_columns(*answer_columns(sql))
         except InputError as error:
             self._report((*path, "sql"), error.what, error.remedy)
             return None

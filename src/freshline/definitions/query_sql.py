@@ -137,12 +137,30 @@ def understood(select: exp.Select, find: Callable[[str], Readable], wider: bool 
     return QuerySql(select, tables, keys, is_grouped, own, has_rest)
 
 
-def unnamed(query: QuerySql) -> str | None:
-    """A column of the answer that has no name which a table could have; None where all have one."""
+def answer_columns(query: QuerySql) -> tuple[list[str], list[str]]:
+    """The columns of the answer as far as they are known, and those of them that are estimated.
+
+    Raises InputError where one has no name that a table could have.
+    """
+    columns: list[str] = []
+    estimated: list[str] = []
     for part in query.select.expressions:
-        if not part.is_star and not isinstance(part, exp.Alias | exp.Column):
-            return shown(part)
-    return None
+        if part.is_star:
+            whose = part.args.get("table") if isinstance(part, exp.Column) else None
+            columns += [
+                name
+                for each in query.tables.all
+                if whose is None or whose.name.lower() == each.alias
+                for name in each.table.columns or ()
+            ]
+            continue
+        if not isinstance(part, exp.Alias | exp.Column):
+            what = f"its column `{shown(part)}` has no name, which a table of answers needs"
+            raise InputError(what, "Give it one with AS")
+        columns.append(part.alias_or_name)
+        if has_aggregate(part):
+            estimated.append(part.alias_or_name)
+    return columns, estimated
 
 
 def shown(node: exp.Expr) -> str:
@@ -243,7 +261,8 @@ def _check_groups(select: exp.Select, keys: tuple[exp.Expr, ...], tables: FromTa
             what = f"`{shown(node)}` is neither what it groups by nor count, sum, avg, min or max"
             raise InputError(what, "Add it to GROUP BY, or leave it out")
         names.append(_name(part))
-    _check_names(names)
+    if not wider:
+        _check_names(names)
 
 
 def _no_aggregate(node: exp.Expr) -> InputError:

@@ -17,6 +17,7 @@ from freshline.definitions.errors import InputError
 from freshline.definitions.names import close_match
 from freshline.definitions.query_sql import QuerySql, understood
 from freshline.definitions.sql.allowed import check_nodes, check_words
+from freshline.definitions.sql.dialect import SPARK
 from freshline.definitions.sql.from_tables import Readable, UnknownColumn
 from freshline.definitions.sql.query import parse_tokens, query_tokens, tables_in
 from freshline.definitions.sql.result_clauses import Clauses, output, split
@@ -26,6 +27,8 @@ Code = Literal["bad_sql", "unknown_table", "not_supported"]
 # Longer ones take a second and more to parse, and everybody else's while.
 _LENGTH_MAX: Final = 1 << 16
 _SAME: Final[dict[str, type[exp.AggFunc]]] = {"MEAN": exp.Avg, "STD": exp.Stddev}
+# What stands for the instant of a request, in microseconds, which is one for all its parts.
+NOW: Final = 4_611_686_018_427_387_904
 
 
 class RequestRefused(InputError):  # noqa: N818  (it is what happened)
@@ -129,10 +132,7 @@ def _text(tokens: list[Token], sql: str) -> str:
 def _in_slices(query: exp.Select, tables: Mapping[str, Readable]) -> InSlices | None:
     """How it is answered in parts; None where it is not."""
     select = query.copy()
-    for node in [*select.find_all(exp.Anonymous)]:
-        same = _SAME.get(node.name.upper())
-        if same is not None and len(node.expressions) == 1:
-            node.replace(same(this=node.expressions[0]))
+    _rename(select)
     aliases = {part.alias.lower() for part in select.expressions if isinstance(part, exp.Alias)}
     taken = {clause: select.args.pop(clause, None) for clause in ("having", "order", "limit", "offset")}
     try:
@@ -150,6 +150,18 @@ def _in_slices(query: exp.Select, tables: Mapping[str, Readable]) -> InSlices | 
     except InputError:
         return None
     return InSlices(sql, clauses, sides)
+
+
+def _rename(select: exp.Select) -> None:
+    """Calls aggregates by the names that are known here, and puts a number for the instant that it is."""
+    for node in [*select.find_all(exp.Anonymous, exp.CurrentTimestamp, exp.CurrentDate)]:
+        name = node.name.upper() if isinstance(node, exp.Anonymous) else ""
+        if name in _SAME and len(node.expressions) == 1:
+            node.replace(_SAME[name](this=node.expressions[0]))
+        elif name in ("NOW", "CURDATE") or (not name and not node.this):
+            instant: exp.Expr = exp.func("timestamp_micros", exp.Literal.number(NOW), dialect=SPARK)
+            is_day = name == "CURDATE" or isinstance(node, exp.CurrentDate)
+            node.replace(exp.cast(instant, "date", dialect=SPARK) if is_day else instant)
 
 
 def _finder(tables: Mapping[str, Readable]) -> Callable[[str], Readable]:

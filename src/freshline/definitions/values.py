@@ -87,33 +87,25 @@ def _history(value: object) -> int:
     return duration_us
 
 
-def _number(least: int, most: int | None = None) -> Callable[[object], Fraction]:
-    """A validator of exact numbers between two limits."""
-    limits = f"a number of {least} or more" if most is None else f"a number from {least} to {most}"
+def _number(least: int, most: int | None = None, *, above: bool = False) -> Callable[[object], Fraction]:
+    """A validator of exact numbers between two limits; `above`: the lower one is not among them."""
+    if above:
+        limits = f"a number above {least}" + ("" if most is None else f", at most {most}")
+    else:
+        limits = f"a number of {least} or more" if most is None else f"a number from {least} to {most}"
+
+    def is_within(exact: Decimal) -> bool:
+        return (exact > least if above else exact >= least) and (most is None or exact <= most)
 
     def validate(value: object) -> Fraction:
         if isinstance(value, bool) or not isinstance(value, int | Decimal):
             raise InputError(f"{shown(value)} is not a number", f"Write {limits}, without quotes")
         exact = Decimal(value)
-        if exact.is_finite() and _is_short(exact) and exact >= least and (most is None or exact <= most):
+        if exact.is_finite() and _is_short(exact) and is_within(exact):
             return Fraction(exact)
         raise InputError(f"{value} is out of range", f"Write {limits}")
 
     return validate
-
-
-def _above_zero(most: int | None = None) -> Callable[[object], Fraction]:
-    """A validator of exact numbers that are not 0."""
-    validate = _number(0, most)
-    limits = "a number above 0" if most is None else f"a number above 0, at most {most}"
-
-    def validate_positive(value: object) -> Fraction:
-        exact = validate(value)
-        if exact == 0:
-            raise InputError(f"{value} is out of range", f"Write {limits}")
-        return exact
-
-    return validate_positive
 
 
 def _is_short(number: Decimal) -> bool:
@@ -174,11 +166,13 @@ Share = Annotated[
     Fraction, PlainValidator(_number(0, 1)), WithJsonSchema({"type": "number", "minimum": 0, "maximum": 1})
 ]
 PositiveNumber = Annotated[
-    Fraction, PlainValidator(_above_zero()), WithJsonSchema({"type": "number", "exclusiveMinimum": 0})
+    Fraction,
+    PlainValidator(_number(0, above=True)),
+    WithJsonSchema({"type": "number", "exclusiveMinimum": 0}),
 ]
 PositiveShare = Annotated[
     Fraction,
-    PlainValidator(_above_zero(1)),
+    PlainValidator(_number(0, 1, above=True)),
     WithJsonSchema({"type": "number", "exclusiveMinimum": 0, "maximum": 1}),
 ]
 Factor = Annotated[Fraction, PlainValidator(_number(1)), WithJsonSchema({"type": "number", "minimum": 1})]

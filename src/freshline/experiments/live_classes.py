@@ -25,8 +25,8 @@ from freshline.experiments.asking_load import Due, Said, poisson, send_all, send
 from freshline.experiments.class_verdict import in_time, phases_of, requirements, worst_inversion
 from freshline.experiments.live_classes_page import write_live_page
 from freshline.experiments.live_queries import apart
+from freshline.experiments.noise import Noise
 from freshline.experiments.service_workload import CLASSES
-from freshline.experiments.stolen import Stolen
 
 if TYPE_CHECKING:
     from freshline.live.runner import Runner
@@ -186,12 +186,15 @@ def run_policy(
             queries = [(sql, share) for sql in _QUERIES for share in _SHARES]
             shares = [(each, share) for each, (_, _, share) in zip(NAMES, CLASSES, strict=True)]
             due = poisson(phases, shares, queries, DEADLINE_S, seed)
-            with Stolen() as stolen:
+            with Noise() as noise:
                 began = time.time()
                 said = asker.submit(send_all, file, due).result()
-            lost = stolen.share(began, time.time())
+            lost = noise.shares(began, time.time())
             status, asserted = runner.status(), dict(runner.keeper.observation.asserted_max_us)
-    return _figures(policy, said, work_s, phase_s) | {"stolen": lost, "tables": _tables(status, asserted)}
+    return _figures(policy, said, work_s, phase_s) | {
+        "stolen": lost and lost[0],
+        "tables": _tables(status, asserted),
+    }
 
 
 def _figures(policy: str, said: Sequence[Said], work_s: float, phase_s: int) -> dict[str, Any]:

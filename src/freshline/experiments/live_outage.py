@@ -24,8 +24,8 @@ from freshline.experiments.live_verdict import (
     overrun_us,
     show,
 )
+from freshline.experiments.noise import Noise
 from freshline.experiments.outage_feeds import Copies, Rows, generating, specs, whole_period
-from freshline.experiments.stolen import Stolen
 from freshline.testing.network import FeedSpec, Generator
 
 HASHED: Final = "sha2(sha2(sha2(text, 256), 256), 256) AS text"
@@ -123,7 +123,7 @@ def _updates(log: Path) -> Iterator[LoggedUpdate]:
 def freshline(folder: Path, rows: Rows, policy: str, seconds: int, costs_ms: FileCosts) -> dict[str, Any]:
     """Runs one policy, says how it went, and gives that as a record."""
     feeds = specs(rows)
-    with Stolen() as stolen:
+    with Noise() as noise:
         ran = run(folder, feeds, policy, seconds, costs_ms)
     loads: Loads = {}
     for update in ran.updates:
@@ -131,12 +131,11 @@ def freshline(folder: Path, rows: Rows, policy: str, seconds: int, costs_ms: Fil
     busy_us = sum(update.end - update.start for update in ran.updates)
     busy = busy_us / (ran.end - ran.start) / TRACKS
     verdicts = judge(loads, feeds, ran.generator, ran.start, ran.end)
-    noise = stolen.sentence(ran.start / SECOND)
-    show(f"freshline, {policy}, rows {rows}", verdicts, busy, noise)
+    show(f"freshline, {policy}, rows {rows}", verdicts, busy, noise.sentence(ran.start / SECOND))
     for recovery in ran.recoveries:
         print(f"  {recovery}")
     show_assumptions(ran, costs_ms)
-    causes = list(fell_behind(verdicts, ran.updates, ran.start, TRACKS, costs_ms, stolen))
+    causes = list(fell_behind(verdicts, ran.updates, ran.start, TRACKS, costs_ms, noise))
     for cause in causes:
         print(f"  {cause}", flush=True)
     return {
@@ -146,7 +145,7 @@ def freshline(folder: Path, rows: Rows, policy: str, seconds: int, costs_ms: Fil
         "recoveries": ran.recoveries,
         "broken_assumptions": ran.notes,
         "fell_behind": causes,
-        "noise": noise,
+        "noise": noise.sentence(ran.start / SECOND),
     }
 
 

@@ -6,16 +6,19 @@ import multiprocessing
 import os
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any, Final, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from freshline.costs.fit import PastRun
+from freshline.costs.learned_queries import parts_of
 from freshline.definitions.duration import SECOND
 from freshline.experiments.live_table_2 import (
     DEMAND,
@@ -30,9 +33,10 @@ from freshline.experiments.live_table_2 import (
     query_cost,
     sizes,
 )
+from freshline.experiments.noise import Noise
 from freshline.experiments.outage_feeds import generating
 from freshline.experiments.query_answers import Ended, Ran, requirements, verdict
-from freshline.experiments.stolen import Stolen
+from freshline.service.client import ask
 from freshline.testing.network import FeedSpec, Generator
 
 POLICIES: Final = {
@@ -49,6 +53,15 @@ CALIBRATED_S: Final = 96
 ANSWERS: Final = 4
 _T = TypeVar("_T")
 _SHIFT: Final = 7_919  # between the numbers of a file and of the next
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """A file that a run is sent after so many seconds, and the queries that are in both."""
+
+    after_s: float
+    text: str
+    stay: frozenset[str]
 
 
 class Shifted(Generator):
@@ -99,7 +112,6 @@ def _master() -> str:
 def calibrate(count: int) -> tuple[dict[str, QueryCost], list[PastRun]]:
     """What each query costs alone, over tables that are there, and what updates cost."""
     from freshline.definitions.load import load
-    from freshline.live.query_book import parts_of
     from freshline.live.runner import Runner
     from freshline.storage.history import History
 
@@ -130,8 +142,11 @@ def _with_window(query: LiveQuery, window_us: int) -> LiveQuery:
     return LiveQuery(query.name, query.sql, query.stride_us, window_us, query.weight, query.selectivity)
 
 
-def run_policy(policy: str, sized: Sizes, seconds: int) -> dict[str, Any]:
-    """One policy over tables with full windows, for so many seconds."""
+def run_policy(policy: str, sized: Sizes, seconds: int, edit: Edit | None = None) -> dict[str, Any]:
+    """One policy over tables with full windows, for so many seconds.
+
+    With an edit only queries that are there before and after it are judged.
+    """
     from freshline.definitions.load import load
     from freshline.live.runner import Runner
     from freshline.storage.history import History
@@ -142,19 +157,41 @@ def run_policy(policy: str, sized: Sizes, seconds: int) -> dict[str, Any]:
         generator = _preload(folder, sized.queries, sized.rows_a_second, history_us, pool)
         warehouse, ended = load(folder / "freshline.yml"), []
         with (
-            Stolen() as stolen,
+            Noise() as noise,
             Runner(warehouse, folder, folder / "warehouse", master=_master(), warm="all") as runner,
         ):
             runner.query_side.queries.on_ended = lambda job, done: ended.append(_ended(job, done))
             start = runner.kernel.now
-            with generating(generator):
+            with generating(generator), _edited(edit, runner.control.service) as answers:
                 runner.run(start + seconds * SECOND - _now())
             end, refused = start + seconds * SECOND, runner.query_side.queries.refusals()
             path = runner.control.history
         with History(path, read_only=True) as history:
             updates = [run for table in TABLES for run in history.runs(table) if run.started >= start]
-    ran = Ran(policy, start, end, ended, updates, stolen)
-    return verdict(ran, sized.queries, sized.cycle_us) | {"refused": refused}
+    ran = Ran(policy, start, end, ended, updates, noise)
+    stay = [query for query in sized.queries if edit is None or query.name in edit.stay]
+    return verdict(ran, stay, sized.cycle_us) | {"refused": refused, "applied": answers}
+
+
+@contextmanager
+def _edited(edit: Edit | None, service: Path) -> Iterator[list[dict[str, Any]]]:
+    """Meanwhile the run is sent an edited file; what it answers is there afterwards."""
+    answers: list[dict[str, Any]] = []
+    if edit is None:
+        yield answers
+        return
+
+    def send() -> None:
+        if not over.wait(edit.after_s):
+            answers.append(ask(service, "POST", "/v1/apply", edit.text.encode()))
+
+    over, thread = Event(), Thread(target=send, daemon=True)
+    thread.start()
+    try:
+        yield answers
+    finally:
+        over.set()
+        thread.join()
 
 
 def _ended(job: Any, done: Any) -> Ended:
@@ -165,7 +202,7 @@ def _ended(job: Any, done: Any) -> Ended:
     load, allowed_us = task.load, job.budget_us
     if allowed_us is None and job.keep != 1:
         allowed_us = load.fixed_us + round((load.cost_us - load.fixed_us) * job.keep)
-    return Ended(*about, done.finished_us, done.ran_us, allowed_us, done.keep, done.known)
+    return Ended(*about, done.finished_us, done.ran_us, allowed_us, done.keep, done.known, looked=done.looked)
 
 
 def run_all(

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from freshline.definitions.duration import SECOND
+from freshline.experiments.noise import Noise
 from freshline.experiments.outage_feeds import DOWN, is_short
-from freshline.experiments.stolen import Stolen
 from freshline.testing.network import FeedSpec, Generator
 
 # Between a job's end and the next one's start on the same track: what is shorter is no idle time.
@@ -87,7 +87,7 @@ def healthy(verdicts: Sequence[Verdict]) -> list[Verdict]:
     return [verdict for verdict in verdicts if verdict.table not in ("t1", "t2", "t3", "t4")]
 
 
-def show(name: str, verdicts: list[Verdict], busy: float | None, stolen: str) -> None:
+def show(name: str, verdicts: list[Verdict], busy: float | None, noise: str) -> None:
     worst_lag = max(healthy(verdicts), key=lambda verdict: verdict.lag_max)
     worst_staleness = max(healthy(verdicts), key=lambda verdict: verdict.staleness_max)
     tracks = "" if busy is None else f", {busy:.0%} of two tracks busy"
@@ -100,7 +100,7 @@ def show(name: str, verdicts: list[Verdict], busy: float | None, stolen: str) ->
     for verdict in verdicts[:4]:
         when = "not caught up" if verdict.caught_up_s is None else f"caught up at {verdict.caught_up_s:.0f} s"
         print(f"  {verdict.table}: {when} (down until {DOWN[1]:.0f} s)")
-    print(f"  {stolen}", flush=True)
+    print(f"  {noise}", flush=True)
 
 
 def fell_behind(
@@ -109,7 +109,7 @@ def fell_behind(
     start: int,
     tracks: int,
     costs_ms: FileCosts,
-    stolen: Stolen,
+    noise: Noise,
 ) -> Iterator[str]:
     """For each time a healthy table fell behind: since when all tracks had been busy, and with what.
 
@@ -122,12 +122,10 @@ def fell_behind(
         since = busy_since(updates, tracks, _waited_until(updates, table, at))
         ran = [update for update in updates if update.end > since and update.start < at]
         over_us = [over for update in ran if (over := overrun_us(update, costs_ms)) > 0]
-        share = stolen.share(since / SECOND, at / SECOND)
-        host = "" if share is None else f"; the host gave {share:.0%} to others"
         yield (
             f"{table} fell behind at {at_s:.1f} s; tracks busy from {(since - start) / SECOND:.1f} s on: of "
             f"{len(ran)} updates {len(over_us)} took longer than declared, {sum(over_us) / SECOND:.1f} s in "
-            f"all{host}"
+            f"all{noise.beside(since / SECOND, at / SECOND)}"
         )
     if len(times) > BEHIND_MAX:
         yield f"and {len(times) - BEHIND_MAX} times more, until {times[-1][0]:.0f} s"

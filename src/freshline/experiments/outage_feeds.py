@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from freshline.definitions.duration import SECOND
-from freshline.live.status import utc
+from freshline.live.instants import utc
 from freshline.testing.network import FeedSpec, Generator
 
 DOWN: Final = (50.0, 100.0)

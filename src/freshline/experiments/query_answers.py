@@ -11,10 +11,10 @@ from typing import Any, Final, Literal
 from freshline.costs.fit import PastRun
 from freshline.definitions.duration import SECOND
 from freshline.experiments.live_table_2 import LiveQuery
-from freshline.experiments.stolen import Stolen
+from freshline.experiments.noise import Noise
 
-Why = Literal["overload", "failed", "unknown cost", "own cost", "others' cost", "share", "machine"]
-_STOLEN_WORTH_SAYING: Final = 0.05
+Why = Literal["overload", "failed", "unknown cost", "look", "own cost", "others' cost", "share", "machine"]
+_WORTH_SAYING: Final = 0.05
 _SHEDDING: Final = ("lrm", "lrm-paper")
 
 
@@ -32,6 +32,7 @@ class Ended:
     keep: float = 0.0
     known: bool = True  # whether it was known what its parts cost
     failed: bool = False
+    looked: bool = False  # whether it read beyond its budget, to learn what that costs now
 
     @property
     def met(self) -> bool:
@@ -59,7 +60,7 @@ class Ran:
     end: int
     ended: Sequence[Ended]
     updates: Sequence[PastRun]
-    stolen: Stolen
+    noise: Noise
 
 
 def verdict(ran: Ran, asked: Sequence[LiveQuery], cycle_us: int) -> dict[str, Any]:
@@ -102,7 +103,8 @@ def verdict(ran: Ran, asked: Sequence[LiveQuery], cycle_us: int) -> dict[str, An
         "error_share": lost / whole if whole else 0.0,
         "busy": sum(each.ran_us for each in ran.ended) / max(1, ran.end - ran.start),
         "causes": dict(causes),
-        "noise": ran.stolen.sentence(ran.start / SECOND),
+        "looks": sum(each.looked for each in ran.ended),
+        "noise": ran.noise.sentence(ran.start / SECOND),
         "misses": sorted(misses, key=lambda miss: miss["released"]),
     }
 
@@ -122,6 +124,8 @@ def cause(ran: Ran, query: LiveQuery, released: int, found: Ended | None) -> tup
     beside = _beside(ran, released, until)
     if found is not None and not found.known:
         return "unknown cost", "it ran before its cost was known" + beside
+    if found is not None and found.looked:
+        return "look", f"it read beyond its budget, to learn what that costs now{beside}"
     if found is not None and found.over_us and found.over_us >= found.finished - found.deadline:
         return "own cost", f"its parts took {_longer(found)}{beside}"
     others = [each for each in ran.ended if each.finished > released and each.started < until]
@@ -133,7 +137,7 @@ def cause(ran: Ran, query: LiveQuery, released: int, found: Ended | None) -> tup
         return "others' cost", (
             f"of {len(others)} iterations since its release {len(over)} took longer than they were allowed, "
             f"{sum(each.over_us for each in over) / SECOND:.2f} s in all; {name} took "
-            f"{_longer(worst)}{beside}"
+            f"{_longer(worst)}{', to learn what that costs now' if worst.looked else ''}{beside}"
         )
     if ran.policy == "lrm-paper":
         return "share", f"the shares of the last schedule did not fit any more{beside}"
@@ -153,10 +157,7 @@ def _beside(ran: Ran, since: int, until: int) -> str:
     )
     if updated_us:
         said += f"; tables were updated for {updated_us / SECOND:.2f} s of that"
-    share = ran.stolen.share(since / SECOND, until / SECOND)
-    if share is not None and share >= _STOLEN_WORTH_SAYING:
-        said += f"; the host gave {share:.0%} to others"
-    return said
+    return said + ran.noise.beside(since / SECOND, until / SECOND, _WORTH_SAYING)
 
 
 def requirements(live: dict[str, Any]) -> list[dict[str, Any]]:

@@ -16,6 +16,9 @@ from freshline.landing.timestamps import span_of_texts, union
 
 # A line that has nothing else is none to Spark.
 _BLANK: Final = bytes(range(33))
+_SMALL: Final = 64 << 10
+_NOT_PLAIN: Final = (b'"', b"\r")
+_BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _BEGINNING: Final = 1_000  # most blocks have something there
 
 
@@ -61,10 +64,34 @@ def _check_titles(line: str, names: Sequence[str]) -> None:
         raise UnreadableFile(f"its header is {','.join(titles)[:200]}, not {','.join(names)[:200]}")
 
 
+def _plain(block: Block, names: Sequence[str], columns: Sequence[str]) -> pa.Table | None:
+    """The same of a small block in which there is but one way to read it; None of all others.
+
+    Arrow has other threads read for it, however little there is. On a machine whose processors are all busy
+    each of many small files would wait for one of them.
+    """
+    data = block.data
+    if len(data) > _SMALL or any(mark in data for mark in _NOT_PLAIN) or data.startswith(_BYTE_ORDER_MARK):
+        return None
+    lines = data.removesuffix(b"\n").split(b"\n")
+    rows = [line.split(b",") for line in lines]
+    if len(rows) != block.lines or not all(lines) or any(len(row) != len(names) for row in rows):
+        return None
+    places = {column: list(names).index(column) for column in columns}
+    try:
+        texts = {column: [row[at].decode() for row in rows] for column, at in places.items()}
+    except UnicodeDecodeError:
+        return None
+    return pa.table({column: pa.array(values, pa.string()) for column, values in texts.items()})
+
+
 def _table(block: Block, names: Sequence[str], columns: Sequence[str]) -> pa.Table | None:
     """The columns' texts, of which there must be one a line: others than Spark know records of several."""
     if not (block.data[:_BEGINNING].strip(_BLANK) or block.data.strip(_BLANK)):
         return None
+    plain = _plain(block, names, columns)
+    if plain is not None:
+        return plain
     table = pacsv.read_csv(
         pa.BufferReader(block.data),
         read_options=pacsv.ReadOptions(

@@ -10,6 +10,10 @@ from typing import Final, NamedTuple
 # A file system's clock may tick only every second or two: what changes within a tick of the last look leaves
 # no trace in a modification time, so what is younger than this is looked at again.
 YOUNG_NS: Final = 2_000_000_000
+# To look at a file takes some 20 to 50 µs: to look at all of them takes at most a two-thousandth of the time,
+# however many have been left there.
+_FULL_US_A_FILE: Final = 100_000
+_FEW: Final = 100
 
 
 class Found(NamedTuple):
@@ -39,7 +43,8 @@ class Scanner:
     """Looks for files again and again, at little cost where nothing has changed.
 
     A directory that has not been modified is not listed again, and a file that is there under its old inode
-    is not looked at again; every `full_every` scans all are, so that a file overwritten in place is noticed.
+    is not looked at again; every `full_every` scans all are, so that a file overwritten in place is noticed,
+    and less often where there are many, for each takes its time.
     A file whose name begins with `.` or `_` or ends in `.tmp` is not visible, nor is one in such a directory.
     """
 
@@ -52,15 +57,16 @@ class Scanner:
         self.troubles: dict[str, str] = {}  # what could not be looked at, and why
         self.link: str | None = None  # the first symbolic link that was seen, of any scan
         self._full_every = full_every
-        self._scans = 0
+        self._scans_since_full = full_every
+        self._full_from_us = 0  # not before that instant
         self._folders: dict[str, _Folder] = {}
         self._found: list[Found] | None = None
 
     def scan(self, now_us: int) -> list[Found]:
         """All visible files at this instant (microseconds since the Unix epoch)."""
         now_ns = now_us * 1_000
-        full = self._scans % self._full_every == 0
-        self._scans += 1
+        self._scans_since_full += 1
+        full = self._scans_since_full > self._full_every and now_us >= self._full_from_us
         self.fresh, self.gone, self.troubles = [], [], {}
         before, self._folders = self._folders, {}
         self.missing = False
@@ -75,6 +81,9 @@ class Scanner:
             self.gone += [found.name for found in folder.files.values()]
         if self._found is None or self.fresh or self.gone:
             self._found = [found for folder in self._folders.values() for found in folder.files.values()]
+        if full:
+            self._scans_since_full = 1
+            self._full_from_us = now_us + max(0, len(self._found) - _FEW) * _FULL_US_A_FILE
         return self._found
 
     def _look(self, name: str, folder: _Folder | None, full: bool, now_ns: int) -> _Folder | None:

@@ -14,8 +14,8 @@ from freshline.definitions.computation import Computation, changes
 from freshline.definitions.errors import DefinitionErrors, InputError
 from freshline.definitions.stored import Stored
 from freshline.definitions.warehouse import Warehouse
+from freshline.live.instants import utc
 from freshline.live.part import Part
-from freshline.live.status import utc
 from freshline.storage.computations import How
 from freshline.storage.delta import StoredTable, TableTaken
 from freshline.storage.followed import FollowedTable

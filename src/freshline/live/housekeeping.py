@@ -40,6 +40,25 @@ _BACK_OFF_MAX_US = HOUR
 
 
 @dataclass(frozen=True, slots=True)
+class Kept:
+    """A table that is looked after."""
+
+    table: StoredTable
+    lock: Lock  # whoever writes and housekeeping take turns
+    writer: str  # the task that adds to it
+    log_taken: Callable[[], int]  # the version up to which nobody here needs its log any more
+
+
+def kept_tables(
+    tables: Mapping[str, StoredTable], locks: Mapping[str, Lock], ledger: Ledger
+) -> dict[str, Kept]:
+    """The tables that updates add to: the ledger has to have taken what their logs say."""
+    return {
+        name: Kept(table, locks[name], name, partial(ledger.applied, name)) for name, table in tables.items()
+    }
+
+
+@dataclass(frozen=True, slots=True)
 class _Trouble:
     """What keeps failing with a table, how often it has, and when to try again."""
 
@@ -70,20 +89,17 @@ class Housekeeper:
 
     def __init__(
         self,
-        tables: Mapping[str, StoredTable],
-        locks: Mapping[str, Lock],
-        ledger: Ledger,
+        tables: Callable[[], Mapping[str, Kept]],
         books: Sequence[Path],
         note: Callable[[int, str], None],
     ) -> None:
-        self._tables = tables
-        self._locks = locks
-        self._ledger = ledger
+        self._tables_now = tables
+        self._tables = tables()  # as they were when it was considered last: those of answers come later
         self._books = books
         self._note = note  # (instant, text)
         self._thread: threading.Thread | None = None
         self._took_us: dict[str, int] = {}
-        self._checkpointed = {name: table.version for name, table in tables.items()}
+        self._checkpointed: dict[str, int] = {}  # versions
         self._vacuumed: dict[str, int] = {}
         self._cut_at: dict[str, int] = {}
         self._folded_at: int | None = None
@@ -93,6 +109,9 @@ class Housekeeper:
         """Called by the driver now and then."""
         if self._thread is not None and self._thread.is_alive():
             return
+        self._tables = self._tables_now()
+        for name, kept in self._tables.items():
+            self._checkpointed.setdefault(name, kept.table.version)
         chore = self._light(now) or self._vacuuming(now, kernel) or self._heavy(now, kernel)
         if chore is not None:
             self._thread = threading.Thread(
@@ -109,13 +128,12 @@ class Housekeeper:
         if self._books and now - self._folded_at >= _FOLD_EVERY_US:
             self._folded_at = now
             return _Chore("books", self._fold)
-        for name, table in self._tables.items():
+        for name, kept in self._tables.items():
             # Soon after the start too: a run may be shorter than the time between two.
             due_at = self._cut_at.setdefault(name, now + _CUT_EVERY_LEAST_US)
             if due_at <= now and self._may(f"log of {name}", now):
-                every_us = min(
-                    max(_CUT_EVERY_LEAST_US, table.history_us // _CUTS_PER_HISTORY), _CUT_EVERY_MOST_US
-                )
+                part_us = kept.table.history_us // _CUTS_PER_HISTORY
+                every_us = min(max(_CUT_EVERY_LEAST_US, part_us), _CUT_EVERY_MOST_US)
                 self._cut_at[name] = now + every_us
                 return _Chore(f"log of {name}", partial(self._clean, name))
         return None
@@ -135,7 +153,9 @@ class Housekeeper:
         crowded = waiting or not any(pool.idle for pool in kernel.pools)
         patience = _CROWDED_PATIENCE if crowded else _PATIENCE if busy else 1
         urgencies = {
-            name: self._urgency(name) for name in self._tables if name not in busy and self._may(name, now)
+            name: self._urgency(name, kept.table)
+            for name, kept in self._tables.items()
+            if kept.writer not in busy and self._may(name, now)
         }
         for name in sorted(urgencies, key=urgencies.__getitem__, reverse=True):
             if urgencies[name] < patience:
@@ -149,9 +169,8 @@ class Housekeeper:
         trouble = self._troubles.get(what)
         return trouble is None or trouble.retry_at <= now
 
-    def _urgency(self, name: str) -> float:
+    def _urgency(self, name: str, table: StoredTable) -> float:
         """From 1 on the table is in need."""
-        table = self._tables[name]
         commits = table.version - self._checkpointed[name]
         return max(_small_files(table) / (_SMALL_FILES_MAX + 1), commits / _COMMITS_PER_CHECKPOINT)
 
@@ -166,11 +185,12 @@ class Housekeeper:
         self._took_us[chore.name] = (time.perf_counter_ns() - started) // 1_000
 
     def _clean(self, name: str) -> None:
-        self._tables[name].clean_log(self._ledger.applied(name))
+        kept = self._tables[name]
+        kept.table.clean_log(kept.log_taken())
 
     def _vacuum(self, name: str, now: int) -> None:
         """Without the table's lock: what it removes has not been the table's for long."""
-        self._tables[name].vacuum(_ORPHANS_OLDER_THAN)
+        self._tables[name].table.vacuum(_ORPHANS_OLDER_THAN)
         self._vacuumed[name] = now
 
     def _fold(self) -> None:
@@ -178,8 +198,8 @@ class Housekeeper:
             fold(database)
 
     def _tidy(self, name: str) -> None:
-        table = self._tables[name]
-        with self._locks[name]:
+        table = self._tables[name].table
+        with self._tables[name].lock:
             if _small_files(table) > _SMALL_FILES_MAX:
                 table.compact(_SMALL_BYTES, _TARGET_BYTES)
             table.checkpoint()

@@ -33,6 +33,7 @@ class Done:
     finished_us: int
     ran_us: int  # without what it was put aside for
     known: bool  # whether it was known what its parts would cost
+    looked: bool = False  # whether it read beyond its budget, to learn what that costs now
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +78,8 @@ class IterationWorker:
         finished_us, rows = self._answer(job, prepared, reading)
         pacing.rested(lap.us())
         book.enter(asked, [*pacing.parts, PastPart(began, pacing.rest_us, 0, rows)])
-        return Done(pacing.read / SLICES, finished_us, pacing.spent_us, fitted is not None)
+        keep, is_known = pacing.read / SLICES, fitted is not None
+        return Done(keep, finished_us, pacing.spent_us, is_known, pacing.looked)
 
     def _answer(self, job: Iteration, prepared: PreparedQuery, reading: Reading) -> tuple[int, int]:
         """When the answer was there, and how many rows it has."""

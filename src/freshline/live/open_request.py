@@ -13,10 +13,10 @@ import pyarrow as pa
 from freshline.classes.request import Request
 from freshline.definitions.duration import SECOND
 from freshline.live.clock import Clock, clock
+from freshline.live.instants import utc
 from freshline.live.request_book import Extent
 from freshline.live.results import plain
 from freshline.live.sessions import Sessions
-from freshline.live.status import utc
 from freshline.service.failures import Failure
 from freshline.service.questions import Question
 from freshline.spark.request_run import Cancelled, PreparedRequest, RequestAnswer, RequestRun

@@ -46,6 +46,7 @@ class Pacing:
         self.read = 0
         self.rows = 0
         self.parts: list[PastPart] = []
+        self.looked = False  # whether it read though there seemed to be no time for it
 
     def next_slices(self) -> int:
         """Of how many slices the next part is; 0: there is none."""
@@ -80,7 +81,10 @@ class Pacing:
         if self.read + min(slices, in_budget) < _SLICES_LEAST:
             if in_budget >= _SLICES_LEAST:
                 return _SLICES_LEAST
-            return 0 if self.parts else self._look
+            if not self.parts and self._look:
+                self.looked = True
+                return self._look
+            return 0
         return min(slices, in_budget)
 
     def _unknown(self) -> int:

@@ -19,7 +19,7 @@ from freshline.kernel.pool import Pool
 from freshline.kernel.timers import NEVER
 from freshline.live.iterations import Done
 from freshline.live.query_book import QueryBook
-from freshline.live.query_costs import Measuring, with_known_cost, with_some_cost
+from freshline.live.query_costs import Measuring, with_known_costs
 from freshline.live.query_figures import QueryFigures
 from freshline.live.status import QueryState, QueryStatus
 from freshline.plan.plan import Plan
@@ -149,9 +149,9 @@ class Queries:
 
     def _load_of(self, query: Query) -> Load:
         """What a query that comes asks for, among those that are there."""
-        queries = {name: with_some_cost(prepared.query) for name, (prepared, _) in self._admitted.items()}
-        queries[query.name] = with_known_cost(query, self._history)
-        loads = query_loads(replace(self._warehouse, queries=queries), self._warehouse.pools[query.pool])
+        queries = {name: prepared.query for name, (prepared, _) in self._admitted.items()}
+        among = replace(self._warehouse, queries={**queries, query.name: query})
+        loads = query_loads(with_known_costs(among, self._history), self._warehouse.pools[query.pool])
         return next(load for load in loads if load.name == query.name)
 
     # -- measuring -----------------------------------------------------------------------------------------
@@ -184,7 +184,7 @@ class Queries:
     def answered(self, job: Iteration, done: Done, now: int) -> None:
         figures = self._figures_of(job)
         if figures is not None:
-            figures.answered(job, done.keep, done.finished_us, done.ran_us, done.known)
+            figures.answered(job, done)
         self.on_ended(job, done)
         self._lost(job, 1 - Fraction(done.keep), now)
 
@@ -261,6 +261,7 @@ class Queries:
             figures.keep_sum / figures.iterations if figures.iterations else None,
             figures.finished_us,
             figures.message,
+            looks=figures.looks,
         )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import sqlite3
 from collections import deque
 from collections.abc import Iterable, Sequence
@@ -12,7 +11,7 @@ from threading import Lock
 from typing import Final
 
 from freshline.costs.iterations import PART_OF_BEGINNING, FittedParts, PastPart, fit_parts
-from freshline.definitions.queries import Query
+from freshline.costs.learned_queries import key_of, parts_of
 from freshline.queries.newcomer import Asked
 from freshline.spark.iteration import PreparedQuery
 from freshline.storage.history import PARTS_KEPT, History
@@ -113,7 +112,7 @@ class QueryBook:
                 return  # it tells nothing of what reading costs
             known.parts.extend(parts)
             known.is_new = True
-            key = _key(known.prepared.query)
+            key = key_of(known.prepared.query)
         with suppress(sqlite3.Error):  # a cost less to learn from
             self._history.record_parts(key, parts)
 
@@ -129,13 +128,3 @@ def _forget_oldest(parts: deque[PastPart]) -> None:
     if fit_parts(others) is not None:
         parts.clear()
         parts.extend(others)
-
-
-def parts_of(history: History, query: Query) -> list[PastPart]:
-    """What parts of that query's answers took in runs before."""
-    return history.parts(_key(query))
-
-
-def _key(query: Query) -> str:
-    """Whose costs are alike: those of one name and one text."""
-    return f"{query.name} {hashlib.blake2b(query.sql.encode(), digest_size=8).hexdigest()}"

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from itertools import groupby
-from math import ceil
-from statistics import median
 from typing import Final
 
-from freshline.costs.iterations import FittedParts, PastPart, fit_parts, part_length_us
+from freshline.costs.iterations import FittedParts, part_length_us
+from freshline.costs.learned_queries import learned_query_costs
 from freshline.definitions.cost import Cost
 from freshline.definitions.operators import Aggregate
 from freshline.definitions.queries import Query
-from freshline.definitions.slices import SLICES
 from freshline.definitions.warehouse import Warehouse
-from freshline.live.query_book import QueryBook, parts_of
+from freshline.live.query_book import QueryBook
 from freshline.live.window_rows import WindowRows
 from freshline.queries.newcomer import Measure
 from freshline.queries.task import QueryTask
@@ -24,42 +20,18 @@ from freshline.storage.history import History
 
 # What is assumed of a query before it has ever run: Spark's jobs, and little for its rows.
 _PROVISIONAL: Final = Cost(300_000, Fraction(1, 1_000))
-_RATE_GRAIN: Final = 1_000_000
 
 
 def with_known_costs(warehouse: Warehouse, history: History) -> Warehouse:
-    """Queries that declare no cost get that of their answers in runs before, or an assumption."""
-    queries = {name: with_known_cost(query, history) for name, query in warehouse.queries.items()}
+    """What the plan counts with: declared, learned by answers in runs before or assumed, in this order."""
+    learned = learned_query_costs(warehouse, history).warehouse
+    queries = {name: with_some_cost(query) for name, query in learned.queries.items()}
     return replace(warehouse, queries=queries) if queries else warehouse
-
-
-def with_known_cost(query: Query, history: History) -> Query:
-    """What the plan counts with: declared, learned or assumed, in this order."""
-    if query.cost is not None:
-        return query
-    parts = parts_of(history, query)
-    fitted = fit_parts(parts)
-    if fitted is None:
-        return with_some_cost(query)
-    part_us = query.part_us or part_length_us(query.deadline_us, fitted.part_us)
-    cost_us, fixed_us = fitted.cost_us(_rows_of_windows(parts), part_us)
-    rate = Fraction(ceil(Fraction(cost_us - fixed_us, query.window_us) * _RATE_GRAIN), _RATE_GRAIN)
-    return replace(query, cost=Cost(fixed_us, rate))
 
 
 def with_some_cost(query: Query) -> Query:
     """Declared or assumed: where others are to be planned beside it."""
     return query if query.cost is not None else replace(query, cost=_PROVISIONAL)
-
-
-def _rows_of_windows(parts: Sequence[PastPart]) -> int:
-    """What whole windows held, in the middle of what was seen."""
-    whole = []
-    for _, group in groupby(parts, key=lambda part: part.iteration):
-        read = [part for part in group if part.slices]
-        if read:
-            whole.append(sum(part.rows for part in read) * SLICES / sum(part.slices for part in read))
-    return round(median(whole or [0.0]))
 
 
 class Measuring:

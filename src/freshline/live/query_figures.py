@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
+from freshline.live.iterations import Done
 from freshline.queries.iteration import Iteration
 
-Why = Literal["failed", "unknown cost", "own cost", "others"]
+Why = Literal["failed", "unknown cost", "look", "own cost", "others"]
 # Which of the assumptions did not hold.
 _IN_WORDS: Final[dict[Why, str]] = {
     "failed": "failed",
     "unknown cost": "ran before its cost was known",
+    "look": "read beyond its budget, to learn what that costs now",
     "own cost": "took longer than its budget: a part took longer than any before",
     "others": "waited for others, or for the machine, longer than their budgets and parts allow",
 }
@@ -27,6 +29,7 @@ class QueryFigures:
     keep_sum: float = 0.0
     budget_us: int | None = None  # of the last iteration
     finished_us: int | None = None
+    looks: int = 0
     message: str | None = None  # what went wrong last
 
     @property
@@ -39,17 +42,17 @@ class QueryFigures:
         said = [f"{count} {_IN_WORDS[why]}" for why, count in self.misses.items()]
         return ", ".join(said) or None
 
-    def answered(self, job: Iteration, keep: float, finished_us: int, ran_us: int, known: bool) -> None:
-        """An answer is there, and ran for so long. `known`: what its parts would cost was."""
+    def answered(self, job: Iteration, done: Done) -> None:
+        """An answer is there."""
         self.iterations += 1
         self.budget_us = job.budget_us
-        self.keep = keep
-        self.keep_sum += keep
-        self.finished_us = finished_us
+        self.keep = done.keep
+        self.keep_sum += done.keep
+        self.finished_us = done.finished_us
+        self.looks += done.looked
         self.message = None
-        if finished_us > job.deadline:
-            over = job.budget_us is not None and ran_us > job.budget_us
-            self._missed("unknown cost" if not known else "own cost" if over else "others")
+        if done.finished_us > job.deadline:
+            self._missed(_cause(job, done))
 
     def failed(self, reason: str, now: int) -> None:
         """There is no answer."""
@@ -61,3 +64,11 @@ class QueryFigures:
 
     def _missed(self, why: Why) -> None:
         self.misses[why] = self.misses.get(why, 0) + 1
+
+
+def _cause(job: Iteration, done: Done) -> Why:
+    if not done.known:
+        return "unknown cost"
+    if done.looked:
+        return "look"
+    return "own cost" if job.budget_us is not None and done.ran_us > job.budget_us else "others"

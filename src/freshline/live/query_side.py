@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 from freshline.definitions.errors import NOWHERE, DefinitionErrors, InputError
 from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.kernel import Kernel
+from freshline.live.housekeeping import Kept
 from freshline.live.iterations import Answering, IterationJudge, IterationWorker
 from freshline.live.kinds import Kind
 from freshline.live.opening import Opened, Site
@@ -43,7 +44,8 @@ class QuerySide:
             opened.history,
             self._prepared(warehouse, {}),
         )
-        self._answering = Answering(book, self.results, QueryTables(site.layout))
+        self._tables = QueryTables(site.layout)
+        self._answering = Answering(book, self.results, self._tables)
 
     def warm_up(self) -> None:
         """Before the run: costs that are not known yet are learned from what is there."""
@@ -58,6 +60,10 @@ class QuerySide:
             return IterationWorker(session, pools[track], track, self._answering)
 
         return Kind(worker, IterationJudge(self.queries, stop))
+
+    def kept(self) -> dict[str, Kept]:
+        """The tables of answers that are to be looked after."""
+        return self._tables.kept()
 
     def prepare(self, edited: Warehouse) -> Mapping[str, PreparedQuery]:
         """The queries of an edited file as Spark understands them. InputError where it does not."""

@@ -40,7 +40,7 @@ from freshline.live.draining import Draining
 from freshline.live.driver import LiveDriver
 from freshline.live.ending import Ending
 from freshline.live.feeds import Feeds
-from freshline.live.housekeeping import Housekeeper
+from freshline.live.housekeeping import Housekeeper, kept_tables
 from freshline.live.inquiries import Inquiries
 from freshline.live.keeper import Keeper
 from freshline.live.kinds import Kind, Kinds
@@ -250,7 +250,8 @@ class Runner:
         self._draining = Draining(self.node_side, keeper.troubles, self.driver.tell, self.stop)
         self.request_side.attach(inbox.post)
         databases = [self.control.ledger, site.history]
-        self._housekeeper = Housekeeper(self.tables, locks, opened.ledger, databases, notes.note)
+        kept = kept_tables(self.tables, locks, opened.ledger)
+        self._housekeeper = Housekeeper(lambda: kept | self.query_side.kept(), databases, notes.note)
         self._stack.callback(self._finish_housekeeping)
         self._watch.start(inbox.post)
         self._stack.callback(self._watch.stop)

@@ -4,23 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, Self
 
 from freshline.definitions.duration import seconds
 from freshline.definitions.errors import InputError
 from freshline.definitions.policies import PolicyName
+from freshline.live.instants import written
 from freshline.live.step_status import OutputStatus, StepStatus
 from freshline.tables.state import TableState, exceeds
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-def utc(at_us: int) -> datetime:
-    """An instant as a date and a time, to the microsecond (a float of seconds would lose some)."""
-    return _EPOCH + timedelta(microseconds=at_us)
 
 
 @dataclass(frozen=True)
@@ -74,13 +67,11 @@ class TableStatus:
 
     def record(self, as_of_us: int) -> dict[str, Any]:
         """The table at that instant as people's programs read it."""
-        freshness_us, due_us = self.freshness_us, self.recovery_due_us
+        due_us = self.recovery_due_us
         return {
             "name": self.name,
             "state": self.state,
-            "freshness": None
-            if freshness_us is None
-            else utc(freshness_us).isoformat(timespec="microseconds"),
+            "freshness": written(self.freshness_us),
             "lag": seconds(self.lag_us),
             "staleness": seconds(self.staleness_us(as_of_us)),
             "staleness_bound": seconds(self.staleness_bound_us),
@@ -94,12 +85,13 @@ class TableStatus:
         }
 
 
-QueryState = Literal["RUNNING", "COMING", "LEAVING", "REFUSED"]
+QueryState = Literal["RUNNING", "COMING", "LEAVING", "REFUSED", "ENDED"]
 
 
 @dataclass(frozen=True)
 class QueryStatus:
-    """A continuous query at one instant: one that runs, is to join or to go, or was refused."""
+    """A continuous query at one instant: one that runs, is to join or to go, was refused, or has ended
+    together with the run."""
 
     name: str
     state: QueryState
@@ -115,6 +107,7 @@ class QueryStatus:
     finished_us: int | None = None  # when that was there
     message: str | None = None  # what went wrong last
     period_least_us: int | None = None  # of one that was refused
+    looks: int = 0  # iterations that read beyond their budget, to learn what that costs now
 
     def record(self) -> dict[str, Any]:
         """The query as people's programs read it."""
@@ -128,6 +121,7 @@ class QueryStatus:
             "iterations": self.iterations,
             "misses": self.misses,
             "missed_because": self.missed_because,
+            "looks": self.looks,
             "keep": self.keep,
             "keep_mean": self.keep_mean,
             "finished": seconds(self.finished_us),
@@ -216,6 +210,13 @@ class WarehouseStatus:
     def is_opening(self) -> bool:
         """Whether nothing can be loaded yet, and nothing is known of the tables."""
         return self.starting is not None and not self.tables and not self.steps
+
+    def of_the_past(self) -> Self:
+        """The same, of a runner that has gone: nobody answers its queries."""
+        ended = tuple(
+            query if query.state == "REFUSED" else replace(query, state="ENDED") for query in self.queries
+        )
+        return replace(self, queries=ended)
 
     def record(self, as_of_us: int) -> dict[str, Any]:
         """What `freshline status --json` prints, and the service answers."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from freshline.definitions.duration import seconds
+from freshline.live.instants import written
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class StepStatus:
             "rows": self.rows,
             "rows_late": self.rows_late,
             "rows_shed": self.rows_shed,
-            "freshness": seconds(self.freshness_us),
+            "freshness": written(self.freshness_us),
             "last_error": self.message,
         }
 

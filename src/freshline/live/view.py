@@ -10,6 +10,7 @@ from rich.text import Text
 
 from freshline.definitions.duration import DAY, format_duration
 from freshline.live.grid import columns, count
+from freshline.live.instants import utc
 from freshline.live.status import (
     ClassStatus,
     Progress,
@@ -18,7 +19,6 @@ from freshline.live.status import (
     TableStatus,
     TrackStatus,
     WarehouseStatus,
-    utc,
 )
 from freshline.live.step_view import output_table, step_table
 from freshline.printable import printable
@@ -44,6 +44,7 @@ _QUERY_STYLES: Mapping[QueryState, str] = {
     "COMING": "cyan",
     "LEAVING": "dim",
     "REFUSED": "bold red",
+    "ENDED": "dim",
 }
 _URGENCY = {state: number for number, state in enumerate(STYLES)}
 

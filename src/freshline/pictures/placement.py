@@ -13,6 +13,8 @@ from freshline.placement.plan import PlacementPlan
 # More would not be told apart on a page.
 _OPERATORS_MAX: Final = 40
 _ROW: Final = 0.24
+# Beyond this many times the shortest, the longest would leave nothing of it to be seen.
+_LINEAR_MOST: Final = 30
 _DEADLINE: Final = "#c6dbef"
 _COST: Final = "#2171b5"
 
@@ -29,7 +31,8 @@ def placement_figure(plan: PlacementPlan, layout: Layout, title: str) -> Figure:
     heights = [max(1, len(shown)) * _ROW + 0.8 for _, shown, _ in rows]
     figure = Figure(figsize=(10, sum(heights) + 0.6), layout="constrained")
     grid = figure.add_gridspec(len(rows), 1, height_ratios=heights)
-    longest = max(sub_deadline.values(), default=0.0)
+    longest = max(sub_deadline.values(), default=1.0)
+    least = min(sub_deadline.values(), default=1.0)
     for number, (node, shown, count) in enumerate(rows):
         axes = figure.add_subplot(grid[number, 0])
         places = range(len(shown))
@@ -41,7 +44,11 @@ def placement_figure(plan: PlacementPlan, layout: Layout, title: str) -> Figure:
             axes.text(length, place, f" {length:.4g} s" if length else " not needed", va="center", fontsize=7)
         axes.set_yticks(list(places), [operator.name for operator in shown], fontsize=8)
         axes.set_ylim(max(0.5, len(shown) - 0.5), -0.5)
-        axes.set_xlim(0, 1.1 * (longest or 1.0))
+        if longest > _LINEAR_MOST * least:
+            axes.set_xscale("log")
+            axes.set_xlim(least / 10, 2 * longest)
+        else:
+            axes.set_xlim(0, 1.1 * longest)
         beyond = f", {len(shown)} of {count} operators" if count > len(shown) else ""
         axes.set_title(f"{node.name}{beyond}", fontsize=10)
         if number == 0:

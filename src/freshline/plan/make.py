@@ -25,10 +25,15 @@ from freshline.plan.staleness import staleness_model
 from freshline.plan.tracks import divide, pool_tardiness, recovery_periods
 
 
-def make_plan(warehouse: Warehouse, learned: Mapping[str, int] | None = None) -> Plan:
+def make_plan(
+    warehouse: Warehouse,
+    learned: Mapping[str, int] | None = None,
+    steps_us: Mapping[str, int] | None = None,
+) -> Plan:
     """Works out whether every target holds. Raises InputError where a cost is missing.
 
-    `learned` says of which tables the cost was learned, and from how many runs.
+    `learned` says of which tables and queries the cost was learned, and from how many runs; `steps_us` how
+    stale steps can become that tables read.
     """
     costs = _worst_cases_us(warehouse)
     members: dict[str, list[Table]] = {name: [] for name in warehouse.pools}
@@ -43,7 +48,7 @@ def make_plan(warehouse: Warehouse, learned: Mapping[str, int] | None = None) ->
     response_us: dict[str, int | None] = {}
     for schedule in schedules:
         response_us.update(zip(schedule.plan.tables, schedule.response_us, strict=True))
-    model = staleness_model(warehouse)
+    model = staleness_model(warehouse, steps_us)
     tables = _table_plans(warehouse, costs, response_us, model.bounds(response_us), learned or {})
     _add_recovery(tables, schedules)
     _mark_expected_downstream(tables, warehouse)
@@ -55,7 +60,7 @@ def make_plan(warehouse: Warehouse, learned: Mapping[str, int] | None = None) ->
         most_us = blocking_most(schedule.plan.policy, schedule.parts, reach)
         pools.append(replace(_with_least(schedule.plan, least[-1]), blocking_most_us=most_us))
     advice = advise(pools, tables, least, model)
-    pools, queries = _with_queries(pools, warehouse)
+    pools, queries = _with_queries(pools, warehouse, learned or {})
     advice += advise_queries(queries)
     return Plan(warehouse, tuple(pools), tuple(tables.values()), tuple(advice), queries)
 
@@ -75,14 +80,14 @@ def what_if(warehouse: Warehouse, policy: PolicyName | None, tracks: Mapping[str
 
 
 def _with_queries(
-    pools: list[PoolPlan], warehouse: Warehouse
+    pools: list[PoolPlan], warehouse: Warehouse, learned: Mapping[str, int]
 ) -> tuple[list[PoolPlan], tuple[QueryPlan, ...]]:
     """The pools with what queries ask of them, and the plans of all queries."""
     plans: dict[str, QueryPlan] = {}
     for place, pool in enumerate(pools):
         loads = query_loads(warehouse, warehouse.pools[pool.name])
         if loads:
-            planned = plan_queries(warehouse.pools[pool.name], loads)
+            planned = plan_queries(warehouse.pools[pool.name], loads, learned)
             plans |= {query.name: query for query in planned.queries}
             names = tuple(load.name for load in loads)
             pools[place] = replace(pool, utilization=planned.utilization, fits=planned.fits, queries=names)

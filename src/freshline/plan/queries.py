@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from freshline.analysis.admission import Refusal, admit, placed
@@ -26,6 +26,7 @@ class QueryPlan:
     keep: Fraction | None  # the share of its window that it reads; None where it is refused
     response_bound_us: int | None  # None where none is known: it may be late by more than a stride
     refusal: Refusal | None = None
+    learned_from_answers: int = 0  # how many its cost was learned from; 0: declared, or by its operators
 
     @property
     def name(self) -> str:
@@ -50,8 +51,11 @@ class QueriesPlan:
 _RULES: dict[PolicyName, Rule] = {"lrm": "least-error", "lrm-paper": "paper"}
 
 
-def plan_queries(pool: Pool, loads: Sequence[Load]) -> QueriesPlan:
-    """Admission in the order of definition, and then each track by itself."""
+def plan_queries(pool: Pool, loads: Sequence[Load], learned: Mapping[str, int]) -> QueriesPlan:
+    """Admission in the order of definition, and then each track by itself.
+
+    `learned` says of which queries the cost was learned, and from how many answers.
+    """
     tracks, refused = _admitted(loads, pool)
     plans: dict[str, QueryPlan] = {
         each.name: QueryPlan(pool.name, each, None, None, None, None, refused[each.name])
@@ -62,7 +66,7 @@ def plan_queries(pool: Pool, loads: Sequence[Load]) -> QueriesPlan:
         plans |= {plan.name: plan for plan in _on_track(pool, number, track)}
     costs, periods = [load.cost_us for load in loads], [load.period_us for load in loads]
     return QueriesPlan(
-        tuple(plans[load.name] for load in loads),
+        tuple(replace(plans[load.name], learned_from_answers=learned.get(load.name, 0)) for load in loads),
         utilization(costs, periods) if loads else 0.0,
         fits(costs, periods, pool.tracks),
     )

@@ -18,6 +18,7 @@ from freshline.queries.newcomer import Measure
 from freshline.queries.rescheduling import Rescheduling
 from freshline.simulation.gaps import Gaps
 from freshline.simulation.iterations import Iterations, Outcome, Windows, WindowsOfStreams
+from freshline.simulation.slow import SlowedWindows
 from freshline.simulation.spans import Spans
 from freshline.simulation.streams import ChangingRate, ConstantRate, TupleStream
 
@@ -43,12 +44,14 @@ class QueryResult:
 class SimulatedAnswers:
     """What the queries of a plan read, and how often they were in time."""
 
-    def __init__(self, plan: Plan, gaps: Gaps) -> None:
+    def __init__(self, plan: Plan, gaps: Gaps, slow: Mapping[str, Fraction]) -> None:
         self.end = NEVER  # iterations that are due later are left out
         self._plan = plan
         self._tallies = {query.name: _Tally() for query in plan.queries}
         streams = table_streams(plan.warehouse, gaps)
         windows = {query.name: _windows(plan.warehouse, query, streams) for query in plan.queries}
+        for name in windows.keys() & slow.keys():
+            windows[name] = SlowedWindows(windows[name], slow[name])
         self.iterations = Iterations(windows, self._watch, _reschedulings(plan.warehouse))
 
     def results(self) -> tuple[QueryResult, ...]:

@@ -107,10 +107,10 @@ def simulate(
     """Runs a planned warehouse from instant 0 up to `end`.
 
     `outages` says by feed from when to when it is down: the files of that time come at its end; `gaps` when
-    it delivers on time, but no rows. `slow` says by table what its costs are multiplied with, of which the
-    plan knows nothing, `failures` the chance that a job fails at its end. `crashes` says from when to when
-    the runner is gone. Memory does not grow with the length of the run, except for the records of jobs (40
-    bytes each), if asked for.
+    it delivers on time, but no rows. `slow` says by table or query what its costs are multiplied with, of
+    which the plan knows nothing, `failures` the chance that a job fails at its end. `crashes` says from when
+    to when the runner is gone. Memory does not grow with the length of the run, except for the records of
+    jobs (40 bytes each), if asked for.
     """
     conditions = checked(plan.warehouse, end, outages, gaps, slow, failures, crashes)
     records = JobRecords() if keep_records else None
@@ -181,7 +181,8 @@ def _table_results(run: SimulatedRun, end: int) -> tuple[TableResult, ...]:
 
 
 def _asserted_max_us(run: SimulatedRun, table: TablePlan, seen: Observed) -> int | None:
-    if table.expected or any(factor > 1 for factor in run.conditions.slow.values()):
+    tables = run.plan.warehouse.tables
+    if table.expected or any(factor > 1 for name, factor in run.conditions.slow.items() if name in tables):
         return None
     if run.assertions is None:
         return seen.staleness_max_us

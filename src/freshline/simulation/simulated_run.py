@@ -64,7 +64,7 @@ class SimulatedRun:
             if feed.arrival == "files" and name in used
         }
         kinds: dict[type[Job], Kind[Any]] = {Update: self.updates}
-        self.answers = SimulatedAnswers(plan, conditions.gaps) if plan.queries else None
+        self.answers = SimulatedAnswers(plan, conditions.gaps, conditions.slow) if plan.queries else None
         if self.answers is not None:
             kinds[Iteration] = self.answers.iterations
         self.steps = None if plan.placed is None else SimulatedSteps(warehouse, plan.placed, seed)

@@ -1,4 +1,4 @@
-"""Tables whose updates cost more, or less, than the plan assumes."""
+"""Tables and queries whose updates and answers cost more, or less, than the plan assumes."""
 
 from __future__ import annotations
 
@@ -8,18 +8,19 @@ from fractions import Fraction
 from freshline.definitions.errors import InputError
 from freshline.definitions.names import Names
 from freshline.definitions.warehouse import Warehouse
+from freshline.queries.newcomer import Measure
+from freshline.simulation.iterations import Windows
 from freshline.simulation.updates import UpdateCosts
 
 
 def checked_factors(warehouse: Warehouse, slow: Mapping[str, Fraction]) -> Mapping[str, Fraction]:
-    """By table: what its costs are multiplied with."""
+    """By table or query: what its costs are multiplied with."""
     for name, factor in slow.items():
-        if name not in warehouse.tables:
-            raise InputError(
-                f"the slow table `{name}` does not exist", Names("tables", warehouse.tables).remedy(name)
-            )
+        if name not in warehouse.tables and name not in warehouse.queries:
+            known = Names("tables", [*warehouse.tables, *warehouse.queries])
+            raise InputError(f"`{name}`, which is to be slow, does not exist", known.remedy(name))
         if factor <= 0:
-            raise InputError(f"the table `{name}` is slow by the factor {factor}", "Give a factor above zero")
+            raise InputError(f"`{name}` is slow by the factor {factor}", "Give a factor above zero")
     return dict(slow)
 
 
@@ -35,3 +36,19 @@ class Slowed:
 
     def draw_us(self, length_us: int) -> int:
         return self._draw_us(length_us) * self._numerator // self._denominator or 1
+
+
+class SlowedWindows:
+    """What a query reads, where answers cost so many times as much; rounded down, at least 1 µs."""
+
+    __slots__ = ("_factor", "_windows")
+
+    def __init__(self, windows: Windows, factor: Fraction) -> None:
+        self._windows = windows
+        self._factor = factor
+
+    def measure(self, from_us: int, to_us: int) -> Measure:
+        measure, factor = self._windows.measure(from_us, to_us), self._factor
+        return measure._replace(
+            cost_us=int(measure.cost_us * factor) or 1, fixed_us=int(measure.fixed_us * factor)
+        )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
@@ -12,6 +11,12 @@ import pyarrow.parquet as pq
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
+from freshline.definitions.answer_columns import (
+    OF_ANSWERS,
+    WINDOW_TO,
+    check_answer_columns,
+    interval_names,
+)
 from freshline.definitions.duration import DAY
 from freshline.definitions.errors import InputError
 from freshline.spark.iteration import Outcome, PreparedQuery
@@ -19,16 +24,7 @@ from freshline.storage.delta import StoredTable
 from freshline.storage.statistics import read_footer
 
 _INSTANT: Final = pa.timestamp("us", "UTC")
-_TIMESTAMP: Final = "_window_to"
-_FACTS: Final = {
-    "_window_from": _INSTANT,
-    _TIMESTAMP: _INSTANT,
-    "_released": _INSTANT,
-    "_deadline": _INSTANT,
-    "_finished": _INSTANT,
-    "_keep": pa.float64(),
-    "_rows_seen": pa.int64(),
-}
+_NUMBERS: Final = {"_keep": pa.float64(), "_rows_seen": pa.int64()}
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -43,13 +39,13 @@ class AnswersTable:
         estimated = [output.name for output in prepared.rewritten.partials.outputs if output.kind != "key"]
         schema = answers_schema(prepared.query.name, prepared.schema, estimated)
         name = prepared.query.into or prepared.query.name
-        return cls(StoredTable.open_or_create(path, name, schema, _TIMESTAMP, history_us=history_us))
+        return cls(StoredTable.open_or_create(path, name, schema, WINDOW_TO, history_us=history_us))
 
     def add(self, outcome: Outcome, released_us: int, deadline_us: int, finished_us: int) -> int:
         """The version that has the answer."""
         facts = {
             "_window_from": outcome.window[0],
-            _TIMESTAMP: outcome.window[1],
+            WINDOW_TO: outcome.window[1],
             "_released": released_us,
             "_deadline": deadline_us,
             "_finished": finished_us,
@@ -60,13 +56,15 @@ class AnswersTable:
         about |= {"_keep": float(outcome.keep), "_rows_seen": outcome.rows_seen}
         rows: list[dict[str, Any]] = [{**row, **about} for row in outcome.answer.rows]
         for estimate in outcome.answer.estimates:
-            rows[estimate.row] |= {
-                low_name(estimate.column): estimate.low,
-                high_name(estimate.column): estimate.high,
-            }
+            low, high = interval_names(estimate.column)
+            rows[estimate.row] |= {low: estimate.low, high: estimate.high}
         # Of windows that end at the same instant the later answer does not move the table's freshness.
         freshness = max(outcome.window[1], self.stored.freshness or 0)
         return self.stored.commit(None, freshness, (), {"rows": len(rows)}, written=self._written(rows))
+
+    def newest(self) -> int:
+        """The version of the last answer."""
+        return self.stored.version
 
     def _written(self, rows: list[dict[str, Any]]) -> list[Any]:
         if not rows:
@@ -75,27 +73,16 @@ class AnswersTable:
         path = self.stored.path / folder / "part-0.parquet"
         path.parent.mkdir(parents=True, exist_ok=True)
         pq.write_table(pa.Table.from_pylist(rows, self.stored.schema), path)
-        return [(f"{folder}/part-0.parquet", read_footer(path, self.stored.schema, _TIMESTAMP))]
+        return [(f"{folder}/part-0.parquet", read_footer(path, self.stored.schema, WINDOW_TO))]
 
 
 def answers_schema(query: str, answer: StructType, estimated: list[str]) -> pa.Schema:
     """The answer's columns, those of the iteration, and the ends of intervals where there are any."""
-    more: Mapping[str, pa.DataType] = {
-        **_FACTS,
-        **{name(column): pa.float64() for column in estimated for name in (low_name, high_name)},
-    }
-    taken = {name.lower() for name in more}
-    for name in answer.names:
-        if name.lower() in taken:
-            what = f"the table of query {query}'s answers has a column {name} of its own"
-            raise InputError(what, "Give the column of the answer another name with AS")
+    try:
+        check_answer_columns(answer.names, estimated)
+    except InputError as error:
+        raise InputError(f"query {query}: {error.what}", error.remedy) from None
     fields = [field.with_nullable(True) for field in to_arrow_schema(answer, timezone="UTC")]
-    return pa.schema([*fields, *(pa.field(name, kind) for name, kind in more.items())])
-
-
-def low_name(column: str) -> str:
-    return f"_{column}_low"
-
-
-def high_name(column: str) -> str:
-    return f"_{column}_high"
+    fields += [pa.field(name, _NUMBERS.get(name, _INSTANT)) for name in OF_ANSWERS]
+    fields += [pa.field(name, pa.float64()) for column in estimated for name in interval_names(column)]
+    return pa.schema(fields)

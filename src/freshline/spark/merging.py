@@ -232,12 +232,12 @@ class _Merging:
         """What was seen of slices, for all of them, and what is known besides."""
         if isinstance(seen, float):
             return known + (seen * SLICES / self._slices if self._scaled[group] else seen)
-        if not self._scaled[group]:
-            value = seen + known
-            if isinstance(value, int) and abs(value) > _LARGEST:
-                raise ArithmeticError(f"a sum of integers is {value}, which is beyond 64 bits")
-            return value
-        return rounded(Fraction(known) + Fraction(seen) * SLICES / self._slices)
+        value = seen + known
+        if self._scaled[group]:
+            value = rounded(Fraction(known) + Fraction(seen) * SLICES / self._slices)
+        if isinstance(value, int) and abs(value) > _LARGEST:
+            raise ArithmeticError(f"a sum of integers is {value}, which is beyond 64 bits")
+        return value
 
     def _added(self, name: str) -> tuple[list[Any], list[Any]]:
         """A column added up by group: of slices, and of rows in none."""

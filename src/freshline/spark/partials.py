@@ -10,7 +10,16 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from pyspark.sql.types import DataType, DecimalType, NumericType
+from pyspark.sql.types import (
+    ArrayType,
+    DataType,
+    DecimalType,
+    MapType,
+    NumericType,
+    StringType,
+    StructType,
+    VariantType,
+)
 from sqlglot import exp
 from sqlglot.errors import ErrorLevel
 
@@ -131,6 +140,7 @@ class _Grouped:
 
     def _output(self, name: str, kind: DataType, node: exp.Expr) -> Output:
         if type(node) not in _KINDS:
+            _check_compared(name, kind, nested=True)
             if node not in self._keys:
                 self._keys.append(node)
             return Output(name, "key", self._keys.index(node))
@@ -144,6 +154,7 @@ class _Grouped:
         value = f"_a{output.number}"
         self._partial.append(f"count({value}) AS {output.count}")
         if output.kind in ("min", "max"):
+            _check_compared(name, kind, nested=False)
             self._partial.append(f"{output.kind}({value}) AS {output.total}")
         elif output.kind == "distinct":
             self._partial.append(f"count(DISTINCT {value}) AS {output.total}")
@@ -184,6 +195,14 @@ class _Grouped:
                 if is_plain and owner is not None and (owner, names[-1]) in dealt_by:
                     found.append(f"_k{at}")
         return found
+
+
+def _check_compared(name: str, kind: DataType, nested: bool) -> None:
+    """Raises InputError for values that are not compared here as Spark does: collated, or in their parts."""
+    is_collated = isinstance(kind, StringType) and kind != StringType()
+    if is_collated or (not nested and isinstance(kind, ArrayType | MapType | StructType | VariantType)):
+        what = f"`{name}` is {kind.simpleString()}, which is not compared in parts of the rows"
+        raise InputError(what, "Use numbers, plain texts or times")
 
 
 def _rename(select: exp.Select) -> None:

@@ -33,8 +33,10 @@ class Reading:
         files: Sequence[Sequence[Path]],  # by place in the FROM
         first: int,
         windows: Sequence[tuple[str, Window]] | None = None,  # likewise, with the column of time; None: all
+        sql: str | None = None,  # what a part asks, where it is not quite what was rewritten
     ) -> None:
         self._rewritten = rewritten
+        self._sql = rewritten.partials.sql if sql is None else sql
         self._session = session
         self._files = files
         self.first = first
@@ -68,7 +70,7 @@ class Reading:
             rows = frame if condition is None else frame.where(condition)
             rows.selectExpr(*map(quoted, columns)).createOrReplaceTempView(view(place))
         with skipping_other(self._session, part):
-            found = self._session.sql(rewritten.partials.sql).toArrow()
+            found = self._session.sql(self._sql).toArrow()
         self.parts.append(found)
         self.slices += slices
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 import threading
+import time
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -25,7 +26,7 @@ from sqlglot import exp
 from sqlglot.errors import UnsupportedError
 
 from freshline.definitions.errors import InputError
-from freshline.definitions.request_sql import InSlices, RequestRefused, RequestSql
+from freshline.definitions.request_sql import NOW, InSlices, RequestRefused, RequestSql
 from freshline.definitions.slices import SLICES
 from freshline.spark.frames import read_parquet
 from freshline.spark.merging import Column, merged_columns
@@ -38,8 +39,9 @@ from freshline.storage.reading import ReadTable
 
 # Fewer rows behind a value tell little: neither it nor its interval is to be relied on.
 FEW_ROWS: Final = 30
-# What an answer, or a part, may have at most: it goes through the driver's memory.
+# What an answer may have at most, and all its parts by group and slice: it goes through the driver's memory.
 ROWS_MAX: Final = 1_000_000
+CELLS_MAX: Final = 4 * ROWS_MAX
 _JOB_GROUP: Final = "spark.jobGroup.id"
 # Joins that compare each row with each: there is no end to them, and no way to stop them inside.
 _EACH_WITH_EACH: Final = ("NestedLoopJoin", "CartesianProduct")
@@ -125,12 +127,16 @@ class RequestRun:
         session: SparkSession,
         tables: Mapping[str, ReadTable],
         start: int | random.Random | None = None,
+        now_us: int | None = None,
     ) -> None:
-        """Slices are read from `start` on, or from one that is drawn. The session is the reader's own."""
+        """Slices are read from `start` on, or from one that is drawn; to all parts it is `now_us`, or now.
+
+        The session is the reader's own.
+        """
         self._prepared = prepared
         self._session = session
         drawn = random.Random() if start is None else start
-        self._first = drawn.randrange(SLICES) if isinstance(drawn, random.Random) else drawn
+        first = drawn.randrange(SLICES) if isinstance(drawn, random.Random) else drawn
         self._snapshots = {name: tables[name].snapshot for name in prepared.sql.tables}
         self._paths = {
             name: [tables[name].path / file.path for file in snapshot.files if file.rows]
@@ -144,7 +150,9 @@ class RequestRun:
         self._reading: Reading | None = None
         if prepared.rewritten is not None and prepared.in_slices is not None:
             paths = [self._paths[each.table.name] for each in prepared.in_slices.sql.tables.all]
-            self._reading = Reading(prepared.rewritten, session, paths, self._first)
+            instant = time.time_ns() // 1_000 if now_us is None else now_us
+            sql = prepared.rewritten.partials.sql.replace(str(NOW), str(instant))
+            self._reading = Reading(prepared.rewritten, session, paths, first, sql=sql)
 
     @property
     def is_whole(self) -> bool:
@@ -158,8 +166,8 @@ class RequestRun:
     def read(self, slices: int) -> None:
         """A part: the next so many slices, or all of a request that is whole.
 
-        Raises `Cancelled` where somebody cancelled it, RequestRefused for an answer that is too large or what
-        rows have no answer to; other trouble is Spark's.
+        Raises `Cancelled` where somebody cancelled it, RequestRefused for an answer that is too large; other
+        trouble is Spark's, such as that of a row for which there is no answer.
         """
         if not self.slices_left or slices < 1:
             return
@@ -176,6 +184,9 @@ class RequestRun:
         with self._lock:
             if self._is_cancelled:
                 raise Cancelled("the part that was read was cancelled")
+            if found.num_rows + sum(part.num_rows for part in self._parts) > CELLS_MAX:
+                what = f"its groups, by slice, are more than {CELLS_MAX:,}"
+                raise RequestRefused("not_supported", what, "Group by what has fewer values")
             self._parts.append(found)
             self._slices += read
 
@@ -187,7 +198,7 @@ class RequestRun:
         context._jsc.sc().cancelJobGroupAndFutureJobs(self._group)
 
     def answer(self) -> RequestAnswer:
-        """From the parts that were read so far."""
+        """From the parts that were read so far. Raises RequestRefused for a sum beyond its type."""
         with self._lock:
             parts, slices = [*self._parts], self._slices
         freshness = {name: snapshot.freshness for name, snapshot in self._snapshots.items()}
@@ -202,7 +213,11 @@ class RequestRun:
                 prepared.schema, rows, (none,) * len(rows), ((False,) * width,) * len(rows), slices, freshness
             )
         rewritten, clauses = prepared.rewritten, prepared.in_slices.clauses
-        merged = merged_columns(rewritten.partials, rewritten.schema, parts, slices, lends=False)
+        try:
+            merged = merged_columns(rewritten.partials, rewritten.schema, parts, slices, lends=False)
+        except ArithmeticError as error:
+            remedy = "Add up decimals or doubles, as in sum(CAST(x AS double))"
+            raise RequestRefused("not_supported", str(error), remedy) from None
         left = chosen(clauses, [column.values for column in merged.columns])
         shown = merged.columns[: clauses.shown]
         said = clauses.in_words

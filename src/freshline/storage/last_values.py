@@ -24,7 +24,7 @@ from freshline.landing.timestamps import instants_of
 from freshline.storage.delta import StoredTable
 from freshline.storage.files import LiveFile
 
-# About 30 MB. Of more keys those that were loaded longest ago are forgotten.
+# About 25 MB. Of more keys those that were loaded longest ago are forgotten.
 KEYS_MAX: Final = 100_000
 # So many values of files that wait are kept, a few times as much; a file beyond that is loaded in any case.
 WAITING_MAX: Final = 500_000

@@ -25,7 +25,7 @@ import pyarrow.parquet
 from freshline.definitions.duration import SECOND, parse_duration
 from freshline.definitions.errors import InputError
 from freshline.definitions.feeds import FileFormat
-from freshline.live.status import utc
+from freshline.live.instants import utc
 
 _GARBAGE: Final = b"\x00\xff\x00 this is no data file \x00\xff\x00\n" * 8
 _HOSTS: Final = tuple(f"10.0.{number // 20}.{number % 20 + 1}" for number in range(60))

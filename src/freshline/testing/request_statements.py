@@ -160,7 +160,7 @@ class RequestStatements(QueryStatements):
             sql += f" HAVING {' AND '.join(f'({each})' for each in conditions)}"
         is_ordered = bool(keys) and rng.random() < 0.5
         if is_ordered:
-            order = [f"{self._request_aggregate(tables, aliases)} DESC"] if rng.random() < 0.5 else []
+            order = [f"{self._aggregate(tables, aliases)} DESC"] if rng.random() < 0.5 else []
             ends = ("", " ASC", " DESC", " NULLS LAST", " DESC NULLS FIRST")
             order += [f"{key}{rng.choice(ends)}" for key in keys]
             sql += f" ORDER BY {', '.join(order)}"

@@ -15,9 +15,12 @@ from pyspark.sql.types import StructType
 
 from freshline.definitions.duration import SECOND
 from freshline.definitions.load import loads
+from freshline.definitions.request_sql import read_request
 from freshline.definitions.warehouse import Warehouse
 from freshline.spark.frames import schemas
 from freshline.spark.iteration import PreparedQuery
+from freshline.spark.request_run import PreparedRequest
+from freshline.spark.rewritten import readable
 from freshline.spark.sink import write_by_driver
 from freshline.spark.slices import dealt, outliers_of, slice_column
 from freshline.storage.delta import StoredTable
@@ -80,13 +83,21 @@ class SlicedTables:
             self.session, self.warehouse, self.warehouse.queries[query], self.stored, self.schemas
         )
 
+    def asked(self, sql: str) -> PreparedRequest:
+        request = read_request(sql, readable(self.warehouse, self.schemas))
+        return PreparedRequest(self.session, request, self.schemas)
+
     def exact(self, query: str, to_us: int) -> DataFrame:
         """Spark's own answer, over the rows as they were made."""
         asked = self.warehouse.queries[query]
+        return self.exact_sql(asked.sql, to_us - asked.window_us, to_us)
+
+    def exact_sql(self, sql: str, after_us: int = 0, to_us: int = 2 * START_US) -> DataFrame:
+        """The same of any SQL, over the rows of that time."""
         for name, rows in self.rows.items():
-            inside = [row for row in rows if to_us - asked.window_us < row[0] <= to_us]
+            inside = [row for row in rows if after_us < row[0] <= to_us]
             self._frame(name, inside).createOrReplaceTempView(name)
-        return self.session.sql(asked.sql)
+        return self.session.sql(sql)
 
     def _frame(self, name: str, rows: Rows) -> DataFrame:
         key, value = _COLUMNS[name]
@@ -105,7 +116,14 @@ def random_tables(
     """Up to a few hundred rows a table within twenty seconds, with nulls; keys are few, many or one."""
     rng = random.Random(f"sliced tables:{seed}")
     types = {name: (rng.choice(_KEYS), rng.choice(_VALUES)) for name in _COLUMNS}
-    slices = {name: rng.choice(["{}", f"{{by: {key}}}"]) for name, (key, _) in _COLUMNS.items()}
+    ways = (
+        "{{}}",
+        "{{by: {key}}}",
+        "{{by: {key}}}",
+        "{{outliers: {value}}}",
+        "{{by: {key}, outliers: {value}}}",
+    )
+    slices = {name: rng.choice(ways).format(key=key, value=value) for name, (key, value) in _COLUMNS.items()}
     tables = SlicedTables(session, folder, slices, types, queries, window_us)
     for name in _COLUMNS:
         for _ in range(rng.randint(0, 3)):

@@ -1,0 +1,18 @@
+"""Instants as people and their programs read them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def utc(at_us: int) -> datetime:
+    """An instant as a date and a time, to the microsecond (a float of seconds would lose some)."""
+    return _EPOCH + timedelta(microseconds=at_us)
+
+
+def written(at_us: int | None) -> str | None:
+    """The same as text."""
+    return None if at_us is None else utc(at_us).isoformat(timespec="microseconds")
