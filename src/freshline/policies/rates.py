@@ -35,12 +35,15 @@ class Rates:
     """The rates of several flows, in µs of work a µs.
 
     What was heard is forgotten exponentially, and so is the time in which it was: work over time is the rate
-    from the first instant on. A rate that rises by far more than chance explains is followed quickly.
+    from the first instant on. A rate that rises by far more than chance explains is followed quickly, and so
+    are those of all requests where together they do (`surge`), which is seen earlier.
     """
 
-    def __init__(self, flows: Sequence[Flow]) -> None:
+    def __init__(self, requests: Sequence[Flow], updates: Flow) -> None:
         self.memory_us = float(_MEMORY_LEAST_US)
-        self._flows = flows
+        self.surge = False
+        self._requests = requests
+        self._flows = [*requests, updates]
         self._slow_us = self._quick_us = 1.0  # time, forgotten as the flows are
         self._time_us = 0.0  # that requests have until their deadlines, on average
         self._heard = 0
@@ -54,6 +57,12 @@ class Rates:
         self._heard = min(_AVERAGED, self._heard + 1)
         self._time_us += (time_us - self._time_us) / self._heard
         self.memory_us = max(_MEMORY_LEAST_US, _DEADLINES * self._time_us)
+        together = Flow()
+        for flow in self._requests:
+            together.slow += flow.slow
+            together.quick += flow.quick
+            together.number += flow.number
+        self.surge = self._rises(together)
 
     def pass_to(self, now: int) -> None:
         """Time goes on to then."""
@@ -72,11 +81,15 @@ class Rates:
 
     def of(self, flow: Flow) -> float:
         """The rate of a flow, at the instant that time has gone on to."""
-        slow = flow.slow / self._slow_us
+        slow, quick = flow.slow / self._slow_us, flow.quick / self._quick_us
+        return quick if quick > slow and (self.surge or self._rises(flow)) else slow
+
+    def _rises(self, flow: Flow) -> bool:
+        """Whether its quick rate is above the slow one by more than chance would have it."""
         if not flow.number or self._now - self._began < self.memory_us / 2:
-            return slow
-        quick = flow.quick / self._quick_us
+            return False
+        slow, quick = flow.slow / self._slow_us, flow.quick / self._quick_us
         if quick <= slow:
-            return slow
+            return False
         deviation = sqrt(slow * _SPREAD * flow.slow / flow.number / (2 * _QUICK * self.memory_us))
-        return quick if quick > slow + _SIGMAS * deviation else slow
+        return quick > slow + _SIGMAS * deviation

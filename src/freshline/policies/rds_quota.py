@@ -64,7 +64,7 @@ class RdsQuota(Serving):
         self._quality = QualityOfData(self.update_load * PERIOD_US)
         self._estimated = self._actual = 0.0  # of parts that were done
         self._updates = Flow()
-        self._rates = Rates([*(own.flow for own in self.quotas), self._updates])
+        self._rates = Rates([own.flow for own in self.quotas], self._updates)
 
     def begin(self, now: int) -> None:
         super().begin(now)
@@ -84,8 +84,11 @@ class RdsQuota(Serving):
         work = sum(request.parts_us[: quota + 1])
         self._rates.pass_to(now)
         own.flow.add(work)
-        retry_after_us = self._refused(own, request, work, now)
+        surged = self._rates.surge
         self._rates.heard(request.deadline - request.submitted)
+        if self._rates.surge and not surged:
+            self._surges()
+        retry_after_us = self._refused(own, request, work, now)
         if retry_after_us is not None:
             return retry_after_us
         own.admitted(request.error(quota + 1))
@@ -210,12 +213,23 @@ class RdsQuota(Serving):
             own.goal = min(standing.error, max(_GOAL_LEAST * standing.error, goal))
             standing.figures = standing.figures._replace(quota=own.goal)
         self._rates.pass_to(now)
-        required = self.cost_factor * sum(self._rates.of(own.flow) for own in self.quotas)
-        updates = self._rates.of(self._updates)
-        spare_us = (_TARGET_LOAD * self.tracks - required - updates) * PERIOD_US
         self._quality.measured(self.gained_us)
+        spare_us = self._spare_us()
         self._quality.change(spare_us if spare_us < 0 else min(spare_us, self.gained_us) / 2)
         self.mwde = self._quality.mwde
+
+    def _surges(self) -> None:
+        """Much more comes at once: what updates are discarded for it does not wait for the period's end."""
+        spare_us = self._spare_us()
+        if spare_us < 0:
+            self._quality.change(spare_us)
+            self.mwde = self._quality.mwde
+
+    def _spare_us(self) -> float:
+        """Of a period, what required work and updates leave of the load aimed at; below 0 what is missing."""
+        required = self.cost_factor * sum(self._rates.of(own.flow) for own in self.quotas)
+        updates = self._rates.of(self._updates)
+        return (_TARGET_LOAD * self.tracks - required - updates) * PERIOD_US
 
 
 def required_us(pending: Pending) -> int:
