@@ -76,6 +76,12 @@ def test_what_a_run_with_nodes_cannot_be_told_is_refused(
     assert said in str(result.exception)
 
 
+def test_nodes_are_not_calibrated(project: Path) -> None:
+    result = freshline("calibrate", "-p", project)
+    assert isinstance(result.exception, InputError)
+    assert "on the nodes that they run on" in str(result.exception)
+
+
 def test_the_status_says_that_no_node_has_run(project: Path) -> None:
     result = freshline("status", "-p", project)
     assert isinstance(result.exception, InputError)

@@ -157,3 +157,18 @@ def test_the_commands_show_outputs_and_end_as_the_verdict_is(project: Path) -> N
     project.write_text(TEXT.replace(", cost: {startup: 200ms}", ""))
     for command in ("plan", "place", "simulate"):
         assert runner.invoke(app, [command, "-p", str(project)]).exit_code == 1
+
+
+def test_a_table_that_reads_a_step_is_bounded_where_outputs_hold(project: Path) -> None:
+    project.write_text(
+        TEXT.replace("feeds:", "pools: {later: {tracks: 1, node: centre}}\nfeeds:")
+        + "  counts: {sources: [readings], period: 20s, cost: {startup: 1s}}\n"
+    )
+    record = json.loads(CliRunner().invoke(app, ["plan", "-p", str(project), "--json"]).stdout)
+    (table,) = record["tables"]
+    # The file after next is 11 s later, readings have D, and counts as ever twice its period.
+    (until,) = (
+        each["seconds"] for each in record["outputs"][0]["sub_deadlines"] if each["operator"] == "readings"
+    )
+    assert table["staleness_bound"] == pytest.approx(11 + until + 20 + 20)
+    assert (table["holds"], record["advice"]) == (True, [])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 import typer
@@ -10,20 +11,27 @@ from rich.console import Console
 
 from freshline.cli.shared import ROWS_MAX, grid, show_rest, working
 from freshline.definitions.duration import format_duration, seconds
+from freshline.plan.make import make_plan
 from freshline.plan.plan import OutputPlan, Plan
 from freshline.simulation.simulate import SimulationResult
 from freshline.simulation.steps import OutputResult, StepResult
 
 
-def with_placement(plan: Plan) -> Plan:
-    """The plan with its steps placed, and with which outputs hold; as it is where there are none."""
+def with_placement(plan: Plan, learned: Mapping[str, int]) -> Plan:
+    """The plan with its steps placed, and with which outputs hold; as it is where there are none.
+
+    `learned` as the plan was made with: another is made where it becomes known how stale steps can be.
+    """
     if not plan.warehouse.steps:
         return plan
     # The solver takes longer to load than other commands take to run.
     from freshline.plan.outputs import plan_outputs, with_outputs
 
     with working("placing"):
-        return with_outputs(plan, plan_outputs(plan.warehouse))
+        found = plan_outputs(plan.warehouse)
+    if plan.tables and found.staleness_us:
+        plan = make_plan(plan.warehouse, learned, found.staleness_us)
+    return with_outputs(plan, found)
 
 
 def verdict(plan: Plan) -> typer.Exit:

@@ -48,7 +48,7 @@ def plan(
     landing_directories(warehouse, project_folder(project), storage_path(project, warehouse))
     with working("planning"):
         verdict = make_plan(warehouse, learned)
-    verdict = with_placement(verdict)
+    verdict = with_placement(verdict, learned)
     if as_json:
         record = plan_record(verdict)
         if verdict.queries:

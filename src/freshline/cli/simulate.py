@@ -93,7 +93,7 @@ def simulate(
     gone = checked_crashes(crash_options(crash or []), end)
     with working("planning"):
         plan = make_plan(changed, learned)
-    plan = with_placement(plan)
+    plan = with_placement(plan, learned)
     if plan.outputs and plan.placed is None:
         raise verdict(plan)
     with ExitStack() as stack:

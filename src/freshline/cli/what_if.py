@@ -76,6 +76,10 @@ def tracks_options(warehouse: Warehouse, options: list[str]) -> dict[str, int]:
     changed: dict[str, int] = {}
     for option in options:
         pool, separator, number = option.rpartition("=")
+        if not warehouse.pools:
+            raise InputError(
+                f"--tracks {cut(option)}: there are no pools", "Leave it out: nodes have a track each"
+            )
         if not separator:
             if len(warehouse.pools) > 1:
                 raise InputError(

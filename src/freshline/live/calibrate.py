@@ -10,6 +10,7 @@ from uuid import uuid4
 from pyspark.sql import SparkSession
 
 from freshline.costs.fit import RUNS_LEAST
+from freshline.definitions.errors import InputError
 from freshline.definitions.warehouse import Warehouse
 from freshline.live.runner import Runner
 from freshline.spark.session import is_local
@@ -44,6 +45,9 @@ def calibrate(
     It is the real runner on a storage of its own, so what is measured is what will run. Files stay where
     they are, those that cannot be loaded too.
     """
+    if warehouse.nodes:
+        what = "what steps cost is measured on the nodes that they run on"
+        raise InputError(what, "Run it: costs that are not declared are learned (`freshline run --drain`)")
     layout = Layout(storage)
     control = layout.control()
     layout.prepare(control, private=is_local(master))

@@ -25,10 +25,15 @@ from freshline.plan.staleness import staleness_model
 from freshline.plan.tracks import divide, pool_tardiness, recovery_periods
 
 
-def make_plan(warehouse: Warehouse, learned: Mapping[str, int] | None = None) -> Plan:
+def make_plan(
+    warehouse: Warehouse,
+    learned: Mapping[str, int] | None = None,
+    steps_us: Mapping[str, int] | None = None,
+) -> Plan:
     """Works out whether every target holds. Raises InputError where a cost is missing.
 
-    `learned` says of which tables and queries the cost was learned, and from how many runs.
+    `learned` says of which tables and queries the cost was learned, and from how many runs; `steps_us` how
+    stale steps can become that tables read.
     """
     costs = _worst_cases_us(warehouse)
     members: dict[str, list[Table]] = {name: [] for name in warehouse.pools}
@@ -43,7 +48,7 @@ def make_plan(warehouse: Warehouse, learned: Mapping[str, int] | None = None) ->
     response_us: dict[str, int | None] = {}
     for schedule in schedules:
         response_us.update(zip(schedule.plan.tables, schedule.response_us, strict=True))
-    model = staleness_model(warehouse)
+    model = staleness_model(warehouse, steps_us)
     tables = _table_plans(warehouse, costs, response_us, model.bounds(response_us), learned or {})
     _add_recovery(tables, schedules)
     _mark_expected_downstream(tables, warehouse)

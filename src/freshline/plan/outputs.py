@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import floor
 
 from freshline.definitions.duration import SECOND, format_duration
@@ -26,6 +26,7 @@ class OutputsPlan:
     placed: Placed | None = None  # None where nothing could be placed
     placement: Placement | None = None  # None where costs are not known
     unknown: tuple[str, ...] = ()  # the steps of which it is not known what they cost
+    staleness_us: Mapping[str, int] = field(default_factory=dict)  # of steps, where all outputs hold
 
 
 def plan_outputs(
@@ -49,7 +50,10 @@ def plan_outputs(
         outputs = [_unplaced(warehouse, name, reason) for name in _names(warehouse)]
         return OutputsPlan(tuple(outputs), None, placement)
     placed = _placed(steps, plan, placement, layout)
-    return OutputsPlan(outputs_of(warehouse, placed, placement), placed, placement)
+    found = outputs_of(warehouse, placed, placement)
+    in_time = all(output.holds for output in found)
+    staleness_us = steps.staleness_us(placed.sub_deadlines_us) if in_time else {}
+    return OutputsPlan(found, placed, placement, staleness_us=staleness_us)
 
 
 def placed_by(warehouse: Warehouse, placement: Placement) -> Placed | None:

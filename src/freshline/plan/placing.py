@@ -62,12 +62,11 @@ class Steps:
         it, which may take the slowest feed's next file, and for the end of its window.
         """
         feeds = [self.warehouse.feeds[name] for name in self.feeds[output]]
-        steps = [self.warehouse.steps[name] for name in self.upstream[output]]
         deadline_us = self.warehouse.steps[output].deadline_us
         assert deadline_us is not None
         age_us = max(feed.age_us for feed in feeds)
         lateness_us = max(feed.landing.lateness_us for feed in feeds)
-        align_us = _aligned_us({step.align_us for step in steps if step.align_us is not None})
+        align_us = self._align_us(output)
         left_us = deadline_us - age_us - lateness_us - align_us
         next_file_us = max(_period_us(feed) + feed.jitter_us for feed in feeds)
         if lateness_us or len(feeds) > 1:
@@ -87,6 +86,26 @@ class Steps:
             sources = self.warehouse.steps[name].sources
             found[name] = max((found[source] + sub_deadlines_us[source] for source in sources), default=0)
         return found
+
+    def staleness_us(self, sub_deadlines_us: Mapping[str, int]) -> dict[str, int]:
+        """By step, how stale it can become if it is done in time: until the next file has come to it."""
+        before_us = self.before_us(sub_deadlines_us)
+        found = {}
+        for name in self.warehouse.step_order:
+            feeds = [self.warehouse.feeds[feed] for feed in self.feeds[name]]
+            next_file_us = max(
+                max(_period_us(feed), feed.phase_us)
+                + feed.jitter_us
+                + feed.timestamp_jitter_us
+                + feed.landing.lateness_us
+                for feed in feeds
+            )
+            found[name] = next_file_us + self._align_us(name) + before_us[name] + sub_deadlines_us[name]
+        return found
+
+    def _align_us(self, name: str) -> int:
+        steps = [self.warehouse.steps[above] for above in self.upstream[name]]
+        return _aligned_us({step.align_us for step in steps if step.align_us is not None})
 
 
 def on_node_us(cost_us: int, speed: Fraction) -> int:

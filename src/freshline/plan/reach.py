@@ -29,6 +29,7 @@ class Reach:
     ) -> None:
         member_of = {name: member for member, name in enumerate(members)}
         influenced = _downstream(members, model.readers)
+        bounds_us = {name: table.staleness_bound_us for name, table in tables.items()} | {**model.steps_us}
         place_of: dict[str, int] = {}
         self._reached: list[_Reached] = []
         for name in sorted(influenced, key=model.position.__getitem__):
@@ -39,9 +40,7 @@ class Reach:
             known = [
                 bound_us
                 for source in sources
-                if source not in influenced
-                and source in tables
-                and (bound_us := tables[source].staleness_bound_us) is not None
+                if source not in influenced and (bound_us := bounds_us.get(source)) is not None
             ]
             if response_us is not None and len(within) + len(known) == len(sources):
                 place_of[name] = len(self._reached)

@@ -22,17 +22,18 @@ class StalenessModel:
     sources: Mapping[str, tuple[str, ...]]
     readers: Mapping[str, list[str]]
     position: Mapping[str, int]  # in `order`
+    steps_us: Mapping[str, int]  # how stale the steps can become that tables read, where that is known
 
     def bounds(self, response_us: Mapping[str, int | None]) -> dict[str, int | None]:
         """A(V) for every table; None downstream of a table without a response bound."""
-        bounds: dict[str, int | None] = dict.fromkeys(self.own_us)
+        bounds: dict[str, int | None] = {**dict.fromkeys(self.own_us), **self.steps_us}
         for name in self.order:
             response = response_us[name]
             if response is None:
                 continue
             upstream = 0
             for source in self.sources[name]:
-                bound = bounds.get(source)  # of a step nothing is said here
+                bound = bounds.get(source)
                 if bound is None:
                     break
                 if bound > upstream:
@@ -42,7 +43,7 @@ class StalenessModel:
         return bounds
 
 
-def staleness_model(warehouse: Warehouse) -> StalenessModel:
+def staleness_model(warehouse: Warehouse, steps_us: Mapping[str, int] | None = None) -> StalenessModel:
     """The part of A(V) that does not depend on how the tables are scheduled."""
     tables = warehouse.tables
     readers: dict[str, list[str]] = {name: [] for name in tables}
@@ -56,6 +57,7 @@ def staleness_model(warehouse: Warehouse) -> StalenessModel:
         sources={name: table.sources for name, table in tables.items()},
         readers=readers,
         position={name: at for at, name in enumerate(warehouse.topological_order)},
+        steps_us=steps_us or {},
     )
 
 
