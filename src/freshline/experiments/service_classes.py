@@ -73,7 +73,7 @@ def run(
         jobs = [_Job(case, each, seconds) for case in cases for each in seeds]
         found = _by_case(cases, executor.map(_simulate, jobs), number, screen.print)
         record = _record(at_loads, estimated, steps, found)
-    page, unmet = write_page(record, into, seed, number, seconds)
+    page, unmet = write_page(record, into, seed, number, seconds, quick)
     if not quiet:
         print(page.read_text(encoding="utf-8"))
         screen.print(f"Written: {into}/page.md, figures, results.json", highlight=False, soft_wrap=True)

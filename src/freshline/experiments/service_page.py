@@ -25,14 +25,17 @@ _BY_LOAD: Final = {
 }
 
 
-def write_page(record: Record, into: Path, seed: int, runs: int, seconds: int) -> tuple[Path, list[str]]:
+def write_page(
+    record: Record, into: Path, seed: int, runs: int, seconds: int, quick: bool
+) -> tuple[Path, list[str]]:
     """Writes results.json, the figures and page.md; returns the page, and what is required and not met."""
     required = list(requirements(record, seconds))
     try:
         into.mkdir(parents=True, exist_ok=True)
         (into / "results.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
         page = into / "page.md"
-        made = f"seed {seed}, {runs} runs of {seconds} s each"
+        command = "freshline experiment service-classes" + (" --quick" if quick else "")
+        made = f"seed {seed}, {runs} runs of {seconds} s each. Made by `{command}`"
         page.write_text(page_of(record, required, made), encoding="utf-8")
     except OSError as error:
         raise InputError(
@@ -47,7 +50,7 @@ def page_of(record: Record, required: list[Requirement], made: str) -> str:
     lines = [
         "# Service classes: paper 003, figures 7 to 9",
         "",
-        f"Freshline {__version__}, {made}. Made by `freshline experiment service-classes`.",
+        f"Freshline {__version__}, {made}.",
         "",
         "Four classes, the first the most important, may have errors of 30, 20, 40 and 50 % on average",
         "(`error`), with an overshoot of 35 % at most. Their requests have one mandatory part and 1 to 10",
