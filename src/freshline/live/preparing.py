@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future
 from fractions import Fraction
 from threading import Lock
@@ -13,12 +13,9 @@ from typing import Any, Final
 from freshline import signals
 from freshline.costs.requests import PartCost, part_most_us, part_sizes
 from freshline.definitions.classes import PART_MOST_US
-from freshline.definitions.columns import LATE_COLUMN, SLICE_COLUMN
 from freshline.definitions.duration import format_duration
 from freshline.definitions.request_sql import RequestRefused, RequestSql, read_request
 from freshline.definitions.slices import SLICES
-from freshline.definitions.sql.from_tables import Readable
-from freshline.definitions.warehouse import Warehouse
 from freshline.live.open_request import OpenRequest
 from freshline.live.opening import Opened
 from freshline.live.request_book import Extent, RequestBook
@@ -27,6 +24,7 @@ from freshline.live.trouble import sentence
 from freshline.service.failures import Failure
 from freshline.service.questions import Question
 from freshline.spark.request_run import PreparedRequest, RequestRun
+from freshline.spark.rewritten import readable
 
 # What Spark said of SQL is kept: of so many texts, those that were asked last.
 _KEPT_MAX: Final = 256
@@ -37,10 +35,10 @@ _logger = logging.getLogger(__name__)
 class Preparing:
     """Reads questions, in the thread of whoever asks."""
 
-    def __init__(self, warehouse: Warehouse, opened: Opened, sessions: Sessions, book: RequestBook) -> None:
+    def __init__(self, opened: Opened, sessions: Sessions, book: RequestBook) -> None:
         self._tables = opened.tables.readable
         self._schemas = opened.schemas
-        self._readable = _readable(warehouse, opened)
+        self._readable = readable(opened.part.whole, opened.schemas)  # other nodes' tables too
         self._sessions = sessions
         self._book = book
         self._lock = Lock()
@@ -114,16 +112,3 @@ class Preparing:
             remedy = "Ask for count, sum, avg, min, max, variance or stddev, grouped; or make it a table"
             raise RequestRefused("not_supported", what, remedy)
         return (SLICES,)
-
-
-def _readable(warehouse: Warehouse, opened: Opened) -> Mapping[str, Readable]:
-    own = (LATE_COLUMN, SLICE_COLUMN)
-    return {
-        name: Readable(
-            name,
-            tuple(each.lower() for each in opened.schemas[name].names if each not in own),
-            table.timestamp,
-            table.slices,
-        )
-        for name, table in warehouse.tables.items()
-    }

@@ -63,9 +63,8 @@ class RequestBook:
         with self._lock:
             known = self._of(text)
             if not known.is_warm:
-                known.is_warm = (
-                    True  # its first part has Spark compile: it is many times as long as later ones
-                )
+                # Its first part has Spark compile: it is many times as long as later ones.
+                known.is_warm = True
                 return
             self._in_general.extend(in_general)
             self._usual = usual_cost(self._in_general)

@@ -37,7 +37,7 @@ class RequestSide:
         sessions, book = Sessions(opened.session), RequestBook(opened.history)
         self._counts = ClassCounts(warehouse.classes)
         self.requests = Requests(sessions, self._counts)
-        self._preparing = Preparing(warehouse, opened, sessions, book)
+        self._preparing = Preparing(opened, sessions, book)
         self._serving = Serving(self.requests, sessions, opened.tables.readable, book)
         self._post: Callable[[Message], None] = lambda message: None
         self._judge = PartJudge(self.requests, stop)
