@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from threading import Lock
+from typing import Final
 
 from pyspark.sql import SparkSession
 
 from freshline.spark.iteration import session_for_queries
+
+# What is asked is taken literally. Otherwise Spark puts the machine's environment, and its own settings, for
+# `${env:HOME}` and the like, in texts too, and that only after the SQL was looked at.
+_SUBSTITUTES: Final = "spark.sql.variable.substitute"
 
 
 class Sessions:
@@ -24,7 +29,9 @@ class Sessions:
         with self._lock:
             if self._free:
                 return self._free.pop()
-        return session_for_queries(self._session)
+        session = session_for_queries(self._session)
+        session.conf.set(_SUBSTITUTES, "false")
+        return session
 
     def give_back(self, session: SparkSession) -> None:
         with self._lock:
