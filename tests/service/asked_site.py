@@ -63,6 +63,8 @@ class Asked:
             raise stopping()
         if sql == "SELECT slowly":
             self.reply.set_exception(no_answer())
+        elif sql == "SELECT with pains":
+            self.site.may_go_on.wait(PATIENCE_S)
         elif sql != "SELECT for ever":
             self.reply.set_result(Answer(self.question))
 
@@ -72,10 +74,13 @@ class Asked:
 
 
 class Site:
-    """Answers what begins with SELECT; `SELECT for ever` waits until it is dropped."""
+    """Answers what begins with SELECT; `SELECT for ever` waits until it is dropped, and to read `SELECT with
+    pains` takes a thread until all may go on.
+    """
 
     def __init__(self) -> None:
         self.asked: list[Asked] = []
+        self.may_go_on = threading.Event()
 
     def status(self) -> dict[str, Any]:
         return {"tables": []}

@@ -157,15 +157,21 @@ def test_two_megabytes_are_413_with_and_without_the_token(service: Service) -> N
     assert site.asked == []
 
 
+def _sent(address: Address, body: bytes, count: int | None = None) -> socket.socket:
+    """A connection on which so much of a question was sent."""
+    head = f"POST /v1/query HTTP/1.1\r\nHost: 127.0.0.1:{address.port}\r\n"
+    head += f"Authorization: Bearer {address.token}\r\nContent-Length: {len(body)}\r\n\r\n"
+    connection = socket.create_connection(("127.0.0.1", address.port), timeout=PATIENCE_S)
+    connection.sendall(head.encode() + body[:count])
+    return connection
+
+
 def test_who_hangs_up_halfway_frees_the_question(service: Service) -> None:
     site, _, address = service
-    head = f"POST /v1/query HTTP/1.1\r\nHost: 127.0.0.1:{address.port}\r\n"
-    head += f"Authorization: Bearer {address.token}\r\n"
     whole = body_of("SELECT for ever", deadline="100s")
-    for sent in (whole[:10], whole):
-        with socket.create_connection(("127.0.0.1", address.port), timeout=PATIENCE_S) as connection:
-            connection.sendall(f"{head}Content-Length: {len(whole)}\r\n\r\n".encode() + sent)
-            if sent is whole:
+    for sent in (10, len(whole)):
+        with _sent(address, whole, sent):
+            if sent == len(whole):
                 site.wait_for(1)
     assert site.asked[0].dropped.wait(PATIENCE_S)
     assert len(site.asked) == 1  # half a question is none
@@ -191,6 +197,18 @@ def test_a_flood_of_one_class_is_turned_away_and_another_is_heard(tmp_path: Path
         for thread in threads:
             thread.join(PATIENCE_S)
         assert sorted(answers) == [429] * 16 + [503] * 4
+
+
+def test_who_hangs_up_while_sql_is_read_takes_no_thread_from_another_class(tmp_path: Path) -> None:
+    with asked_service(tmp_path) as (site, _, address):
+        for number in range(2 * asking._THREADS_MAX):
+            body = body_of("SELECT with pains", **{"class": "guests"}, deadline="100s")
+            with _sent(address, body):
+                site.wait_for(number + 1)
+            assert site.asked[number].dropped.wait(PATIENCE_S)
+        assert told(address, body_of())[0] == 200
+        site.may_go_on.set()
+        assert told(address, body_of(**{"class": "guests"}))[0] == 200
 
 
 def test_a_deadline_that_the_run_forgets_is_no_answer(service: Service, monkeypatch) -> None:

@@ -162,6 +162,9 @@ class Asked:
 
     def submit(self) -> None:
         """Reads it, and tells the driver."""
+        with self._lock:
+            if self._is_dropped:
+                return
         asked = self._prepare(self._question, self.reply)
         with self._lock:
             if self._is_dropped:

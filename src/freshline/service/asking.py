@@ -66,10 +66,14 @@ class Asking:
         return await self._in_turn(name, _as_arrow if arrow else _as_json, answer)
 
     async def _in_turn(self, name: str, what: Callable[..., _T], *arguments: object) -> _T:
-        """Done by a thread, of which a class has so many and no more."""
+        """Done by a thread, of which a class has so many and no more: a turn lasts as long as the thread is at
+        it, even if nobody waits for that any longer.
+        """
         turns = self._turns.setdefault(name, asyncio.Semaphore(_THREADS_OF_CLASS))
-        async with turns:
-            return await asyncio.get_running_loop().run_in_executor(self._threads, what, *arguments)
+        await turns.acquire()
+        done = asyncio.get_running_loop().run_in_executor(self._threads, what, *arguments)
+        done.add_done_callback(lambda _: turns.release())
+        return await asyncio.shield(done)
 
 
 async def _unless_gone(request: Request, answering: Coroutine[Any, Any, Response]) -> Response:
