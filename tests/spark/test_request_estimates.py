@@ -61,6 +61,24 @@ def test_intervals_are_the_printed_ones() -> None:
         assert column.seen == [500]
 
 
+def test_of_a_key_that_was_seen_among_outliers_alone_more_may_be_in_a_slice_that_was_not_read() -> None:
+    # Rows are dealt by key: 1 is in a slice that was read, of 2 there are outliers only, 3 has no key.
+    keys, slices = [1, 1, 2, None], [5, NO_SLICE, NO_SLICE, 5]
+    columns = {"_k0": keys, SLICE: pa.array(slices, pa.int16()), "_c1": [40, 2, 3, 40], "_t1": [80, 50, 90, 80]}
+    columns["_q1"] = [160.0, 1250.0, 2700.0, 160.0]
+    outputs = Output("k", "key", 0), Output("s", "sum", 1)
+    schema = StructType([StructField("k", LongType()), StructField("s", LongType())])
+    found = merged_columns(
+        Partials("", outputs, ("_k0",), ("_k0",)), schema, [pa.table(columns)], 128, lends=False
+    )
+    key, total = found.columns
+    scaled = dict(zip(key.values, found.scaled, strict=True))
+    assert scaled == {1: False, 2: True, None: True}
+    assert dict(zip(key.values, total.values, strict=True)) == {1: 130, 2: 90, None: 160}
+    assert total.seen is not None
+    assert dict(zip(key.values, total.seen, strict=True)) == {1: 40, 2: 0, None: 40}
+
+
 def weighted(slice_of, value, weight: float) -> float:
     """The variance of a sample, rows of no slice beside it."""
     weights = np.where(slice_of == NO_SLICE, 1.0, weight)

@@ -116,11 +116,11 @@ class _Merging:
         group, first = _groups([parts[name] for name in partials.keys], parts.num_rows)
         self._size = len(first) if partials.keys else 1
         self._keys = parts.select(list(partials.keys)).take(pa.array(first)) if partials.keys else None
-        self._scaled = self._which_scaled()
         # Rows of no slice were all read, and are added as they are.
         sampled = np.asarray(parts[SLICE].to_numpy()) != NO_SLICE
         self._parts, self._group = parts.filter(sampled), group[sampled]
         self._known, self._known_group = parts.filter(~sampled), group[~sampled]
+        self._scaled = self._which_scaled()
         self._groups = Groups(self._group, self._size, slices, lends)
 
     def merged(self) -> Merged:
@@ -144,9 +144,11 @@ class _Merging:
         missing = self._slices < SLICES
         if self._keys is None or not self._partials.whole or not missing:
             return [missing] * self._size
-        # Rows without a key are dealt by chance, so theirs is a group like any other.
+        # Rows without a key are dealt by chance, so theirs is a group like any other. And where only rows of no
+        # slice were seen of a group, nobody knows whether its slice was read.
         known = [self._keys[name].is_valid().to_numpy(zero_copy_only=False) for name in self._partials.whole]
-        return [not any(each) for each in zip(*known, strict=True)]
+        seen = np.bincount(self._group, minlength=self._size) > 0
+        return [not (is_seen and any(each)) for is_seen, *each in zip(seen, *known, strict=True)]
 
     def _aggregate(self, output: Output) -> tuple[list[Any], Numbers]:
         """The values by group, and half the lengths of their intervals."""
