@@ -11,6 +11,7 @@ from freshline.definitions.classes import ServiceClass
 from freshline.definitions.duration import SECOND
 from freshline.kernel.pool import Pool
 from freshline.kernel.timers import Timers
+from freshline.policies.admit_all import AdmitAll
 from freshline.policies.quality_of_data import QualityOfData
 from freshline.policies.rates import Flow, Rates
 from freshline.policies.rds import RdsEdf, RdsHef
@@ -108,6 +109,22 @@ def test_of_a_class_the_earliest_deadline_or_the_highest_error_goes_first_and_ma
     assert world.policy.next_part(0).request.number == first
     fresh = world.ask("gold", 0, 990, 1)
     assert world.policy.next_part(0) is fresh
+
+
+@pytest.mark.parametrize("kind", [AdmitAll, RdsEdf, RdsHef, RdsQuota])
+def test_requests_that_are_over_are_kept_no_longer_than_a_period(kind: type[Serving]) -> None:
+    world = World(kind)
+    asked = [world.ask("lead", at, 4_000, 1, *[1] * (1 + at % 5)) for at in range(0, 60, 3)]
+    begun = [world.policy.next_part(60 * MS) for _ in asked]
+    for pending in begun:
+        pending.done = pending.required  # what is left of it is behind what will come
+        world.policy.wait(pending, 60 * MS)
+    for pending in begun[:-1]:
+        world.end(pending)
+    assert world.policy.ready() == begun[-1:]
+    world.policy.due(PERIOD_US)
+    assert sum(map(len, world.policy.queues())) == 1
+    assert world.policy.next_part(PERIOD_US) is begun[-1]
 
 
 def test_more_than_last_and_than_the_capacity_is_taken_from_lesser_classes_or_rejected() -> None:

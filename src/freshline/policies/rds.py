@@ -130,8 +130,8 @@ class Rds(Serving):
                 return heappop(queue)[1]
         return None
 
-    def waiting(self) -> list[Pending]:
-        return [pending for server in self.servers for _, pending in server.queue if not pending.over]
+    def queues(self) -> list[list[Any]]:
+        return [server.queue for server in self.servers]
 
     def spent(self, standing: Standing, job: Part, cost_us: int, done: bool) -> None:
         self.servers[standing.place].left -= cost_us

@@ -168,10 +168,8 @@ class RdsQuota(Serving):
                     return pending
         return None
 
-    def waiting(self) -> list[Pending]:
-        required = [entry[2] for own in self.quotas for entry in own.required]
-        further = [entry[3] for own in self.quotas for entry in own.extra]
-        return [pending for pending in (*required, *further) if not pending.over]
+    def queues(self) -> list[list[Any]]:
+        return [queue for own in self.quotas for queue in (own.required, own.extra)]
 
     # -- what comes of it --------------------------------------------------------------------------
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from heapq import heapify
 from typing import Any, ClassVar, Final, Self
 
 from freshline.classes.pending import Pending
@@ -105,8 +106,11 @@ class Serving(Edf[Any], Service):
         """Removes and returns the request whose next part is to start."""
         raise NotImplementedError
 
-    def waiting(self) -> list[Pending]:
-        """The requests that wait."""
+    def queues(self) -> list[list[Any]]:
+        """The heaps of those that wait: of an entry the last is the request.
+
+        One that is over stays where it is until it would be next, or the period ends.
+        """
         raise NotImplementedError
 
     def spent(self, standing: Standing, job: Part, cost_us: int, done: bool) -> None:
@@ -167,6 +171,9 @@ class Serving(Edf[Any], Service):
             standing.close()
         self.ends_at = at + PERIOD_US
         self.period_over(at)
+        for queue in self.queues():
+            queue[:] = [entry for entry in queue if not entry[-1].over]
+            heapify(queue)
         self.updates_us = self.gained_us = 0
         self.standings[0].task.pool.touch()
         return self.ends_at
@@ -190,7 +197,8 @@ class Serving(Edf[Any], Service):
         return super().take(now, idle)
 
     def ready(self) -> list[Any]:
-        return [*super().ready(), *self.waiting()]
+        waiting = [entry[-1] for queue in self.queues() for entry in queue]
+        return [*super().ready(), *(pending for pending in waiting if not pending.over)]
 
     def beside_tables(self) -> Order[Any] | None:
         self._ready.clear()
