@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 
 from freshline.classes.events import Requested, Withdrawn
-from freshline.classes.request import Answer, Reject
+from freshline.classes.request import Answer, Reject, Request
+from freshline.definitions.request_sql import RequestRefused
 from freshline.live.class_figures import ClassCounts
 from freshline.live.messages import Message
-from freshline.live.open_request import OpenRequest
+from freshline.live.open_request import LiveAnswer, OpenRequest
 from freshline.live.request_book import Extent
 from freshline.live.requests import Asked, Requests
 from freshline.service.failures import Failure
@@ -136,3 +137,24 @@ def test_who_has_gone_is_not_told() -> None:
     asked.reply.cancel()
     run.requests.carry_out(Answer(event.request, 0))
     assert asked.reply.cancelled()
+
+
+def test_an_answer_that_cannot_be_put_together_says_why_by_its_code() -> None:
+    def refuse() -> None:
+        raise RequestRefused("not_supported", "a sum of integers is beyond 64 bits", "Add up doubles")
+
+    run: Any = SimpleNamespace(answer=refuse)
+    answer = LiveAnswer(Request(1, "gold", 0, 10, (5,)), run, 1)
+    for written in (answer.record, answer.table):
+        with pytest.raises(Failure) as found:
+            written()
+        assert (found.value.code, found.value.status) == ("not_supported", 422)
+
+
+def test_a_session_comes_back_where_reading_cannot_even_begin() -> None:
+    lent: list[object] = []
+    sessions: Any = SimpleNamespace(take=lambda: "session", give_back=lent.append)
+    asked = prepared(QUESTION, Future())
+    with pytest.raises(KeyError):
+        asked.read(0, sessions, {})  # there is no such table
+    assert lent == ["session"]

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from freshline.classes.request import Request
 from freshline.definitions.duration import SECOND
+from freshline.definitions.request_sql import RequestRefused
 from freshline.live.clock import Clock, clock
 from freshline.live.instants import utc
 from freshline.live.request_book import Extent
@@ -75,7 +76,11 @@ class OpenRequest:
     def _begin(self, sessions: Sessions, tables: Mapping[str, ReadTable]) -> RequestRun:
         """Without the lock: a new session takes a while, and the driver may want to end it."""
         session = sessions.take()
-        run = RequestRun(self.prepared, session, tables)
+        try:
+            run = RequestRun(self.prepared, session, tables)
+        except BaseException:
+            sessions.give_back(session)
+            raise
         with self._lock:
             self._lent, self._run = session, run
         return run
@@ -122,7 +127,10 @@ class LiveAnswer:
 
     def _put_together(self) -> RequestAnswer:
         if self._answer is None:
-            self._answer = self._run.answer()
+            try:
+                self._answer = self._run.answer()
+            except RequestRefused as error:
+                raise failure_of(error) from None
         return self._answer
 
     def record(self) -> dict[str, Any]:
@@ -144,6 +152,11 @@ class LiveAnswer:
 
     def table(self) -> pa.Table:
         return self._put_together().table()
+
+
+def failure_of(refused: RequestRefused) -> Failure:
+    """What is not taken, as whoever asks is told."""
+    return Failure(refused.code, refused.what, refused.remedy)
 
 
 def instant(at_us: int | None) -> str | None:

@@ -16,7 +16,7 @@ from freshline.definitions.request_sql import RequestRefused
 from freshline.definitions.slices import SLICES
 from freshline.kernel.events import Event
 from freshline.live.messages import Ended
-from freshline.live.open_request import OpenRequest
+from freshline.live.open_request import OpenRequest, failure_of
 from freshline.live.request_book import RequestBook
 from freshline.live.requests import Requests
 from freshline.live.sessions import Sessions
@@ -89,7 +89,7 @@ class PartJudge:
 
     def _is_hopeless(self, asked: OpenRequest, error: BaseException) -> bool:
         if isinstance(error, RequestRefused):
-            asked.failure = Failure(error.code, error.what, error.remedy)
+            asked.failure = failure_of(error)
             return True
         if is_of_a_row(error):
             what = f"some row has no answer to it: {sentence(error).rstrip('.')}"

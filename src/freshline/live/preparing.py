@@ -16,12 +16,11 @@ from freshline.definitions.classes import PART_MOST_US
 from freshline.definitions.duration import format_duration
 from freshline.definitions.request_sql import RequestRefused, RequestSql, read_request
 from freshline.definitions.slices import SLICES
-from freshline.live.open_request import OpenRequest
+from freshline.live.open_request import OpenRequest, failure_of
 from freshline.live.opening import Opened
 from freshline.live.request_book import Extent, RequestBook
 from freshline.live.sessions import Sessions
 from freshline.live.trouble import sentence
-from freshline.service.failures import Failure
 from freshline.service.questions import Question
 from freshline.spark.request_run import PreparedRequest, RequestRun
 from freshline.spark.rewritten import readable
@@ -52,7 +51,7 @@ class Preparing:
             cost = self._book.cost(prepared.sql.text, extent)
             sizes = self._sizes(question, prepared, cost)
         except RequestRefused as error:
-            raise Failure(error.code, error.what, error.remedy) from None
+            raise failure_of(error) from None
         parts_us = tuple(cost.us(slices) for slices in sizes)
         return OpenRequest(question, prepared, extent, sizes, parts_us, reply)
 
