@@ -282,6 +282,7 @@ def test_python_gets_answers_and_is_told_why_there_are_none(asked_project: Path)
         (["SELECT too much", "--class", "operators"], 1, "not admitted"),
         (["SELECT slowly", "--class", "operators"], 1, "the deadline passed"),
         (["SELECT late", "--class", "operators"], 1, "stopping"),
+        (["bug", "--class", "operators"], 1, "a bug of Freshline"),
         (["nonsense", "--class", "operators"], 2, "no SELECT"),
         (["SELECT 1", "--class", "nobody"], 2, "no such class"),
         (["SELECT 1", "--class", "operators", "--share", "2"], 2, "`share`"),

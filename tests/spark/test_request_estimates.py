@@ -62,10 +62,10 @@ def test_intervals_are_the_printed_ones() -> None:
 
 
 def test_of_a_key_that_was_seen_among_outliers_alone_more_may_be_in_a_slice_that_was_not_read() -> None:
-    # Rows are dealt by key: 1 is in a slice that was read, of 2 there are outliers only, 3 has no key.
+    # Rows are dealt by key: 1 is in a slice that was read, of 2 there are outliers only.
     keys, slices = [1, 1, 2, None], [5, NO_SLICE, NO_SLICE, 5]
-    columns = {"_k0": keys, SLICE: pa.array(slices, pa.int16()), "_c1": [40, 2, 3, 40], "_t1": [80, 50, 90, 80]}
-    columns["_q1"] = [160.0, 1250.0, 2700.0, 160.0]
+    columns = {"_k0": keys, SLICE: pa.array(slices, pa.int16()), "_c1": [40, 2, 3, 40]}
+    columns |= {"_t1": [80, 50, 90, 80], "_q1": [160.0, 1250.0, 2700.0, 160.0]}
     outputs = Output("k", "key", 0), Output("s", "sum", 1)
     schema = StructType([StructField("k", LongType()), StructField("s", LongType())])
     found = merged_columns(

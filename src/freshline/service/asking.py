@@ -66,8 +66,9 @@ class Asking:
         return await self._in_turn(name, _as_arrow if arrow else _as_json, answer)
 
     async def _in_turn(self, name: str, what: Callable[..., _T], *arguments: object) -> _T:
-        """Done by a thread, of which a class has so many and no more: a turn lasts as long as the thread is at
-        it, even if nobody waits for that any longer.
+        """Done by a thread, of which a class has so many and no more.
+
+        A turn lasts as long as its thread is at work, even if nobody waits for that any longer.
         """
         turns = self._turns.setdefault(name, asyncio.Semaphore(_THREADS_OF_CLASS))
         await turns.acquire()

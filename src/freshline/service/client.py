@@ -14,7 +14,7 @@ from freshline.service.address import LOOPBACK, Address
 _TIMEOUT_S: Final = 150.0
 _ANSWER_MAX: Final = 64 << 20
 _ELSEWHERE: Final = (401, 421)  # somebody else has the port of a run that is gone
-_UNANSWERED: Final = (408, 429, 503, 504)
+_UNANSWERED: Final = (408, 429, 500, 503, 504)
 _WRONG: Final = (400, 413, 422)
 
 
