@@ -177,7 +177,7 @@ def test_a_discarded_update_is_told_to_who_decides_about_requests() -> None:
 def test_figures_are_those_of_the_last_period(policy: str) -> None:
     run = Run(policy)
     service = service_of(run.kernel.pools[0])
-    assert service.figures("gold") == (None, None, None, 0)
+    assert service.figures("gold") == (None, None, None, 0, "IDLE")
     both = run.request(2000, 2100, 10, 20, 20), run.request(2000, 9000, 10, name="lead")
     part = part_of(run.step(2000, *both))
     assert service.figures("lead").waiting == 1

@@ -27,13 +27,14 @@ _KNOWN_US: Final = 5 * SECOND  # of estimates, after which what was seen of them
 class Quotas:
     """A class under quotas: the error it aims at, the work it brings, and who waits. Work is in µs."""
 
-    __slots__ = ("carried", "closed", "extra", "flow", "goal", "required", "standing", "work")
+    __slots__ = ("carried", "closed", "extra", "flow", "goal", "refused_to", "required", "standing", "work")
 
     def __init__(self, standing: Standing) -> None:
         self.standing = standing
         self.goal = standing.error  # g
         self.carried = 0.0  # a: by how much the errors of those admitted were below the goal, together
         self.closed = False
+        self.refused_to = 0  # until then whoever was refused is to wait, unless another is admitted
         self.work = 0  # required of those that are open, and not done
         self.flow = Flow()  # the required work of all that were submitted, admitted or not
         self.required: list[tuple[int, int, Pending]] = []  # by deadline
@@ -90,7 +91,9 @@ class RdsQuota(Serving):
             self._surges()
         retry_after_us = self._refused(own, request, work, now)
         if retry_after_us is not None:
+            own.refused_to = now + retry_after_us
             return retry_after_us
+        own.refused_to = 0
         own.admitted(request.error(quota + 1))
         pending.required = quota + 1
         own.work += work
@@ -98,7 +101,14 @@ class RdsQuota(Serving):
         return None
 
     def _refused(self, own: Quotas, request: Request, work: int, now: int) -> int | None:
-        """None if it is admitted; otherwise when it may be asked again."""
+        """None if it is admitted; otherwise when it may be asked again.
+
+        Nobody is admitted while somebody more important was just refused: a small request may fit where a
+        large one did not, and the lesser class would have the larger share.
+        """
+        refused_to = max((other.refused_to for other in self.quotas[: own.standing.place]), default=0)
+        if refused_to > now:
+            return refused_to - now
         factor = self.cost_factor
         important = sum(self._rates.of(other.flow) for other in self.quotas[: own.standing.place])
         left = self.tracks - self._rates.of(self._updates) - factor * important
