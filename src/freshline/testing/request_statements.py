@@ -148,8 +148,8 @@ class RequestStatements(QueryStatements):
         keys = [self._key(name, alias) for name, alias in zip(tables, aliases, strict=True)]
         keys = rng.sample(keys, rng.randint(0, min(2, len(keys))))
         parts = [*keys, *(self._request_aggregate(tables, aliases) for _ in range(rng.randint(1, 4)))]
-        names = rng.sample([f"c{place}" for place in range(len(parts))], rng.randint(0, len(parts)))
-        shown = [f"{part} AS c{place}" if f"c{place}" in names else part for place, part in enumerate(parts)]
+        names = rng.sample([f"o{place}" for place in range(len(parts))], rng.randint(0, len(parts)))
+        shown = [f"{part} AS o{place}" if f"o{place}" in names else part for place, part in enumerate(parts)]
         rng.shuffle(shown)
         sql = f"SELECT {', '.join(shown)} FROM {self._from(tables, aliases)}{where}"
         sql += f" GROUP BY {', '.join(keys)}" if keys else ""
