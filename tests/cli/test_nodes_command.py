@@ -99,3 +99,12 @@ def test_steps_whose_node_is_gone_or_not_their_own_any_more_are_placed_anew(proj
     file.write_text(pinned, encoding="utf-8")
     assert agreed_placement(load(file), layout).nodes == made.nodes | {"near": "centre"}
     assert layout.placements.newest()[0] == 3
+
+
+def test_a_step_that_costs_by_rows_is_placed_though_nobody_knows_how_many_there_are(project: Path) -> None:
+    file = project / "freshline.yml"
+    text = file.read_text(encoding="utf-8").replace("startup: 300ms", "startup: 300ms, per_row: 1ms")
+    file.write_text(text, encoding="utf-8")
+    placed = agreed_placement(load(file), Layout(project / "warehouse"))
+    assert placed.nodes == {"readings": "edge", "high": "edge", "near": "edge", "alerts": "centre"}
+    assert set(placed.costs_us.values()) == {1_000_000}

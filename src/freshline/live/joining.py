@@ -16,11 +16,12 @@ from freshline.definitions.warehouse import Warehouse
 from freshline.live.agreement import agree, digest_of
 from freshline.plan.outputs import plan_outputs
 from freshline.plan.placed import Placed
+from freshline.plan.placing import unknown_costs
 from freshline.storage.layout import Layout
 from freshline.storage.lease import Identity
 from freshline.storage.told_runs import ToldRuns
 
-# What is assumed of a step before it has ever run.
+# What is assumed of a step of which it is not known what it costs.
 _PROVISIONAL: Final = Cost(SECOND, Fraction(0))
 
 
@@ -73,10 +74,12 @@ def _staying(warehouse: Warehouse, known: Placed) -> dict[str, str]:
 def make_placement(warehouse: Warehouse, kept: Mapping[str, str] | None = None) -> Placed:
     """A placement of all steps, those that are `kept` where they are. InputError where there is none.
 
-    Steps of unknown cost count as if they took a second, until it is learned. Where not all outputs can be in
-    time it is the one with its deadlines stretched.
+    Steps of unknown cost, or of unknown rows where these count, are taken to need a second. Where not all
+    outputs can be in time it is the one with its deadlines stretched.
     """
-    steps = {name: replace(step, cost=step.cost or _PROVISIONAL) for name, step in warehouse.steps.items()}
+    unknown = unknown_costs(warehouse)
+    steps = {**warehouse.steps}
+    steps |= {name: replace(steps[name], cost=_PROVISIONAL) for name in unknown}
     found = plan_outputs(replace(warehouse, steps=steps), kept=kept or None)
     if found.placed is None and kept:  # links have changed: nothing leads to where these would stay
         found = plan_outputs(replace(warehouse, steps=steps))
