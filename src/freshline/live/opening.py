@@ -30,8 +30,8 @@ from freshline.live.warming import Warming
 from freshline.live.warmth import Warmth
 from freshline.plan.placed import Placed
 from freshline.spark.alike import alike
-from freshline.spark.frames import schemas
 from freshline.spark.java import end_java
+from freshline.spark.schemas import schemas
 from freshline.spark.session import is_local, open_session
 from freshline.spark.sink import driver_limit
 from freshline.spark.warm_up import WarmUp
