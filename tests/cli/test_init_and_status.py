@@ -199,14 +199,14 @@ def test_status_tells_of_classes(project: Path):
         "answered": 12_345,
         "error_mean": 0.21,
     }
-    counts = {"rejected": 7, "unanswered": 2, "withdrawn": 1}
+    counts = {"rejected": 7, "unanswered": 2, "withdrawn": 1, "state": "SETTLING"}
     operators = ClassStatus("operators", "asked", 0.2, **figures, **counts)
     running(project, classes=(operators, ClassStatus("guests", "asked", 0.5)))
     record = json.loads(freshline("status", "-p", project, "--json").stdout)
     assert record["classes"][0] == {"class": "operators", "pool": "asked", "error": 0.2, **figures, **counts}
     shown = " ".join(freshline("status", "-p", project).stdout.split())
-    assert "operators 25% 20% 50% 20% 3 12.3k 21% 7 2" in shown
-    assert "guests - 50% - - 0 0 - 0 0" in shown
+    assert "operators SETTLING 25% 20% 50% 20% 3 12.3k 21% 7 2" in shown
+    assert "guests IDLE - 50% - - 0 0 - 0 0" in shown
 
 
 def test_status_tells_of_queries(project: Path):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from freshline.classes.agreement import State
+
 if TYPE_CHECKING:
     from freshline.classes.pending import Pending
     from freshline.classes.request import Part
@@ -17,6 +19,7 @@ class ClassFigures(NamedTuple):
     admitted: float | None  # the share of those submitted in the last period; None: nobody asked
     quota: float | None  # the error that requests are now given parts for, where the policy has quotas
     waiting: int  # requests that are admitted and not answered
+    state: State  # whether it gets what it was promised
 
 
 class Service:

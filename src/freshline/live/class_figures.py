@@ -61,6 +61,7 @@ class ClassCounts:
                     count.rejected,
                     count.unanswered,
                     count.withdrawn,
+                    figures.state,
                 )
             )
         return tuple(found)

@@ -146,6 +146,7 @@ class ClassStatus:
     rejected: int = 0
     unanswered: int = 0  # by their deadline
     withdrawn: int = 0  # by who asked
+    state: str = "IDLE"  # or KEPT, SETTLING, BROKEN: whether it gets the error that it was promised
 
     def record(self) -> dict[str, Any]:
         """The class as people's programs read it."""

@@ -46,6 +46,12 @@ _QUERY_STYLES: Mapping[QueryState, str] = {
     "REFUSED": "bold red",
     "ENDED": "dim",
 }
+_CLASS_STYLES: Mapping[str, str] = {
+    "KEPT": "green",
+    "SETTLING": "yellow",
+    "BROKEN": "bold red",
+    "IDLE": "dim",
+}
 _URGENCY = {state: number for number, state in enumerate(STYLES)}
 
 
@@ -164,13 +170,21 @@ def query_table(queries: Sequence[QueryStatus]) -> Table:
 
 def class_table(classes: Sequence[ClassStatus]) -> Table:
     """The service classes, as they are now."""
-    names = {"class": False, "error": True, "allowed": True, "admitted": True, "quota": True, "waiting": True}
+    names = {
+        "class": False,
+        "state": False,
+        "error": True,
+        "allowed": True,
+        "admitted": True,
+        "quota": True,
+        "waiting": True,
+    }
     table = columns(names | {"answers": True, "mean": True, "rejected": True, "unanswered": True})
     for row in classes:
-        over = row.ate is not None and row.ate > row.error
         table.add_row(
             Text(row.name),
-            Text(_percent(row.ate), style="red" if over else ""),
+            Text(row.state, style=_CLASS_STYLES[row.state]),
+            _percent(row.ate),
             _percent(row.error),
             _percent(row.admitted),
             _percent(row.quota),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar, Final, Self
 
+from freshline.classes.agreement import Agreement
 from freshline.classes.pending import Pending
 from freshline.classes.request import Part
 from freshline.classes.service import ClassFigures, Service
@@ -24,7 +25,17 @@ PERIOD_US: Final = 5 * SECOND  # T, in which is sampled and controlled
 class Standing:
     """How a class stands in its pool: what it is to be, and what has become of it in this period."""
 
-    __slots__ = ("admitted", "ended", "error", "errors", "figures", "place", "submitted", "task")
+    __slots__ = (
+        "_agreement",
+        "admitted",
+        "ended",
+        "error",
+        "errors",
+        "figures",
+        "place",
+        "submitted",
+        "task",
+    )
 
     task: ClassTask
 
@@ -35,18 +46,19 @@ class Standing:
         self.admitted = 0
         self.ended = 0
         self.errors = 0.0  # of those that ended, together
-        self.figures = ClassFigures(None, None, None, 0)  # of the last period
+        self._agreement = Agreement(definition)
+        self.figures = ClassFigures(None, None, None, 0, self._agreement.state)  # of the last period
 
     @property
     def ate(self) -> float:
         """The average error of the last period; 0 if nobody was answered."""
         return self.figures.ate or 0.0
 
-    def close(self) -> None:
+    def close(self, at: int) -> None:
         """The period is over."""
         ate = self.errors / self.ended if self.ended else None
         admitted = self.admitted / self.submitted if self.submitted else None
-        self.figures = ClassFigures(ate, admitted, None, 0)
+        self.figures = ClassFigures(ate, admitted, None, 0, self._agreement.closed(ate, at))
         self.submitted = self.admitted = self.ended = 0
         self.errors = 0.0
 
@@ -164,7 +176,7 @@ class Serving(Edf[Any], Service):
     def due(self, at: int) -> int | None:
         """A period is over."""
         for standing in self.standings:
-            standing.close()
+            standing.close(at)
         self.ends_at = at + PERIOD_US
         self.period_over(at)
         self.updates_us = self.gained_us = 0

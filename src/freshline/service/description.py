@@ -63,6 +63,7 @@ _CLASS: Final = {
         "admitted": _or_null(_SHARE),
         "quota": _or_null(_NUMBER),
         "waiting": _COUNT,
+        "state": {"enum": ["IDLE", "KEPT", "SETTLING", "BROKEN"]},
     },
     "required": ["class", "ate", "admitted", "quota", "waiting"],
 }
