@@ -7,8 +7,9 @@ import pytest
 from freshline.definitions.errors import InputError
 from freshline.definitions.load import loads
 from freshline.live.agreement import agree, digest_of
+from freshline.live.heartbeat import sole_writer
 from freshline.storage.layout import Layout
-from freshline.storage.lease import Identity, Lease
+from freshline.storage.lease import Identity, Lease, StorageInUse
 
 FILE = """
 name: shop
@@ -55,3 +56,19 @@ def test_what_the_last_run_of_a_node_said_is_not_held_against_its_next(layout: L
     agree(edge, [centre], "new", next_run)
     with pytest.raises(InputError, match="node centre runs with other definitions"):
         agree(edge, [centre], "newer", next_run)
+
+
+@pytest.mark.parametrize(("running", "nodes"), [("edge", ["core"]), ("edge", []), (None, ["core", "edge"])])
+def test_a_run_of_a_node_that_the_definitions_do_not_know_is_not_joined(
+    layout: Layout, running: str | None, nodes: list[str]
+) -> None:
+    layout.prepare(layout.control(running))
+    lease = Lease.acquire(layout.control(running).lease, Identity.mine("theirs"))
+    with (
+        pytest.raises(StorageInUse, match=r"in use by other definitions \(run theirs"),
+        sole_writer(layout, nodes, "rebuild"),
+    ):
+        pass
+    lease.release()
+    with sole_writer(layout, nodes, "rebuild"):
+        pass

@@ -11,7 +11,7 @@ from freshline.definitions.errors import InputError
 from freshline.definitions.serial import to_record
 from freshline.definitions.warehouse import Warehouse
 from freshline.storage.control import ControlFolder
-from freshline.storage.lease import Identity, holding_run
+from freshline.storage.lease import Identity, StorageInUse, holding_run
 
 
 def digest_of(warehouse: Warehouse) -> str:
@@ -33,6 +33,18 @@ def agree(mine: ControlFolder, others: Iterable[ControlFolder], digest: str, ide
         if said is not None and said != digest and run == holding_run(other.lease, identity):
             what = f"node {other.folder.name} runs with other definitions than this one"
             raise InputError(what, "Give all nodes the same file, and restart those with another")
+
+
+def check_no_other(controls: Iterable[ControlFolder], identity: Identity) -> None:
+    """StorageInUse where one of these, which the definitions do not know, runs.
+
+    It would write the same tables. Called with the lease held, so of two at least one sees the other.
+    """
+    for control in controls:
+        run = holding_run(control.lease, identity)
+        if run is not None:
+            what = f"the storage is in use by other definitions (run {run}, {control.folder})"
+            raise StorageInUse(what, "Stop that run, or give this one another storage")
 
 
 def _said(path: Path) -> tuple[str | None, str | None]:

@@ -18,6 +18,7 @@ from freshline import signals
 from freshline.definitions.warehouse import Warehouse
 from freshline.landing.directories import remember_directories
 from freshline.landing.scanner import Scanner
+from freshline.live.agreement import check_no_other
 from freshline.live.changes import OpenTables, open_tables
 from freshline.live.clock import clock
 from freshline.live.ending import Ending
@@ -196,6 +197,7 @@ def _open_storage(
     heartbeat = Heartbeat(lease, lose)
     heartbeat.start()
     stack.callback(heartbeat.stop)
+    check_no_other(layout.other_controls(site.warehouse.nodes), identity)
     control.clear(identity)
     layout.clear(site.landing)
     remember_directories(site.landing, control.landing)
