@@ -28,7 +28,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from freshline.definitions.load import loads
 from freshline.landing.discovery import Discovery
 from freshline.spark.file_to_load import FileFacts, FileToLoad
-from freshline.spark.frames import schemas
+from freshline.spark.schemas import schemas
 from freshline.spark.session import open_session
 from freshline.spark.updater import Updater
 from freshline.storage.delta import Consumed, StoredTable

@@ -86,3 +86,25 @@ def test_the_status_says_that_no_node_has_run(project: Path) -> None:
     result = freshline("status", "-p", project)
     assert isinstance(result.exception, InputError)
     assert "has not run yet" in str(result.exception)
+
+
+def test_steps_whose_node_is_gone_or_not_their_own_any_more_are_placed_anew(project: Path) -> None:
+    file, layout = project / "freshline.yml", Layout(project / "warehouse")
+    made = agreed_placement(load(file), layout)
+    text = file.read_text(encoding="utf-8")
+    file.write_text(text.replace("centre", "core"), encoding="utf-8")
+    renamed = agreed_placement(load(file), layout)
+    assert renamed.nodes == made.nodes | {"alerts": "core"}
+    pinned = text.replace("node: edge\n    deadline", "node: centre\n    deadline")
+    file.write_text(pinned, encoding="utf-8")
+    assert agreed_placement(load(file), layout).nodes == made.nodes | {"near": "centre"}
+    assert layout.placements.newest()[0] == 3
+
+
+def test_a_step_that_costs_by_rows_is_placed_though_nobody_knows_how_many_there_are(project: Path) -> None:
+    file = project / "freshline.yml"
+    text = file.read_text(encoding="utf-8").replace("startup: 300ms", "startup: 300ms, per_row: 1ms")
+    file.write_text(text, encoding="utf-8")
+    placed = agreed_placement(load(file), Layout(project / "warehouse"))
+    assert placed.nodes == {"readings": "edge", "high": "edge", "near": "edge", "alerts": "centre"}
+    assert set(placed.costs_us.values()) == {1_000_000}

@@ -46,7 +46,7 @@ def test_a_class_has_defaults_and_the_only_pool_that_can_hold_it() -> None:
             "gold: `error` is missing. Add the average error that answers may have, such as `error: 0.3`.",
         ),
         ("gold: {error: 0}", "gold.error: 0 is out of range. Write a number above 0, at most 1."),
-        ("gold: {error: 30}", "gold.error: 30 is out of range. Write a number from 0 to 1."),
+        ("gold: {error: 30}", "gold.error: 30 is out of range. Write a number above 0, at most 1."),
         (
             "gold: {error: 1, pool: updates}",
             f"gold.pool: the pool `updates` has `policy: edf`, which holds no classes. {POOL}",

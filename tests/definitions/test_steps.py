@@ -109,7 +109,9 @@ def test_a_burst_is_what_comes_in_a_period_unless_it_is_given() -> None:
             "[[centre, edge]]",
             [
                 "12: tables.alerts: no `links` lead from all that it reads to the node `centre`. "
-                "Add links, or move what it reads, or itself, with `node`."
+                "Add links, or move what it reads, or itself, with `node`.",
+                "13: tables.hourly: no `links` lead from all that it reads to the node `centre`. "
+                "Add links, or move what it reads, or itself, with `node`.",
             ],
         ),
         (

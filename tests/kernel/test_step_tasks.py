@@ -3,9 +3,15 @@
 from collections.abc import Sequence
 from fractions import Fraction
 
+from freshline.kernel.kernel import Kernel
+from freshline.kernel.pool import Pool
 from freshline.kernel.validation import validate
 from freshline.placement.plan import Node, Operator, Output, PlacementPlan, Source
 from freshline.simulation.placement_runs import Burst, StepSetting, run_steps, step_kernel
+from freshline.steps.orders import order_of
+from freshline.steps.release import OnAdvance
+from freshline.steps.task import StepTask, StepTerms
+from freshline.tables.elsewhere import Elsewhere
 
 ONE = Fraction(1)
 
@@ -138,3 +144,41 @@ def test_a_step_whose_result_stays_in_its_task_is_as_urgent_as_the_one_that_leav
         ("O1", 14, 20),
         ("O2", 19, 20),
     ]
+
+
+def chain(s: int, a: int, b: int) -> Kernel:
+    """A task (A, B) whose steps may share a job, as they are found when a run begins: fresh up to there."""
+    kernel = Kernel()
+    source = kernel.elsewhere["s"] = Elsewhere("s", s)
+    first = StepTask(0, "A", StepTerms(10, 50, 20, leaves=False), [source], a)
+    second = StepTask(1, "B", StepTerms(10, 50, 20), [first], b)
+    source.dependents.append(first)
+    first.dependents.append(second)
+    second.follow(first)
+    pool = Pool("n", 1, 0, order_of("edf"), kernel.touched)
+    kernel.pools.append(pool)
+    for step in (first, second):
+        step.rule = OnAdvance(step)
+        kernel.add(step)
+        pool.join(step)
+    kernel.begin(0)
+    return kernel
+
+
+def test_a_step_that_is_behind_the_one_before_it_catches_up_by_itself() -> None:
+    """A run was killed between their commits; meanwhile what they read has gone on."""
+    kernel = chain(s=3, a=1, b=0)
+    done = run_steps(kernel, [], lambda name, burst: 10)
+    validate(kernel)
+    assert [(each.operator, each.burst) for each in done] == [
+        ("A", 2), ("A", 3), ("B", 1), ("B", 2), ("B", 3),
+    ]  # fmt: skip
+
+
+def test_what_waits_for_a_step_is_done_once_however_its_task_was_behind() -> None:
+    kernel = chain(s=1, a=1, b=0)
+    done = run_steps(kernel, [Burst(1, "s", 2), Burst(2, "s", 3)], lambda name, burst: 10)
+    validate(kernel)
+    assert sorted((each.operator, each.burst) for each in done) == [
+        ("A", 2), ("A", 3), ("B", 1), ("B", 2), ("B", 3),
+    ]  # fmt: skip

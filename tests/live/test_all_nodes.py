@@ -1,6 +1,7 @@
 """What several nodes tell of themselves, put together; and how old rows were."""
 
 import io
+from dataclasses import replace
 
 import numpy as np
 from hypothesis import given
@@ -89,6 +90,17 @@ def test_nodes_are_told_of_as_one_and_late_records_are_misses_of_each_output() -
     shown = [line.split() for line in screen.export_text().splitlines()]
     assert ["alerts", "centre", "10s", "7", "4", "2s", "8s", "12s"] in shown
     assert ["readings", "edge", "2s", "0", "1", "40", "3"] in shown
+
+
+def test_what_has_moved_to_another_node_is_told_by_who_told_last_and_what_is_gone_by_nobody() -> None:
+    moved, gone = replace(ALERT, node="edge", misses=0), replace(READ, name="raw")
+    nodes = [
+        status("edge", 30, (READ, moved), (replace(OUT, node="edge", rows=9),)),
+        status("centre", 20, (gone, ALERT), (OUT, replace(OUT, name="raw"))),
+    ]
+    merged = together(nodes, ["readings", "alerts"], {"alerts": ["readings"]})
+    assert merged.steps == (READ, moved)
+    assert merged.outputs == (replace(OUT, node="edge", rows=9, misses=OUT.misses + READ.rows_late),)
 
 
 @given(st.lists(st.integers(-5, 10**9), min_size=1, max_size=200), st.sampled_from([0.5, 0.95, 1.0]))

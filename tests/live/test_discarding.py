@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pyspark.sql.pandas.types import from_arrow_schema
 
@@ -134,6 +134,10 @@ STEPS = st.lists(
 )
 
 
+# What is loaded together and older than what was forgotten is compared with nothing.
+@example(
+    [({"a": 1.0}, 0, 0.0, ""), ({"a": 1.0, "b": 1.0}, 1, 0.0, ""), *[({"a": 1.0}, 0, 0.0, "")] * 2], 1, 2, 2
+)
 @settings(max_examples=300)
 @given(STEPS, st.integers(1, 3), st.integers(1, 8), st.integers(1, 3))
 def test_whatever_is_forgotten_what_is_discarded_was_close_to_what_is_stored(

@@ -52,7 +52,7 @@ class Commits:
 @pytest.fixture
 def kernel(tmp_path: Path) -> Kernel:
     warehouse = load(write_node_project(tmp_path / "project"))
-    plan = replace(make_plan(warehouse), placed=make_placement(warehouse, None))
+    plan = replace(make_plan(warehouse), placed=make_placement(warehouse))
     return assemble(plan, 0, dict.fromkeys(warehouse.steps), node="edge")
 
 

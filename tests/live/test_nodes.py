@@ -14,7 +14,7 @@ from freshline.storage.layout import Layout
 from freshline.testing.node_kills import KEPT, NodesRun, check_nodes, write_file, write_node_project
 from patience import PATIENCE_S
 
-FILES, SEED = range(1, 13), 7
+FILES, SEED = range(1, 9), 7
 
 
 @dataclass(frozen=True)
@@ -33,9 +33,7 @@ def has_rows(run: NodesRun, node: str) -> bool:
     return status is not None and any(step.rows for step in status.steps)
 
 
-@pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    folder = tmp_path_factory.mktemp("nodes")
+def run_and_kill(folder: Path) -> Run:
     file = write_node_project(folder)
     for number in FILES:
         write_file(folder / "landing", number, SEED)
@@ -53,8 +51,17 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return Run(folder, code, summed_up, asked, output.read_text(errors="replace"))
 
 
+# One test, for a run of two nodes is dear, and each worker would make one of its own for a share of several.
 @pytest.mark.spark
-def test_nodes_that_are_killed_come_back_and_every_output_row_is_there_once(run: Run) -> None:
+def test_nodes_that_are_killed_come_back_and_all_is_there_once_summed_up_and_replayed(tmp_path: Path) -> None:
+    run = run_and_kill(tmp_path)
+    each_row_is_there_once(run)
+    all_is_summed_up_as_one(run)
+    the_first_node_answered_for_all(run)
+    what_each_node_decided_can_be_replayed(run)
+
+
+def each_row_is_there_once(run: Run) -> None:
     report = check_nodes(run.folder / "warehouse", FILES, SEED, kills=2)
     assert report.exact, report
     assert report.rows["readings"] == KEPT * len(FILES)
@@ -62,8 +69,7 @@ def test_nodes_that_are_killed_come_back_and_every_output_row_is_there_once(run:
     assert run.said.count("was killed by signal 9: it is started again in 1 s") == 2
 
 
-@pytest.mark.spark
-def test_what_the_nodes_did_is_summed_up_as_one(run: Run) -> None:
+def all_is_summed_up_as_one(run: Run) -> None:
     steps = {step["name"]: step for step in run.summed_up["steps"]}
     assert {name: step["node"] for name, step in steps.items()} == {
         "readings": "edge",
@@ -79,14 +85,12 @@ def test_what_the_nodes_did_is_summed_up_as_one(run: Run) -> None:
     assert run.summed_up["tables"] == []
 
 
-@pytest.mark.spark
-def test_the_first_node_answers_for_all_while_they_run(run: Run) -> None:
+def the_first_node_answered_for_all(run: Run) -> None:
     assert {step["node"] for step in run.asked["steps"]} >= {"edge"}
     assert not Layout(run.folder / "warehouse").control("edge").service.exists(), "it has ended"
 
 
-@pytest.mark.spark
-def test_what_each_node_decided_can_be_replayed(run: Run) -> None:
+def what_each_node_decided_can_be_replayed(run: Run) -> None:
     for node in ("edge", "centre"):
         logs = sorted(Layout(run.folder / "warehouse").control(node).logs.glob("*.jsonl"))
         assert len(logs) == 2

@@ -15,7 +15,7 @@ from freshline.live.status import WarehouseStatus
 from freshline.live.warming import Warming
 from freshline.live.warmth import Warmth
 from freshline.spark.alike import alike
-from freshline.spark.frames import schemas
+from freshline.spark.schemas import schemas
 from freshline.spark.warm_up import WarmUp
 from freshline.storage.files import Consumed
 from freshline.storage.ledger import Ledger

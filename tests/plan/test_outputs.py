@@ -172,3 +172,13 @@ def test_a_table_that_reads_a_step_is_bounded_where_outputs_hold(project: Path) 
     )
     assert table["staleness_bound"] == pytest.approx(11 + until + 20 + 20)
     assert (table["holds"], record["advice"]) == (True, [])
+
+
+def test_an_output_is_not_proven_where_others_keep_its_node_busy() -> None:
+    """Bursts of another feed come before the last is over, on a node that this output runs on as well."""
+    feed = "  ticks: {period: 500ms, node: edge, burst: 1}"
+    step = "  ticks: {feed: ticks, deadline: 4s, cost: {startup: 600ms}}"
+    text = TEXT.replace("tables:", f"{feed}\ntables:\n{step}")
+    found = {output.name: output for output in plan_outputs(loads(text)).outputs}
+    assert {name: output.holds for name, output in found.items()} == {"ticks": False, "alerts": False}
+    assert str(found["alerts"].reason).startswith("node edge may still be busy with a burst for ticks")

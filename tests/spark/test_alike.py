@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from freshline.definitions.load import loads
 from freshline.spark.alike import alike
-from freshline.spark.frames import schemas
+from freshline.spark.schemas import schemas
 
 PROJECT = """
 name: shop

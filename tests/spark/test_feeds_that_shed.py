@@ -16,7 +16,7 @@ from freshline.definitions.load import loads
 from freshline.landing.record_reader import RecordReader
 from freshline.spark import shedding
 from freshline.spark.file_to_load import FileFacts, FileToLoad
-from freshline.spark.frames import schemas
+from freshline.spark.schemas import schemas
 from freshline.spark.updater import Committed, Updater
 from freshline.storage.delta import Consumed, StoredTable
 from freshline.storage.log import commit_information

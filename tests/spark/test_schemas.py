@@ -5,7 +5,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from freshline.definitions.errors import DefinitionErrors, InputError
 from freshline.definitions.load import loads
-from freshline.spark.frames import schemas
+from freshline.spark.schemas import schemas
 from freshline.storage.delta import StoredTable
 
 PROJECT = """\

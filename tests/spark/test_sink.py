@@ -298,7 +298,7 @@ def ways(monkeypatch: pytest.MonkeyPatch, spark) -> list[str]:
     for way in WAYS:
         name = way.__name__
 
-        def record(frame: Any, stored: Any, folder: str, name: str = name) -> Result:
+        def record(frame: Any, stored: Any, folder: str, outliers: Any, name: str = name) -> Result:
             taken.append(name.removeprefix("write_by_"))
             if folder == f"{taken[-1]} fails" or folder == "both fail":
                 raise ArithmeticError

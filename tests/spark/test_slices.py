@@ -19,7 +19,7 @@ from freshline.definitions.errors import InputError
 from freshline.definitions.load import loads
 from freshline.definitions.slices import SLICES, Slices
 from freshline.definitions.tables import Table
-from freshline.spark.frames import schemas
+from freshline.spark.schemas import schemas
 from freshline.spark.sink import write_by_driver, write_by_executors
 from freshline.spark.slices import check_slices, dealt, slice_column, slice_together
 from freshline.storage.delta import StoredTable

@@ -7,7 +7,8 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from freshline.definitions.load import loads
 from freshline.spark.file_to_load import FileFacts, FileToLoad
-from freshline.spark.frames import Watched, keeps_records, schemas
+from freshline.spark.frames import Watched, keeps_records
+from freshline.spark.schemas import schemas
 from freshline.spark.updater import Updater
 from freshline.storage.delta import Consumed, StoredTable
 from freshline.storage.extent import Extent, OtherRecords

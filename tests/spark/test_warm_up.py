@@ -6,7 +6,7 @@ import pytest
 from pyspark.errors import PySparkException
 
 from freshline.definitions.load import loads
-from freshline.spark.frames import schemas
+from freshline.spark.schemas import schemas
 from freshline.spark.warm_up import WarmUp
 
 PROJECT = """

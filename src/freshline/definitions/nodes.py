@@ -125,25 +125,32 @@ def _links(resolution: Resolution) -> tuple[tuple[str, str], ...] | None:
 def _check_ways(
     resolution: Resolution, nodes: Mapping[str, Node], links: tuple[tuple[str, str], ...] | None
 ) -> None:
-    """Reports steps that no node may run, since links do not lead there from all that they read."""
+    """Reports steps and tables that no node may run: links do not lead there from all that they read."""
     if links is None or not all(begin in nodes and end in nodes for begin, end in links):
         return
     ways = {name: reachable(links, nodes, name) for name in nodes}
+    fields = resolution.fields
     possible: dict[str, set[str]] = {}
-    for name in resolution.fields["step_order"]:
-        step = resolution.fields["steps"].get(name)
-        if step is None:
+    for name in (*fields["step_order"], *fields["topological_order"]):
+        stored = fields["steps"].get(name) or fields["tables"].get(name)
+        if stored is None:
             continue
-        own = set(nodes) if step.node is None else {step.node}
-        for source in step.sources:
+        node = stored.node if name in fields["steps"] else _node_of_pool(resolution, stored.pool)
+        own = set(nodes) if node is None else {node}
+        for source in stored.sources:
             if source in possible:
                 own &= {end for begin in possible[source] for end in ways[begin]}
         if own:
             possible[name] = own
             continue
-        where = "one node" if step.node is None else f"the node `{step.node}`"
+        where = "one node" if node is None else f"the node `{node}`"
         what = f"no `links` lead from all that it reads to {where}"
         resolution.report(("tables", name), what, "Add links, or move what it reads, or itself, with `node`")
+
+
+def _node_of_pool(resolution: Resolution, name: str | None) -> str | None:
+    pool = resolution.fields["pools"].get(name)
+    return None if pool is None else pool.node
 
 
 def _from_record(record: dict[str, Any]) -> Node:

@@ -11,7 +11,7 @@ from freshline.definitions.errors import InputError
 from freshline.definitions.serial import to_record
 from freshline.definitions.warehouse import Warehouse
 from freshline.storage.control import ControlFolder
-from freshline.storage.lease import Identity, is_held
+from freshline.storage.lease import Identity, StorageInUse, holding_run
 
 
 def digest_of(warehouse: Warehouse) -> str:
@@ -23,19 +23,34 @@ def agree(mine: ControlFolder, others: Iterable[ControlFolder], digest: str, ide
     """Says by which definitions this node runs; InputError where one that runs has others.
 
     Called with the lease held. Of two nodes that start together at least one sees what the other has said.
+    What a run before has said counts for nothing: who holds the lease now is about to say something else.
     """
     draft = mine.definitions.with_name(f".{mine.definitions.name}.draft")
-    draft.write_text(json.dumps({"digest": digest}), encoding="utf-8")
+    draft.write_text(json.dumps({"digest": digest, "run": identity.run}), encoding="utf-8")
     draft.replace(mine.definitions)
     for other in others:
-        said = _said(other.definitions)
-        if said is not None and said != digest and is_held(other.lease, identity):
+        said, run = _said(other.definitions)
+        if said is not None and said != digest and run == holding_run(other.lease, identity):
             what = f"node {other.folder.name} runs with other definitions than this one"
             raise InputError(what, "Give all nodes the same file, and restart those with another")
 
 
-def _said(path: Path) -> str | None:
+def check_no_other(controls: Iterable[ControlFolder], identity: Identity) -> None:
+    """StorageInUse where one of these, which the definitions do not know, runs.
+
+    It would write the same tables. Called with the lease held, so of two at least one sees the other.
+    """
+    for control in controls:
+        run = holding_run(control.lease, identity)
+        if run is not None:
+            what = f"the storage is in use by other definitions (run {run}, {control.folder})"
+            raise StorageInUse(what, "Stop that run, or give this one another storage")
+
+
+def _said(path: Path) -> tuple[str | None, str | None]:
+    """The digest, and the run that said it."""
     try:
-        return str(json.loads(path.read_bytes())["digest"])
+        record = json.loads(path.read_bytes())
+        return str(record["digest"]), str(record["run"])
     except (OSError, ValueError, KeyError, TypeError):
-        return None
+        return None, None

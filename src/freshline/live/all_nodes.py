@@ -42,28 +42,27 @@ def together(
 
     `tables` are the names of all tables and steps, in the order of definition; `upstream` are, by output, the
     steps that load what it is computed from. A record that is late there reaches no output: it has missed
-    each.
+    each. Of a node that has not run for long there may be steps that are elsewhere by now, or gone.
     """
     first = statuses[0]
-    place = {name: number for number, name in enumerate(tables)}
-    steps = sorted((step for status in statuses for step in status.steps), key=lambda step: place[step.name])
+    newest_last = sorted(statuses, key=lambda status: status.at_us)
+    told = {step.name: step for status in newest_last for step in status.steps}
+    steps = [told[name] for name in tables if name in told]
     late = {step.name: step.rows_late for step in steps}
+    ages = {output.name: output for status in newest_last for output in status.outputs}
     outputs = [
-        replace(output, misses=output.misses + sum(late.get(name, 0) for name in upstream[output.name]))
-        for status in statuses
-        for output in status.outputs
+        replace(ages[name], misses=ages[name].misses + sum(late.get(each, 0) for each in upstream[name]))
+        for name in tables
+        if name in ages and name in upstream
     ]
+    periodic = {table.name: table for status in newest_last for table in status.tables}
     tracks = [track for status in statuses for track in status.tracks]
     return replace(
         first,
         node=None,
         at_us=max(status.at_us for status in statuses),
         started_us=min(status.started_us for status in statuses),
-        tables=tuple(
-            sorted(
-                (table for status in statuses for table in status.tables), key=lambda each: place[each.name]
-            )
-        ),
+        tables=tuple(periodic[name] for name in tables if name in periodic),
         tracks=tuple(replace(track, number=number) for number, track in enumerate(tracks)),
         broken_assumptions=tuple(
             f"{status.node}: {line}" for status in statuses for line in status.broken_assumptions
@@ -75,5 +74,5 @@ def together(
         classes=tuple(each for status in statuses for each in status.classes),
         starting=next((status.starting for status in statuses if status.starting is not None), None),
         steps=tuple(steps),
-        outputs=tuple(sorted(outputs, key=lambda output: place[output.name])),
+        outputs=tuple(outputs),
     )

@@ -7,8 +7,6 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from deltalake.exceptions import DeltaError
-
 from freshline.live.clock import Clock, clock
 from freshline.live.messages import Message
 from freshline.live.notes import Notes
@@ -62,10 +60,7 @@ class Following:
             table.look()
             if listing:
                 table.reload()
-        except (
-            OSError,
-            DeltaError,
-        ) as error:  # the storage is out of reach, or cleaned just now: tried again
+        except Exception as error:  # out of reach, damaged, cleaned just now: who follows goes on looking
             if self._troubles.get(name) != (trouble := sentence(error)):
                 self._troubles[name] = trouble
                 self._notes.note(self._clock(), f"{name}: its log cannot be followed: {trouble}")

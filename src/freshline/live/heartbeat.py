@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, contextmanager
 from uuid import uuid4
 
+from freshline.live.agreement import check_no_other
 from freshline.storage.layout import Layout
 from freshline.storage.lease import Identity, Lease, LeaseLost
 
@@ -53,4 +54,5 @@ def sole_writer(layout: Layout, nodes: Collection[str], doing: str) -> Iterator[
             heartbeat = Heartbeat(lease, lambda reason: None)
             heartbeat.start()
             stack.callback(heartbeat.stop)
+        check_no_other(layout.other_controls(nodes), identity)
         yield

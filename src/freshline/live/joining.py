@@ -11,15 +11,17 @@ from freshline.costs.learned import learned_costs
 from freshline.definitions.cost import Cost
 from freshline.definitions.duration import SECOND
 from freshline.definitions.errors import InputError
+from freshline.definitions.nodes import reachable
 from freshline.definitions.warehouse import Warehouse
 from freshline.live.agreement import agree, digest_of
 from freshline.plan.outputs import plan_outputs
 from freshline.plan.placed import Placed
+from freshline.plan.placing import unknown_costs
 from freshline.storage.layout import Layout
 from freshline.storage.lease import Identity
 from freshline.storage.told_runs import ToldRuns
 
-# What is assumed of a step before it has ever run.
+# What is assumed of a step of which it is not known what it costs.
 _PROVISIONAL: Final = Cost(SECOND, Fraction(0))
 
 
@@ -33,14 +35,18 @@ def join_nodes(warehouse: Warehouse, node: str, layout: Layout, identity: Identi
 
 
 def agreed_placement(warehouse: Warehouse, layout: Layout) -> Placed:
-    """The placement in the storage; made, beside what stays, where it lacks a step or has one too many."""
+    """The placement in the storage; made, beside what stays, where it is not one of these steps.
+
+    It lacks one or has one too many, or one may not be where it was: the node is gone, or not its own.
+    """
     while True:
         number, record = layout.placements.newest()
         known = _placed(record)
-        if known is not None and known.nodes.keys() == warehouse.steps.keys():
+        staying = {} if known is None else _staying(warehouse, known)
+        if known is not None and known.nodes == staying and staying.keys() == warehouse.steps.keys():
             return known
         told = ToldRuns(control.runs for control in layout.controls(warehouse.nodes))
-        made = make_placement(learned_costs(warehouse, told).warehouse, known)
+        made = make_placement(learned_costs(warehouse, told).warehouse, staying)
         if layout.placements.add(made.record(), number):
             return made
 
@@ -52,15 +58,31 @@ def _placed(record: Mapping[str, Any] | None) -> Placed | None:
         return None
 
 
-def make_placement(warehouse: Warehouse, known: Placed | None) -> Placed:
-    """A placement of all steps, those that are known where they are. InputError where there is none.
+def _staying(warehouse: Warehouse, known: Placed) -> dict[str, str]:
+    """By step, where it was, if that is a node that it may be on and that others that stay lead to."""
+    ways = {node: reachable(warehouse.links, warehouse.nodes, node) for node in warehouse.nodes}
+    found: dict[str, str] = {}
+    for name in warehouse.step_order:
+        step, node = warehouse.steps[name], known.nodes.get(name)
+        if node is None or node not in warehouse.nodes or step.node not in (None, node):
+            continue
+        if all(node in ways[found.get(source, node)] for source in step.sources):
+            found[name] = node
+    return found
 
-    Steps of unknown cost count as if they took a second, until it is learned. Where not all outputs can be in
-    time it is the one with its deadlines stretched.
+
+def make_placement(warehouse: Warehouse, kept: Mapping[str, str] | None = None) -> Placed:
+    """A placement of all steps, those that are `kept` where they are. InputError where there is none.
+
+    Steps of unknown cost, or of unknown rows where these count, are taken to need a second. Where not all
+    outputs can be in time it is the one with its deadlines stretched.
     """
-    steps = {name: replace(step, cost=step.cost or _PROVISIONAL) for name, step in warehouse.steps.items()}
-    kept = {} if known is None else {name: node for name, node in known.nodes.items() if name in steps}
+    unknown = unknown_costs(warehouse)
+    steps = {**warehouse.steps}
+    steps |= {name: replace(steps[name], cost=_PROVISIONAL) for name in unknown}
     found = plan_outputs(replace(warehouse, steps=steps), kept=kept or None)
+    if found.placed is None and kept:  # links have changed: nothing leads to where these would stay
+        found = plan_outputs(replace(warehouse, steps=steps))
     if found.placed is None:
         reasons = {output.reason for output in found.outputs if output.reason is not None}
         what = f"the steps cannot be placed: {'; '.join(sorted(reasons))}"

@@ -18,7 +18,7 @@ from freshline.definitions.warehouse import Warehouse
 from freshline.live.changes import column_differences, columns_remedy, stored_table
 from freshline.live.dealing import deal_anew
 from freshline.live.heartbeat import sole_writer
-from freshline.spark.frames import schemas
+from freshline.spark.schemas import schemas
 from freshline.storage.delta import StoredTable, TableTaken
 from freshline.storage.layout import Layout
 from freshline.storage.migration import add_columns

@@ -18,6 +18,7 @@ from freshline import signals
 from freshline.definitions.warehouse import Warehouse
 from freshline.landing.directories import remember_directories
 from freshline.landing.scanner import Scanner
+from freshline.live.agreement import check_no_other
 from freshline.live.changes import OpenTables, open_tables
 from freshline.live.clock import clock
 from freshline.live.ending import Ending
@@ -30,8 +31,8 @@ from freshline.live.warming import Warming
 from freshline.live.warmth import Warmth
 from freshline.plan.placed import Placed
 from freshline.spark.alike import alike
-from freshline.spark.frames import schemas
 from freshline.spark.java import end_java
+from freshline.spark.schemas import schemas
 from freshline.spark.session import is_local, open_session
 from freshline.spark.sink import driver_limit
 from freshline.spark.warm_up import WarmUp
@@ -196,6 +197,7 @@ def _open_storage(
     heartbeat = Heartbeat(lease, lose)
     heartbeat.start()
     stack.callback(heartbeat.stop)
+    check_no_other(layout.other_controls(site.warehouse.nodes), identity)
     control.clear(identity)
     layout.clear(site.landing)
     remember_directories(site.landing, control.landing)

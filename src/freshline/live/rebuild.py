@@ -17,7 +17,8 @@ from freshline.definitions.stored import Stored
 from freshline.definitions.warehouse import Warehouse
 from freshline.live.changes import column_differences, columns_remedy, last_edge, stored_table
 from freshline.live.heartbeat import sole_writer
-from freshline.spark.frames import between, derived_rows, read_parquet, schemas
+from freshline.spark.frames import between, derived_rows, read_parquet
+from freshline.spark.schemas import schemas
 from freshline.spark.sink import write_by_executors
 from freshline.spark.slices import dealt, slice_column
 from freshline.storage.computations import told

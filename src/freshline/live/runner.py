@@ -17,7 +17,7 @@ from uuid import uuid4
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
-from freshline import __version__, signals
+from freshline import signals
 from freshline.assembly.assemble import assemble
 from freshline.assembly.terms import learned
 from freshline.classes.events import Discarded
@@ -25,7 +25,6 @@ from freshline.classes.request import Part
 from freshline.costs.bounds import average_us
 from freshline.definitions.duration import SECOND
 from freshline.definitions.live_checks import check_runnable
-from freshline.definitions.serial import to_record
 from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.journal import Journal
 from freshline.kernel.kernel import Kernel
@@ -42,6 +41,7 @@ from freshline.live.ending import Ending
 from freshline.live.feeds import Feeds
 from freshline.live.housekeeping import Housekeeper, kept_tables
 from freshline.live.inquiries import Inquiries
+from freshline.live.journal import journal_of
 from freshline.live.keeper import Keeper
 from freshline.live.kinds import Kind, Kinds
 from freshline.live.learning import Learning
@@ -199,14 +199,10 @@ class Runner:
         log = self._stack.enter_context(
             (self.control.logs / f"{self.run_id}.jsonl").open("w", encoding="utf-8", buffering=1 << 16)
         )
-        header = {"freshline": __version__, "run": self.run_id, "now": now, "freshness": freshness}
-        if self._learning.unknown:
-            header["unknown"] = sorted(self._learning.unknown)
-        if not self._batches:
-            header["batches"] = False
-        if self._placed is not None:
-            header |= {"node": self._site.node, "placement": self._placed.record()}
-        return Journal(log, {**header, "warehouse": to_record(self.plan.warehouse)})
+        unknown, node = self._learning.unknown, self._site.node
+        return journal_of(
+            log, self.run_id, now, freshness, self.plan, unknown=unknown, batches=self._batches, node=node
+        )
 
     def _open_loop(self, opened: Opened, inbox: Inbox, journal: Journal) -> None:
         """Whoever finds, loads and looks after files, and the driver between them."""
@@ -332,9 +328,6 @@ class Runner:
 
     def status(self) -> WarehouseStatus:
         return self.keeper.reporting.status(max(clock(), self.kernel.now), self.kernel)
-
-    def _status_of_all(self) -> WarehouseStatus:
-        return self.node_side.status_of_all(self._published)
 
     @property
     def plan(self) -> Plan:

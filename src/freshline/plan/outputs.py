@@ -131,12 +131,13 @@ def _reason(
     if placement is not None and not placement.holds:
         infeasible = placement.infeasible
         return "it is not known whether all fits" if infeasible is None else infeasible.reason
-    nodes = dict.fromkeys(placed.nodes[name] for name in above)
+    beside = _beside(steps, above, placed)
+    nodes = dict.fromkeys(placed.nodes[name] for name in beside)
     unproven = [node for node in nodes if warehouse.nodes[node].policy != "edf"]
     if unproven:
         return f"nothing is proven of `policy: fifo` on {one_of(unproven)}"
     before_us = steps.before_us(placed.sub_deadlines_us)
-    for name in above:
+    for name in beside:
         node = placed.nodes[name]
         load_us = sum(placed.costs_us[each] for each, there in placed.nodes.items() if there == node)
         busy_us = steps.blocking_us(node) + load_us
@@ -147,6 +148,21 @@ def _reason(
                 f"and they come {format_duration(steps.distance_us(name))} apart"
             )
     return None
+
+
+def _beside(steps: Steps, above: list[str], placed: Placed) -> list[str]:
+    """These steps, all that share a node with one, all that those are computed from, and so on.
+
+    What one of them does again too soon delays whatever is on its node (docs/placement.md).
+    """
+    found = set(above)
+    while True:
+        nodes = {placed.nodes[name] for name in found}
+        there = [name for name, node in placed.nodes.items() if node in nodes]
+        more = found.union(*(steps.upstream[name] for name in there))
+        if more == found:
+            return [name for name in steps.warehouse.step_order if name in found]
+        found = more
 
 
 def _unplaced(warehouse: Warehouse, name: str, reason: str) -> OutputPlan:

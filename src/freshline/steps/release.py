@@ -35,9 +35,13 @@ class OnAdvance:
             created, came_at = before.created, before.came_at
         else:
             created, came_at = now, self._came_at(now)
-        edge = self._aligned(min(source.freshness for source in task.reads))
-        if edge > task.claimed_to:
-            task.add(self._instance(edge, created, came_at, now))
+        if self.is_behind:
+            task.add(self._instance(self._edge, created, came_at, now))
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether what it reads is there for a range that no instance has yet."""
+        return self._edge > self._task.claimed_to
 
     def files_came(self, now: int) -> None:
         """Files have come: each is an instance."""
@@ -71,6 +75,10 @@ class OnAdvance:
     def _instance(self, edge: int, created: int, came_at: int, now: int) -> Instance:
         task = self._task
         return Instance(task.claimed_to, edge, (), came_at, created, now, created + task.due_us)
+
+    @property
+    def _edge(self) -> int:
+        return self._aligned(min(source.freshness for source in self._task.reads))
 
     def _came_at(self, now: int) -> int:
         """When the last of the bursts came that all inputs now hold."""

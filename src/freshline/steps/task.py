@@ -137,7 +137,8 @@ class StepTask(Task):
         """What is done in one job: its first instance, and what follows in its task as long as is allowed.
 
         A job ends at every step whose result leaves it. Who follows can get nothing to do before this job is
-        over, as it reads nothing else: so what is found here still is so when the job begins.
+        over, as it reads nothing else: so what is found here still is so when the job begins. One that is
+        behind, since a run ended between two commits, catches up by itself.
         """
         parts = [Part(self, self.waiting[0])]
         cost_us = self.terms.cost_us
@@ -145,7 +146,7 @@ class StepTask(Task):
         while step.goes_on is not None and not step.terms.leaves:
             step = step.goes_on
             cost_us += step.terms.cost_us
-            if cost_us > self.terms.limit_us or step.at_work:
+            if cost_us > self.terms.limit_us or step.at_work or step.rule.is_behind:
                 break
             instance = step.rule.after(parts[-1].instance)
             if instance is None:
@@ -160,12 +161,13 @@ class StepTask(Task):
         self.job = None
         self.pool.release_track(mine, now)
         self.state = IDLE
-        if self.waiting:
-            self.next()
         for part in mine.parts:
             part.step.done(part.instance)
         for dependent in mine.parts[-1].step.dependents:
             dependent.source_moved(now)
+        # Only now: who follows has what it is to do by itself, and takes no part in the next job.
+        if self.waiting:
+            self.next()
 
     def done(self, instance: Instance) -> None:
         """An instance of it is committed."""

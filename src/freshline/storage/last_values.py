@@ -78,7 +78,7 @@ class LastValues:
             self._waiting += len(values.newest)
             if limit.bears(_change(values, (self._coming, self._stored))):
                 return Offer(values, limit)
-            _put(self._coming, values)
+            self._put(self._coming, values)
             return Offer(values)
 
     def discarded(self, offers: Iterable[Offer]) -> list[bool]:
@@ -94,7 +94,7 @@ class LastValues:
                 views = meanwhile, self._stored
                 found.append(offer.limit is not None and offer.limit.bears(_change(offer.values, views)))
                 if not found[-1]:
-                    _put(meanwhile, offer.values)
+                    self._put(meanwhile, offer.values)
         return found
 
     def committed(self, offers: Sequence[Offer], discarded: Sequence[bool]) -> None:
@@ -110,6 +110,15 @@ class LastValues:
             self._forget([*self._stored][: max(0, len(self._stored) - self._keys_max)])
             if not self._coming:
                 self._waiting = 0  # what was put aside waits no longer
+
+    def _put(self, view: dict[bytes, Newest], values: KeyValues) -> None:
+        """What the file has will be the newest of its keys, as far as that can be told."""
+        for key, found in values.newest.items():
+            before = view.get(key)
+            if before is None and key not in self._stored and found.at_us <= self._forgotten_us:
+                continue  # there may be a newer one
+            if before is None or before.at_us <= found.at_us:
+                view[key] = found
 
     def _load(self, values: KeyValues) -> None:
         for key, found in values.newest.items():
@@ -173,13 +182,6 @@ def _change(values: KeyValues, views: Sequence[Mapping[bytes, Newest]]) -> float
             before: Any = stored.value  # of one column, so of one type
             greatest = max(greatest, float(abs(before - found.value)) / float(abs(before)))
     return greatest
-
-
-def _put(view: dict[bytes, Newest], values: KeyValues) -> None:
-    for key, found in values.newest.items():
-        before = view.get(key)
-        if before is None or before.at_us <= found.at_us:
-            view[key] = found
 
 
 def _read(found: dict[bytes, Newest], table: StoredTable, path: str, key: Column, value: Column) -> None:

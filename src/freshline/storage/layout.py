@@ -45,6 +45,12 @@ class Layout:
         """Those of all runs of a warehouse with such nodes."""
         return [self.control(node) for node in nodes] or [self.control()]
 
+    def other_controls(self, nodes: Collection[str]) -> list[ControlFolder]:
+        """Those of runs that other definitions have, or had: of nodes that are not these, or without any."""
+        folders = sorted(path.name for path in (self._freshline / "nodes").glob("*") if path.is_dir())
+        found = [self.control(name) for name in folders if name not in nodes]
+        return [*found, self.control()] if nodes else found
+
     def first_control(self, nodes: Collection[str]) -> ControlFolder:
         """That of the run which answers for all."""
         return self.controls(nodes)[0]

@@ -148,20 +148,22 @@ class Lease:
         return True
 
 
-def is_held(
+def holding_run(
     path: Path,
     identity: Identity,
     *,
     clock: Clock = time.time,
     wait: Callable[[float], None] = time.sleep,
     process_table: ProcessTable = process_start,
-) -> bool:
-    """Whether somebody holds the lease; a holder that may be dead is waited for, as by who wants it."""
+) -> str | None:
+    """The run that holds the lease; one that may be dead is waited for, as by who wants it. None: nobody."""
+    number = _highest(path)
+    holder = _read(path, number)
     try:
-        _await_end(path, _highest(path), identity, clock, wait, process_table)
+        _await_end(path, number, identity, clock, wait, process_table)
     except StorageInUse:
-        return True
-    return False
+        return None if holder is None else holder.identity.run
+    return None
 
 
 def _await_end(

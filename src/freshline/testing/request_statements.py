@@ -175,7 +175,9 @@ class RequestStatements(QueryStatements):
         if rng.random() < 0.3 and "'" not in sql and "`" not in sql:
             sql = "".join(rng.choice((letter.upper(), letter.lower())) for letter in sql)
         if rng.random() < 0.3 and "'open" not in sql and "/*" not in sql:
-            sql = sql.replace(" ", rng.choice(["  ", "\n", " /* c */ ", "\t", " -- c\n"]))
+            # Words that sqlglot takes for one, such as DISTRIBUTE BY, must have no comment between.
+            comments = [] if " by " in sql.lower() else [" /* c */ ", " -- c\n"]
+            sql = sql.replace(" ", rng.choice(["  ", "\n", "\t", *comments]))
         return sql, code
 
     def _number(self, tables: tuple[str, ...], aliases: list[str]) -> str:

@@ -17,10 +17,10 @@ from freshline.definitions.duration import SECOND
 from freshline.definitions.load import loads
 from freshline.definitions.request_sql import read_request
 from freshline.definitions.warehouse import Warehouse
-from freshline.spark.frames import schemas
 from freshline.spark.iteration import PreparedQuery
 from freshline.spark.request_run import PreparedRequest
 from freshline.spark.rewritten import readable
+from freshline.spark.schemas import schemas
 from freshline.spark.sink import write_by_driver
 from freshline.spark.slices import dealt, outliers_of, slice_column
 from freshline.storage.delta import StoredTable

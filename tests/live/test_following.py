@@ -1,0 +1,39 @@
+"""Following the tables of other nodes."""
+
+from pathlib import Path
+from queue import SimpleQueue
+
+import pyarrow as pa
+
+from freshline.live.following import Following
+from freshline.live.messages import Advance, Message
+from freshline.live.notes import Notes
+from freshline.storage.followed import FollowedTable
+from patience import PATIENCE_S
+
+
+class Damaged(FollowedTable):
+    """It cannot be read the first time, by whatever it is."""
+
+    looks = 0
+
+    def look(self) -> bool:
+        self.looks += 1
+        if self.looks == 1:
+            raise ValueError("half a line")
+        return True
+
+    @property
+    def freshness(self) -> int | None:
+        return None if self.looks < 2 else 7
+
+
+def test_whatever_a_log_is_like_it_is_looked_at_again(tmp_path: Path) -> None:
+    posted: SimpleQueue[Message] = SimpleQueue()
+    notes = Notes(0)
+    following = Following({"t": Damaged(tmp_path / "t", "ts", pa.schema([]))}, notes, Advance, lambda: 1)
+    following.start(posted.put)
+    try:
+        assert posted.get(timeout=PATIENCE_S) == Advance("t", 7, None)
+    finally:
+        following.stop()
