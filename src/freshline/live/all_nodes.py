@@ -75,4 +75,5 @@ def together(
         starting=next((status.starting for status in statuses if status.starting is not None), None),
         steps=tuple(steps),
         outputs=tuple(outputs),
+        placement=next((each.placement for each in reversed(newest_last) if each.placement), None),
     )

@@ -44,7 +44,7 @@ class NodeSide:
         self.judge = StepJudge(self.book, keeper.failures)
         others = {name: site.layout.control(name) for name in site.warehouse.nodes if name != site.node}
         self._drained = DrainedTables(opened.part, site.control, others, opened.tables.readable)
-        keeper.reporting.of_node(site.node, self.book)
+        keeper.reporting.of_node(site.node, self.book, opened.placed)
 
     @property
     def answers_for_all(self) -> bool:

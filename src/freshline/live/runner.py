@@ -335,6 +335,11 @@ class Runner:
         return replace(self._learning.plan, placed=self._placed)
 
     @property
+    def shortcomings(self) -> list[str]:
+        """What the placement of steps falls short of."""
+        return [] if self._placed is None else self._placed.shortcomings
+
+    @property
     def stopped_because(self) -> str | None:
         return self._ending.because
 
