@@ -7,8 +7,10 @@ from collections.abc import Callable
 from freshline.kernel.events import Event
 from freshline.kernel.kernel import Kernel
 from freshline.live.judge import Troubles
+from freshline.live.messages import Inbox
 from freshline.live.node_side import NodeSide
 from freshline.live.trouble import ATTEMPTS_MAX
+from freshline.live.watch import Watch
 from freshline.steps.task import steps_of
 from freshline.tables.drain import Drain, nothing_is_left, only_rest_is_left
 
@@ -18,11 +20,15 @@ class Draining:
 
     def __init__(
         self,
+        watch: Watch,
+        inbox: Inbox,
         nodes: NodeSide,
         troubles: Troubles,
         tell: Callable[[Event], None],
         stop: Callable[[str], None],
     ) -> None:
+        self._watch = watch
+        self._inbox = inbox
         self._nodes = nodes
         self._troubles = troubles
         self._tell = tell
@@ -30,8 +36,10 @@ class Draining:
         self.begun = False  # whether the kernel was told so
 
     def consider(self, kernel: Kernel) -> None:
-        """Now and then, while no feed brings anything."""
-        if not self._nodes.nothing_more_comes(kernel, self._is_given_up):
+        """Now and then."""
+        if not self._watch.is_quiet() or not self._nodes.nothing_more_comes(kernel, self._is_given_up):
+            return
+        if not self._inbox.is_empty():  # asked last: what has been found by now is there, or was heard
             return
         if any(step.at_work and not self._is_given_up(step.name) for step in steps_of(kernel)):
             return

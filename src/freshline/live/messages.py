@@ -54,6 +54,10 @@ class Inbox:
         except queue.Empty:
             return messages
 
+    def is_empty(self) -> bool:
+        """Whether everything that was posted has been collected."""
+        return self._messages.empty()
+
 
 @dataclass(frozen=True, slots=True)
 class Landed:

@@ -243,7 +243,9 @@ class Runner:
         )
         keeper.judge.on_discarded = self._discarded
         queries.attach(self.driver.tell)
-        self._draining = Draining(self.node_side, keeper.troubles, self.driver.tell, self.stop)
+        self._draining = Draining(
+            self._watch, inbox, self.node_side, keeper.troubles, self.driver.tell, self.stop
+        )
         self.request_side.attach(inbox.post)
         databases = [self.control.ledger, site.history]
         kept = kept_tables(self.tables, locks, opened.ledger)
@@ -376,7 +378,7 @@ class Runner:
         if not self._draining.begun:
             self._learn(now)
         self._housekeeper.consider(now, kernel)
-        if self._drain and self._watch.is_quiet():
+        if self._drain:
             self._draining.consider(kernel)
 
     def _learn(self, now: int) -> None:
