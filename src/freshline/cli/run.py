@@ -151,7 +151,7 @@ def _run_here(
         tell.over()
         for sentence in runner.said:
             print(f"{sentence}.", file=sys.stderr)
-        for sentence in [] if tied else runner.shortcomings:
+        for sentence in [] if tied else runner.node_side.shortcomings:
             say(sentence)
         end_in_order(runner)
         follow(screen, runner, for_us)
@@ -159,7 +159,7 @@ def _run_here(
     _sum_up(screen, runner, status)
     if is_node and runner.lost:
         return LOST
-    return 1 if runner.lost or targets_exceeded(status) else 0
+    return 1 if runner.lost or runner.incomplete or targets_exceeded(status) else 0
 
 
 def _check_node(warehouse: Warehouse, node: str | None, master: str | None) -> None:
@@ -189,13 +189,13 @@ def _run_nodes(
 
 def _sum_up(screen: Console | None, runner: Runner, status: WarehouseStatus) -> None:
     if screen is None:
-        said = [*runner.said, *runner.shortcomings]
+        said = [*runner.said, *runner.node_side.shortcomings]
         print_json(summary_record(status, runner.stopped_because) | {"said": said})
     else:
         show_summary(
             screen, status, status.started_us, status.at_us, runner.keeper.observation.asserted_max_us
         )
-    if runner.stopped_because and runner.lost:
+    if runner.stopped_because and (runner.lost or runner.incomplete):
         print(f"Stopped: {printable(runner.stopped_because)}.", file=sys.stderr)
 
 

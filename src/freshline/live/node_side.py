@@ -47,6 +47,11 @@ class NodeSide:
         keeper.reporting.of_node(site.node, self.book, opened.placed)
 
     @property
+    def shortcomings(self) -> list[str]:
+        """What the placement of steps falls short of."""
+        return [] if self._opened.placed is None else self._opened.placed.shortcomings
+
+    @property
     def answers_for_all(self) -> bool:
         """Whether whoever asks the warehouse asks this run."""
         return self._node is None or self._node == next(iter(self._warehouse.nodes))
@@ -59,6 +64,13 @@ class NodeSide:
     def nothing_more_comes(self, kernel: Kernel, is_given_up: Callable[[str], bool]) -> bool:
         """Whether, of a warehouse that drains, the tables of other nodes that are read here have ended."""
         return self._node is None or self._drained.are_sources_final(kernel, is_given_up)
+
+    def waits_in_vain(self, kernel: Kernel, now: int) -> str | None:
+        """Why the end of another node, for which this one that drains waits, will never come."""
+        if self._node is None:
+            return None
+        self._drained.announce()
+        return self._drained.waits_in_vain(kernel, now)
 
     def tell_costs(self, now: int) -> None:
         """Now and then, what jobs took here, for whoever plans: of steps as on a node of speed 1."""
