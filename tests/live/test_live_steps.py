@@ -110,7 +110,7 @@ def test_files_of_one_timestamp_are_each_committed(kernel: Kernel, commits: Comm
 def test_rows_are_counted_by_how_old_they_were(kernel: Kernel, tmp_path: Path) -> None:
     warehouse = load(tmp_path / "project" / "freshline.yml")
     part = part_of(warehouse, "edge", {**dict.fromkeys(STEPS, "edge"), "alerts": "centre"})
-    assert (part.followed, [*part.local.steps], [*part.local.feeds]) == ((), [*STEPS], ["readings"])
+    assert (part.followed, [*part.local.steps], [*part.local.feeds]) == ({}, [*STEPS], ["readings"])
     book = StepBook(part.local, "edge", Troubles())
     job = started(kernel, 10 * S, Arrived("readings", DataFile(5 * S, "a.csv")))
     near = job.parts[0]._replace(step=kernel.task("near"))
@@ -128,4 +128,4 @@ def test_rows_are_counted_by_how_old_they_were(kernel: Kernel, tmp_path: Path) -
 def test_the_other_node_follows_what_it_reads(tmp_path: Path, kernel: Kernel) -> None:
     warehouse = load(tmp_path / "project" / "freshline.yml")
     part = part_of(warehouse, "centre", {**dict.fromkeys(STEPS, "edge"), "alerts": "centre"})
-    assert (part.followed, [*part.local.steps], [*part.local.feeds]) == (("high",), ["alerts"], [])
+    assert (part.followed, [*part.local.steps], [*part.local.feeds]) == ({"high": "edge"}, ["alerts"], [])
