@@ -13,6 +13,7 @@ from freshline.live.messages import Ended
 from freshline.live.step_book import NO_ROWS, Done, StepBook, rows_of
 from freshline.live.worker import SparkWorker
 from freshline.steps.events import Committed as StepsCommitted
+from freshline.steps.events import Dropped
 from freshline.steps.job import Instance, Part, StepJob
 from freshline.storage.delta import StoredTable
 from freshline.tables.task import TableTask
@@ -48,14 +49,23 @@ class StepWorker:
         self._clock = now
         self._last: dict[str, Instance] = {}  # by step
 
-    def run(self, job: StepJob) -> tuple[Done, ...]:
-        return tuple(self._do(job, part) for part in job.parts)
+    def run(self, job: StepJob) -> tuple[Done, ...] | None:
+        """What was done; None where the first one's file could not be loaded, and nothing was done."""
+        done: list[Done] = []
+        for part in job.parts:
+            this = self._do(job, part)
+            if this is None:
+                return None
+            done.append(this)
+        return tuple(done)
 
-    def _do(self, job: StepJob, part: Part) -> Done:
+    def _do(self, job: StepJob, part: Part) -> Done | None:
         update = self._update(job, part)
         committed = None
         if update is not None:
-            committed = self._worker.run(update) or self._worker.advance(update)
+            committed = self._worker.run(update)
+            if committed is None:
+                return None
             self._last[part.name] = part.instance
         at = self._clock()
         instants = NO_ROWS
@@ -100,8 +110,11 @@ class StepJudge:
         if isinstance(outcome, BaseException):
             return Failed(job, self._failures.failed(job.task.name, outcome, now))
         self._failures.over(job.task.name)
+        for part in job.parts:
+            if self.on_loaded is not None and part.files:
+                self.on_loaded(part.name, [str(file.name) for file in part.files])
+        if outcome is None:  # its file was put aside; all are as fresh as they were
+            return Dropped(job)
         for done in outcome:
             self._book.done(done)
-            if self.on_loaded is not None and done.part.files:
-                self.on_loaded(done.part.name, [str(file.name) for file in done.part.files])
         return StepsCommitted(job)

@@ -54,6 +54,12 @@ class OnAdvance:
             instance = self._instance(max(task.claimed_to, file.timestamp), now, now, now)
             task.add(instance._replace(files=(file,)))
 
+    def again(self, instance: Instance) -> Instance:
+        """An instance for files, with its range as it is now that one before it was dropped."""
+        claimed_to = self._task.claimed_to
+        edge = max(claimed_to, *(file.timestamp for file in instance.files))
+        return instance._replace(loaded_from=claimed_to, loaded_to=edge)
+
     def after(self, before: Instance) -> Instance | None:
         """The instance that follows, in the same job, on that of the step before; None: no whole window."""
         edge = self._aligned(before.loaded_to)

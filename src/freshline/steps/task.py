@@ -158,11 +158,7 @@ class StepTask(Task):
 
     def committed(self, job: Job, now: int) -> None:
         """All steps of its job are committed."""
-        mine = self.job
-        assert mine is job, f"{job!r} is not running"
-        self.job = None
-        self.pool.release_track(mine, now)
-        self.state = IDLE
+        mine = self._over(job, now)
         for part in mine.parts:
             part.step.done(part.instance, now)
         for dependent in mine.parts[-1].step.dependents:
@@ -170,6 +166,30 @@ class StepTask(Task):
         # Only now: who follows has what it is to do by itself, and takes no part in the next job.
         if self.waiting:
             self.next()
+
+    def dropped(self, job: Job, now: int) -> None:
+        """Its job has done nothing, and is not done again: all are as fresh as they were.
+
+        Ranges that begin where this one would have ended begin before it. What is in its file may come again,
+        and would be late otherwise.
+        """
+        self.give_back(self._over(job, now))
+        self.waiting.popleft()
+        self.claimed_to = self.freshness
+        for _ in range(len(self.waiting)):
+            self.waiting.append(self.rule.again(self.waiting.popleft()))
+            self.claimed_to = self.waiting[-1].loaded_to
+        if self.waiting:
+            self.next()
+
+    def _over(self, job: Job, now: int) -> StepJob:
+        """Its job is over, and its track is free."""
+        mine = self.job
+        assert mine is job, f"{job!r} is not running"
+        self.job = None
+        self.pool.release_track(mine, now)
+        self.state = IDLE
+        return mine
 
     def done(self, instance: Instance, now: int) -> None:
         """An instance of it is committed."""
