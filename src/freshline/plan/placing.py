@@ -31,10 +31,11 @@ class Steps:
             own = frozenset() if step.feed is None else frozenset({step.feed})
             self.feeds[name] = own.union(*(self.feeds[source] for source in step.sources))
             if step.feed is None:
-                rows = sum((rows_out[source] for source in step.sources), Fraction(0))
-            else:
-                rows = warehouse.feeds[step.feed].rows_most or Fraction(0)
-            rows_out[name] = rows * step.selectivity
+                rows = kept = sum((rows_out[source] for source in step.sources), Fraction(0))
+            else:  # all are read, and some are shed
+                feed = warehouse.feeds[step.feed]
+                rows, kept = feed.rows_most or Fraction(0), feed.rows_most_loaded or Fraction(0)
+            rows_out[name] = kept * step.selectivity
             assert step.cost is not None, f"nobody knows what {name} costs"
             cost = step.cost
             worst = (1 + cost.variability) * (cost.startup_us + cost.per_row_us * rows)
@@ -116,12 +117,17 @@ def on_node_us(cost_us: int, speed: Fraction) -> int:
 def unknown_costs(warehouse: Warehouse) -> tuple[str, ...]:
     """The steps of which it is not known what they cost: by themselves, or as nobody knows how many rows."""
     unknown = [name for name, step in warehouse.steps.items() if step.cost is None]
-    unsized = {name for name, feed in warehouse.feeds.items() if feed.rows_most is None}
-    fed: dict[str, bool] = {}
+    feeds = warehouse.feeds
+    unsized: set[str] = set()  # steps of which nobody knows how many rows they make
     for name in warehouse.step_order:
         step = warehouse.steps[name]
-        fed[name] = step.feed in unsized or any(fed[source] for source in step.sources)
-        if step.cost is not None and step.cost.per_row_us and fed[name]:
+        if step.feed is None:
+            fed = makes = not unsized.isdisjoint(step.sources)
+        else:
+            fed, makes = feeds[step.feed].rows_most is None, feeds[step.feed].rows_most_loaded is None
+        if makes:
+            unsized.add(name)
+        if step.cost is not None and step.cost.per_row_us and fed:
             unknown.append(name)
     return tuple(name for name in warehouse.steps if name in unknown)
 
@@ -156,7 +162,7 @@ def _sources(warehouse: Warehouse) -> Iterable[Source]:
     for name, feed in warehouse.feeds.items():
         if name in loaded:
             assert feed.node is not None, f"nobody knows where {name} lands"
-            rows = feed.rows_most or Fraction(1)
+            rows = feed.rows_most_loaded or Fraction(1)
             yield Source(_stream(name), feed.node, rows * SECOND / _period_us(feed))
 
 

@@ -60,7 +60,11 @@ class SimulatedSteps:
         for name, step in warehouse.steps.items():
             for source in step.sources:
                 self._readers[source].append(name)
-        self._selectivity = {name: float(step.selectivity) for name, step in warehouse.steps.items()}
+        # Of the rows that a step reads, how many it makes; of a feed that sheds, those that are left.
+        self._selectivity = {
+            name: float(step.selectivity) * (1.0 if step.feed is None else _kept(warehouse.feeds[step.feed]))
+            for name, step in warehouse.steps.items()
+        }
         self._newest: dict[str, int] = {}  # by step that loads a feed, of the files loaded so far
         self._latencies = {
             name: Latencies(step.deadline_us)
@@ -161,6 +165,11 @@ class SimulatedSteps:
         for source in (*self._warehouse.steps[name].sources, name):
             read = [self._reached[reader] for reader in self._readers[source]]
             self._made[source].forget(min(read, default=self._reached[source]))
+
+
+def _kept(feed: Feed) -> float:
+    most, loaded = feed.rows_most, feed.rows_most_loaded
+    return 1.0 if not most or loaded is None else float(loaded / most)
 
 
 def _rows_of(feed: Feed, timestamp: int, before: int | None) -> Rows:
