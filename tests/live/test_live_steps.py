@@ -1,5 +1,6 @@
 """Jobs of several steps: each committed once, whatever fails in between."""
 
+import itertools
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -88,7 +89,8 @@ def test_a_step_that_is_committed_is_not_done_again_when_the_job_is(
 ) -> None:
     job = started(kernel, 10 * S, Arrived("readings", DataFile(5 * S, "a.csv")))
     assert [part.name for part in job.parts] == ["readings", "high"]
-    worker = StepWorker(commits, commits.tables, {"near"}, lambda: 11 * S)
+    clock = itertools.count(11 * S, S)
+    worker = StepWorker(commits, commits.tables, {"near"}, lambda: next(clock))
     judging = judge(kernel, tmp_path / "project")
     commits.fails = "high"
     with pytest.raises(OSError, match="no space") as caught:
@@ -99,7 +101,8 @@ def test_a_step_that_is_committed_is_not_done_again_when_the_job_is(
     again = started(kernel, failed.retry_at)
     outcome = worker.run(again)
     assert commits.done == [("readings", 0, 5 * S, True), ("high", 0, 5 * S, True)]
-    assert [done.committed is None for done in outcome] == [True, False]
+    assert [done.committed is None for done in outcome] == [False, False], "the first counts as it was"
+    assert [done.at for done in outcome] == [12 * S, 15 * S]
     after = started(kernel, 20 * S, judging.judge(Ended(again, outcome, 20 * S, judging), 20 * S))
     assert [(part.name, part.loaded_to) for part in after.parts] == [("near", 5 * S)]
 
