@@ -81,9 +81,10 @@ class Advance:
     table: str
     freshness: int
     came_at: int | None = None  # when the burst came to its source
+    committed_at: int | None = None
 
     def event(self, observer: Observer, now: int) -> Event | None:
-        return Advanced(self.table, self.freshness, self.came_at)
+        return Advanced(self.table, self.freshness, self.came_at, self.committed_at)
 
 
 @dataclass(frozen=True, slots=True)

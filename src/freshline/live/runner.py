@@ -337,6 +337,11 @@ class Runner:
         return replace(self._learning.plan, placed=self._placed)
 
     @property
+    def incomplete(self) -> bool:
+        """Whether it was to leave nothing out, and another node did not let it."""
+        return self._draining.in_vain
+
+    @property
     def stopped_because(self) -> str | None:
         return self._ending.because
 
@@ -374,7 +379,7 @@ class Runner:
             self._learn(now)
         self._housekeeper.consider(now, kernel)
         if self._drain:
-            self._draining.consider(kernel)
+            self._draining.consider(now, kernel)
 
     def _learn(self, now: int) -> None:
         """Where costs have become known the kernel goes on with them, and with the bounds that they give."""
