@@ -71,7 +71,7 @@ def render(status: WarehouseStatus, now_us: int, running: bool = True) -> Render
         parts += [Text(), output_table(status.outputs)]
     if status.steps:
         parts += [Text(), step_table(status.steps)]
-    if status.placement is not None:
+    if status.placement is not None and status.placement.shortcomings:
         parts += [Text(), *(_sentence(each) for each in status.placement.shortcomings)]
     if status.tables or not status.steps:
         parts += [Text(), _tables(status, as_of_us)]
