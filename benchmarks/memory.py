@@ -3,7 +3,7 @@
 Small files of some feeds wait to be loaded, enough for so many updates, and keep all tracks busy: a job takes
 one file, and a derived table follows each feed. Files are left where they landed. Every twentieth of the run
 it is noted how much memory the two processes have, and how much of the JVM's heap is in use after a garbage
-collection. Then nothing comes any more, and it is noted how much processor time they take all the same.
+collection. Then what is left is loaded, nothing comes any more, and it is noted how much processor time they take all the same.
 
     .venv/bin/python benchmarks/memory.py                                  # 1,000 updates on 2 tables
     .venv/bin/python benchmarks/memory.py --tables 20 --updates 20000 --seconds 5400
@@ -176,6 +176,8 @@ def main() -> None:
                 runner.on_status = look
                 runner.run(arguments.seconds * SECOND)
                 print(f"ended: {runner.stopped_because or 'out of time'}")
+            with Runner(warehouse, folder, storage, session=session, drain=True) as runner:
+                runner.run()  # what is left, in batches
             with Runner(warehouse, folder, storage, session=session) as runner:
                 print(idle(runner, sampler.jvm_pid, arguments.idle))
         finally:

@@ -12,6 +12,7 @@ from freshline.steps.orders import order_of
 from freshline.steps.release import OnAdvance
 from freshline.steps.task import StepTask, StepTerms
 from freshline.tables.elsewhere import Elsewhere
+from freshline.tables.events import DataFile
 
 ONE = Fraction(1)
 
@@ -182,3 +183,27 @@ def test_what_waits_for_a_step_is_done_once_however_its_task_was_behind() -> Non
     assert sorted((each.operator, each.burst) for each in done) == [
         ("A", 2), ("A", 3), ("B", 1), ("B", 2), ("B", 3),
     ]  # fmt: skip
+
+
+def test_files_that_come_while_their_step_is_at_others_are_of_one_burst() -> None:
+    kernel = Kernel()
+    step = StepTask(0, "A", StepTerms(10, 50, 20), [])
+    step.rule = OnAdvance(step)
+    pool = Pool("n", 1, 0, order_of("fifo"), kernel.touched)
+    kernel.pools.append(pool)
+    kernel.add(step)
+    pool.join(step)
+
+    def came_at(number: int, now: int) -> int:
+        step.arrived(DataFile(number, number))
+        step.source_advanced(now)
+        assert step.newest is not None
+        return step.newest.came_at
+
+    assert [came_at(1, 1), came_at(2, 3)] == [1, 1]
+    step.begin(4, 0)
+    step.waiting.clear()
+    assert came_at(3, 5) == 1  # the first is being done
+    step.waiting.clear()
+    step.job = None
+    assert came_at(4, 9) == 9

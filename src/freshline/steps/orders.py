@@ -49,7 +49,10 @@ class EarliestStep(_ByInstance):
 
 
 class OldestStep(_ByInstance):
-    """The burst that came first goes first, all of it through one step before the next (paper 002's FIFO)."""
+    """The burst that came first goes first, all of it through one step before the next (paper 002's FIFO).
+
+    What comes to a source while that is still at what came before is of one burst with it.
+    """
 
     def keys(self, step: StepTask) -> tuple[int, int]:
         return step.parts[0].instance.came_at, step.parts[0].instance.ready

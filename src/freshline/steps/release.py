@@ -47,11 +47,12 @@ class OnAdvance:
         return self._edge > self._task.claimed_to
 
     def files_came(self, now: int) -> None:
-        """Files have come: each is an instance."""
+        """Files have come: each is an instance, and of one burst with those that the step is still at."""
         task = self._task
+        came_at = now if task.newest is None else task.newest.came_at
         files, task.files = task.files, []
         for file in files:
-            instance = self._instance(max(task.claimed_to, file.timestamp), now, now, now)
+            instance = self._instance(max(task.claimed_to, file.timestamp), now, came_at, now)
             task.add(instance._replace(files=(file,)))
 
     def again(self, instance: Instance) -> Instance:

@@ -101,6 +101,13 @@ class StepTask(Task):
         return bool(self.waiting) or self.job is not None
 
     @property
+    def newest(self) -> Instance | None:
+        """The last of its instances that wait, or the one that is being done."""
+        if self.waiting:
+            return self.waiting[-1]
+        return None if self.job is None else self.job.parts[0].instance
+
+    @property
     def came_at(self) -> int | None:
         """When the burst that it is as fresh as came to its source."""
         return None if self.last is None else self.last.came_at
