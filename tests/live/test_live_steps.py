@@ -19,7 +19,7 @@ from freshline.live.part import part_of
 from freshline.live.step_book import NO_ROWS, Done, StepBook
 from freshline.live.steps import StepJudge, StepWorker
 from freshline.plan.make import make_plan
-from freshline.spark.updater import Committed
+from freshline.spark.committed import Committed
 from freshline.steps.job import StepJob
 from freshline.storage.delta import StoredTable
 from freshline.tables.events import Arrived, DataFile
