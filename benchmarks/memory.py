@@ -36,7 +36,7 @@ TICKS_PER_S: Final = os.sysconf("SC_CLK_TCK")
 
 def specs(tables: int) -> list[FeedSpec]:
     """A feed for every second table; the others are derived from them."""
-    return [FeedSpec(f"packets{number}", "csv", 3, 100, kind="packets") for number in range(tables // 2)]
+    return [FeedSpec(f"packets{number}", "csv", 1, 100, kind="packets") for number in range(tables // 2)]
 
 
 def project(feeds: list[FeedSpec]) -> str:
@@ -44,7 +44,7 @@ def project(feeds: list[FeedSpec]) -> str:
     lines = ["name: memory", "pools: {updates: {tracks: 2, policy: edf-strict}}", "feeds:"]
     lines += [
         f'  {spec.name}: {{path: landing/{spec.name}, format: csv, schema: "{spec.schema}", timestamp: ts, '
-        "period: 3s}"
+        "period: 1s}"
         for spec in feeds
     ]
     lines.append("tables:")
@@ -52,7 +52,7 @@ def project(feeds: list[FeedSpec]) -> str:
         lines += [
             f"  {spec.name}: {{feed: {spec.name}, cost: {{startup: 1s}}, "
             f'select: "SELECT ts, upper(src) AS src, bytes FROM {spec.name}"}}',
-            f"  of_{spec.name}: {{period: 3s, cost: {{startup: 1s}}, "
+            f"  of_{spec.name}: {{period: 1s, cost: {{startup: 1s}}, "
             f'sql: "SELECT ts, src, sum(bytes) AS bytes FROM {spec.name} GROUP BY ts, src"}}',
         ]
     return "\n".join(lines) + "\n"
@@ -166,7 +166,8 @@ def main() -> None:
         print(f"{'updates':>8} {'driver':>9} {'JVM':>9} {'heap':>9}  (MiB)", flush=True)
         try:
             warehouse = load(folder / "freshline.yml")
-            with Runner(warehouse, folder, folder / "storage", session=session, drain=True) as runner:
+            storage = folder / "storage"
+            with Runner(warehouse, folder, storage, session=session, drain=True, batches=False) as runner:
 
                 def look(status: WarehouseStatus) -> None:
                     if sampler.see(status) >= arguments.updates:
@@ -175,7 +176,7 @@ def main() -> None:
                 runner.on_status = look
                 runner.run(arguments.seconds * SECOND)
                 print(f"ended: {runner.stopped_because or 'out of time'}")
-            with Runner(warehouse, folder, folder / "storage", session=session) as runner:
+            with Runner(warehouse, folder, storage, session=session) as runner:
                 print(idle(runner, sampler.jvm_pid, arguments.idle))
         finally:
             session.stop()

@@ -1,5 +1,6 @@
 """Settings and parts for all tests."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
 # The machine may be busy: how long an example takes says nothing about it.
 settings.register_profile("freshline", deadline=None)
 settings.load_profile("freshline")
+# For the Spark of a worker and for those of processes that tests start.
+os.environ["SPARK_CONF_DIR"] = str(Path(__file__).parent / "spark_conf")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

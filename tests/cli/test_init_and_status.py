@@ -187,6 +187,7 @@ def test_status_prints_the_documented_json_as_of_now(project: Path):
         "classes": [],
         "outputs": [],
         "steps": [],
+        "placement": None,
     }
 
 
@@ -317,6 +318,7 @@ def test_status_says_how_far_a_start_is(project: Path):
         "classes": [],
         "outputs": [],
         "steps": [],
+        "placement": None,
     }
 
 

@@ -10,6 +10,7 @@ from freshline.cli.main import app
 from freshline.definitions.errors import InputError
 from freshline.definitions.load import load
 from freshline.live.joining import agreed_placement
+from freshline.live.step_status import PlacementStatus
 from freshline.plan.placed import Placed
 from freshline.storage.layout import Layout
 from freshline.storage.lease import Identity, Lease, StorageInUse
@@ -107,4 +108,44 @@ def test_a_step_that_costs_by_rows_is_placed_though_nobody_knows_how_many_there_
     file.write_text(text, encoding="utf-8")
     placed = agreed_placement(load(file), Layout(project / "warehouse"))
     assert placed.nodes == {"readings": "edge", "high": "edge", "near": "edge", "alerts": "centre"}
-    assert set(placed.costs_us.values()) == {1_000_000}
+    # What is shed is not read any further: twelve rows of each of two windows are.
+    assert placed.costs_us == {"readings": 1_000_000, **dict.fromkeys(["high", "near", "alerts"], 324_000)}
+    assert placed.assumed == ("readings",)
+    assert placed.unproven.keys() == {"near", "alerts"}
+    assert placed.shortcomings[-1].startswith("a second each is assumed of readings, as")
+
+
+def changed(file: Path, old: str, new: str) -> None:
+    text = file.read_text(encoding="utf-8")
+    assert old in text
+    file.write_text(text.replace(old, new), encoding="utf-8")
+
+
+def test_another_deadline_or_cost_changes_sub_deadlines_and_moves_nobody(project: Path) -> None:
+    file, layout = project / "freshline.yml", Layout(project / "warehouse")
+    changed(file, "period: 1s", "period: 30s")
+    made = agreed_placement(load(file), layout)
+    assert (made.stretch, made.unproven, made.shortcomings) == (1.0, {}, [])
+    changed(file, "deadline: 20s", "deadline: 10s")
+    sooner = agreed_placement(load(file), layout)
+    assert sooner.nodes == made.nodes
+    assert all(sooner.sub_deadlines_us[name] < at_us for name, at_us in made.sub_deadlines_us.items())
+    changed(file, "name: sensors", "# Sensors\nname: sensors")
+    assert agreed_placement(load(file), layout) == sooner, "a comment changes nothing"
+    assert layout.placements.newest()[0] == 2
+
+
+def test_deadlines_that_are_stretched_are_said_with_the_outputs_that_do_not_hold(project: Path) -> None:
+    file, layout = project / "freshline.yml", Layout(project / "warehouse")
+    changed(file, "deadline: 20s", "deadline: 600ms")
+    placed = agreed_placement(load(file), layout)
+    assert placed == agreed_placement(load(file), layout)
+    assert placed.stretch > 1.5
+    assert placed.unproven.keys() == {"near", "alerts"}
+    status = PlacementStatus.of(placed)
+    assert PlacementStatus.read(json.loads(json.dumps(vars(status)))) == status
+    assert status.record()["stretch"] == placed.stretch
+    assert [each["output"] for each in status.record()["unproven"]] == ["near", "alerts"]
+    first, second, _ = placed.shortcomings
+    assert first.startswith(f"deadlines are stretched {placed.stretch:.4g} times")
+    assert second.startswith("output near may be late: every placement needs deadlines at least")

@@ -1,11 +1,15 @@
 """Learned costs in a warehouse: filled in where none is declared, and shown as such by the commands."""
 
 import json
+import random
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from statistics import median
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from freshline.cli.main import app
@@ -18,11 +22,21 @@ from freshline.costs.learned_queries import key_of
 from freshline.definitions.cost import Cost
 from freshline.definitions.duration import SECOND
 from freshline.definitions.errors import InputError
+from freshline.definitions.load import loads
 from freshline.plan.make import make_plan
+from freshline.plan.placing import Steps, unknown_costs
 from freshline.storage.history import History
 from freshline.storage.layout import Layout
 from freshline.testing.builder import Builder
 
+STEPS = """
+name: alerts
+nodes: {edge: {}}
+feeds: {speeds: {period: 20s, node: edge}}
+tables:
+  readings: {feed: speeds}
+  alerts: {sources: [readings], deadline: 12s}
+"""
 PROJECT = """\
 name: network
 storage: data/tables
@@ -159,3 +173,49 @@ def test_plan_and_simulation_count_with_what_answers_of_a_query_have_cost(tmp_pa
     shown = CliRunner().invoke(app, ["plan", "-p", str(file)]).stdout
     assert "190ms*" in shown
     assert "* learned from 20 answers" in shown
+
+
+class Remembered:
+    """Runs of steps, as somebody remembers them."""
+
+    def __init__(self, runs: list[PastRun]) -> None:
+        self._runs = runs
+
+    def runs(self, table: str) -> list[PastRun]:
+        return self._runs
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.integers(0, 2**32),
+    st.integers(3, 60),
+    st.integers(50_000, 2_000_000),
+    st.just(0.0) | st.floats(0.5, 50),
+    st.integers(1, 100_000),
+    st.sampled_from([0.0, 0.1]),
+)
+def test_a_step_is_not_underestimated_for_as_many_rows_as_a_burst_brings(
+    seed: int, count: int, startup: int, per_row: float, burst: int, noise: float
+) -> None:
+    draw = random.Random(seed)
+    rows = [draw.randint(0, 20_000) for _ in range(count)]
+    took = [(startup + per_row * number) * draw.uniform(1 - noise, 1 + noise) for number in rows]
+    runs = [PastRun(0, int(us), number, 0, 1) for us, number in zip(took, rows, strict=True)]
+    warehouse = loads(STEPS.replace("node: edge}", f"node: edge, burst: {burst}}}"))
+    learned = learned_costs(warehouse, Remembered(runs)).warehouse
+    assert unknown_costs(learned) == ()
+    true_us = startup + per_row * burst
+    for cost_us in Steps(learned).costs_us.values():
+        assert cost_us >= (0.98 - 1.5 * noise) * true_us
+        if count >= 40 and noise == 0 and burst <= 20_000:
+            assert cost_us <= 1.05 * max(true_us, startup + per_row * median(rows)) + 2
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 9_999), st.integers(1, 10**7)), min_size=3, max_size=60))
+def test_of_a_step_whose_rows_nobody_tells_what_its_runs_took_is_learned(runs: list[tuple[int, int]]) -> None:
+    remembered = Remembered([PastRun(0, us, rows, 0, 1) for rows, us in runs])
+    learned = learned_costs(loads(STEPS), remembered).warehouse
+    assert unknown_costs(learned) == ()
+    longer = sum(us > Steps(learned).costs_us["alerts"] for _, us in runs)
+    assert longer <= max(1, len(runs) // 20)

@@ -151,3 +151,21 @@ def test_a_journal_of_a_node_is_replayed() -> None:
     record["instructions"] = [instruction.record() for instruction in expected]
     assert replay(own, [record]) == (1, None)
     assert expected[0].record()["parts"] == [{"step": "windows", "from": 0, "to": 30 * SECOND - 1}]
+
+
+@pytest.mark.parametrize(("committed_at", "created"), [(3, 3), (None, 5), (9, 5)])  # ahead: another's clock
+def test_deadlines_count_from_the_commit_that_another_node_made_and_not_from_when_it_is_heard(
+    committed_at: int | None, created: int
+) -> None:
+    plan = plan_of("edf")
+    assert plan.placed is not None
+    kernel = assemble(plan, node="centre")
+    kernel.handle(1, [Arrived("plates", DataFile(40 * SECOND, "1.csv"))])
+    (known,) = steps_of(kernel)[:1]
+    assert known.job is not None
+    kernel.handle(2, [Committed(known.job)])
+    heard = Advanced("fast", 30 * SECOND, 1, committed_at)
+    assert repr(Advanced.from_record(heard.record(), kernel)) == repr(heard)
+    (start,) = kernel.handle(5, [Advanced.from_record(heard.record(), kernel)])
+    due_us = plan.placed.sub_deadlines_us["fined"] + plan.placed.sub_deadlines_us["letters"]
+    assert (start.record()["release"], start.record()["deadline"]) == (created, created + due_us)

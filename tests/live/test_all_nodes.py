@@ -11,7 +11,7 @@ from rich.console import Console
 from freshline.live.all_nodes import together
 from freshline.live.latency import Latencies
 from freshline.live.status import TrackStatus, WarehouseStatus
-from freshline.live.step_status import OutputStatus, StepStatus
+from freshline.live.step_status import OutputStatus, PlacementStatus, StepStatus
 from freshline.live.view import render
 
 S = 1_000_000
@@ -42,7 +42,11 @@ OUT = OutputStatus("alerts", "centre", 10 * S, 7, 1, 2 * S, 8 * S, 12 * S)
 
 
 def test_nodes_are_told_of_as_one_and_late_records_are_misses_of_each_output() -> None:
-    nodes = [status("centre", 20, (ALERT,), (OUT,)), status("edge", 21, (READ,))]
+    placement = PlacementStatus(1.5, (("alerts", "so"),), ("readings",), ("deadlines are stretched",))
+    nodes = [
+        replace(status("centre", 20, (ALERT,), (OUT,)), placement=placement),
+        status("edge", 21, (READ,)),
+    ]
     merged = together(nodes, ["readings", "alerts"], {"alerts": ["readings"]})
     assert WarehouseStatus.from_json(merged.to_json()) == merged
     assert (merged.node, merged.at_us, merged.quarantined) == (None, 21 * S, 2)
@@ -85,11 +89,14 @@ def test_nodes_are_told_of_as_one_and_late_records_are_misses_of_each_output() -
             "latency": {"p50": 2.0, "p95": 8.0, "max": 12.0},
         }
     ]
+    unproven = [{"output": "alerts", "reason": "so"}]
+    assert record["placement"] == {"stretch": 1.5, "unproven": unproven, "assumed": ["readings"]}
     screen = Console(width=80, record=True, file=io.StringIO())
     screen.print(render(merged, 21 * S))
     shown = [line.split() for line in screen.export_text().splitlines()]
     assert ["alerts", "centre", "10s", "7", "4", "2s", "8s", "12s"] in shown
     assert ["readings", "edge", "2s", "0", "1", "40", "3"] in shown
+    assert ["Deadlines", "are", "stretched."] in shown
 
 
 def test_what_has_moved_to_another_node_is_told_by_who_told_last_and_what_is_gone_by_nobody() -> None:

@@ -34,6 +34,6 @@ def test_whatever_a_log_is_like_it_is_looked_at_again(tmp_path: Path) -> None:
     following = Following({"t": Damaged(tmp_path / "t", "ts", pa.schema([]))}, notes, Advance, lambda: 1)
     following.start(posted.put)
     try:
-        assert posted.get(timeout=PATIENCE_S) == Advance("t", 7, None)
+        assert posted.get(timeout=PATIENCE_S) == Advance("t", 7)
     finally:
         following.stop()

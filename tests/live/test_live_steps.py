@@ -1,16 +1,21 @@
 """Jobs of several steps: each committed once, whatever fails in between."""
 
+import itertools
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from freshline.assembly.assemble import assemble
 from freshline.definitions.load import load
 from freshline.kernel.events import Failed
 from freshline.kernel.kernel import Kernel
+from freshline.kernel.validation import validate
 from freshline.live.joining import make_placement
 from freshline.live.judge import Failures, Troubles
 from freshline.live.messages import Ended
@@ -20,6 +25,8 @@ from freshline.live.step_book import NO_ROWS, Done, StepBook
 from freshline.live.steps import StepJudge, StepWorker
 from freshline.plan.make import make_plan
 from freshline.spark.committed import Committed
+from freshline.steps.events import Committed as StepsCommitted
+from freshline.steps.events import Dropped
 from freshline.steps.job import StepJob
 from freshline.storage.delta import StoredTable
 from freshline.tables.events import Arrived, DataFile
@@ -38,9 +45,12 @@ class Commits:
         self.tables = tables
         self.done: list[tuple[str, int, int, bool]] = []
         self.fails: str | None = None
+        self.out_of_reach: set[object] = set()  # names of files
 
-    def run(self, job: Update) -> Committed:
+    def run(self, job: Update) -> Committed | None:
         name = job.task.name
+        if not self.out_of_reach.isdisjoint(file.name for file in job.files):
+            return None
         if name == self.fails:
             self.fails = None
             raise OSError("no space left")
@@ -79,7 +89,8 @@ def test_a_step_that_is_committed_is_not_done_again_when_the_job_is(
 ) -> None:
     job = started(kernel, 10 * S, Arrived("readings", DataFile(5 * S, "a.csv")))
     assert [part.name for part in job.parts] == ["readings", "high"]
-    worker = StepWorker(commits, commits.tables, {"near"}, lambda: 11 * S)
+    clock = itertools.count(11 * S, S)
+    worker = StepWorker(commits, commits.tables, {"near"}, lambda: next(clock))
     judging = judge(kernel, tmp_path / "project")
     commits.fails = "high"
     with pytest.raises(OSError, match="no space") as caught:
@@ -90,7 +101,8 @@ def test_a_step_that_is_committed_is_not_done_again_when_the_job_is(
     again = started(kernel, failed.retry_at)
     outcome = worker.run(again)
     assert commits.done == [("readings", 0, 5 * S, True), ("high", 0, 5 * S, True)]
-    assert [done.committed is None for done in outcome] == [True, False]
+    assert [done.committed is None for done in outcome] == [False, False], "the first counts as it was"
+    assert [done.at for done in outcome] == [12 * S, 15 * S]
     after = started(kernel, 20 * S, judging.judge(Ended(again, outcome, 20 * S, judging), 20 * S))
     assert [(part.name, part.loaded_to) for part in after.parts] == [("near", 5 * S)]
 
@@ -107,10 +119,62 @@ def test_files_of_one_timestamp_are_each_committed(kernel: Kernel, commits: Comm
     assert done[0].committed is not None
 
 
+def test_a_file_that_is_out_of_reach_makes_nothing_fresher_so_that_its_rows_are_not_late_when_it_is_back(
+    kernel: Kernel, commits: Commits, tmp_path: Path
+) -> None:
+    worker = StepWorker(commits, commits.tables, (), lambda: 11 * S)
+    judging = judge(kernel, tmp_path / "project")
+    over: list[tuple[str, list[str]]] = []
+    judging.on_loaded = lambda table, names: over.append((table, [*names]))
+    commits.out_of_reach = {"gone.csv"}
+    arrived = [Arrived("readings", DataFile(at * S, name)) for at, name in ((5, "gone.csv"), (7, "next.csv"))]
+    job = started(kernel, 10 * S, *arrived)
+    outcome = worker.run(job)
+    assert outcome is None
+    event = judging.judge(Ended(job, outcome, 11 * S, judging), 11 * S)
+    assert repr(Dropped.from_record(event.record(), kernel)) == repr(event)
+    job = started(kernel, 11 * S, event, Arrived("readings", DataFile(5 * S, "gone.csv")))
+    validate(kernel)
+    assert over == [("readings", ["gone.csv"])]
+    ranges = [(part.name, part.loaded_from, part.loaded_to) for part in job.parts]
+    assert ranges == [("readings", 0, 7 * S), ("high", 0, 7 * S)]
+    assert commits.tables["readings"].freshness is None
+    (waiting,) = kernel.task("readings").waiting
+    assert (waiting.loaded_from, waiting.loaded_to) == (7 * S, 7 * S)
+
+
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=8), st.sets(st.integers(0, 7)))
+def test_of_whatever_files_are_dropped_the_others_are_loaded_as_if_these_had_never_come(
+    timestamps: list[int], dropped: set[int]
+) -> None:
+    with TemporaryDirectory() as folder:
+        warehouse = load(write_node_project(Path(folder)))
+    files = [DataFile(at * S, str(number)) for number, at in enumerate(timestamps)]
+    plan = replace(make_plan(warehouse), placed=make_placement(warehouse))
+
+    def loaded(come: list[DataFile], drop: set[object]) -> list[tuple[object, int, int]]:
+        kernel = assemble(plan, 0, node="edge")
+        said, ranges = kernel.handle(10 * S, [Arrived("readings", file) for file in come]), []
+        while said:
+            job = said[0].job
+            validate(kernel)
+            part = job.parts[0]
+            if part.files and part.files[0].name in drop:
+                said = kernel.handle(11 * S, [Dropped(job)])
+                continue
+            if part.files:
+                ranges.append((part.files[0].name, part.loaded_from, part.loaded_to))
+            said = kernel.handle(11 * S, [StepsCommitted(job)])
+        return ranges
+
+    gone = {file.name for number, file in enumerate(files) if number in dropped}
+    assert loaded(files, gone) == loaded([file for file in files if file.name not in gone], set())
+
+
 def test_rows_are_counted_by_how_old_they_were(kernel: Kernel, tmp_path: Path) -> None:
     warehouse = load(tmp_path / "project" / "freshline.yml")
     part = part_of(warehouse, "edge", {**dict.fromkeys(STEPS, "edge"), "alerts": "centre"})
-    assert (part.followed, [*part.local.steps], [*part.local.feeds]) == ((), [*STEPS], ["readings"])
+    assert (part.followed, [*part.local.steps], [*part.local.feeds]) == ({}, [*STEPS], ["readings"])
     book = StepBook(part.local, "edge", Troubles())
     job = started(kernel, 10 * S, Arrived("readings", DataFile(5 * S, "a.csv")))
     near = job.parts[0]._replace(step=kernel.task("near"))
@@ -128,4 +192,4 @@ def test_rows_are_counted_by_how_old_they_were(kernel: Kernel, tmp_path: Path) -
 def test_the_other_node_follows_what_it_reads(tmp_path: Path, kernel: Kernel) -> None:
     warehouse = load(tmp_path / "project" / "freshline.yml")
     part = part_of(warehouse, "centre", {**dict.fromkeys(STEPS, "edge"), "alerts": "centre"})
-    assert (part.followed, [*part.local.steps], [*part.local.feeds]) == (("high",), ["alerts"], [])
+    assert (part.followed, [*part.local.steps], [*part.local.feeds]) == ({"high": "edge"}, ["alerts"], [])

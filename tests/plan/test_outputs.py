@@ -1,15 +1,20 @@
 """Which outputs of a warehouse hold: what is left of deadlines, when bursts recur, what is not known."""
 
 import json
+from collections import Counter
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from freshline.cli.main import app
 from freshline.definitions.duration import MILLISECOND, SECOND
+from freshline.definitions.feeds import Feed
 from freshline.definitions.load import loads
+from freshline.definitions.shed import Shed
 from freshline.plan.outputs import plan_outputs
 from freshline.plan.placed import Placed
 from freshline.plan.placing import Steps, placement_plan, unknown_costs
@@ -41,6 +46,38 @@ def test_a_step_costs_what_it_costs_at_worst_for_the_rows_that_reach_it() -> Non
         "fast": 150_003,  # (100 ms + 20 x 100 ns) x 1.5
         "alerts": 200 * MILLISECOND,
     }
+
+
+SHED = ("age: 1s}", 'age: 1s, shed: {most: 4, per: 1s, value: "speed"}}')
+
+
+def test_a_feed_that_sheds_is_read_whole_and_brings_no_more_than_its_windows_have() -> None:
+    by_rows = ("cost: {startup: 200ms}", "cost: {per_row: 10ms}")
+    # Records of a second are of two windows: 8 of 20 rows, half of which are fast.
+    assert steps(SHED, by_rows).costs_us["alerts"] == 4 * 10 * MILLISECOND
+    assert steps(SHED, by_rows).costs_us["readings"] == 120 * MILLISECOND
+    assert steps(by_rows).costs_us["alerts"] == 10 * 10 * MILLISECOND
+    # Where no age is said they may be of a period, which is no more than there are.
+    assert steps(SHED, by_rows, ("age: 1s, ", "")).costs_us["alerts"] == 10 * 10 * MILLISECOND
+
+
+def test_how_many_rows_come_is_known_of_what_is_computed_from_a_feed_that_sheds() -> None:
+    text = TEXT.replace(*SHED).replace("burst: 20, ", "")
+    assert unknown_costs(loads(text)) == ("readings",)
+    assert unknown_costs(loads(text.replace(", per_row: 1ms", ""))) == ()
+
+
+@given(st.integers(1, 5), st.integers(1, 7), st.lists(st.lists(st.integers(0, 9), max_size=12), max_size=12))
+def test_no_file_brings_more_rows_than_are_reckoned_with(most: int, per: int, ages: list[list[int]]) -> None:
+    feed = Feed("f", "files", 10 * SECOND, age_us=9 * SECOND, shed=Shed(most, per * SECOND, "v"))
+    seen: Counter[int] = Counter()
+    for number, file in enumerate(ages):
+        loaded = 0
+        for at in sorted(10 * (number + 1) - age for age in file):
+            loaded += seen[at // per] < most
+            seen[at // per] += seen[at // per] < most
+        assert feed.rows_most_loaded is not None
+        assert loaded <= feed.rows_most_loaded
 
 
 def test_a_node_is_blocked_by_its_longest_step_and_by_a_hop_where_links_lead_to_it() -> None:

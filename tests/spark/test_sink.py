@@ -2,7 +2,6 @@
 
 import json
 import os
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
@@ -25,7 +24,7 @@ from freshline.spark import sink as sinks
 from freshline.spark.sink import Result, Sink, carried, driver_limit, write_by_driver, write_by_executors
 from freshline.storage.delta import NullTimestamps, StoredTable
 from freshline.storage.statistics import NotText
-from patience import PATIENCE_S
+from patience import PATIENCE_S, wait_until
 
 MEGABYTE = 1 << 20
 # Values of every type that Delta holds and Arrow carries, the extremes among them.
@@ -279,13 +278,6 @@ def test_a_driver_that_writes_keeps_job_group_and_pool_and_can_be_cancelled(spar
     assert len(failures) == 1
     assert "cancel" in str(failures[0]).lower()
     assert not stored.files
-
-
-def wait_until(happens: Callable[[], Any]) -> None:
-    give_up_at = time.monotonic() + PATIENCE_S
-    while not happens():
-        assert time.monotonic() < give_up_at
-        time.sleep(0.05)
 
 
 # -- which way ---------------------------------------------------------------------------------------

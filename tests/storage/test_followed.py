@@ -44,9 +44,13 @@ def test_a_commit_without_rows_moves_the_freshness(tmp_path: Path) -> None:
     stored, table = opened(tmp_path / "t"), followed(tmp_path / "t")
     update(stored, 7)
     assert table.reload()
+    before_ms = time.time_ns() // 1_000_000
     stored.commit(None, 9, (), {"came_at": 4})
+    after_ms = time.time_ns() // 1_000_000
     assert table.look()
     assert (table.freshness, len(table.files), table.came_at) == (9, 1, 4)
+    assert table.committed_at is not None
+    assert before_ms <= table.committed_at // 1_000 <= after_ms
     assert not table.look()
 
 

@@ -20,7 +20,7 @@ from freshline.plan.plan import Plan
 from freshline.queries.events import Answered, Measured
 from freshline.queries.membership import QueryAdded, QueryRemoved
 from freshline.recovery.events import Learned
-from freshline.steps.events import Committed
+from freshline.steps.events import Committed, Dropped
 from freshline.tables.drain import Drain
 from freshline.tables.elsewhere import Advanced
 from freshline.tables.events import Arrived, Batches, Finished
@@ -47,6 +47,7 @@ _EVENTS: dict[str, Callable[[Record, Kernel], Event]] = {
     "removed": Removed.from_record,
     "drain": Drain.from_record,
     "committed": Committed.from_record,
+    "dropped": Dropped.from_record,
     "advanced": Advanced.from_record,
 }
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from rich.console import Console, RenderableType
 from rich.live import Live
 
+from freshline.cli.shared import say
 from freshline.definitions.duration import SECOND
 from freshline.definitions.errors import InputError
 from freshline.definitions.warehouse import Warehouse
@@ -18,7 +19,6 @@ from freshline.live.all_nodes import as_one, read_statuses
 from freshline.live.status import WarehouseStatus
 from freshline.live.supervisor import Supervisor
 from freshline.live.view import render
-from freshline.printable import printable
 from freshline.spark.session import is_local
 from freshline.storage.layout import Layout
 
@@ -39,6 +39,7 @@ class RunningNodes:
         self._end_at: float | None = None
         self._show: Callable[[RenderableType], None] | None = None
         self.stopped_because: str | None = None
+        self.said: list[str] | None = None  # of where steps run; None before that is known
         here = [name for name, node in warehouse.nodes.items() if is_local(node.master)]
         if not here:
             what = "none of the nodes has a local master"
@@ -47,9 +48,9 @@ class RunningNodes:
             )
         for name in warehouse.nodes:
             if name not in here:
-                _say(f"node {name} is not on this machine: start it with `freshline run --node {name}`")
+                say(f"node {name} is not on this machine: start it with `freshline run --node {name}`")
         command = [sys.executable, "-m", "freshline", "run", "-p", str(project), "--tied", *options]
-        self._supervisor = Supervisor(here, lambda node: [*command, "--node", node], _say)
+        self._supervisor = Supervisor(here, lambda node: [*command, "--node", node], say)
         for node in here:
             self._layout.control(node).drained.unlink(missing_ok=True)
 
@@ -86,7 +87,11 @@ class RunningNodes:
             self._end_at = now + self._for_us / SECOND  # it counts from when all of them run
         if self._end_at is not None and now >= self._end_at and self.stopped_because is None:
             self._stop("its time is over")
-        status = None if self._show is None else self.status()
+        status = None if self._show is None and self.said is not None else self.status()
+        if self.said is None and status is not None and status.placement is not None:
+            self.said = [*status.placement.shortcomings]
+            for sentence in self.said:
+                say(sentence)
         if self._show is not None and status is not None:
             self._show(render(status, time.time_ns() // 1_000))
 
@@ -101,7 +106,3 @@ class RunningNodes:
             if status.started_us >= self._since_us and not status.is_opening
         }
         return running >= self._supervisor.processes.keys() and bool(running)
-
-
-def _say(sentence: str) -> None:
-    print(f"{printable(sentence[:1].upper() + sentence[1:])}.", file=sys.stderr, flush=True)

@@ -127,6 +127,7 @@ def _step_record(step: StepResult) -> dict[str, Any]:
         "jobs": step.jobs,
         "misses": step.misses,
         "backlog": step.backlog,
+        "failed": step.failed,
     }
 
 

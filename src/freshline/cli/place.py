@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from time import monotonic
@@ -17,6 +18,7 @@ from freshline.cli.shared import (
     console,
     duration_option,
     grid,
+    load_project,
     load_with_costs,
     print_json,
     storage_path,
@@ -128,6 +130,7 @@ def _plan_of(file: Path | None, project: Path | None) -> tuple[PlacementPlan, st
 
 def _apply(project: Path, found: Placement) -> None:
     """Keeps a placement in the storage, while no node runs."""
+    from freshline.live.agreement import digest_of
     from freshline.live.heartbeat import sole_writer
     from freshline.plan.outputs import placed_by
     from freshline.storage.layout import Layout as Storage
@@ -136,6 +139,7 @@ def _apply(project: Path, found: Placement) -> None:
     placed = placed_by(warehouse, found)
     if placed is None:
         raise InputError("there is no placement to apply", "Change the definitions: nothing can be placed so")
+    placed = replace(placed, definitions=digest_of(load_project(project)))
     layout = Storage(storage_path(project, warehouse))
     with sole_writer(layout, warehouse.nodes, "place"):
         number, _ = layout.placements.newest()

@@ -26,6 +26,7 @@ from freshline.cli.shared import (
     load_project,
     print_json,
     project_folder,
+    say,
     storage_path,
 )
 from freshline.definitions.duration import seconds
@@ -101,7 +102,7 @@ def run(
         starting = partial(
             _runner, warehouse, project, node, master, settings, drain, cold, accept_change or [], yes
         )
-        code = _run_here(starting, for_us, as_json, is_node=node is not None)
+        code = _run_here(starting, for_us, as_json, is_node=node is not None, tied=tied)
     raise typer.Exit(code)
 
 
@@ -139,20 +140,26 @@ def _run_here(
     for_us: int | None,
     as_json: bool,
     is_node: bool,
+    tied: bool,
 ) -> int:
-    """Runs a warehouse, or a node of it, in this process; the exit code."""
+    """Runs a warehouse, or a node of it, in this process; the exit code.
+
+    What is to be said of all nodes is said by whoever started this one, where it is `tied`.
+    """
     screen = None if as_json else console()
     with TellStart() as tell, starting(tell.say) as runner:
         tell.over()
         for sentence in runner.said:
             print(f"{sentence}.", file=sys.stderr)
+        for sentence in [] if tied else runner.node_side.shortcomings:
+            say(sentence)
         end_in_order(runner)
         follow(screen, runner, for_us)
         status = runner.status()
     _sum_up(screen, runner, status)
     if is_node and runner.lost:
         return LOST
-    return 1 if runner.lost or targets_exceeded(status) else 0
+    return 1 if runner.lost or runner.incomplete or targets_exceeded(status) else 0
 
 
 def _check_node(warehouse: Warehouse, node: str | None, master: str | None) -> None:
@@ -174,7 +181,7 @@ def _run_nodes(
     code = nodes.run(screen)
     status = nodes.status()
     if status is not None and screen is None:
-        print_json(summary_record(status, nodes.stopped_because) | {"said": []})
+        print_json(summary_record(status, nodes.stopped_because) | {"said": nodes.said or []})
     elif status is not None and screen is not None:
         show_summary(screen, status, status.started_us, status.at_us)
     return code
@@ -182,12 +189,13 @@ def _run_nodes(
 
 def _sum_up(screen: Console | None, runner: Runner, status: WarehouseStatus) -> None:
     if screen is None:
-        print_json(summary_record(status, runner.stopped_because) | {"said": list(runner.said)})
+        said = [*runner.said, *runner.node_side.shortcomings]
+        print_json(summary_record(status, runner.stopped_because) | {"said": said})
     else:
         show_summary(
             screen, status, status.started_us, status.at_us, runner.keeper.observation.asserted_max_us
         )
-    if runner.stopped_because and runner.lost:
+    if runner.stopped_because and (runner.lost or runner.incomplete):
         print(f"Stopped: {printable(runner.stopped_because)}.", file=sys.stderr)
 
 
@@ -270,6 +278,7 @@ def summary_record(status: WarehouseStatus, stopped_because: str | None) -> dict
         "classes": [each.record() for each in status.classes],
         "outputs": [output.record() for output in status.outputs],
         "steps": [step.record() for step in status.steps],
+        "placement": None if status.placement is None else status.placement.record(),
         "broken_assumptions": list(status.broken_assumptions),
         "quarantined": status.quarantined,
     }

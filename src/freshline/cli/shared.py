@@ -23,6 +23,7 @@ from freshline.definitions.errors import InputError
 from freshline.definitions.load import load
 from freshline.definitions.warehouse import Warehouse
 from freshline.plan.plan import Plan, PoolPlan, TablePlan
+from freshline.printable import printable
 from freshline.storage.history import History
 from freshline.storage.layout import Layout
 from freshline.storage.told_runs import ToldRuns
@@ -121,6 +122,11 @@ def working(doing: str) -> Iterator[None]:
             yield
     else:
         yield
+
+
+def say(sentence: str) -> None:
+    """Says something on standard error; the sentence begins small, and has no full stop."""
+    print(f"{printable(sentence[:1].upper() + sentence[1:])}.", file=sys.stderr, flush=True)
 
 
 def print_json(record: Mapping[str, Any]) -> None:

@@ -170,11 +170,13 @@ def _show_what_if(screen: Console, result: SimulationResult) -> None:
             spans = ", ".join(f"{format_duration(start)} to {format_duration(end)}" for start, end in times)
             screen.print(f"Feed {feed} {what}: {spans}.", highlight=False, markup=False)
     for name, factor in result.slow.items():
-        whose = "Table" if name in result.plan.warehouse.tables else "Query"
+        whose = "Table" if name in result.plan.warehouse.stored else "Query"
         screen.print(f"{whose} {name}: costs multiplied by {float(factor):g}.", highlight=False, markup=False)
-    for row in result.tables:
-        if row.plan.name in result.failures:
-            said = f"Table {row.plan.name}: {row.failed} of {row.jobs + row.failed} jobs failed."
+    counted = [(row.plan.name, row.failed, row.jobs) for row in result.tables]
+    counted += [(step.name, step.failed, step.jobs) for step in result.steps]
+    for name, failed, jobs in counted:
+        if name in result.failures:
+            said = f"Table {name}: {failed} of {jobs + failed} jobs failed."
             screen.print(said, highlight=False, markup=False)
     for start, back in result.crashes:
         said = f"The runner was gone: {format_duration(start)} to {format_duration(back)}."

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import socket
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -19,15 +17,12 @@ from freshline.cli.shared import (
     print_json,
     storage_path,
 )
-from freshline.definitions.duration import SECOND, format_duration
+from freshline.definitions.duration import format_duration
 from freshline.definitions.warehouse import Warehouse
-from freshline.live.all_nodes import as_one, read_statuses
+from freshline.live.all_nodes import as_one, read_statuses, runs_now
 from freshline.live.status import WarehouseStatus
 from freshline.live.view import render
 from freshline.storage.layout import Layout
-
-# A runner writes its status about once a second.
-_SILENCE_MAX_US = 10 * SECOND
 
 
 def status(project: ProjectOption = DEFAULT_PROJECT, as_json: JsonOption = False) -> None:
@@ -40,7 +35,7 @@ def status(project: ProjectOption = DEFAULT_PROJECT, as_json: JsonOption = False
     warehouse = load_project(project)
     statuses = read_statuses(warehouse, Layout(storage_path(project, warehouse)))
     now_us = time.time_ns() // 1_000
-    runs = [_runs(each, now_us) for each in statuses]
+    runs = [runs_now(each, now_us) for each in statuses]
     told = [each if runs_now else each.of_the_past() for each, runs_now in zip(statuses, runs, strict=True)]
     running, last = any(runs), as_one(warehouse, told)
     # Figures of a runner that has gone are told as they were: nothing has been watched since.
@@ -72,22 +67,3 @@ def _silent(
             yield f"Node {each.node} is not running: its figures are {age} old."
     for node in warehouse.nodes.keys() - {each.node for each in statuses}:
         yield f"Node {node} has not run yet."
-
-
-def _runs(status: WarehouseStatus, now_us: int) -> bool:
-    """Whether the runner that wrote this still runs, as far as can be seen from here.
-
-    One that starts writes when it has come further, which may take its time.
-    """
-    is_here = status.host == socket.gethostname()
-    if now_us - status.at_us > _SILENCE_MAX_US and not (is_here and status.is_opening):
-        return False
-    if not is_here:
-        return True
-    try:
-        os.kill(status.pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True  # it is there, and somebody else's
-    return True

@@ -10,6 +10,7 @@ from typing import Final, Protocol
 
 from freshline.costs.bounds import longest_update_us
 from freshline.costs.fit import RUNS_LEAST, Fitted, PastRun, fit
+from freshline.costs.step_rows import rows_of_steps
 from freshline.definitions.cost import Cost
 from freshline.definitions.duration import SECOND
 from freshline.definitions.warehouse import Warehouse
@@ -46,17 +47,24 @@ def learned_costs(warehouse: Warehouse, history: Runs) -> Learned:
             tables[name] = replace(table, cost=cost_of(fitted))
             runs[name] = fitted.runs
     steps = dict(warehouse.steps)
+    rows = rows_of_steps(warehouse)
     for name, step in warehouse.steps.items():
-        fitted = None if step.cost is not None else fit(_by_rows(history.runs(name)))
+        fitted = None if step.cost is not None else fit_step(history.runs(name), rows[name].read)
         if fitted is not None:
             steps[name] = replace(step, cost=step_cost_of(fitted))
             runs[name] = fitted.runs
     return Learned(replace(warehouse, tables=tables, steps=steps) if runs else warehouse, runs)
 
 
-def _by_rows(runs: Sequence[PastRun]) -> Sequence[PastRun]:
-    """The runs of a step, which is as long as it has rows."""
-    return [run._replace(length_us=run.rows) for run in runs]
+def fit_step(runs: Sequence[PastRun], rows_most: Fraction | None) -> Fitted | None:
+    """The cost of a step for up to so many rows; where nobody knows how many, whatever they are.
+
+    A step is as long as it has rows. Without a number of rows it costs what its runs did, each with the rows
+    that it had: a cost per row would be of no use.
+    """
+    if rows_most is None:
+        return fit([run._replace(rows=1, length_us=1) for run in runs], 0)
+    return fit([run._replace(length_us=run.rows) for run in runs], ceil(rows_most))
 
 
 def step_cost_of(fitted: Fitted) -> Cost:

@@ -96,6 +96,19 @@ class Feed:
         return self.rows * self.period_us / SECOND
 
     @property
+    def rows_most_loaded(self) -> Fraction | None:
+        """How many rows of a file are loaded at most; None where that is not known.
+
+        Its records are no older than `age`, or than a period where nothing is said, so they are of so many
+        windows; each of them may have been empty before.
+        """
+        if self.shed is None or self.period_us is None:
+            return self.rows_most
+        span_us = self.age_us or self.period_us + self.jitter_us
+        most = Fraction(self.shed.most * (-(-span_us // self.shed.per_us) + 1))
+        return most if self.rows_most is None else min(most, self.rows_most)
+
+    @property
     def rows_loaded(self) -> Fraction | None:
         """How many of its rows are loaded a second; None where it is not known how many there are."""
         return self.rows if self.rows is None or self.shed is None else min(self.rows, self.shed.rows)

@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from freshline.definitions.load import load
 from freshline.experiments.collision_query import (
     CENTRE_TUPLES,
     CHAIN,
@@ -23,6 +24,7 @@ from freshline.experiments.collision_query import (
     SENSOR_TUPLES,
 )
 from freshline.experiments.placement import GAP_US, METHODS, VARIABILITY, setting_of
+from freshline.live.agreement import digest_of
 from freshline.live.status import WarehouseStatus
 from freshline.plan.placed import Placed
 from freshline.storage.layout import Layout
@@ -112,6 +114,7 @@ def write_project(folder: Path, method: str) -> None:
         {name: cost_us * STRETCH for name, cost_us in setting.costs_us.items()},
         tuple(tuple(task) for task in setting.tasks),
         dict.fromkeys(_NODES, 0),  # an operator a job, as in the paper
+        definitions=digest_of(load(folder / "freshline.yml")),
     )
     layout = Layout(folder / "warehouse")
     layout.prepare(layout.control(_NODES[0]))

@@ -28,12 +28,12 @@ class PacedWorker(StepWorker):
     _rng = random.Random("paced")
     _usual_s = 0.1
 
-    def _do(self, job: StepJob, part: Part) -> Done:
+    def _do(self, job: StepJob, part: Part) -> Done | None:
         if self._computes(part):
             time.sleep(max(0.0, call_s(self._rng) - self._usual_s))
         begun = time.monotonic()
         done = super()._do(job, part)
-        if done.committed is not None and done.committed.computed:
+        if done is not None and done.committed is not None and done.committed.computed:
             self._usual_s += 0.2 * (time.monotonic() - begun - self._usual_s)
         return done
 

@@ -14,7 +14,7 @@ from typing import Final, TextIO
 from freshline.kernel.events import Event, Instruction, Record
 
 # Changes whenever an older version's journal would be taken for something else.
-FORMAT: Final = 5
+FORMAT: Final = 6
 
 
 class Journal:

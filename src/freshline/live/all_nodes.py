@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import socket
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Final
 
+from freshline.definitions.duration import SECOND
 from freshline.definitions.warehouse import Warehouse
 from freshline.live.status import WarehouseStatus
 from freshline.storage.layout import Layout
+
+# A runner writes its status about once a second.
+_SILENCE_MAX_US: Final = 10 * SECOND
 
 
 def read_statuses(warehouse: Warehouse, layout: Layout) -> list[WarehouseStatus]:
@@ -15,6 +22,25 @@ def read_statuses(warehouse: Warehouse, layout: Layout) -> list[WarehouseStatus]
     controls = layout.controls(warehouse.nodes)
     found = [WarehouseStatus.read(control.status) for control in controls if control.status.exists()]
     return found or [WarehouseStatus.read(controls[0].status)]
+
+
+def runs_now(status: WarehouseStatus, now_us: int) -> bool:
+    """Whether the runner that wrote this still runs, as far as can be seen from here.
+
+    One that starts writes when it has come further, which may take its time.
+    """
+    is_here = status.host == socket.gethostname()
+    if now_us - status.at_us > _SILENCE_MAX_US and not (is_here and status.is_opening):
+        return False
+    if not is_here:
+        return True
+    try:
+        os.kill(status.pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True  # it is there, and somebody else's
+    return True
 
 
 def as_one(warehouse: Warehouse, statuses: Sequence[WarehouseStatus]) -> WarehouseStatus:
@@ -75,4 +101,5 @@ def together(
         starting=next((status.starting for status in statuses if status.starting is not None), None),
         steps=tuple(steps),
         outputs=tuple(outputs),
+        placement=next((each.placement for each in reversed(newest_last) if each.placement), None),
     )

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from freshline.kernel.kernel import Kernel
 from freshline.kernel.task import IDLE
+from freshline.live.awaited import AwaitedNodes
 from freshline.live.part import Part
 from freshline.steps.task import StepTask
 from freshline.storage.control import ControlFolder
@@ -35,6 +36,17 @@ class DrainedTables:
         self._others = others  # by node
         self._tables = tables  # own and followed ones
         self._told: dict[str, int] | None = None
+        self._awaited = AwaitedNodes(others)
+
+    def announce(self) -> None:
+        """Tells that this node drains."""
+        if self._told is None:
+            self._tell({})
+
+    def waits_in_vain(self, kernel: Kernel, now: int) -> str | None:
+        """Why some of those that are waited for will never be final; None as long as they may become so."""
+        final, followed = self._final_elsewhere(kernel), self._part.followed
+        return self._awaited.in_vain({node for name, node in followed.items() if name not in final}, now)
 
     def are_sources_final(self, kernel: Kernel, is_given_up: Callable[[str], bool]) -> bool:
         """Whether nothing more comes from other nodes. What is final here is told on the way."""

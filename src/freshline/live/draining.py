@@ -7,9 +7,11 @@ from collections.abc import Callable
 from freshline.kernel.events import Event
 from freshline.kernel.kernel import Kernel
 from freshline.live.judge import Troubles
+from freshline.live.messages import Inbox
 from freshline.live.node_side import NodeSide
 from freshline.live.trouble import ATTEMPTS_MAX
-from freshline.steps.task import steps_of
+from freshline.live.watch import Watch
+from freshline.steps.task import StepTask, steps_of
 from freshline.tables.drain import Drain, nothing_is_left, only_rest_is_left
 
 
@@ -18,28 +20,43 @@ class Draining:
 
     def __init__(
         self,
+        watch: Watch,
+        inbox: Inbox,
         nodes: NodeSide,
         troubles: Troubles,
         tell: Callable[[Event], None],
         stop: Callable[[str], None],
     ) -> None:
+        self._watch = watch
+        self._inbox = inbox
         self._nodes = nodes
         self._troubles = troubles
         self._tell = tell
         self._stop = stop
         self.begun = False  # whether the kernel was told so
+        self.in_vain = False  # whether it ended without what it waited for
 
-    def consider(self, kernel: Kernel) -> None:
-        """Now and then, while no feed brings anything."""
-        if not self._nodes.nothing_more_comes(kernel, self._is_given_up):
+    def consider(self, now: int, kernel: Kernel) -> None:
+        """Now and then."""
+        in_vain = self._nodes.waits_in_vain(kernel, now)
+        if in_vain is not None and not any(self._is_at_work(step) for step in steps_of(kernel)):
+            self.in_vain = True
+            self._stop(in_vain)
             return
-        if any(step.at_work and not self._is_given_up(step.name) for step in steps_of(kernel)):
+        if not self._watch.is_quiet() or not self._nodes.nothing_more_comes(kernel, self._is_given_up):
+            return
+        if not self._inbox.is_empty():  # asked last: what has been found by now is there, or was heard
+            return
+        if any(self._is_at_work(step) for step in steps_of(kernel)):
             return
         if nothing_is_left(kernel, self._is_given_up):
             self._stop("nothing is left to load")
         elif not self.begun and only_rest_is_left(kernel):
             self.begun = True
             self._tell(Drain())
+
+    def _is_at_work(self, step: StepTask) -> bool:
+        return step.at_work and not self._is_given_up(step.name)
 
     def _is_given_up(self, table: str) -> bool:
         attempts = self._troubles.attempts(table)

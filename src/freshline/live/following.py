@@ -17,7 +17,8 @@ LOOK_EVERY_S: Final = 0.05
 # A look may be answered by what a network's file system remembers; a listing of the log is not.
 RELOAD_EVERY_S: Final = 1.0
 
-Tell = Callable[[str, int, int | None], Message]  # that a table is as fresh as that, and since when it could
+# That a table is as fresh as that, since when it could be, and since when it is.
+Tell = Callable[[str, int, int | None, int | None], Message]
 
 
 class Following:
@@ -69,4 +70,4 @@ class Following:
         freshness = table.freshness
         if freshness is not None and freshness > self._told[name]:
             self._told[name] = freshness
-            self._post(self._tell(name, freshness, table.came_at))
+            self._post(self._tell(name, freshness, table.came_at, table.committed_at))

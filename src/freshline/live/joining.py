@@ -37,16 +37,20 @@ def join_nodes(warehouse: Warehouse, node: str, layout: Layout, identity: Identi
 def agreed_placement(warehouse: Warehouse, layout: Layout) -> Placed:
     """The placement in the storage; made, beside what stays, where it is not one of these steps.
 
-    It lacks one or has one too many, or one may not be where it was: the node is gone, or not its own.
+    It lacks one or has one too many, or one may not be where it was: the node is gone, or not its own. Where
+    something else was defined otherwise, a deadline or a cost, nobody moves: only sub-deadlines are others.
     """
+    digest = digest_of(warehouse)
     while True:
         number, record = layout.placements.newest()
         known = _placed(record)
         staying = {} if known is None else _staying(warehouse, known)
-        if known is not None and known.nodes == staying and staying.keys() == warehouse.steps.keys():
+        stays = known is not None and known.nodes == staying and staying.keys() == warehouse.steps.keys()
+        if known is not None and stays and known.definitions == digest:
             return known
         told = ToldRuns(control.runs for control in layout.controls(warehouse.nodes))
         made = make_placement(learned_costs(warehouse, told).warehouse, staying)
+        made = replace(made, definitions=digest)
         if layout.placements.add(made.record(), number):
             return made
 
@@ -87,4 +91,8 @@ def make_placement(warehouse: Warehouse, kept: Mapping[str, str] | None = None) 
         reasons = {output.reason for output in found.outputs if output.reason is not None}
         what = f"the steps cannot be placed: {'; '.join(sorted(reasons))}"
         raise InputError(what, "`freshline place` shows what binds")
-    return found.placed
+    unproven = {**found.placed.unproven}
+    if unknown:
+        doubt = f"it is not known what {', '.join(unknown)} cost{'s' if len(unknown) == 1 else ''}"
+        unproven = {output.name: output.reason or doubt for output in found.outputs}
+    return replace(found.placed, unproven=unproven, assumed=unknown)

@@ -54,6 +54,10 @@ class Inbox:
         except queue.Empty:
             return messages
 
+    def is_empty(self) -> bool:
+        """Whether everything that was posted has been collected."""
+        return self._messages.empty()
+
 
 @dataclass(frozen=True, slots=True)
 class Landed:
@@ -77,9 +81,10 @@ class Advance:
     table: str
     freshness: int
     came_at: int | None = None  # when the burst came to its source
+    committed_at: int | None = None
 
     def event(self, observer: Observer, now: int) -> Event | None:
-        return Advanced(self.table, self.freshness, self.came_at)
+        return Advanced(self.table, self.freshness, self.came_at, self.committed_at)
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,12 @@ class NodeSide:
         self.judge = StepJudge(self.book, keeper.failures)
         others = {name: site.layout.control(name) for name in site.warehouse.nodes if name != site.node}
         self._drained = DrainedTables(opened.part, site.control, others, opened.tables.readable)
-        keeper.reporting.of_node(site.node, self.book)
+        keeper.reporting.of_node(site.node, self.book, opened.placed)
+
+    @property
+    def shortcomings(self) -> list[str]:
+        """What the placement of steps falls short of."""
+        return [] if self._opened.placed is None else self._opened.placed.shortcomings
 
     @property
     def answers_for_all(self) -> bool:
@@ -59,6 +64,13 @@ class NodeSide:
     def nothing_more_comes(self, kernel: Kernel, is_given_up: Callable[[str], bool]) -> bool:
         """Whether, of a warehouse that drains, the tables of other nodes that are read here have ended."""
         return self._node is None or self._drained.are_sources_final(kernel, is_given_up)
+
+    def waits_in_vain(self, kernel: Kernel, now: int) -> str | None:
+        """Why the end of another node, for which this one that drains waits, will never come."""
+        if self._node is None:
+            return None
+        self._drained.announce()
+        return self._drained.waits_in_vain(kernel, now)
 
     def tell_costs(self, now: int) -> None:
         """Now and then, what jobs took here, for whoever plans: of steps as on a node of speed 1."""

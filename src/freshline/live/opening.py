@@ -27,6 +27,7 @@ from freshline.live.joining import join_nodes
 from freshline.live.part import Part, all_of, part_of
 from freshline.live.start_up import StartUp
 from freshline.live.status import Progress
+from freshline.live.step_status import PlacementStatus
 from freshline.live.warming import Warming
 from freshline.live.warmth import Warmth
 from freshline.plan.placed import Placed
@@ -99,7 +100,8 @@ def open_site(
     part = all_of(site.warehouse)
     if site.node is not None and placed is not None:
         part = part_of(site.warehouse, site.node, placed.nodes)
-    start_up = StartUp(site.warehouse.name, run_id, site.control.status, listener)
+    placement = None if placed is None else PlacementStatus.of(placed)
+    start_up = StartUp(site.warehouse.name, run_id, site.control.status, listener, site.node, placement)
     start_up.open()
     stack.callback(start_up.close)
     start_up.say(Progress("starting Spark"))

@@ -19,12 +19,12 @@ class Part:
     whole: Warehouse
     node: str | None
     local: Warehouse
-    followed: tuple[str, ...]
+    followed: Mapping[str, str]  # by table: the node that writes it
 
 
 def all_of(warehouse: Warehouse) -> Part:
     """The part of a run that is alone."""
-    return Part(warehouse, None, warehouse, ())
+    return Part(warehouse, None, warehouse, {})
 
 
 def part_of(warehouse: Warehouse, node: str, placement: Mapping[str, str]) -> Part:
@@ -51,4 +51,10 @@ def part_of(warehouse: Warehouse, node: str, placement: Mapping[str, str]) -> Pa
         queries=queries,
         classes=classes,
     )
-    return Part(warehouse, node, local, tuple(name for name in warehouse.stored if name in read - own.keys()))
+    nodes = {name: warehouse.pools[table.pool].node for name, table in warehouse.tables.items()}
+    followed = {
+        name: placement.get(name) or nodes[name] or ""
+        for name in warehouse.stored
+        if name in read - own.keys()
+    }
+    return Part(warehouse, node, local, followed)

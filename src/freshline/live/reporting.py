@@ -22,7 +22,9 @@ from freshline.live.status import (
     WarehouseStatus,
 )
 from freshline.live.step_book import StepBook
+from freshline.live.step_status import PlacementStatus
 from freshline.live.warmth import Warmth
+from freshline.plan.placed import Placed
 from freshline.plan.plan import Plan
 from freshline.tables.task import TableTask, tables_of
 
@@ -48,13 +50,15 @@ class Reporting:
         self._warmth = warmth
         self._node: str | None = None
         self._steps: StepBook | None = None
+        self._placement: PlacementStatus | None = None
         self.queries: Callable[[], tuple[QueryStatus, ...]] = tuple
         self.classes: Callable[[], tuple[ClassStatus, ...]] = tuple
         self.learn(plan)
 
-    def of_node(self, node: str | None, book: StepBook) -> None:
-        """Whose run it is, in a warehouse with nodes, and who knows of its steps."""
+    def of_node(self, node: str | None, book: StepBook, placed: Placed | None) -> None:
+        """Whose run it is, in a warehouse with nodes, who knows of its steps, and where all are placed."""
         self._node, self._steps = node, book
+        self._placement = None if placed is None else PlacementStatus.of(placed)
 
     def learn(self, plan: Plan) -> None:
         """Costs became known, and bounds with them."""
@@ -88,6 +92,7 @@ class Reporting:
             steps=() if self._steps is None else self._steps.steps(kernel),
             outputs=() if self._steps is None else self._steps.outputs(),
             classes=self.classes(),
+            placement=self._placement,
         )
 
     def _table(

@@ -243,7 +243,9 @@ class Runner:
         )
         keeper.judge.on_discarded = self._discarded
         queries.attach(self.driver.tell)
-        self._draining = Draining(self.node_side, keeper.troubles, self.driver.tell, self.stop)
+        self._draining = Draining(
+            self._watch, inbox, self.node_side, keeper.troubles, self.driver.tell, self.stop
+        )
         self.request_side.attach(inbox.post)
         databases = [self.control.ledger, site.history]
         kept = kept_tables(self.tables, locks, opened.ledger)
@@ -335,6 +337,11 @@ class Runner:
         return replace(self._learning.plan, placed=self._placed)
 
     @property
+    def incomplete(self) -> bool:
+        """Whether it was to leave nothing out, and another node did not let it."""
+        return self._draining.in_vain
+
+    @property
     def stopped_because(self) -> str | None:
         return self._ending.because
 
@@ -371,8 +378,8 @@ class Runner:
         if not self._draining.begun:
             self._learn(now)
         self._housekeeper.consider(now, kernel)
-        if self._drain and self._watch.is_quiet():
-            self._draining.consider(kernel)
+        if self._drain:
+            self._draining.consider(now, kernel)
 
     def _learn(self, now: int) -> None:
         """Where costs have become known the kernel goes on with them, and with the bounds that they give."""

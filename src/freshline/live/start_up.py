@@ -10,21 +10,31 @@ from pathlib import Path
 
 from freshline.live.clock import clock
 from freshline.live.status import Progress, WarehouseStatus
+from freshline.live.step_status import PlacementStatus
 
 
 class StartUp:
     """Writes the status until the run itself does; `listener` hears of it too.
 
-    Where the run never comes about, the status is again what it was before: that of the run before.
+    `node` and `placement` are of a warehouse with nodes. Where the run never comes about, the status is again
+    what it was before: that of the run before.
     """
 
     def __init__(
-        self, name: str, run_id: str, path: Path, listener: Callable[[Progress], None] | None = None
+        self,
+        name: str,
+        run_id: str,
+        path: Path,
+        listener: Callable[[Progress], None] | None = None,
+        node: str | None = None,
+        placement: PlacementStatus | None = None,
     ) -> None:
         self._name = name
         self._run_id = run_id
         self._path = path
         self._listener = listener
+        self._node = node
+        self._placement = placement
         self._started = clock()
         self._before: bytes | None = None
         self._last: bytes | None = None
@@ -51,6 +61,8 @@ class StartUp:
             broken_assumptions=(),
             quarantined=0,
             starting=progress,
+            node=self._node,
+            placement=self._placement,
         )
         with suppress(OSError):  # a full disk; that the file is old can be seen in it
             status.write(self._path)

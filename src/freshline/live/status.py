@@ -12,7 +12,7 @@ from freshline.definitions.duration import seconds
 from freshline.definitions.errors import InputError
 from freshline.definitions.policies import PolicyName
 from freshline.live.instants import written
-from freshline.live.step_status import OutputStatus, StepStatus
+from freshline.live.step_status import OutputStatus, PlacementStatus, StepStatus
 from freshline.tables.state import TableState, exceeds
 
 
@@ -206,6 +206,7 @@ class WarehouseStatus:
     node: str | None = None  # whose run it is, in a warehouse with nodes; None where it is of all of them
     steps: tuple[StepStatus, ...] = ()
     outputs: tuple[OutputStatus, ...] = ()
+    placement: PlacementStatus | None = None  # of steps; None where there are none
 
     @property
     def is_opening(self) -> bool:
@@ -229,6 +230,7 @@ class WarehouseStatus:
             "classes": [each.record() for each in self.classes],
             "outputs": [output.record() for output in self.outputs],
             "steps": [step.record() for step in self.steps],
+            "placement": None if self.placement is None else self.placement.record(),
         }
 
     def to_json(self) -> str:
@@ -242,6 +244,7 @@ class WarehouseStatus:
             "classes": [vars(each) for each in self.classes],
             "steps": [vars(step) for step in self.steps],
             "outputs": [vars(output) for output in self.outputs],
+            "placement": None if self.placement is None else vars(self.placement),
         }
         return json.dumps(record)
 
@@ -261,6 +264,7 @@ class WarehouseStatus:
                 "classes": tuple(ClassStatus(**each) for each in record["classes"]),
                 "steps": tuple(StepStatus(**step) for step in record["steps"]),
                 "outputs": tuple(OutputStatus(**output) for output in record["outputs"]),
+                "placement": PlacementStatus.read(record["placement"]) if record["placement"] else None,
             }
         )
 

@@ -31,7 +31,7 @@ class Done:
     """A step of a job that is committed, and when that was."""
 
     part: Part
-    committed: Committed | None  # None: by an attempt that failed later
+    committed: Committed | None  # None: before this run
     at: int
     instants: Instants  # of the rows of an output that are not late
 

@@ -2,11 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 from freshline.definitions.duration import seconds
 from freshline.live.instants import written
+from freshline.plan.placed import Placed
+
+
+@dataclass(frozen=True)
+class PlacementStatus:
+    """What the placement that nodes run by falls short of."""
+
+    stretch: float  # of all deadlines; 1 where they are kept
+    unproven: tuple[tuple[str, str], ...]  # the outputs that may be late, and why
+    assumed: tuple[str, ...]  # steps of which no cost was known
+    shortcomings: tuple[str, ...]  # all that as sentences
+
+    @classmethod
+    def of(cls, placed: Placed) -> Self:
+        unproven, said = tuple(placed.unproven.items()), tuple(placed.shortcomings)
+        return cls(placed.stretch, unproven, placed.assumed, said)
+
+    @classmethod
+    def read(cls, record: Mapping[str, Any]) -> Self:
+        unproven = tuple((output, why) for output, why in record["unproven"])
+        return cls(record["stretch"], unproven, tuple(record["assumed"]), tuple(record["shortcomings"]))
+
+    def record(self) -> dict[str, Any]:
+        """The placement as people's programs read it."""
+        unproven = [{"output": output, "reason": why} for output, why in self.unproven]
+        return {"stretch": self.stretch, "unproven": unproven, "assumed": list(self.assumed)}
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from freshline.kernel.events import Event, Failed
 from freshline.live.clock import Clock, clock
@@ -12,7 +12,9 @@ from freshline.live.judge import Failures
 from freshline.live.messages import Ended
 from freshline.live.step_book import NO_ROWS, Done, StepBook, rows_of
 from freshline.live.worker import SparkWorker
+from freshline.spark.committed import Committed
 from freshline.steps.events import Committed as StepsCommitted
+from freshline.steps.events import Dropped
 from freshline.steps.job import Instance, Part, StepJob
 from freshline.storage.delta import StoredTable
 from freshline.tables.task import TableTask
@@ -28,11 +30,20 @@ class _Step:
     came_at: int  # when the burst came to its source
 
 
+class _Commit(NamedTuple):
+    """What a step last committed, for which instance, and when."""
+
+    instance: Instance
+    committed: Committed
+    at: int
+
+
 class StepWorker:
     """Does the steps of a job one after the other, each an update with a commit of its own.
 
     A job may fail between two commits. What is committed stands, although the kernel does the job again: the
-    tables themselves say how far they are, and of files the instance that was done last is known here.
+    tables themselves say how far they are, and of files the instance that was done last is known here. It
+    counts as it was then, for what is seen of the step.
     """
 
     def __init__(
@@ -46,29 +57,39 @@ class StepWorker:
         self._tables = tables
         self._outputs = outputs
         self._clock = now
-        self._last: dict[str, Instance] = {}  # by step
+        self._last: dict[str, _Commit] = {}  # by step
 
-    def run(self, job: StepJob) -> tuple[Done, ...]:
-        return tuple(self._do(job, part) for part in job.parts)
+    def run(self, job: StepJob) -> tuple[Done, ...] | None:
+        """What was done; None where the first one's file could not be loaded, and nothing was done."""
+        done: list[Done] = []
+        for part in job.parts:
+            this = self._do(job, part)
+            if this is None:
+                return None
+            done.append(this)
+        return tuple(done)
 
-    def _do(self, job: StepJob, part: Part) -> Done:
+    def _do(self, job: StepJob, part: Part) -> Done | None:
         update = self._update(job, part)
-        committed = None
         if update is not None:
-            committed = self._worker.run(update) or self._worker.advance(update)
-            self._last[part.name] = part.instance
-        at = self._clock()
-        instants = NO_ROWS
-        if committed is not None and part.name in self._outputs:
-            instants = rows_of(self._tables[part.name], committed)
-        return Done(part, committed, at, instants)
+            committed = self._worker.run(update)
+            if committed is None:
+                return None
+            self._last[part.name] = _Commit(part.instance, committed, self._clock())
+        last = self._last.get(part.name)
+        if last is None or last.instance != part.instance:
+            return Done(part, None, self._clock(), NO_ROWS)
+        is_output = part.name in self._outputs
+        instants = rows_of(self._tables[part.name], last.committed) if is_output else NO_ROWS
+        return Done(part, last.committed, last.at, instants)
 
     def _update(self, job: StepJob, part: Part) -> Update | None:
         """The step as an update of its table; None where it is done."""
         reached = self._tables[part.name].freshness
         loaded_from = max(part.loaded_from, reached or 0)
         if part.files:
-            done = self._last.get(part.name) is part.instance
+            last = self._last.get(part.name)
+            done = last is not None and last.instance == part.instance
         else:
             done = reached is not None and reached >= part.loaded_to
         if done:
@@ -100,8 +121,11 @@ class StepJudge:
         if isinstance(outcome, BaseException):
             return Failed(job, self._failures.failed(job.task.name, outcome, now))
         self._failures.over(job.task.name)
+        for part in job.parts:
+            if self.on_loaded is not None and part.files:
+                self.on_loaded(part.name, [str(file.name) for file in part.files])
+        if outcome is None:  # its file was put aside; all are as fresh as they were
+            return Dropped(job)
         for done in outcome:
             self._book.done(done)
-            if self.on_loaded is not None and done.part.files:
-                self.on_loaded(done.part.name, [str(file.name) for file in done.part.files])
         return StepsCommitted(job)

@@ -71,6 +71,8 @@ def render(status: WarehouseStatus, now_us: int, running: bool = True) -> Render
         parts += [Text(), output_table(status.outputs)]
     if status.steps:
         parts += [Text(), step_table(status.steps)]
+    if status.placement is not None:
+        parts += [Text(), *(_sentence(each) for each in status.placement.shortcomings)]
     if status.tables or not status.steps:
         parts += [Text(), _tables(status, as_of_us)]
     if len(status.tables) > TABLES_MAX:
@@ -257,6 +259,10 @@ def _left_out(status: WarehouseStatus) -> list[str]:
         if number
     ]
     return [*files, *rows]
+
+
+def _sentence(text: str) -> Text:
+    return Text(f"{printable(text[:1].upper() + text[1:])}.", style="yellow")
 
 
 def _line(sentence: str, style: str) -> Text:

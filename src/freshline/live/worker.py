@@ -37,11 +37,6 @@ class Updates:
         self._books.enter(job, update, (time.perf_counter_ns() - started) // 1_000)
         return update
 
-    def advance(self, job: Update) -> Committed:
-        """Commits that nothing is to be loaded: its files, if it had any, were put aside."""
-        with self._locks[job.task.name]:
-            return self._updater.advance(job, job.loaded_to)
-
 
 class SparkWorker:
     """A track's own session: its views are nobody else's, its jobs run in its pool."""
@@ -77,10 +72,6 @@ class SparkWorker:
         update = self._updates.run(self._session, part(job, rest)) if rest else None
         self._bad_files.leave(job, found.left)
         return update
-
-    def advance(self, job: Update) -> Committed:
-        """Commits that nothing is to be loaded."""
-        return self._updates.advance(job)
 
     def _one_by_one(self, job: Update) -> Committed:
         """Loads files that fail only together. If one fails after all, it and the rest are left for later."""

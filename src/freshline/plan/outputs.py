@@ -50,10 +50,10 @@ def plan_outputs(
         outputs = [_unplaced(warehouse, name, reason) for name in _names(warehouse)]
         return OutputsPlan(tuple(outputs), None, placement)
     placed = _placed(steps, plan, placement, layout)
-    found = outputs_of(warehouse, placed, placement)
+    found = _outputs(steps, placed, placement)
     in_time = all(output.holds for output in found)
     staleness_us = steps.staleness_us(placed.sub_deadlines_us) if in_time else {}
-    return OutputsPlan(found, placed, placement, staleness_us=staleness_us)
+    return OutputsPlan(found, _with_reasons(placed, found), placement, staleness_us=staleness_us)
 
 
 def placed_by(warehouse: Warehouse, placement: Placement) -> Placed | None:
@@ -62,7 +62,15 @@ def placed_by(warehouse: Warehouse, placement: Placement) -> Placed | None:
     Where not all outputs can be in time it is the one with its deadlines stretched; None where there is none.
     """
     steps, layout = Steps(warehouse), _layout(placement)
-    return None if layout is None else _placed(steps, placement_plan(steps), placement, layout)
+    if layout is None:
+        return None
+    placed = _placed(steps, placement_plan(steps), placement, layout)
+    return _with_reasons(placed, _outputs(steps, placed, placement))
+
+
+def _with_reasons(placed: Placed, outputs: tuple[OutputPlan, ...]) -> Placed:
+    unproven = {output.name: output.reason for output in outputs if output.reason is not None}
+    return replace(placed, unproven=unproven)
 
 
 def _layout(placement: Placement) -> Layout | None:
@@ -76,12 +84,10 @@ def with_outputs(plan: Plan, found: OutputsPlan) -> Plan:
     return replace(plan, placed=found.placed, outputs=found.outputs)
 
 
-def outputs_of(warehouse: Warehouse, placed: Placed, placement: Placement | None) -> tuple[OutputPlan, ...]:
-    """The outputs under a placement, whether it was made now (`placement`) or is kept by a run."""
-    steps = Steps(warehouse)
-    slack_us = {}
-    if placement is not None:
-        slack_us = {node.name: _us(node.slack) for node in placement.nodes if node.slack is not None}
+def _outputs(steps: Steps, placed: Placed, placement: Placement) -> tuple[OutputPlan, ...]:
+    """The outputs under a placement."""
+    warehouse = steps.warehouse
+    slack_us = {node.name: _us(node.slack) for node in placement.nodes if node.slack is not None}
     found = []
     for name in _names(warehouse):
         step = warehouse.steps[name]
@@ -116,19 +122,23 @@ def _placed(steps: Steps, plan: PlacementPlan, placement: Placement, layout: Lay
         costs_us,
         tuple(task.operators for task in placement.tasks or tasks_of(plan, layout)),
         {name: steps.longest_us(name) + slack_us.get(name, 0) for name in nodes},
+        _stretch(placement),
     )
 
 
-def _reason(
-    steps: Steps, output: str, above: list[str], placed: Placed, placement: Placement | None
-) -> str | None:
+def _stretch(placement: Placement) -> float:
+    why = placement.infeasible
+    return 1.0 if placement.holds or why is None or why.stretch is None else why.stretch
+
+
+def _reason(steps: Steps, output: str, above: list[str], placed: Placed, placement: Placement) -> str | None:
     """Why an output is not proven to be in time; None where it is."""
     warehouse = steps.warehouse
     left_us = steps.left_us(output)
     if left_us <= 0:
         waited_us = (warehouse.steps[output].deadline_us or 0) - left_us
         return f"its records may be {format_duration(waited_us)} old before anything is computed of them"
-    if placement is not None and not placement.holds:
+    if not placement.holds:
         infeasible = placement.infeasible
         return "it is not known whether all fits" if infeasible is None else infeasible.reason
     beside = _beside(steps, above, placed)

@@ -16,6 +16,27 @@ class Placed:
     costs_us: Mapping[str, int]  # at worst, on its node, by step
     tasks: tuple[tuple[str, ...], ...]  # steps that are done one after the other for the same input (5.3)
     limits_us: Mapping[str, int] = field(default_factory=dict)  # by node: how long a job of several may be
+    stretch: float = 1.0  # by which all deadlines had to be longer, for there to be a placement
+    unproven: Mapping[str, str] = field(default_factory=dict)  # by output that may be late: why
+    assumed: tuple[str, ...] = ()  # the steps of which nobody knew what they cost: a second was taken
+    definitions: str = ""  # by which it was made (their digest)
+
+    @property
+    def shortcomings(self) -> list[str]:
+        """What whoever runs so has to know: sentences without a full stop."""
+        found = []
+        if self.stretch > 1:
+            found.append(
+                f"deadlines are stretched {self.stretch:.4g} times, as no placement is known that keeps "
+                "them all: `freshline place` shows what binds"
+            )
+        found += [f"output {name} may be late: {why}" for name, why in self.unproven.items()]
+        if self.assumed:
+            found.append(
+                f"a second each is assumed of {', '.join(self.assumed)}, as no cost is known: "
+                "`freshline place --apply` counts with what runs took"
+            )
+        return found
 
     def record(self) -> dict[str, Any]:
         """As JSON has it."""
@@ -25,6 +46,10 @@ class Placed:
             "costs_us": dict(self.costs_us),
             "tasks": [list(task) for task in self.tasks],
             "limits_us": dict(self.limits_us),
+            "stretch": self.stretch,
+            "unproven": dict(self.unproven),
+            "assumed": list(self.assumed),
+            "definitions": self.definitions,
         }
 
     @classmethod
@@ -35,4 +60,8 @@ class Placed:
             record["costs_us"],
             tuple(tuple(task) for task in record["tasks"]),
             record["limits_us"],
+            record["stretch"],
+            record["unproven"],
+            tuple(record["assumed"]),
+            record["definitions"],
         )

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import Final
 
+from freshline.costs.step_rows import rows_of_steps
 from freshline.definitions.duration import MILLISECOND, SECOND
 from freshline.definitions.feeds import Feed
 from freshline.definitions.warehouse import Warehouse
@@ -23,21 +24,16 @@ class Steps:
         self.upstream: dict[str, frozenset[str]] = {}  # by step: itself and all that it is computed from
         self.feeds: dict[str, frozenset[str]] = {}  # by step: the feeds that it is computed from
         self.costs_us: dict[str, int] = {}  # by step, at worst, on a node of speed 1
-        rows_out: dict[str, Fraction] = {}
+        rows = rows_of_steps(warehouse)
         for name in warehouse.step_order:
             step = warehouse.steps[name]
             above = [self.upstream[source] for source in step.sources]
             self.upstream[name] = frozenset({name}).union(*above)
             own = frozenset() if step.feed is None else frozenset({step.feed})
             self.feeds[name] = own.union(*(self.feeds[source] for source in step.sources))
-            if step.feed is None:
-                rows = sum((rows_out[source] for source in step.sources), Fraction(0))
-            else:
-                rows = warehouse.feeds[step.feed].rows_most or Fraction(0)
-            rows_out[name] = rows * step.selectivity
             assert step.cost is not None, f"nobody knows what {name} costs"
             cost = step.cost
-            worst = (1 + cost.variability) * (cost.startup_us + cost.per_row_us * rows)
+            worst = (1 + cost.variability) * (cost.startup_us + cost.per_row_us * (rows[name].read or 0))
             self.costs_us[name] = max(1, -(-worst.numerator // worst.denominator))
 
     def longest_us(self, node: str) -> int:
@@ -115,15 +111,12 @@ def on_node_us(cost_us: int, speed: Fraction) -> int:
 
 def unknown_costs(warehouse: Warehouse) -> tuple[str, ...]:
     """The steps of which it is not known what they cost: by themselves, or as nobody knows how many rows."""
-    unknown = [name for name, step in warehouse.steps.items() if step.cost is None]
-    unsized = {name for name, feed in warehouse.feeds.items() if feed.rows_most is None}
-    fed: dict[str, bool] = {}
-    for name in warehouse.step_order:
-        step = warehouse.steps[name]
-        fed[name] = step.feed in unsized or any(fed[source] for source in step.sources)
-        if step.cost is not None and step.cost.per_row_us and fed[name]:
-            unknown.append(name)
-    return tuple(name for name in warehouse.steps if name in unknown)
+    rows = rows_of_steps(warehouse)
+    return tuple(
+        name
+        for name, step in warehouse.steps.items()
+        if step.cost is None or (step.cost.per_row_us and rows[name].read is None)
+    )
 
 
 def placement_plan(steps: Steps) -> PlacementPlan:
@@ -156,7 +149,7 @@ def _sources(warehouse: Warehouse) -> Iterable[Source]:
     for name, feed in warehouse.feeds.items():
         if name in loaded:
             assert feed.node is not None, f"nobody knows where {name} lands"
-            rows = feed.rows_most or Fraction(1)
+            rows = feed.rows_most_loaded or Fraction(1)
             yield Source(_stream(name), feed.node, rows * SECOND / _period_us(feed))
 
 

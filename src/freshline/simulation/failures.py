@@ -15,9 +15,9 @@ from freshline.tables.back_off import back_off_us
 def checked_failures(warehouse: Warehouse, rates: Mapping[str, Fraction]) -> Mapping[str, Fraction]:
     """By table: the chance that a job fails."""
     for name, rate in rates.items():
-        if name not in warehouse.tables:
+        if name not in warehouse.stored:
             raise InputError(
-                f"the failing table `{name}` does not exist", Names("tables", warehouse.tables).remedy(name)
+                f"the failing table `{name}` does not exist", Names("tables", warehouse.stored).remedy(name)
             )
         if not 0 <= rate < 1:
             raise InputError(

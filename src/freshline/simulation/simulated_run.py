@@ -67,7 +67,9 @@ class SimulatedRun:
         self.answers = SimulatedAnswers(plan, conditions.gaps, conditions.slow) if plan.queries else None
         if self.answers is not None:
             kinds[Iteration] = self.answers.iterations
-        self.steps = None if plan.placed is None else SimulatedSteps(warehouse, plan.placed, seed)
+        self.steps = None
+        if plan.placed is not None:
+            self.steps = SimulatedSteps(warehouse, plan.placed, seed, conditions.slow, self.failures)
         if self.steps is not None:
             kinds[StepJob] = self.steps
         self.driver = Driver(self.kernels[0], kinds, files, journal)

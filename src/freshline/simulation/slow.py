@@ -16,8 +16,8 @@ from freshline.simulation.updates import UpdateCosts
 def checked_factors(warehouse: Warehouse, slow: Mapping[str, Fraction]) -> Mapping[str, Fraction]:
     """By table or query: what its costs are multiplied with."""
     for name, factor in slow.items():
-        if name not in warehouse.tables and name not in warehouse.queries:
-            known = Names("tables", [*warehouse.tables, *warehouse.queries])
+        if name not in warehouse.stored and name not in warehouse.queries:
+            known = Names("tables", [*warehouse.stored, *warehouse.queries])
             raise InputError(f"`{name}`, which is to be slow, does not exist", known.remedy(name))
         if factor <= 0:
             raise InputError(f"`{name}` is slow by the factor {factor}", "Give a factor above zero")

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from math import ceil
 
 from freshline.costs.draws import RowCostDraws
 from freshline.definitions.feeds import Feed
 from freshline.definitions.warehouse import Warehouse
-from freshline.kernel.events import Event
+from freshline.kernel.events import Event, Failed
 from freshline.kernel.kernel import Kernel
 from freshline.plan.placed import Placed
+from freshline.simulation.failures import Failures
 from freshline.simulation.rows import Latencies, Rows, RowsOfTable
 from freshline.steps.events import Committed
 from freshline.steps.job import Part, StepJob
@@ -42,14 +45,28 @@ class StepResult:
     jobs: int
     misses: int  # instances that were done, or are not yet at the end, after their deadline
     backlog: int  # instances that were not done at the end
+    failed: int = 0  # jobs, each tried again
 
 
 class SimulatedSteps:
-    """The kind of job that steps have. Every file has the most rows that its feed says."""
+    """The kind of job that steps have. Every file has the most rows that its feed says.
 
-    def __init__(self, warehouse: Warehouse, placed: Placed, seed: int) -> None:
+    `slow` is by step what its costs are multiplied with. A job of several steps of which one fails does all
+    of them again.
+    """
+
+    def __init__(
+        self,
+        warehouse: Warehouse,
+        placed: Placed,
+        seed: int,
+        slow: Mapping[str, Fraction] | None = None,
+        failures: Failures | None = None,
+    ) -> None:
         self._warehouse = warehouse
         self._placed = placed
+        self._slow = {name: float(factor) for name, factor in (slow or {}).items()}
+        self._failures = failures
         self._draws = {}
         for name, step in warehouse.steps.items():
             assert step.cost is not None, "a plan has all costs"
@@ -60,7 +77,11 @@ class SimulatedSteps:
         for name, step in warehouse.steps.items():
             for source in step.sources:
                 self._readers[source].append(name)
-        self._selectivity = {name: float(step.selectivity) for name, step in warehouse.steps.items()}
+        # Of the rows that a step reads, how many it makes; of a feed that sheds, those that are left.
+        self._selectivity = {
+            name: float(step.selectivity) * (1.0 if step.feed is None else _kept(warehouse.feeds[step.feed]))
+            for name, step in warehouse.steps.items()
+        }
         self._newest: dict[str, int] = {}  # by step that loads a feed, of the files loaded so far
         self._latencies = {
             name: Latencies(step.deadline_us)
@@ -79,11 +100,17 @@ class SimulatedSteps:
         for part in job.parts:
             rows = self._read(part) if before is None else self._through(part, before)
             count = sum(each.number for each in rows)
-            cost_us += self._draws[part.name].draw_us(count) if count or part.files else 0
+            if count or part.files:
+                cost_us += int(self._draws[part.name].draw_us(count) * self._slow.get(part.name, 1.0)) or 1
             before = rows
         return cost_us
 
     def ended(self, now: int, job: StepJob) -> Event:
+        if self._failures is not None:
+            for part in job.parts:
+                retry_at = self._failures.fails(part.name, now)
+                if retry_at is not None:
+                    return Failed(job, retry_at)
         for part in job.parts:
             rows = [each.times(self._selectivity[part.name]) for each in self._read(part)]
             if part.files:
@@ -99,7 +126,7 @@ class SimulatedSteps:
                     latencies.came_out(now, each)
         return Committed(job)
 
-    def crashed(self, now: int) -> None: ...
+    def crashed(self, now: int) -> None: ...  # that failures are forgotten is said of updates
 
     def over(self, end: int, kernel: Kernel) -> None:
         for step in steps_of(kernel):
@@ -135,6 +162,7 @@ class SimulatedSteps:
                 self._jobs[name],
                 self._misses[name],
                 self._backlog.get(name, 0),
+                0 if self._failures is None else self._failures.count.get(name, 0),
             )
             for name in self._warehouse.steps
         )
@@ -161,6 +189,11 @@ class SimulatedSteps:
         for source in (*self._warehouse.steps[name].sources, name):
             read = [self._reached[reader] for reader in self._readers[source]]
             self._made[source].forget(min(read, default=self._reached[source]))
+
+
+def _kept(feed: Feed) -> float:
+    most, loaded = feed.rows_most, feed.rows_most_loaded
+    return 1.0 if not most or loaded is None else float(loaded / most)
 
 
 def _rows_of(feed: Feed, timestamp: int, before: int | None) -> Rows:

@@ -85,7 +85,7 @@ class Updater:
 
         def work(kept: Update, files: list[FileFacts], consumed: tuple[Consumed, ...]) -> Committed:
             if not files:
-                return self.advance(job, job.loaded_to, consumed)
+                return self._advance(job, job.loaded_to, consumed)
             return self._run_base(session, kept, files, consumed)
 
         return self._leaving_out.commit(job, facts, self._tables[job.task.name], self._landing[feed], work)
@@ -115,7 +115,7 @@ class Updater:
         sources = self._sources(table, after, job.loaded_to)
         freshness = self._jumped(table, job)
         if not any(sources.values()):
-            return self.advance(job, freshness)
+            return self._advance(job, freshness)
         source_bytes = sum(file.size for found in sources.values() for file in found)
         frame = self._derived(session, table, sources, after, job.loaded_to)
         return self._commit(frame, job, freshness, source_bytes)
@@ -169,7 +169,7 @@ class Updater:
         after = None if job.task.empty else job.loaded_from - step.lookback_us
         return sum(rows_between(self._readable[name], after, job.loaded_to) for name in step.sources)
 
-    def advance(self, job: Update, freshness: int, consumed: tuple[Consumed, ...] = ()) -> Committed:
+    def _advance(self, job: Update, freshness: int, consumed: tuple[Consumed, ...] = ()) -> Committed:
         """Commits that nothing is to be loaded up to there: Spark need not be asked for no rows."""
         version = self._tables[job.task.name].commit(None, freshness, consumed, _details(job))
         return Committed(freshness, 0, 0, version, consumed, computed=False)

@@ -33,3 +33,30 @@ class Committed(Event):
 
     def __repr__(self) -> str:
         return f"Committed({self.job!r})"
+
+
+class Dropped(Event):
+    """A job has ended without effect, and is not done again: its file was put aside, or is out of reach.
+
+    One that comes back is another arrival.
+    """
+
+    __slots__ = ("job",)
+
+    def __init__(self, job: StepJob) -> None:
+        self.job = job
+
+    def take(self, kernel: Kernel, now: int) -> None:
+        self.job.task.dropped(self.job, now)
+
+    def record(self) -> Record:
+        return {"dropped": self.job.task.name, "job": self.job.number}
+
+    @classmethod
+    def from_record(cls, record: Record, kernel: Kernel) -> Self:
+        job = kernel.running(record["dropped"], record["job"])
+        assert isinstance(job, StepJob), f"{job!r} is not of a step"
+        return cls(job)
+
+    def __repr__(self) -> str:
+        return f"Dropped({self.job!r})"

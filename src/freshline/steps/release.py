@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from freshline.steps.job import Instance
@@ -13,9 +14,10 @@ if TYPE_CHECKING:
 class OnAdvance:
     """An instance is created when the least freshness of the inputs advances; its range is fixed then (5.4).
 
-    A step that loads a feed has one for each file. Deadlines are counted from the creation of the task's
-    instance, with the sub-deadlines of its steps up to the next whose result leaves it: with those of all of
-    them, as (12) has it, what branches off a task may come too late.
+    A step that loads a feed has one for each file. What another node commits is there from that instant on,
+    not when it is heard here: its blocking has room for that. Deadlines are counted from the creation of the
+    task's instance, with the sub-deadlines of its steps up to the next whose result leaves it: with those of
+    all of them, as (12) has it, what branches off a task may come too late.
     """
 
     __slots__ = ("_task",)
@@ -31,12 +33,13 @@ class OnAdvance:
         """What it reads may be fresher than before."""
         task = self._task
         before = None if task.follows is None else task.follows.last
+        ready = _last((source.moved_at for source in task.reads), now)
         if before is not None:
             created, came_at = before.created, before.came_at
         else:
-            created, came_at = now, self._came_at(now)
+            created, came_at = ready, _last((source.came_at for source in task.reads), now)
         if self.is_behind:
-            task.add(self._instance(self._edge, created, came_at, now))
+            task.add(self._instance(self._edge, created, came_at, ready))
 
     @property
     def is_behind(self) -> bool:
@@ -50,6 +53,12 @@ class OnAdvance:
         for file in files:
             instance = self._instance(max(task.claimed_to, file.timestamp), now, now, now)
             task.add(instance._replace(files=(file,)))
+
+    def again(self, instance: Instance) -> Instance:
+        """An instance for files, with its range as it is now that one before it was dropped."""
+        claimed_to = self._task.claimed_to
+        edge = max(claimed_to, *(file.timestamp for file in instance.files))
+        return instance._replace(loaded_from=claimed_to, loaded_to=edge)
 
     def after(self, before: Instance) -> Instance | None:
         """The instance that follows, in the same job, on that of the step before; None: no whole window."""
@@ -72,19 +81,19 @@ class OnAdvance:
 
     def validate(self) -> None: ...
 
-    def _instance(self, edge: int, created: int, came_at: int, now: int) -> Instance:
+    def _instance(self, edge: int, created: int, came_at: int, ready: int) -> Instance:
         task = self._task
-        return Instance(task.claimed_to, edge, (), came_at, created, now, created + task.due_us)
+        return Instance(task.claimed_to, edge, (), came_at, created, ready, created + task.due_us)
 
     @property
     def _edge(self) -> int:
         return self._aligned(min(source.freshness for source in self._task.reads))
 
-    def _came_at(self, now: int) -> int:
-        """When the last of the bursts came that all inputs now hold."""
-        found = [source.came_at for source in self._task.reads if source.came_at is not None]
-        return max(found, default=now)
-
     def _aligned(self, instant: int) -> int:
         align_us = self._task.terms.align_us
         return instant if align_us is None else max(0, (instant + 1) // align_us * align_us - 1)
+
+
+def _last(instants: Iterable[int | None], now: int) -> int:
+    """The last of those of all inputs; now, where none is known."""
+    return max((at for at in instants if at is not None), default=now)

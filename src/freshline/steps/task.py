@@ -43,6 +43,7 @@ class StepTask(Task):
         "freshness",
         "goes_on",
         "last",
+        "moved_at",
         "parts",
         "reads",
         "terms",
@@ -75,6 +76,7 @@ class StepTask(Task):
         self.goes_on: StepTask | None = None
         self.until_us = terms.sub_deadline_us  # the sub-deadlines of its task up to its own
         self.last: Instance | None = None  # what was done last
+        self.moved_at: int | None = None  # and when that was
         self.parts: tuple[Part, ...] = ()  # of the job that is ready, or runs
 
     def follow(self, before: StepTask) -> None:
@@ -156,25 +158,45 @@ class StepTask(Task):
 
     def committed(self, job: Job, now: int) -> None:
         """All steps of its job are committed."""
-        mine = self.job
-        assert mine is job, f"{job!r} is not running"
-        self.job = None
-        self.pool.release_track(mine, now)
-        self.state = IDLE
+        mine = self._over(job, now)
         for part in mine.parts:
-            part.step.done(part.instance)
+            part.step.done(part.instance, now)
         for dependent in mine.parts[-1].step.dependents:
             dependent.source_moved(now)
         # Only now: who follows has what it is to do by itself, and takes no part in the next job.
         if self.waiting:
             self.next()
 
-    def done(self, instance: Instance) -> None:
+    def dropped(self, job: Job, now: int) -> None:
+        """Its job has done nothing, and is not done again: all are as fresh as they were.
+
+        Ranges that begin where this one would have ended begin before it. What is in its file may come again,
+        and would be late otherwise.
+        """
+        self.give_back(self._over(job, now))
+        self.waiting.popleft()
+        self.claimed_to = self.freshness
+        for _ in range(len(self.waiting)):
+            self.waiting.append(self.rule.again(self.waiting.popleft()))
+            self.claimed_to = self.waiting[-1].loaded_to
+        if self.waiting:
+            self.next()
+
+    def _over(self, job: Job, now: int) -> StepJob:
+        """Its job is over, and its track is free."""
+        mine = self.job
+        assert mine is job, f"{job!r} is not running"
+        self.job = None
+        self.pool.release_track(mine, now)
+        self.state = IDLE
+        return mine
+
+    def done(self, instance: Instance, now: int) -> None:
         """An instance of it is committed."""
         assert self.freshness <= instance.loaded_to, f"{self!r} went back"
         self.freshness = instance.loaded_to
         self.empty = self.empty and self.freshness == 0
-        self.last = instance
+        self.last, self.moved_at = instance, now
 
     def give_back(self, job: Job) -> None:
         assert isinstance(job, StepJob)

@@ -40,7 +40,10 @@ class FollowedTable(ReadTable):
         self.timestamp = timestamp
         self.schema = schema
         self._snapshot = _NOTHING
-        self.came_at: int | None = None  # when what it was committed for came to its source, if that is told
+        # Of the last commit that made it fresher, as far as that is told, by its writer's clock: when it was
+        # made, and when what it was made for came to its source.
+        self.committed_at: int | None = None
+        self.came_at: int | None = None
         self._log: int | None = None  # the folder that its log was listed in, by its number
 
     @property
@@ -72,7 +75,7 @@ class FollowedTable(ReadTable):
         before = self._snapshot
         try:
             self._snapshot = read_snapshot(self.path, self.timestamp, DeltaTable(self.path))
-            self.came_at = None
+            self.came_at = self.committed_at = None
         except TableNotFoundError:
             return False  # its node is about to make it
         return self._snapshot != before
@@ -87,6 +90,7 @@ class FollowedTable(ReadTable):
         after = replace(before, version=before.version + 1)
         added: list[LiveFile] = []
         removed: set[str] = set()
+        information: dict[str, Any] = {}
         for kind, action in actions:
             if kind == "add":
                 added.append(_live(action, self.timestamp))
@@ -95,9 +99,12 @@ class FollowedTable(ReadTable):
             elif kind == "txn":
                 after = after.told(action["appId"], action["version"])
             elif kind == "commitInfo":
-                self.came_at = action.get(log.KEY, {}).get("came_at")
+                information = action
             elif kind != "protocol" and (kind != "metaData" or before.version >= 0):
                 raise _NotPlain(kind)
+        if after.freshness != before.freshness:
+            self.came_at = information.get(log.KEY, {}).get("came_at")
+            self.committed_at = log.committed_at(information)
         kept = (file for file in before.files if file.path not in removed) if removed else before.files
         return replace(after, files=(*kept, *added))
 

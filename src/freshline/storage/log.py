@@ -9,11 +9,12 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
+from freshline.definitions.duration import MILLISECOND
 from freshline.definitions.errors import InputError
 
 # The key of our part of a commit's information.
@@ -66,6 +67,12 @@ def commit_information(table: Path, version: int) -> dict[str, Any]:
                 ours = json.loads(line)["commitInfo"].get(KEY, {})
                 return ours if isinstance(ours, dict) else {}
     return {}
+
+
+def committed_at(information: Mapping[str, Any]) -> int | None:
+    """When a commit was made, by its writer's clock, in microseconds; None if it does not say so."""
+    at_ms = information.get("timestamp")
+    return at_ms * MILLISECOND if isinstance(at_ms, int) else None
 
 
 def commits(table: Path) -> range:
