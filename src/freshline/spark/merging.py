@@ -126,11 +126,15 @@ class _Merging:
         self._groups = Groups(self._group, self._size, slices, lends)
 
     def merged(self) -> Merged:
-        outputs = self._partials.outputs
-        found = {at: self._column(each) for at, each in enumerate(outputs) if each.formula is None}
-        shown = range(len(outputs) - self._partials.inputs)
-        computed = {at: self._formula(outputs[at], found) for at in shown if outputs[at].formula is not None}
-        return Merged([computed.get(at) or found[at] for at in shown], self._scaled)
+        plain = {
+            at: self._column(output)
+            for at, output in enumerate(self._partials.outputs)
+            if output.formula is None
+        }
+        columns = [
+            plain.get(at) or self._formula(each, plain) for at, each in enumerate(self._partials.shown)
+        ]
+        return Merged(columns, self._scaled)
 
     def _column(self, output: Output) -> Column:
         if output.kind == "key":

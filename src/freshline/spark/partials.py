@@ -86,6 +86,11 @@ class Partials:
     whole: tuple[str, ...]  # those by which rows are dealt: all rows of such a group are in one slice
     inputs: int = 0  # so many of the last outputs are there for formulas alone
 
+    @property
+    def shown(self) -> tuple[Output, ...]:
+        """The columns of the answer."""
+        return self.outputs[: len(self.outputs) - self.inputs]
+
 
 def view(place: int) -> str:
     """What the table at that place of the FROM is called in a part's SQL."""
