@@ -7,9 +7,12 @@ import pytest
 from typer.testing import CliRunner
 
 from freshline.cli.main import app
+from freshline.cli.nodes import RunningNodes
 from freshline.definitions.errors import InputError
 from freshline.definitions.load import load
 from freshline.live.joining import agreed_placement
+from freshline.live.start_up import StartUp
+from freshline.live.status import Progress
 from freshline.live.step_status import PlacementStatus
 from freshline.plan.placed import Placed
 from freshline.storage.layout import Layout
@@ -149,3 +152,23 @@ def test_deadlines_that_are_stretched_are_said_with_the_outputs_that_do_not_hold
     first, second, _ = placed.shortcomings
     assert first.startswith(f"deadlines are stretched {placed.stretch:.4g} times")
     assert second.startswith("output near may be late: every placement needs deadlines at least")
+
+
+def test_whoever_starts_the_nodes_says_once_what_their_placement_falls_short_of(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    changed(project / "freshline.yml", "deadline: 20s", "deadline: 600ms")
+    warehouse, layout = load(project / "freshline.yml"), Layout(project / "warehouse")
+    placed = agreed_placement(warehouse, layout)
+    nodes = RunningNodes(warehouse, project, project / "warehouse", [], None)
+    for node in ("edge", "centre"):  # as a node tells it from its start on
+        control = layout.control(node)
+        start_up = StartUp("sensors", "run", control.status, None, node, PlacementStatus.of(placed))
+        start_up.say(Progress("starting Spark"))
+        nodes.look()
+    assert nodes.said == placed.shortcomings
+    said = [line.lower() for line in capsys.readouterr().err.splitlines()]
+    assert said == [f"{sentence}.".lower() for sentence in placed.shortcomings]
+    told = freshline("status", "-p", project)
+    assert "Deadlines are stretched" in told.stdout
+    assert json.loads(freshline("status", "-p", project, "--json").stdout)["placement"]["stretch"] > 1.5

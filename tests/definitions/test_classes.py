@@ -103,3 +103,15 @@ def test_the_longest_part_of_a_request_counts_in_every_bound_of_the_pool(
     assert max(table.response_bound_us for table in shared.tables) == response_s * SECOND
     for one, other in zip(alone.tables, shared.tables, strict=True):
         assert one.response_bound_us <= other.response_bound_us
+
+
+def test_a_class_is_asked_on_the_first_node() -> None:
+    nodes = HEAD.replace("name: shop", "name: shop\nnodes: {edge: {}, centre: {}}").replace(
+        "feeds: {orders: {period: 5m}}", "feeds: {orders: {period: 5m, node: edge}}"
+    )
+    assert loads(nodes + "  gold: {error: 1}\n").pools["main"].node == "edge"
+    far = nodes.replace("policy: rds-quota}", "policy: rds-quota, node: centre}") + "  gold: {error: 1}\n"
+    assert complaints(far) == [
+        "freshline.yml:8: classes.gold: its pool `main` is on the node `centre`, and requests are heard on "
+        "`edge`. Put it into a pool with `node: edge`, which reads all tables."
+    ]

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from freshline.live.all_nodes import together
 from freshline.live.latency import Latencies
-from freshline.live.status import TrackStatus, WarehouseStatus
+from freshline.live.status import Progress, TrackStatus, WarehouseStatus
 from freshline.live.step_status import OutputStatus, PlacementStatus, StepStatus
 from freshline.live.view import render
 
@@ -97,6 +97,15 @@ def test_nodes_are_told_of_as_one_and_late_records_are_misses_of_each_output() -
     assert ["alerts", "centre", "10s", "7", "4", "2s", "8s", "12s"] in shown
     assert ["readings", "edge", "2s", "0", "1", "40", "3"] in shown
     assert ["Deadlines", "are", "stretched."] in shown
+
+
+def test_of_a_start_it_is_said_whose_it_is() -> None:
+    nodes = [
+        status("edge", 20, (READ,)),
+        replace(status("centre", 21, ()), starting=Progress("warming up", 1, 2)),
+    ]
+    merged = together(nodes, ["readings", "alerts"], {"alerts": ["readings"]})
+    assert str(merged.starting) == "node centre: warming up, 1 of 2"
 
 
 def test_what_has_moved_to_another_node_is_told_by_who_told_last_and_what_is_gone_by_nobody() -> None:

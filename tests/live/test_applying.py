@@ -2,12 +2,13 @@
 
 import threading
 import time
+from dataclasses import replace
 
 import pytest
 
 from freshline.definitions.errors import InputError
 from freshline.definitions.load import loads
-from freshline.live.applying import Applying
+from freshline.live.applying import Applying, of_node
 from patience import PATIENCE_S
 
 FILE = """\
@@ -42,6 +43,25 @@ def test_the_queries_reach_whoever_decides_and_the_answer_comes_back() -> None:
     thread.start()
     assert asked.apply(FILE + QUERY, PATIENCE_S) == {"admitted": ["sums"], "of": ["sums"], "at": 5}
     thread.join(PATIENCE_S)
+
+
+NODES = FILE.replace("name: shop", "name: shop\nnodes: {edge: {}, centre: {}}").replace(
+    "policy: lrm}", "policy: lrm}, far: {tracks: 1, policy: lrm, node: centre}"
+)
+FAR = QUERY.replace("stride: 10s", "stride: 10s, pool: far")
+
+
+def test_on_a_node_its_own_queries_change_and_those_of_others_are_none_of_its_business() -> None:
+    running = loads(NODES.replace("period: 10s", "period: 10s, node: edge") + FAR)
+    edited = replace(running, queries=running.queries | {"more": loads(FILE + QUERY).queries["sums"]})
+    edited = replace(edited, queries=edited.queries | {"more": replace(edited.queries["more"], name="more")})
+    assert [*of_node(running, edited, "edge").queries] == ["more"]
+    assert of_node(running, edited, None) is edited
+    for one, other in ((running, replace(running, queries={})), (replace(running, queries={}), running)):
+        with pytest.raises(
+            InputError, match="sums is in the pool far on node centre: only those of node edge"
+        ):
+            of_node(one, other, "edge")
 
 
 def test_a_file_that_is_wrong_or_differs_elsewhere_reaches_nobody() -> None:

@@ -155,7 +155,10 @@ def test_a_deadline_that_is_over_before_anything_is_computed_is_a_verdict() -> N
 def test_costs_that_nobody_knows_are_named() -> None:
     without = loads(TEXT.replace(", cost: {startup: 200ms}", "").replace("burst: 20, ", ""))
     assert unknown_costs(without) == ("readings", "fast", "alerts")
-    assert plan_outputs(without).outputs[0].reason == "no cost is known for readings, fast, alerts"
+    assert plan_outputs(without).outputs[0].reason == (
+        "no cost is known for alerts (run it, or declare `cost`); nobody knows how many rows readings, fast "
+        "may get (declare `burst`, or `rows`, of speeds)"
+    )
 
 
 def test_a_projects_operators_are_its_tables() -> None:

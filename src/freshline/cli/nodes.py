@@ -78,7 +78,7 @@ class RunningNodes:
         self._supervisor.stop()
 
     def _look(self) -> None:
-        """Now and then: shows how all of them are, and stops them when their time is over."""
+        """Now and then; it stops them when their time is over."""
         now = time.monotonic()
         if now < self._look_at:
             return
@@ -87,6 +87,10 @@ class RunningNodes:
             self._end_at = now + self._for_us / SECOND  # it counts from when all of them run
         if self._end_at is not None and now >= self._end_at and self.stopped_because is None:
             self._stop("its time is over")
+        self.look()
+
+    def look(self) -> None:
+        """Shows how all of them are; where steps are placed for worse, that is said once."""
         status = None if self._show is None and self.said is not None else self.status()
         if self.said is None and status is not None and status.placement is not None:
             self.said = [*status.placement.shortcomings]

@@ -21,6 +21,7 @@ from freshline.cli.shared import (
     load_project,
     load_with_costs,
     print_json,
+    say,
     storage_path,
     working,
 )
@@ -28,7 +29,7 @@ from freshline.definitions.duration import SECOND, format_duration
 from freshline.definitions.errors import InputError, Place
 from freshline.placement.placement import Layout, Placement
 from freshline.placement.plan import PlacementPlan
-from freshline.plan.placing import Steps, placement_plan, unknown_costs
+from freshline.plan.placing import Steps, placement_plan, unknown_costs, why_unknown
 
 if TYPE_CHECKING:
     from freshline.placement.place import Method
@@ -84,7 +85,7 @@ def place(
         raise InputError(what, "Name a JSON file, or a warehouse with -p")
     if apply and (project is None or method is not MethodOption.deadline):
         raise InputError("--apply is for a warehouse placed by its deadlines", "Name it with -p")
-    plan, title = _plan_of(file, project)
+    plan, title = _plan_of(file, project, as_json)
     found = show_placement(plan, method.value, limit_us / SECOND, plot, as_json, title)
     if apply:
         assert project is not None
@@ -113,7 +114,7 @@ def show_placement(
     return found
 
 
-def _plan_of(file: Path | None, project: Path | None) -> tuple[PlacementPlan, str]:
+def _plan_of(file: Path | None, project: Path | None, as_json: bool) -> tuple[PlacementPlan, str]:
     """What is to be placed, and what it is called."""
     if project is None:
         assert file is not None
@@ -123,7 +124,9 @@ def _plan_of(file: Path | None, project: Path | None) -> tuple[PlacementPlan, st
         raise InputError("there is no output to be placed", "Give a table a `deadline`")
     unknown = unknown_costs(warehouse)
     if unknown:
-        print(f"No cost is known for {', '.join(unknown)}: run it, or declare `cost`.", file=sys.stderr)
+        if as_json:
+            print_json(placement_record(Placement("unknown", None, None, None), 0.0))
+        say(why_unknown(warehouse, unknown))
         raise typer.Exit(1)
     return placement_plan(Steps(warehouse)), warehouse.name
 
@@ -138,7 +141,10 @@ def _apply(project: Path, found: Placement) -> None:
     warehouse, _ = load_with_costs(project)
     placed = placed_by(warehouse, found)
     if placed is None:
-        raise InputError("there is no placement to apply", "Change the definitions: nothing can be placed so")
+        remedy = "Change the definitions: nothing can be placed so"
+        if found.status == "unknown":
+            remedy = "Give it more time with a longer --limit"
+        raise InputError("there is no placement to apply", remedy)
     placed = replace(placed, definitions=digest_of(load_project(project)))
     layout = Storage(storage_path(project, warehouse))
     with sole_writer(layout, warehouse.nodes, "place"):
@@ -217,19 +223,19 @@ def _layout_record(layout: Layout | None) -> dict[str, Any]:
 
 
 def _show(screen: Console, plan: PlacementPlan, found: Placement) -> None:
-    def say(line: str) -> None:
+    def tell(line: str) -> None:
         screen.print(line, highlight=False, markup=False)
 
     why, layout = found.infeasible, found.layout
     if found.holds:
-        say(f"Every output is in time. Objective {found.objective:.6g}, {_certainty(found)}.")
+        tell(f"Every output is in time. Objective {found.objective:.6g}, {_certainty(found)}.")
     elif found.status == "infeasible":
-        say("No placement is in time." if why is None else f"No placement is in time: {why.reason}.")
+        tell("No placement is in time." if why is None else f"No placement is in time: {why.reason}.")
     else:
-        say("No placement in time was found, nor a proof that there is none: a longer --limit may help.")
+        tell("No placement in time was found, nor a proof that there is none: a longer --limit may help.")
     if why is not None and why.stretch is not None:
-        say(f"With deadlines {why.stretch:.6g} times as long the placement below is in time.")
-        say(f"Outputs that bind: {_listed(why.outputs)}. Nodes that bind: {_listed(why.nodes)}.")
+        tell(f"With deadlines {why.stretch:.6g} times as long the placement below is in time.")
+        tell(f"Outputs that bind: {_listed(why.outputs)}. Nodes that bind: {_listed(why.nodes)}.")
         layout = why.layout
     if layout is None:
         return

@@ -10,8 +10,9 @@ from pydantic import ConfigDict, Field
 
 from freshline.definitions.errors import NOWHERE, Place
 from freshline.definitions.names import one_of
+from freshline.definitions.nodes import NODES
 from freshline.definitions.policies import as_written, policies_for
-from freshline.definitions.pools import POOLS
+from freshline.definitions.pools import POOLS, Pool
 from freshline.definitions.queries import QUERIES
 from freshline.definitions.section import Path, Resolution, Section
 from freshline.definitions.tables import TABLES
@@ -86,6 +87,7 @@ def _class(resolution: Resolution, name: str, entry: ClassEntry) -> ServiceClass
     pool = _pool_of(resolution, path, entry)
     if pool is None:
         return None
+    _check_node(resolution, path, resolution.records(POOLS).get(pool))
     given = {
         key: getattr(entry, key)
         for key in ("data_error_factor", "settling_us", "overshoot")
@@ -125,6 +127,14 @@ def _pool_of(resolution: Resolution, path: Path, entry: ClassEntry) -> str | Non
         what = f"the pool `{pool.name}` has `policy: {pool.policy}`, which holds no classes"
         resolution.report((*path, "pool"), what, _A_POOL)
     return entry.pool
+
+
+def _check_node(resolution: Resolution, path: Path, pool: Pool | None) -> None:
+    """Whoever asks asks the first node: it serves for all, and reads all tables."""
+    nodes = resolution.names(NODES).all
+    if pool is not None and nodes and pool.node not in (None, nodes[0]):
+        what = f"its pool `{pool.name}` is on the node `{pool.node}`, and requests are heard on `{nodes[0]}`"
+        resolution.report(path, what, f"Put it into a pool with `node: {nodes[0]}`, which reads all tables")
 
 
 def _from_record(record: dict[str, Any]) -> ServiceClass:

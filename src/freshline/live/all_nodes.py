@@ -10,7 +10,7 @@ from typing import Final
 
 from freshline.definitions.duration import SECOND
 from freshline.definitions.warehouse import Warehouse
-from freshline.live.status import WarehouseStatus
+from freshline.live.status import Progress, WarehouseStatus
 from freshline.storage.layout import Layout
 
 # A runner writes its status about once a second.
@@ -61,6 +61,12 @@ def _loading(warehouse: Warehouse, output: str) -> list[str]:
     return [name for name in warehouse.steps if name in found and warehouse.steps[name].feed is not None]
 
 
+def _starting(status: WarehouseStatus) -> Progress | None:
+    """How far a node's start is, with its name."""
+    starting = status.starting
+    return None if starting is None else replace(starting, doing=f"node {status.node}: {starting.doing}")
+
+
 def together(
     statuses: Sequence[WarehouseStatus], tables: Sequence[str], upstream: Mapping[str, Sequence[str]]
 ) -> WarehouseStatus:
@@ -98,7 +104,7 @@ def together(
         pools=tuple(pool for status in statuses for pool in status.pools),
         queries=tuple(query for status in statuses for query in status.queries),
         classes=tuple(each for status in statuses for each in status.classes),
-        starting=next((status.starting for status in statuses if status.starting is not None), None),
+        starting=next((_starting(status) for status in statuses if status.starting is not None), None),
         steps=tuple(steps),
         outputs=tuple(outputs),
         placement=next((each.placement for each in reversed(newest_last) if each.placement), None),

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import CancelledError, Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Lock
 from typing import Any, Final
 
 from freshline.definitions.differences import differences
-from freshline.definitions.errors import InputError
+from freshline.definitions.errors import NOWHERE, InputError
 from freshline.definitions.live_checks import check_runnable
 from freshline.definitions.load import loads
-from freshline.definitions.queries import QUERIES
+from freshline.definitions.queries import QUERIES, Query
 from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.events import Event
 from freshline.live.messages import Message, Observer
@@ -48,9 +48,15 @@ class Applying:
     """Reads files in the thread of whoever sends them, and has the driver's decide on their queries."""
 
     def __init__(
-        self, warehouse: Warehouse, post: Callable[[Message], None], prepare: Prepare, decide: Decide
+        self,
+        warehouse: Warehouse,
+        post: Callable[[Message], None],
+        prepare: Prepare,
+        decide: Decide,
+        node: str | None = None,
     ) -> None:
         self._warehouse = warehouse
+        self._node = node
         self._post = post
         self._prepare = prepare
         self._decide = decide
@@ -63,7 +69,8 @@ class Applying:
         edited = loads(text)
         check_runnable(edited)
         check_only_queries_differ(self._warehouse, edited)
-        queries = self._prepare(edited)
+        own = of_node(self._warehouse, edited, self._node)
+        queries = self._prepare(own)
         reply: Future[dict[str, Any]] = Future()
         with self._lock:
             if self._closed:
@@ -84,6 +91,34 @@ class Applying:
             self._closed = True
             if self._waiting is not None:
                 self._waiting.cancel()
+
+
+def of_node(running: Warehouse, edited: Warehouse, node: str | None) -> Warehouse:
+    """The edited file with the queries of that node; InputError where those of others differ."""
+    if node is None:
+        return edited
+    before, after = (_elsewhere(warehouse, node) for warehouse in (running, edited))
+    for name in {**before, **after}:
+        if before.get(name) != after.get(name):
+            pool = edited.pools[(after.get(name) or before[name]).pool]
+            what = (
+                f"the query {name} is in the pool {pool.name} on node {pool.node}: only those of node {node}"
+            )
+            raise InputError(
+                f"{what} can change while the warehouse runs", "Undo that, or restart all with this file"
+            )
+    own = {name: query for name, query in edited.queries.items() if name not in after}
+    return replace(edited, queries=own)
+
+
+def _elsewhere(warehouse: Warehouse, node: str) -> dict[str, Query]:
+    """The queries of other nodes."""
+    queries, pools = warehouse.queries, warehouse.pools
+    return {
+        name: replace(query, place=NOWHERE)
+        for name, query in queries.items()
+        if pools[query.pool].node != node
+    }
 
 
 def check_only_queries_differ(running: Warehouse, edited: Warehouse) -> None:

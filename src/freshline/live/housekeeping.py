@@ -14,6 +14,7 @@ from threading import Lock
 from freshline.definitions.duration import HOUR, MINUTE, SECOND
 from freshline.kernel.kernel import Kernel
 from freshline.kernel.task import READY, RUNNING
+from freshline.live.free_memory import give_back
 from freshline.live.trouble import sentence
 from freshline.storage.delta import StoredTable
 from freshline.storage.ledger import Ledger
@@ -182,6 +183,7 @@ class Housekeeper:
         # The thread's boundary: a full disk, a damaged file, another writer. Nobody else would hear of it.
         except Exception as error:
             self._failed(chore.name, error, now)
+        give_back()
         self._took_us[chore.name] = (time.perf_counter_ns() - started) // 1_000
 
     def _clean(self, name: str) -> None:

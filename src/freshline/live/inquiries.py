@@ -7,7 +7,6 @@ from typing import Any
 
 from freshline.live.applying import Applying
 from freshline.live.clock import Clock, clock
-from freshline.live.results import Results
 from freshline.live.status import WarehouseStatus
 from freshline.service.questions import Question
 from freshline.service.site import Asked
@@ -19,7 +18,7 @@ class Inquiries:
     def __init__(
         self,
         published: Callable[[], WarehouseStatus],
-        results: Results,
+        results: Callable[[str], dict[str, Any] | None],
         applying: Applying,
         ask: Callable[[Question], Asked],
         now: Clock = clock,
@@ -34,7 +33,7 @@ class Inquiries:
         return self._published().record(self._clock())
 
     def results(self, query: str) -> dict[str, Any] | None:
-        return self._results.read(query)
+        return self._results(query)
 
     def classes(self) -> list[dict[str, Any]]:
         return [each.record() for each in self._published().classes]

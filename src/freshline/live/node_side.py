@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from freshline.definitions.duration import SECOND
 from freshline.kernel.kernel import Kernel
@@ -15,6 +15,7 @@ from freshline.live.keeper import Keeper
 from freshline.live.kinds import Kind
 from freshline.live.messages import Advance
 from freshline.live.opening import Opened, Site
+from freshline.live.results import newest
 from freshline.live.status import WarehouseStatus
 from freshline.live.step_book import StepBook
 from freshline.live.steps import StepJudge, StepWorker
@@ -85,6 +86,10 @@ class NodeSide:
             runs[name] = [run._replace(duration_us=int(run.duration_us * scale)) for run in past]
         with suppress(OSError):  # a full disk: told the next time
             tell_runs(self._control.runs, runs)
+
+    def results(self, query: str) -> dict[str, Any] | None:
+        """A query's newest answer, on whichever node it is answered."""
+        return newest(self._layout.controls(self._warehouse.nodes), query)
 
     def status_of_all(self, own: WarehouseStatus) -> WarehouseStatus:
         """The warehouse's, by what other nodes have told last and by this one's."""

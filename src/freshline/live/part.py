@@ -38,7 +38,10 @@ def part_of(warehouse: Warehouse, node: str, placement: Mapping[str, str]) -> Pa
     feeds = {table.feed for table in own.values() if table.feed is not None}
     read = {source for table in own.values() for source in table.sources}
     read |= {table for query in queries.values() for table in query.tables}
-    if classes:
+    of_tables = {table.pool for table in tables.values()}
+    for_queries = [name for name in pools.keys() - of_tables if pools[name].may_hold("queries")]
+    asked = bool(for_queries) and node == next(iter(warehouse.nodes))
+    if classes or asked:
         read |= set(warehouse.stored)  # whoever asks may ask any
     local = replace(
         warehouse,

@@ -287,11 +287,11 @@ class Runner:
         self._published = self.status()
         if not self.node_side.answers_for_all:
             return
-        side = self.query_side
-        applying = Applying(self._site.warehouse, inbox.post, side.prepare, side.queries.decide)
+        side, site = self.query_side, self._site
+        applying = Applying(site.warehouse, inbox.post, side.prepare, side.queries.decide, site.node)
         inquiries = Inquiries(
             lambda: self.node_side.status_of_all(self._published),
-            side.results,
+            self.node_side.results,
             applying,
             self.request_side.ask,
         )

@@ -65,14 +65,14 @@ def render(status: WarehouseStatus, now_us: int, running: bool = True) -> Render
     parts: list[RenderableType] = [_heading(status, now_us, running)]
     if status.starting is not None:
         parts.append(_starting(status.starting, running))
+    if status.placement is not None:
+        parts += [_sentence(each) for each in status.placement.shortcomings]
     if status.is_opening:
         return Group(*parts)
     if status.outputs:
         parts += [Text(), output_table(status.outputs)]
     if status.steps:
         parts += [Text(), step_table(status.steps)]
-    if status.placement is not None:
-        parts += [Text(), *(_sentence(each) for each in status.placement.shortcomings)]
     if status.tables or not status.steps:
         parts += [Text(), _tables(status, as_of_us)]
     if len(status.tables) > TABLES_MAX:

@@ -14,7 +14,7 @@ from freshline.placement.placement import Layout, Placement
 from freshline.placement.plan import PlacementPlan
 from freshline.placement.tasks import tasks_of
 from freshline.plan.placed import Placed
-from freshline.plan.placing import Steps, on_node_us, placement_plan, unknown_costs
+from freshline.plan.placing import Steps, on_node_us, placement_plan, unknown_costs, why_unknown
 from freshline.plan.plan import OutputPlan, Plan
 
 
@@ -38,7 +38,7 @@ def plan_outputs(
     """Places the steps, but for those that are `kept`, and works out which outputs hold."""
     unknown = unknown_costs(warehouse)
     if unknown:
-        reason = f"no cost is known for {', '.join(unknown)}"
+        reason = why_unknown(warehouse, unknown)
         outputs = [_unplaced(warehouse, name, reason) for name in _names(warehouse)]
         return OutputsPlan(tuple(outputs), unknown=unknown)
     steps = Steps(warehouse)

@@ -119,6 +119,20 @@ def unknown_costs(warehouse: Warehouse) -> tuple[str, ...]:
     )
 
 
+def why_unknown(warehouse: Warehouse, unknown: Iterable[str]) -> str:
+    """What nobody knows of these steps, and what can be done about it."""
+    steps, feeds = warehouse.steps, warehouse.feeds
+    without = [name for name in unknown if steps[name].cost is None]
+    by_rows = [name for name in unknown if steps[name].cost is not None]
+    said = [f"no cost is known for {', '.join(without)} (run it, or declare `cost`)"] if without else []
+    if by_rows:
+        used = dict.fromkeys(step.feed for step in steps.values() if step.feed is not None)
+        unsized = ", ".join(name for name in used if feeds[name].rows_most is None)
+        rows = f"nobody knows how many rows {', '.join(by_rows)} may get"
+        said.append(f"{rows} (declare `burst`, or `rows`, of {unsized})")
+    return "; ".join(said)
+
+
 def placement_plan(steps: Steps) -> PlacementPlan:
     """What is to be placed. An output whose deadline is over before it begins gets what it computes for."""
     warehouse = steps.warehouse
