@@ -11,7 +11,6 @@ from typing import Any
 from live_project import START, LiveProject, wait_for
 
 from freshline.live.runner import Runner
-from freshline.live.status import WarehouseStatus
 from freshline.service.address import Address
 from freshline.service.client import ask
 from patience import PATIENCE_S
@@ -54,7 +53,7 @@ class Shop(LiveProject):
             yield runner
 
     def loaded(self) -> int:
-        return sum(table.loaded_rows for table in WarehouseStatus.read(self.control.status).tables)
+        return sum(table.loaded_rows for table in self.status().tables)
 
     @property
     def address(self) -> Address:

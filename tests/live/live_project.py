@@ -11,6 +11,7 @@ from pathlib import Path
 from freshline.assembly.replay import kernel_of, replay
 from freshline.definitions.load import load
 from freshline.live.runner import Runner
+from freshline.live.status import WarehouseStatus
 from freshline.storage.layout import Layout
 from patience import PATIENCE_S, PATIENCE_US
 
@@ -45,6 +46,9 @@ class LiveProject:
                 runner.stop("seen")
                 thread.join(PATIENCE_S)
         assert not thread.is_alive()
+
+    def status(self) -> WarehouseStatus:
+        return WarehouseStatus.read(self.control.status)
 
     def replayed(self) -> tuple[int, object]:
         (log,) = self.control.logs.glob("*.jsonl")

@@ -180,10 +180,10 @@ def _has_begun(status: Path) -> bool:
 
 def _drain(file: Path) -> None:
     subprocess.run(
-        [sys.executable, "-m", "freshline", "run", "-p", str(file), "--cold", "--drain", "--for", "10m"],
+        [sys.executable, "-m", "freshline", "run", "-p", str(file), "--cold", "--drain", "--for", "30m"],
         check=False,
         stdout=subprocess.DEVNULL,
-        timeout=1_200,
+        timeout=2_400,
     )
 
 

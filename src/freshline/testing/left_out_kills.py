@@ -10,6 +10,7 @@ import random
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from math import inf
 from pathlib import Path
 from typing import Any, Final
@@ -71,7 +72,6 @@ class LevelsAndCars:
         self._rng = random.Random(f"left out:{seed}")
         self._next_us = start_us // _PERIOD_US * _PERIOD_US
         self._levels = dict.fromkeys(_SENSORS, 10_000)
-        self.files: dict[str, list[tuple[str, list[Row]]]] = {"levels": [], "cars": []}
 
     def due(self, until_us: int) -> None:
         while self._next_us <= until_us:
@@ -94,7 +94,6 @@ class LevelsAndCars:
         hidden = path.with_name(f".{path.name}")
         hidden.write_text("\n".join(lines) + "\n", encoding="utf-8")
         hidden.replace(path)
-        self.files[feed].append((path.name, rows))
 
 
 def kill_and_check_left_out(folder: Path, kills: int, seed: int, run_s: tuple[float, float]) -> LeftOutReport:
@@ -105,17 +104,22 @@ def kill_and_check_left_out(folder: Path, kills: int, seed: int, run_s: tuple[fl
     clock = SendersClock()
     sender = LevelsAndCars(folder / "landing", seed, clock() - HEAD_START_US)
     while_opening = kill_often(file, kills, seed, run_s, sender, clock)
+    return check_left_out(folder, kills, while_opening)
+
+
+def check_left_out(folder: Path, kills: int, while_opening: int) -> LeftOutReport:
+    """What is there, beside what landed."""
     tables = folder / "warehouse" / "tables"
+    levels, cars = (_landed(folder / "landing" / feed) for feed in ("levels", "cars"))
     consumed = _consumed(tables / "few")
     discarded = {name for name, is_discarded in consumed if is_discarded}
-    errors = _errors(dict(sender.files["levels"]), consumed)
-    every = Counter(row for _, rows in sender.files["levels"] for row in rows)
-    few = Counter(row for name, rows in sender.files["levels"] if name not in discarded for row in rows)
+    errors = _errors(levels, consumed)
+    few = Counter(row for name, rows in levels.items() if name not in discarded for row in rows)
     expected: dict[str, Counter[Any]] = {
-        "every": every,
+        "every": Counter(row for rows in levels.values() for row in rows),
         "few": few,
         "sums": Counter(_sums(few)),
-        "cars": Counter(_kept([rows for _, rows in sender.files["cars"]])),
+        "cars": Counter(_kept([*cars.values()])),
     }
     columns = {"cars": ["ts", "car", "speed"], "sums": ["ts", "level"]}
     found = {name: _rows(tables / name, columns.get(name, ["ts", "sensor", "level"])) for name in expected}
@@ -125,7 +129,7 @@ def kill_and_check_left_out(folder: Path, kills: int, seed: int, run_s: tuple[fl
     return LeftOutReport(
         kills,
         while_opening,
-        len(sender.files["levels"]) + len(sender.files["cars"]),
+        len(levels) + len(cars),
         len(discarded),
         sum(error > 0 for error in errors),
         max(errors, default=0.0),
@@ -133,6 +137,19 @@ def kill_and_check_left_out(folder: Path, kills: int, seed: int, run_s: tuple[fl
         {name: (rows - found[name]).total() for name, rows in expected.items()},
         doubled | {"few": doubled["few"] + twice},
     )
+
+
+def _landed(folder: Path) -> dict[str, list[Row]]:
+    """The rows of each file, in the order of files."""
+    found = {}
+    for path in sorted(folder.glob("*.json"), key=lambda path: int(path.stem)):
+        records = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        found[path.name] = [(_micros(str(at)), *rest) for at, *rest in (each.values() for each in records)]
+    return found
+
+
+def _micros(text: str) -> int:
+    return (datetime.fromisoformat(text) - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
 
 
 def _consumed(table: Path) -> list[tuple[str, bool]]:
