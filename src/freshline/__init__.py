@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -9,6 +10,11 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = ["__version__", "query"]
+
+# Read when Arrow and delta-rs are imported: their own allocators keep what was freed, apart for every thread
+# that ever allocated. `live.free_memory` has the rest.
+os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
+os.environ.setdefault("_RJEM_MALLOC_CONF", "narenas:1")
 
 
 def __getattr__(name: str) -> Any:

@@ -67,7 +67,7 @@ def test_drafts_of_the_dead_are_cleared_and_nothing_else(tmp_path: Path) -> None
     control = layout.control()
     layout.prepare(control)
     drafts = [
-        control.folder / ".status.json.4711",
+        control.folder / ".status.json.draft",
         control.lease / ".0f0f",
         control.folder / ".landing.json.draft",
         layout.quarantine / "reasons/packets/.a.csv.json.draft",

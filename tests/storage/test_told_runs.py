@@ -13,7 +13,8 @@ name: sensors
 storage: warehouse
 nodes: {edge: {}, centre: {}}
 feeds:
-  readings: {path: in, format: csv, schema: "ts TIMESTAMP, n INT", timestamp: ts, period: 1s, node: edge}
+  readings: {path: in, format: csv, schema: "ts TIMESTAMP, n INT", timestamp: ts, period: 1s, node: edge,
+    burst: 2000}
 tables:
   readings: {feed: readings}
   alerts: {sql: "SELECT ts, n FROM readings", deadline: 10s, cost: {startup: 1s}}

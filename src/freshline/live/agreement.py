@@ -12,6 +12,7 @@ from freshline.definitions.serial import to_record
 from freshline.definitions.warehouse import Warehouse
 from freshline.storage.control import ControlFolder
 from freshline.storage.lease import Identity, StorageInUse, holding_run
+from freshline.storage.replaced import replace_text
 
 
 def digest_of(warehouse: Warehouse) -> str:
@@ -25,9 +26,7 @@ def agree(mine: ControlFolder, others: Iterable[ControlFolder], digest: str, ide
     Called with the lease held. Of two nodes that start together at least one sees what the other has said.
     What a run before has said counts for nothing: who holds the lease now is about to say something else.
     """
-    draft = mine.definitions.with_name(f".{mine.definitions.name}.draft")
-    draft.write_text(json.dumps({"digest": digest, "run": identity.run}), encoding="utf-8")
-    draft.replace(mine.definitions)
+    replace_text(mine.definitions, json.dumps({"digest": digest, "run": identity.run}))
     for other in others:
         said, run = _said(other.definitions)
         if said is not None and said != digest and run == holding_run(other.lease, identity):

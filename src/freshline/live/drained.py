@@ -14,6 +14,7 @@ from freshline.live.part import Part
 from freshline.steps.task import StepTask
 from freshline.storage.control import ControlFolder
 from freshline.storage.reading import ReadTable
+from freshline.storage.replaced import replace_text
 from freshline.tables.elsewhere import Elsewhere
 from freshline.tables.task import TableTask
 
@@ -78,10 +79,8 @@ class DrainedTables:
     def _tell(self, final: dict[str, int]) -> None:
         if final == self._told:
             return
-        draft = self._own.drained.with_name(f".{self._own.drained.name}.draft")
         with suppress(OSError):  # a full disk: told the next time
-            draft.write_text(json.dumps(final), encoding="utf-8")
-            draft.replace(self._own.drained)
+            replace_text(self._own.drained, json.dumps(final))
             self._told = final
 
 

@@ -9,17 +9,14 @@ from __future__ import annotations
 import ctypes
 from typing import Any, Final
 
-import pyarrow as pa
-
 # glibc's number for it (malloc.h), and how many parts of the memory threads share: Python's lock lets one of
 # them work at a time, so more would only be more to keep.
 _M_ARENA_MAX: Final = -8
 _ARENAS: Final = 2
 
 
-def use_one_allocator() -> None:
-    """Arrow's memory too comes from the allocator that can be told to give back."""
-    pa.set_memory_pool(pa.system_memory_pool())
+def share_arenas() -> None:
+    """To be called before there are many threads."""
     _call("mallopt", ctypes.c_int(_M_ARENA_MAX), ctypes.c_int(_ARENAS))
 
 

@@ -22,7 +22,7 @@ from freshline.live.agreement import check_no_other
 from freshline.live.changes import OpenTables, open_tables
 from freshline.live.clock import clock
 from freshline.live.ending import Ending
-from freshline.live.free_memory import use_one_allocator
+from freshline.live.free_memory import share_arenas
 from freshline.live.heartbeat import Heartbeat
 from freshline.live.joining import join_nodes
 from freshline.live.part import Part, all_of, part_of
@@ -97,7 +97,7 @@ def open_site(
 
     `listener` hears how far it is.
     """
-    use_one_allocator()
+    share_arenas()
     scratch, placed = _open_storage(site, run_id, stack, lose)
     part = all_of(site.warehouse)
     if site.node is not None and placed is not None:

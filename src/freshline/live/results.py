@@ -12,6 +12,7 @@ from typing import Any
 
 from freshline.definitions.names import is_name
 from freshline.storage.control import ControlFolder
+from freshline.storage.replaced import replace_text
 
 _DIGITS_MAX = 38  # of Spark's decimals
 
@@ -25,10 +26,7 @@ class Results:
     def write(self, query: str, record: Mapping[str, Any]) -> None:
         """Keeps an answer (`spark.iteration.Outcome.record`) instead of the one before."""
         self._folder.mkdir(exist_ok=True)
-        path = self._path(query)
-        draft = path.with_name(f".{path.name}.draft")
-        draft.write_text(json.dumps(plain(record)), encoding="utf-8")
-        draft.replace(path)
+        replace_text(self._path(query), json.dumps(plain(record)))
 
     def read(self, query: str) -> dict[str, Any] | None:
         """A query's newest answer as JSON has it; None where there is none."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -13,6 +12,7 @@ from freshline.definitions.errors import InputError
 from freshline.definitions.policies import PolicyName
 from freshline.live.instants import written
 from freshline.live.step_status import OutputStatus, PlacementStatus, StepStatus
+from freshline.storage.replaced import replace_text
 from freshline.tables.state import TableState, exceeds
 
 
@@ -269,11 +269,9 @@ class WarehouseStatus:
         )
 
     def write(self, path: Path) -> None:
-        """Replaces the file at once, so that a reader finds the old status or the new one, never a part."""
+        """Replaces the one before."""
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_name(f".{path.name}.{os.getpid()}")
-        temporary.write_text(self.to_json(), encoding="utf-8")
-        temporary.replace(path)
+        replace_text(path, self.to_json())
 
     @classmethod
     def read(cls, path: Path) -> Self:

@@ -38,7 +38,7 @@ class ControlFolder:
     def clear(self, identity: Identity) -> None:
         """Removes what processes that are dead left unfinished. Only the holder of the lease may call it."""
         clear_scratch(self.scratch, identity)
-        drafts = [*self.folder.glob(f".{self.status.name}.*"), *self.folder.glob(".*.draft")]
+        drafts = [*self.folder.glob(".*.draft")]
         drafts += self.results.glob(".*.draft")
         drafts += [path for path in self.lease.glob(".*") if _age_s(path) > _DRAFT_MAX_S]
         for path in [*drafts, self.service]:

@@ -9,16 +9,15 @@ from pathlib import Path
 from typing import Final
 
 from freshline.costs.fit import PastRun
+from freshline.storage.replaced import replace_text
 
 RUNS_TOLD: Final = 100  # a table: what it costs today
 
 
 def tell_runs(path: Path, runs: Mapping[str, Sequence[PastRun]]) -> None:
     """Replaces what was told before."""
-    draft = path.with_name(f".{path.name}.draft")
     record = {table: [list(run) for run in past] for table, past in runs.items()}
-    draft.write_text(json.dumps(record), encoding="utf-8")
-    draft.replace(path)
+    replace_text(path, json.dumps(record))
 
 
 class ToldRuns:
