@@ -38,12 +38,14 @@ def main() -> None:
         values = reader.compared(path, "src", "n")
         assert values is not None, "too many keys to be compared"
         known = LastValues()
-        known.committed([Offer(values)], [False])
+        with known.storing([Offer(values)], [False]):
+            pass
 
         def decide() -> None:
             offer = known.offered(values, Limit(0.1, 1.0))
             assert known.discarded([offer]) == [True]
-            known.committed([offer], [True])
+            with known.storing([offer], [True]):
+                pass
 
         found_ms = cpu_ms(lambda: reader.read(path))
         compared_ms = cpu_ms(lambda: reader.compared(path, "src", "n"))

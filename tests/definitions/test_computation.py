@@ -8,6 +8,7 @@ from sqlglot.tokenizer_core import TokenType
 
 from freshline.definitions.computation import Computation, changes, only_adds
 from freshline.definitions.load import loads
+from freshline.definitions.warehouse import Warehouse
 
 QUERIES = [
     "SELECT ts, src, sum(bytes) AS bytes FROM packets GROUP BY ts, src",
@@ -122,9 +123,41 @@ tables:
   packets: {{feed: packets, target_lag: {period}}}
   traffic: {{sql: "SELECT ts FROM packets", timestamp: ts, period: {period}, cost: {{startup: {period}}}}}
 """
-    before, now = (loads(text.format(tracks=n, period=f"{n}m")).tables["traffic"] for n in (1, 2))
-    assert before != now
-    assert Computation.of(before) == Computation.of(now)
+    before, now = (loads(text.format(tracks=n, period=f"{n}m")) for n in (1, 2))
+    for name in ("packets", "traffic"):
+        assert before.tables[name] != now.tables[name]
+        assert of(before, name) == of(now, name)
+
+
+def of(warehouse: Warehouse, name: str) -> Computation:
+    return Computation.of(warehouse.tables[name], warehouse.feeds)
+
+
+def test_what_is_left_out_of_files_and_of_a_feed_counts():
+    text = """\
+name: w
+pools: {{main: {{tracks: 1, policy: rds-quota}}}}
+classes: {{all: {{error: 0.3}}}}
+feeds: {{levels: {{period: 1m}}, cars: {{period: 1m{shed}}}}}
+tables:
+  levels: {{feed: levels{discard}}}
+  cars: {{feed: cars}}
+  read: {{sql: "SELECT ts FROM cars", timestamp: ts, period: 1m}}
+"""
+    plain, other = (
+        loads(text.format(shed=shed, discard=discard))
+        for shed, discard in (
+            ("", ""),
+            (", shed: {most: 5, per: 1s, value: speed}", ", discard: {key: k, value: v}"),
+        )
+    )
+    assert changes(of(plain, "levels"), of(other, "levels")) == [
+        "`discard` was not given, and is by v of each k"
+    ]
+    assert changes(of(other, "cars"), of(plain, "cars")) == [
+        "`shed` of its feed was to the 5 of 1s with the highest speed, and is not given"
+    ]
+    assert changes(of(plain, "read"), of(other, "read")) == []
 
 
 def test_a_record_of_another_version_is_read_as_far_as_it_is_known():

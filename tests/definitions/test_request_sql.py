@@ -98,7 +98,24 @@ def test_whatever_is_asked_there_is_an_answer_or_a_refusal(seed: int) -> None:
         ("SELECT count(DISTINCT v) FROM a", None),
         ("SELECT count(DISTINCT k) FROM heavy", None),
         ("SELECT sum(z) FROM whole", None),
-        ("SELECT sum(v) / 2 FROM a", None),
+        ("SELECT sum(v) / 2 FROM a", "SELECT SUM(v) / 2 AS _o0 FROM a | None"),
+        (
+            "SELECT k, -(sum(v) - 1) / nullif(count(*), 0) AS r FROM a GROUP BY k "
+            "HAVING 2 * avg(v) > 1 ORDER BY r",
+            "SELECT k AS _o0, -(SUM(v) - 1) / NULLIF(COUNT(*), 0) AS _o1, 2 * AVG(v) AS _o2 "
+            "FROM a GROUP BY k | HAVING, ORDER BY",
+        ),
+        (
+            "SELECT count(*) FILTER (WHERE v > 1), sum(v) FILTER (WHERE k = 2) / count(v) FROM a",
+            "SELECT COUNT(CASE WHEN v > 1 THEN 1 END) AS _o0, "
+            "SUM(CASE WHEN k = 2 THEN v END) / COUNT(v) AS _o1 FROM a | None",
+        ),
+        ("SELECT sum(v) / k FROM a GROUP BY k", None),
+        ("SELECT round(avg(v), 2) FROM a", None),
+        ("SELECT max(v) - min(v) FROM a", None),
+        ("SELECT sum(v) / count(DISTINCT k) FROM a", None),
+        ("SELECT sum(v) DIV 2 FROM a", None),
+        ("SELECT count(DISTINCT k) FILTER (WHERE v > 1) FROM a", None),
         ("SELECT k, count(*) FROM a GROUP BY k HAVING k + count(*) > 3", None),
         ("SELECT k, sum(v) AS v FROM a GROUP BY k HAVING v > 3", None),
         ("SELECT sum(v) FROM a HAVING 1 = 0", None),
@@ -130,6 +147,11 @@ def test_tables_with_outliers_are_joined_in_slices_with_no_other(sql: str, sides
     found = read(sql).in_slices
     assert found is not None
     assert found.sides == sides
+
+
+@pytest.mark.parametrize("pattern", ["LIKE '%a%b%'", "LIKE 'a'", "ILIKE ('%_x%')", "LIKE ALL ('%a', 'b%c%')"])
+def test_a_pattern_of_a_few_wildcards_is_taken(pattern: str) -> None:
+    assert not read(f"SELECT count(*) FROM a WHERE concat('', k) {pattern}").is_whole
 
 
 def test_a_column_may_be_called_like_a_function_that_tells_about_the_machine() -> None:

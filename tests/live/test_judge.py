@@ -10,7 +10,7 @@ from freshline.live.messages import Ended, Landed
 from freshline.live.trouble import SparkEnded
 from freshline.live.warmth import Warmth
 from freshline.plan.make import make_plan
-from freshline.spark.updater import Committed
+from freshline.spark.committed import Committed
 from freshline.storage.delta import TableTaken
 from freshline.tables.events import Arrived, DataFile, Finished
 from freshline.testing.builder import Builder

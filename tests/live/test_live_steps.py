@@ -24,7 +24,7 @@ from freshline.live.part import part_of
 from freshline.live.step_book import NO_ROWS, Done, StepBook
 from freshline.live.steps import StepJudge, StepWorker
 from freshline.plan.make import make_plan
-from freshline.spark.updater import Committed
+from freshline.spark.committed import Committed
 from freshline.steps.events import Committed as StepsCommitted
 from freshline.steps.events import Dropped
 from freshline.steps.job import StepJob

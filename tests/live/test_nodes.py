@@ -14,7 +14,7 @@ from freshline.storage.layout import Layout
 from freshline.testing.node_kills import KEPT, NodesRun, check_nodes, write_file, write_node_project
 from patience import PATIENCE_S
 
-FILES, SEED = range(1, 5), 7
+FILES, SEED = range(1, 6), 7
 
 
 @dataclass(frozen=True)

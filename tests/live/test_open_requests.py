@@ -12,9 +12,10 @@ from freshline.definitions.request_sql import RequestRefused
 from freshline.live.class_figures import ClassCounts
 from freshline.live.messages import Message
 from freshline.live.open_request import LiveAnswer, OpenRequest
+from freshline.live.parts import PartJudge
 from freshline.live.request_book import Extent
 from freshline.live.requests import Asked, Requests
-from freshline.service.failures import Failure
+from freshline.service.failures import Failure, no_answer
 from freshline.service.questions import Question
 
 NOW = 1_000_000
@@ -112,6 +113,21 @@ def test_an_answer_without_a_part_is_none_and_says_why_where_that_is_known() -> 
         found.failure = failure
         run.requests.carry_out(Answer(event.request, 0))
         assert code(asked) == expected
+
+
+def test_a_part_that_failed_and_is_to_be_tried_again_is_not_why_time_is_up() -> None:
+    run = Run()
+    asked = run.ask()
+    asked.submit()
+    (event,) = run.tell()
+    assert isinstance(event, Requested)
+    found = run.requests.find(event.request.number)
+    assert found is not None
+    judge = PartJudge(run.requests, print)
+    expected = [(False, "no_answer"), (True, "failed")]
+    for hopeless, code_then in expected:
+        assert judge._is_hopeless(found, OSError("a disk")) == hopeless
+        assert (found.failure or no_answer()).code == code_then
 
 
 def test_a_run_that_stops_tells_all_who_wait_and_hears_nobody_more() -> None:

@@ -15,7 +15,7 @@ from freshline.live.summary import show_summary
 from freshline.live.view import render
 from freshline.plan.make import make_plan
 from freshline.recovery.modes import AdaptiveRelease
-from freshline.spark.updater import Committed
+from freshline.spark.committed import Committed
 from freshline.tables.events import Arrived, DataFile, Finished
 from freshline.tables.update import Update
 from freshline.testing.builder import Builder

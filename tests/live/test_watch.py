@@ -6,16 +6,19 @@ import queue
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from freshline.assembly.assemble import assemble
+from freshline.definitions.discard import Discard
 from freshline.definitions.duration import SECOND
 from freshline.definitions.load import loads
 from freshline.landing.digest import content_digest
 from freshline.live.books import Books
 from freshline.live.clock import Clock, clock
+from freshline.live.discarding import Discarding
 from freshline.live.feeds import Feeds
 from freshline.live.keeper import Keeper
 from freshline.live.messages import Landed
@@ -42,14 +45,31 @@ tables:
   b: {feed: trickle, cost: {startup: 100ms}}
   c: {feed: trickle, cost: {startup: 100ms}}
 """
+READINGS = """\
+name: watched
+pools: {updates: {tracks: 1}}
+feeds:
+  readings: {path: readings, format: csv, schema: "ts timestamp, k long, v long", timestamp: ts, period: 1s}
+tables:
+  few: {feed: readings, cost: {startup: 100ms}}
+  all: {feed: readings, cost: {startup: 100ms}}
+"""
 FILES = 40
 
 
 class Watched:
     """Landing directories, and what is found in them."""
 
-    def __init__(self, folder: Path, now: Clock = clock, warmth: Warmth | None = None) -> None:
-        warehouse = loads(PROJECT)
+    def __init__(
+        self, folder: Path, now: Clock = clock, warmth: Warmth | None = None, project: str = PROJECT
+    ) -> None:
+        warehouse = loads(project)
+        discards = {
+            name: replace(table, discard=Discard("k", "v"))
+            for name, table in warehouse.tables.items()
+            if name == "few"
+        }
+        self.discarding = Discarding(replace(warehouse, tables=warehouse.tables | discards))
         self.landing = {name: folder / name for name in warehouse.feeds}
         self.ledger, self.history = Ledger(folder / "ledger.sqlite"), History(folder / "history.sqlite")
         self.started = clock()
@@ -59,7 +79,7 @@ class Watched:
         books = Books(feeds, self.ledger, self.history, folder / "archive")
         notes = self.keeper.notes
         refusals = Refusals(Quarantine(folder / "quarantine"), notes, self.found.put)
-        self.watch = Watch(feeds, books, refusals, notes, now=now, warmth=warmth)
+        self.watch = Watch(feeds, books, refusals, notes, now=now, warmth=warmth, discarding=self.discarding)
 
     def put(self, feed: str, number: int) -> Path:
         self.landing[feed].mkdir(exist_ok=True)
@@ -168,6 +188,30 @@ def test_what_is_known_of_a_file_that_is_overwritten_reaches_all_who_have_yet_to
 def records_of(landed: Landed) -> int:
     (facts,) = facts_of([landed.file])
     return facts.records
+
+
+def test_nothing_is_kept_of_files_that_nobody_waits_for(tmp_path: Path) -> None:
+    with closing(Watched(tmp_path, project=READINGS)) as watched:
+        keep_nothing(watched)
+
+
+def keep_nothing(watched: Watched) -> None:
+    watched.landing["readings"].mkdir()
+    path = watched.landing["readings"] / "0.csv"
+    kept = watched.discarding.last_values["few"]
+    watched.watch.start(watched.found.put)
+    path.write_text("ts,k,v\n2024-05-06T12:00:00,1,1\n")
+    assert watched.next() == ("readings", "0.csv", {"few", "all"})
+    for keys in (2, 3):
+        path.write_text("ts,k,v\n" + "".join(f"2024-05-06T12:00:00,{key},1\n" for key in range(keys)))
+        watched.until(lambda keys=keys: kept.waiting == keys)  # of what is there, and of nothing before
+    path.unlink()
+    watched.watch.loaded("few", ["0.csv"])  # put aside
+    assert kept.waiting == 0
+    watched.ledger.remember("few", Consumed("0.csv", 0, 0, ""))
+    path.write_text("ts,k,v\n2024-05-06T12:00:00,1,1\n")  # for the other, which has yet to load it
+    watched.until_quiet()
+    assert kept.waiting == 0
 
 
 def test_what_cannot_be_looked_at_is_said_once(watched: Watched) -> None:

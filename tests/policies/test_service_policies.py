@@ -192,12 +192,19 @@ def test_a_class_closes_where_more_important_ones_leave_it_too_little() -> None:
 @pytest.mark.parametrize("is_admitted", [False, True])
 def test_nobody_is_admitted_just_after_somebody_more_important_was_refused(is_admitted: bool) -> None:
     world = World(RdsQuota)
-    assert world.ask("gold", 10_000, 10_100, 200) is None  # it may be asked again after 100 ms
+    assert world.ask("gold", 10_000, 10_030, 20) is not None
+    assert world.ask("gold", 10_000, 10_030, 20) is None  # it may be asked again after 10 ms
     assert world.ask("lead", 10_001, 12_000, 1) is None
     if is_admitted:
-        assert world.ask("gold", 10_002, 12_000, 10) is not None
+        assert world.ask("gold", 10_002, 12_000, 1) is not None
     assert (world.ask("lead", 10_003, 12_000, 1) is not None) == is_admitted
     assert world.ask("lead", 10_110, 12_000, 1) is not None
+
+
+def test_nobody_waits_for_what_can_never_be_done_in_time() -> None:
+    world = World(RdsQuota)
+    assert world.ask("gold", 10_000, 10_100, 200) is None
+    assert world.ask("lead", 10_001, 12_000, 1) is not None
 
 
 def test_the_earliest_deadline_goes_first_if_the_more_important_can_wait() -> None:

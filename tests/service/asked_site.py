@@ -26,6 +26,9 @@ class Answer:
     def __init__(self, question: Question) -> None:
         self.question = question
 
+    def row_count(self) -> int:
+        return len(ROWS)
+
     def record(self) -> dict[str, Any]:
         return {
             "class": self.question.class_name,

@@ -82,6 +82,22 @@ def test_rows_come_as_arrow_where_that_is_asked_for(service: Service, accept: st
     assert "rows" not in about
 
 
+def test_an_answer_that_is_too_long_for_json_is_said_so_and_comes_as_arrow(
+    service: Service, monkeypatch
+) -> None:
+    monkeypatch.setattr(asking, "JSON_ROWS_MAX", 1)
+    status, record = told(service[2], body_of())
+    assert (status, record["error"]) == (
+        422,
+        {
+            "code": "not_supported",
+            "message": "the answer has 2 rows, and as JSON it may have 1",
+            "remedy": f"Add a LIMIT, or send `Accept: {asking.ARROW}`",
+        },
+    )
+    assert post(service[2], body_of(), Accept=asking.ARROW)[0] == 200
+
+
 SQL, CLASS, DEADLINE = '"sql": "SELECT 1"', '"class": "operators"', '"deadline": "2s"'
 
 
@@ -180,6 +196,7 @@ def test_who_hangs_up_halfway_frees_the_question(service: Service) -> None:
 
 def test_a_flood_of_one_class_is_turned_away_and_another_is_heard(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr(asking, "WAITING_MAX", 4)
+    assert asking.waiting_max(1) == 4
     with asked_service(tmp_path) as (site, _, address):
         answers: list[int] = []
         for_ever = body_of("SELECT for ever", **{"class": "guests"}, deadline="100s")

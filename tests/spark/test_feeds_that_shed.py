@@ -15,9 +15,10 @@ from freshline.definitions.errors import DefinitionErrors, InputError
 from freshline.definitions.load import loads
 from freshline.landing.record_reader import RecordReader
 from freshline.spark import shedding
+from freshline.spark.committed import Committed
 from freshline.spark.file_to_load import FileFacts, FileToLoad
 from freshline.spark.schemas import schemas
-from freshline.spark.updater import Committed, Updater
+from freshline.spark.updater import Updater
 from freshline.storage.delta import Consumed, StoredTable
 from freshline.storage.log import commit_information
 from freshline.tables.intake import FileIntake

@@ -82,7 +82,8 @@ END_US = START_US + 50 * SECOND
 
 def test_counts_and_sums_are_scaled_and_say_how_far_off_they_may_be(spark, tmp_path: Path) -> None:
     rng = random.Random(1)
-    sql = "SELECT count(*) AS n, sum(v) AS s, avg(v) AS m, min(v) AS low, max(v) AS high FROM a"
+    sql = "SELECT count(*) AS n, sum(v) AS s, avg(v) AS m, min(v) AS low, max(v) AS high"
+    sql += ", count(*) FILTER (WHERE v > 49) AS some, 2 * sum(v) / nullif(count(*), 0) AS twice FROM a"
     values = [float(rng.randrange(100)) for _ in range(4_000)]
     tables = loaded(spark, tmp_path, BY_KEY | {"a": "{}"}, {"q": sql}, a=[(1, each) for each in values])
     iteration = tables.prepared("q").begin(spark, END_US, first=200)
@@ -94,7 +95,10 @@ def test_counts_and_sums_are_scaled_and_say_how_far_off_they_may_be(spark, tmp_p
         seen = outcome.rows_seen
         assert isclose(row["n"], seen * SLICES / read, abs_tol=1)
         by_column = {estimate.column: estimate for estimate in outcome.answer.estimates}
-        for column, truth in (("n", 4_000), ("s", sum(values)), ("m", sum(values) / 4_000)):
+        truths = {"n": 4_000, "s": sum(values), "m": sum(values) / 4_000, "twice": 2 * sum(values) / 4_000}
+        truths["some"] = sum(value > 49 for value in values)
+        assert list(row) == ["n", "s", "m", "low", "high", "some", "twice"]
+        for column, truth in truths.items():
             estimate = by_column[column]
             assert estimate.value == row[column]
             assert estimate.low is not None

@@ -13,9 +13,11 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from freshline.definitions.duration import format_duration
 from freshline.definitions.errors import InputError
+from freshline.definitions.feeds import Feed
 from freshline.definitions.sql.dialect import SPARK
 from freshline.definitions.sql.query import parse_query
 from freshline.definitions.stored import Stored
+from freshline.definitions.tables import Table
 
 # A hint tells Spark how to compute rows, not which.
 _WITHOUT_MEANING: Final = (TokenType.HINT, TokenType.SEMICOLON)
@@ -33,12 +35,24 @@ class Computation:
     timestamp: str | None = None
     lookback_us: int = 0
     align_us: int | None = None
-    slices: str | None = None  # in words
+    slices: str | None = None  # in words, and so are the next two
+    discard: str | None = None  # which files are left out
+    shed: str | None = None  # which rows of its feed are
 
     @classmethod
-    def of(cls, table: Stored) -> Self:
-        slices = None if table.slices is None else table.slices.in_words()
-        return cls(table.sql, table.select, table.timestamp, table.lookback_us, table.align_us, slices)
+    def of(cls, table: Stored, feeds: Mapping[str, Feed]) -> Self:
+        discard = table.discard if isinstance(table, Table) else None
+        shed = None if table.feed is None else feeds[table.feed].shed
+        return cls(
+            table.sql,
+            table.select,
+            table.timestamp,
+            table.lookback_us,
+            table.align_us,
+            None if table.slices is None else table.slices.in_words(),
+            None if discard is None else discard.in_words(),
+            None if shed is None else shed.in_words(),
+        )
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Self:
@@ -62,8 +76,10 @@ def changes(before: Computation, now: Computation) -> list[str]:
     ):
         if was_us != now_us:
             found.append(f"`{key}` was {_length(was_us)}, and is {_length(now_us)}")
-    if before.slices != now.slices:
-        found.append(f"`slices` was {before.slices or 'not given'}, and is {now.slices or 'not given'}")
+    for key, whose in (("slices", ""), ("discard", ""), ("shed", " of its feed")):
+        words: tuple[str | None, str | None] = getattr(before, key), getattr(now, key)
+        if words[0] != words[1]:
+            found.append(f"`{key}`{whose} was {words[0] or 'not given'}, and is {words[1] or 'not given'}")
     return found
 
 

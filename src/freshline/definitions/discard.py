@@ -34,6 +34,13 @@ class Discard:
     key: str
     value: str
 
+    def in_words(self) -> str:
+        """
+        >>> Discard("sensor", "Reading").in_words()
+        'by reading of each sensor'
+        """
+        return f"by {self.value.lower()} of each {self.key.lower()}"
+
 
 class DiscardEntry(Entry):
     """By which columns it is told whether a file changes much of the table."""
@@ -101,6 +108,9 @@ def check_discard_live(check: LiveCheck, table: Table) -> None:
         check.report(
             (*path, "value"), table.place, f"`{value.name}` is no number", "Name a column of numbers"
         )
+    if key is not None and value is not None and key.name == value.name and value.number == "integer":
+        what = f"a key whose value is itself, `{key.name}`, never changes"
+        check.report((*path, "value"), table.place, what, "Name the column with what changes")
     if table.timestamp is not None and feed.landing.timestamp is not None:
         timestamp = kept.get(table.timestamp.lower())
         if timestamp is None or timestamp.name.lower() != feed.landing.timestamp.lower():

@@ -19,6 +19,7 @@ from freshline.definitions.names import cut
 from freshline.definitions.operators import Aggregate, Join, Operator, Project, Select, Stream
 from freshline.definitions.sql.block import has_aggregate, is_aggregate
 from freshline.definitions.sql.dialect import SPARK
+from freshline.definitions.sql.formulas import check_formula, is_formula, without_filters
 from freshline.definitions.sql.from_tables import FromTables, Readable, columns_of, conjuncts
 from freshline.definitions.sql.query import parse_query
 from freshline.definitions.sql.row_expressions import check_aggregate, check_row, is_known
@@ -120,6 +121,7 @@ def read_query(sql: str, find: Callable[[str], Readable]) -> QuerySql:
 def understood(select: exp.Select, find: Callable[[str], Readable], wider: bool = False) -> QuerySql:
     """A SELECT that was parsed; with the aggregates of a request where they are the `wider` ones."""
     _check_clauses(select)
+    without_filters(select)
     tables = FromTables(select, find)
     _check_steady(select, tables)
     where = select.args.get("where")
@@ -242,22 +244,24 @@ def _is_column(node: exp.Expr, name: str) -> bool:
 
 
 def _check_groups(select: exp.Select, keys: tuple[exp.Expr, ...], tables: FromTables, wider: bool) -> None:
-    """Every column of the answer is an aggregate by itself, or what it groups by."""
+    """Every column of the answer is an aggregate, computed from some, or what it groups by."""
     normal_keys = [normal(key, tables) for key in keys]
     names: list[str] = []
     for part in select.expressions:
         if part.is_star:
             raise InputError("it has a `*` beside groups", "Name the columns of the answer")
         node = part.unalias().unnest()
-        is_aggregate_alone = is_known(node, wider)
-        if not is_aggregate_alone and has_aggregate(node):
+        is_aggregated = is_known(node, wider) or is_formula(node)
+        if not is_aggregated and has_aggregate(node):
             raise _no_aggregate(node)
-        if is_aggregate_alone:
+        if is_known(node, wider):
             check_aggregate(node, wider)
+        elif is_aggregated:
+            check_formula(node)
         else:
             check_row(node, "SELECT")
         tables.owners(node)
-        if not is_aggregate_alone and normal(node, tables) not in normal_keys:
+        if not is_aggregated and normal(node, tables) not in normal_keys:
             what = f"`{shown(node)}` is neither what it groups by nor count, sum, avg, min or max"
             raise InputError(what, "Add it to GROUP BY, or leave it out")
         names.append(_name(part))
@@ -266,14 +270,15 @@ def _check_groups(select: exp.Select, keys: tuple[exp.Expr, ...], tables: FromTa
 
 
 def _no_aggregate(node: exp.Expr) -> InputError:
-    """An aggregate is a part of something else, or none of the five."""
+    """An aggregate is a part of something that is no formula, or none of the five."""
     for part in node.walk():
         if isinstance(part, exp.Window | exp.Query):
             check_row(part, "SELECT")
         elif isinstance(part, exp.Filter) or is_aggregate(part):
             check_aggregate(part)
     what = f"`{shown(node)}` is computed from aggregates"
-    return InputError(what, "Select each aggregate as a column of its own, and compute where it is read")
+    remedy = "Compute with + - * / of count, sum and avg, or select each aggregate as a column of its own"
+    return InputError(what, remedy)
 
 
 def _check_columns(select: exp.Select, tables: FromTables) -> None:

@@ -18,6 +18,7 @@ from freshline.definitions.names import close_match
 from freshline.definitions.query_sql import QuerySql, understood
 from freshline.definitions.sql.allowed import check_nodes, check_words
 from freshline.definitions.sql.dialect import SPARK
+from freshline.definitions.sql.formulas import without_filters
 from freshline.definitions.sql.from_tables import Readable, UnknownColumn
 from freshline.definitions.sql.query import parse_tokens, query_tokens, tables_in
 from freshline.definitions.sql.result_clauses import Clauses, output, split
@@ -133,6 +134,7 @@ def _in_slices(query: exp.Select, tables: Mapping[str, Readable]) -> InSlices | 
     """How it is answered in parts; None where it is not."""
     select = query.copy()
     _rename(select)
+    without_filters(select)
     aliases = {part.alias.lower() for part in select.expressions if isinstance(part, exp.Alias)}
     taken = {clause: select.args.pop(clause, None) for clause in ("having", "order", "limit", "offset")}
     try:

@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from freshline.definitions.columns import Column, parse_columns
 from freshline.definitions.document import shown
-from freshline.definitions.duration import SECOND
+from freshline.definitions.duration import SECOND, format_duration
 from freshline.definitions.errors import InputError
 from freshline.definitions.kept_columns import kept_columns
 from freshline.definitions.sql.query import parse_query
@@ -46,6 +46,14 @@ class Shed:
     def rows(self) -> Fraction:
         """How many are loaded a second, at most."""
         return Fraction(self.most * SECOND, self.per_us)
+
+    def in_words(self) -> str:
+        """
+        >>> Shed(15, 1_000_000, "speed *  2").in_words()
+        'to the 15 of 1s with the highest speed * 2'
+        """
+        length = format_duration(self.per_us)
+        return f"to the {self.most} of {length} with the highest {' '.join(self.value.split())}"
 
 
 def _most(value: object) -> int:

@@ -9,10 +9,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from freshline.costs.fit import PastRun
-from freshline.landing.digest import content_digest
 from freshline.live.feeds import Feeds
 from freshline.live.trouble import sentence
-from freshline.spark.updater import Committed
+from freshline.spark.committed import Committed
 from freshline.storage.files import Consumed
 from freshline.storage.history import History
 from freshline.storage.ledger import Ledger
@@ -72,7 +71,7 @@ class Books:
         action = self._feeds[feed].landing.after_load
         path = self._feeds.landing(feed) / loaded.name
         # A correction may have taken its place meanwhile: what nobody has loaded stays, and is found.
-        if action == "keep" or not _is_there(path, loaded):
+        if action == "keep" or not loaded.is_at(path):
             return
         for reader in self._feeds.readers(feed):
             known = self._ledger.find(reader, loaded.name)
@@ -84,14 +83,3 @@ class Books:
             target = self._archive / feed / loaded.name
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.move(path, target)
-
-
-def _is_there(path: Path, file: Consumed) -> bool:
-    """Whether a file is in its place, as it was."""
-    try:
-        found = path.stat()
-        if (found.st_size, found.st_mtime_ns) == (file.size, file.mtime_ns):
-            return True
-        return found.st_size == file.size and content_digest(path) == file.digest
-    except FileNotFoundError:
-        return False

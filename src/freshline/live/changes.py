@@ -66,7 +66,12 @@ def open_tables(
         schema = to_arrow_schema(columns[name], timezone="UTC")
         try:
             stored = StoredTable.open_or_create(
-                layout.table(name), name, schema, table.timestamp, Computation.of(table), table.history_us
+                layout.table(name),
+                name,
+                schema,
+                table.timestamp,
+                Computation.of(table, part.whole.feeds),
+                table.history_us,
             )
         except OtherColumns as error:
             remedy = error.remedy if error.is_partitioned else columns_remedy(table, error.differences)
@@ -90,7 +95,7 @@ class _Opening:
 
     def look_at(self, table: Stored, stored: StoredTable) -> None:
         self._tables[table.name] = stored
-        before, now = stored.computation, Computation.of(table)
+        before, now = stored.computation, Computation.of(table, self._warehouse.feeds)
         changed = [] if before is None else changes(before, now)
         is_adopted = before is None and stored.sequence > 0
         if table.name in self._accepted and not is_adopted and not (changed and stored.sequence):
@@ -124,7 +129,8 @@ class _Opening:
             raise DefinitionErrors(self.errors)
         for name, how in self._records.items():
             try:
-                self._tables[name].record(Computation.of(self._warehouse.stored[name]), how)
+                computation = Computation.of(self._warehouse.stored[name], self._warehouse.feeds)
+                self._tables[name].record(computation, how)
             except TableTaken as error:
                 raise InputError(f"another writer has just changed {name}", "Run again") from error
         adopted = [name for name, how in self._records.items() if how == "adopted"]

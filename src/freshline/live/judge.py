@@ -10,7 +10,7 @@ from freshline.live.messages import Ended
 from freshline.live.notes import Notes
 from freshline.live.observation import Observation
 from freshline.live.trouble import SparkEnded, Trouble, sentence
-from freshline.spark.updater import Committed
+from freshline.spark.committed import Committed
 from freshline.storage.delta import TableTaken
 from freshline.tables.events import Finished
 from freshline.tables.update import Update

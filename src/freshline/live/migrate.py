@@ -74,19 +74,20 @@ def _migrate(
     assert stored is not None  # it was there a moment ago, and nobody deletes tables
     found = column_differences(stored, columns[table.name])
     others = found.without(SLICE_COLUMN)
-    is_dealt = stored.computation is not None and stored.computation.slices != Computation.of(table).slices
+    now = Computation.of(table, warehouse.feeds)
+    is_dealt = stored.computation is not None and stored.computation.slices != now.slices
     is_dealt = bool(stored.files) and (is_dealt or others != found)
     if (others if is_dealt else found) and not others.is_wider:
         what = f"{table.name} cannot be migrated to what is defined: {found}"
         raise InputError(what, columns_remedy(table, found), table.place)
     try:
-        before = _widened(session, stored, table, columns[table.name], found.missing, is_dealt)
+        before = _widened(session, stored, table, now, columns[table.name], found.missing, is_dealt)
     except TableTaken as error:
         what = f"another writer has changed {table.name} meanwhile, and it stays as that left it"
         raise InputError(what, "Migrate it again") from error
     return Migrated(
         others.missing,
-        () if before is None else tuple(changes(before, Computation.of(table))),
+        () if before is None else tuple(changes(before, now)),
         _to_rebuild(warehouse, layout, table, columns),
         is_dealt,
     )
@@ -96,12 +97,13 @@ def _widened(
     session: SparkSession,
     stored: StoredTable,
     table: Stored,
+    now: Computation,
     columns: StructType,
     missing: tuple[str, ...],
     is_dealt: bool,
 ) -> Computation | None:
     """Gives the table the columns that it lacks; by what its rows then are computed."""
-    before, now = stored.computation, Computation.of(table)
+    before = stored.computation
     if not missing and not is_dealt:
         return before
     schema = to_arrow_schema(columns, timezone="UTC")

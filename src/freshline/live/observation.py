@@ -14,7 +14,7 @@ from freshline.live.recoveries import Recoveries
 from freshline.live.warmth import Warmth
 from freshline.plan.plan import Plan
 from freshline.recovery.modes import is_recovering, recovery_rule
-from freshline.spark.updater import Committed
+from freshline.spark.committed import Committed
 from freshline.tables.asserted import Asserted
 from freshline.tables.state import TableState, table_state
 from freshline.tables.task import TableTask, tables_of

@@ -133,6 +133,9 @@ class LiveAnswer:
                 raise failure_of(error) from None
         return self._answer
 
+    def row_count(self) -> int:
+        return len(self._put_together().rows)
+
     def record(self) -> dict[str, Any]:
         answer, request = self._put_together(), self._request
         record = {

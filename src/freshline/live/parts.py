@@ -97,5 +97,7 @@ class PartJudge:
             return True
         asked.attempts += 1
         _logger.warning("a part of a request of %s failed: %s", asked.question.class_name, sentence(error))
+        if asked.attempts < _ATTEMPTS_MAX:
+            return False  # if time is up before it is read, that is what is to be said
         asked.failure = Failure("failed", "Spark could not read the tables", "Ask again; see the run's notes")
-        return asked.attempts >= _ATTEMPTS_MAX
+        return True

@@ -73,7 +73,7 @@ def _replace(session: SparkSession, warehouse: Warehouse, layout: Layout, table:
         derived_rows(session, table, frames, None, loaded_to), slice_column(table, columns[table.name])
     )
     write_by_executors(rows, stored, folder)
-    computation = Computation.of(table)
+    computation = Computation.of(table, warehouse.feeds)
     details = {"table": table.name, "rebuilt": True, **told(stored.computation, computation, "rebuilt")}
     try:
         stored.commit(folder, loaded_to, (), details, schema, computation)

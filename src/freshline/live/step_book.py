@@ -17,7 +17,7 @@ from freshline.kernel.kernel import Kernel
 from freshline.live.judge import Troubles
 from freshline.live.latency import Latencies
 from freshline.live.step_status import OutputStatus, StepStatus
-from freshline.spark.updater import Committed
+from freshline.spark.committed import Committed
 from freshline.steps.job import Part
 from freshline.steps.task import steps_of
 from freshline.storage.reading import ReadTable

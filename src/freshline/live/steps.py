@@ -12,7 +12,7 @@ from freshline.live.judge import Failures
 from freshline.live.messages import Ended
 from freshline.live.step_book import NO_ROWS, Done, StepBook, rows_of
 from freshline.live.worker import SparkWorker
-from freshline.spark.updater import Committed
+from freshline.spark.committed import Committed
 from freshline.steps.events import Committed as StepsCommitted
 from freshline.steps.events import Dropped
 from freshline.steps.job import Instance, Part, StepJob

@@ -6,7 +6,7 @@ import sqlite3
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from functools import partial
 
 from freshline.definitions.duration import SECOND
@@ -102,7 +102,9 @@ class Watch:
         with self._lock:
             for name in names:
                 waiting = self._files[feed, name]
-                waiting.pop(table, None)
+                file = waiting.pop(table, None)
+                if file is not None:
+                    self._let_go(table, file.facts)
                 if not waiting:
                     del self._files[feed, name]
                 if (table, name) in self._left:
@@ -185,7 +187,7 @@ class Watch:
         for changed in found.changed:
             # Overwritten before it was loaded: the commit notes what is there now.
             with self._lock:
-                self._correct(changed, self._facts(changed))
+                self._correct(changed)
             if changed.timestamp_us is not None:  # tables that had skipped it are to load what it is now
                 self._untold.append((changed.feed, partial(self._landed, changed, waited)))
         self._untold += [(landed.feed, partial(self._landed, landed, waited)) for landed in found.landed]
@@ -230,28 +232,37 @@ class Watch:
         """
         with self._lock:
             missing = self._books.missing(landed.feed, landed.name)
-            facts = self._facts(landed)
-            waiting = self._correct(landed, facts)
+            waiting = self._correct(landed)
             wanting = frozenset(missing - waiting.keys())
-            file = FileToLoad(timestamp_us, landed.name, facts)
+            file = FileToLoad(timestamp_us, landed.name, self._facts(landed, wanting))
             if wanting:
                 self._files[landed.feed, landed.name] = waiting | dict.fromkeys(wanting, file)
             return wanting, file
 
-    def _correct(self, landed: FoundFile, facts: FileFacts) -> dict[str, FileToLoad]:
+    def _correct(self, landed: FoundFile) -> dict[str, FileToLoad]:
         """What tables were told of and have yet to load, now with what has just been found in it."""
         waiting = self._files.get((landed.feed, landed.name), {})
-        for file in waiting.values():
-            file.facts = facts
+        if waiting:
+            for table, file in waiting.items():
+                self._let_go(table, file.facts)
+            facts = self._facts(landed, waiting)
+            for file in waiting.values():
+                file.facts = facts
         return waiting
 
-    def _facts(self, landed: FoundFile) -> FileFacts:
+    def _facts(self, landed: FoundFile, tables: Collection[str]) -> FileFacts:
         # A name's timestamp is not that of a record.
         newest = None if landed.oldest_us is None else landed.newest_us
         offers = {}
         if self._discarding is not None:
-            offers = self._discarding.offers(landed.values, self._clock(), newest)
+            compared = {table: each for table, each in landed.values.items() if table in tables}
+            offers = self._discarding.offers(compared, self._clock(), newest)
         return FileFacts(_consumed(landed), landed.records, landed.oldest_us, newest, offers)
+
+    def _let_go(self, table: str, facts: FileFacts) -> None:
+        """A table does not wait for what was found there: it is loaded, put aside or overwritten."""
+        if self._discarding is not None and table in facts.offers:
+            self._discarding.last_values[table].let_go(facts.offers[table])
 
 
 def _consumed(file: FoundFile | Repeated) -> Consumed:

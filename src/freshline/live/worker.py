@@ -14,7 +14,8 @@ from freshline.live.bad_files import BadFiles
 from freshline.live.books import Books
 from freshline.live.trial import part
 from freshline.live.trouble import sentence
-from freshline.spark.updater import Committed, Updater
+from freshline.spark.committed import Committed
+from freshline.spark.updater import Updater
 from freshline.storage.delta import TableTaken
 from freshline.tables.update import Update
 

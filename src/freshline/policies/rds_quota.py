@@ -91,7 +91,9 @@ class RdsQuota(Serving):
             self._surges()
         retry_after_us = self._refused(own, request, work, now)
         if retry_after_us is not None:
-            own.refused_to = now + retry_after_us
+            # What would not fit by itself either, nobody else has to wait for.
+            if self.cost_factor * work <= self.tracks * (request.deadline - now):
+                own.refused_to = now + retry_after_us
             return retry_after_us
         own.refused_to = 0
         own.admitted(request.error(quota + 1))

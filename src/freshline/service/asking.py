@@ -21,8 +21,13 @@ from freshline.service.site import Answer, Asked, Site
 
 QUESTION_MAX: Final = 1 << 20
 ARROW: Final = "application/vnd.apache.arrow.stream"
-# Of one class. More would only wait for one another, and hold connections that others need.
+# Of one class at most; more would only wait for one another. Of many classes each has a share of the
+# connections, and some are left for whoever asks something else: no class holds what others need.
 WAITING_MAX: Final = 64
+CONNECTIONS_MAX: Final = 256
+_CONNECTIONS_LEFT: Final = 32
+# JSON of more takes seconds to write and hundreds of megabytes.
+JSON_ROWS_MAX: Final = 100_000
 # SQL is read, and answers are written out, by so many threads of a class at a time.
 _THREADS_OF_CLASS: Final = 2
 _THREADS_MAX: Final = 16
@@ -44,7 +49,7 @@ class Asking:
     async def __call__(self, request: Request) -> Response:
         question = read_question(await read_body(request.receive, QUESTION_MAX))
         asked, name = self._site.ask(question), question.class_name
-        if self._waiting[name] >= WAITING_MAX:
+        if self._waiting[name] >= waiting_max(len(self._site.classes())):
             raise rejected(SECOND)
         self._waiting[name] += 1
         try:
@@ -75,6 +80,15 @@ class Asking:
         done = asyncio.get_running_loop().run_in_executor(self._threads, what, *arguments)
         done.add_done_callback(lambda _: turns.release())
         return await asyncio.shield(done)
+
+
+def waiting_max(classes: int) -> int:
+    """How many questions of a class may wait at a time, where there are so many classes.
+
+    >>> waiting_max(1), waiting_max(4), waiting_max(1_000)
+    (64, 56, 1)
+    """
+    return max(1, min(WAITING_MAX, (CONNECTIONS_MAX - _CONNECTIONS_LEFT) // max(1, classes)))
 
 
 async def _unless_gone(request: Request, answering: Coroutine[Any, Any, Response]) -> Response:
@@ -118,6 +132,10 @@ def _liking(media: str) -> tuple[str, float]:
 
 
 def _as_json(answer: Answer) -> Response:
+    rows = answer.row_count()
+    if rows > JSON_ROWS_MAX:
+        what = f"the answer has {rows:,} rows, and as JSON it may have {JSON_ROWS_MAX:,}"
+        raise Failure("not_supported", what, f"Add a LIMIT, or send `Accept: {ARROW}`")
     return JSONResponse(answer.record())
 
 

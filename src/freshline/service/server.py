@@ -17,11 +17,11 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from freshline.service.address import LOOPBACK, Address
 from freshline.service.app import service_app
+from freshline.service.asking import CONNECTIONS_MAX
 from freshline.service.failures import Failure
 from freshline.service.guard import REQUEST_MAX_S, Guard
 from freshline.service.site import Site
 
-CONNECTIONS_MAX: Final = 256
 HEADERS_MAX_S: Final = 10.0
 _HEADERS_MAX_BYTES: Final = 16 << 10
 _CLOSING_MAX_S: Final = 5.0

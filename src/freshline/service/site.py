@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 class Answer(Protocol):
     """An answer that is there, and still has to be written out."""
 
+    def row_count(self) -> int:
+        """How many rows it has."""
+
     def record(self) -> dict[str, Any]:
         """As JSON has it."""
 

@@ -36,7 +36,7 @@ class AnswersTable:
 
     @classmethod
     def open_or_create(cls, path: Path, prepared: PreparedQuery, history_us: int = DAY) -> AnswersTable:
-        estimated = [output.name for output in prepared.rewritten.partials.outputs if output.kind != "key"]
+        estimated = [output.name for output in prepared.rewritten.partials.shown if output.kind != "key"]
         schema = answers_schema(prepared.query.name, prepared.schema, estimated)
         name = prepared.query.into or prepared.query.name
         return cls(StoredTable.open_or_create(path, name, schema, WINDOW_TO, history_us=history_us))

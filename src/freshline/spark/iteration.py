@@ -23,10 +23,11 @@ from freshline.definitions.errors import InputError
 from freshline.definitions.queries import Query
 from freshline.definitions.query_sql import QuerySql, read_query
 from freshline.definitions.slices import NO_SLICE, SLICES
+from freshline.definitions.sql.query import parse_query
 from freshline.definitions.warehouse import Warehouse
 from freshline.spark.merging import Answer, merge
 from freshline.spark.part_rows import SETTINGS
-from freshline.spark.partials import as_written
+from freshline.spark.partials import as_written, with_inputs
 from freshline.spark.reading import Reading
 from freshline.spark.rewritten import Rewritten, is_same, named_columns, readable, show_empty
 from freshline.storage.reading import ReadTable
@@ -84,7 +85,9 @@ class PreparedQuery:
         self.schema = _analysed(session, query, sql, schemas)
         sides = [place for place, side in enumerate(query.sides) if side.in_slices]
         of_tables = [schemas[side.table] for side in query.sides]
-        self.rewritten = Rewritten(sql, sides, of_tables, self.schema)
+        whole = with_inputs(sql)
+        inputs = session.sql(as_written(whole.select)).schema.fields[len(self.schema.fields) :]
+        self.rewritten = Rewritten(whole, sides, of_tables, StructType([*self.schema.fields, *inputs]))
         self.counts = [SliceCounts(table) for table in self.tables]
 
     @property
@@ -128,7 +131,7 @@ class Iteration:
     def outcome(self) -> Outcome:
         """The answer from what was read so far."""
         reading, prepared = self._reading, self._prepared
-        answer = merge(prepared.rewritten.partials, prepared.schema, reading.parts, reading.slices)
+        answer = merge(prepared.rewritten.partials, prepared.rewritten.schema, reading.parts, reading.slices)
         return Outcome(answer, self.window, Fraction(reading.slices, SLICES), self._rows_seen())
 
     def rows(self) -> int:
@@ -182,7 +185,7 @@ def _analysed(
         show_empty(session, side.table, schemas[side.table], named)
     try:
         answer = session.sql(query.sql)
-        again = session.sql(as_written(sql.select))
+        again = session.sql(as_written(parse_query(query.sql)))
         is_faithful = is_same(answer, again) and answer.schema == again.schema
     except PySparkException as error:
         sentence = str(error).splitlines()[0].rstrip(".")

@@ -6,7 +6,7 @@ in which they are added up.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Context, Decimal
 from fractions import Fraction
@@ -18,9 +18,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql.types import DecimalType, IntegralType, StructType
+from sqlglot import exp
 
 from freshline.definitions.slices import NO_SLICE, SLICES
 from freshline.spark.estimates import Groups, Numbers
+from freshline.spark.formulas import slopes, value_of
 from freshline.spark.partials import SCATTERS, SLICE, Output, Partials
 from freshline.spark.scatter import scatter_of
 
@@ -124,7 +126,15 @@ class _Merging:
         self._groups = Groups(self._group, self._size, slices, lends)
 
     def merged(self) -> Merged:
-        return Merged([self._column(output) for output in self._partials.outputs], self._scaled)
+        plain = {
+            at: self._column(output)
+            for at, output in enumerate(self._partials.outputs)
+            if output.formula is None
+        }
+        columns = [
+            plain.get(at) or self._formula(each, plain) for at, each in enumerate(self._partials.shown)
+        ]
+        return Merged(columns, self._scaled)
 
     def _column(self, output: Output) -> Column:
         if output.kind == "key":
@@ -138,6 +148,41 @@ class _Merging:
             return Column(output.name, output.kind, values, bounds, seen)
         values, halves = self._aggregate(output)
         return Column(output.name, output.kind, values, self._bounds(output, values, halves), seen)
+
+    def _formula(self, output: Output, found: Mapping[int, Column]) -> Column:
+        """Computed from other columns. Its error is that of a total of how it follows each of them."""
+        assert output.formula is not None
+        numbers = sorted({int(column.name) for column in output.formula.find_all(exp.Column)})
+        values = [
+            value_of(output.formula, {number: found[number].values[row] for number in numbers})
+            for row in range(self._size)
+        ]
+        known = {number: _or_nan(found[number].values) for number in numbers}
+        _, weights = slopes(output.formula, known)
+        cells, rows, scatter = (np.zeros(len(self._group)) for _ in range(3))
+        for number, weight in weights.items():
+            of_cell = np.nan_to_num(weight)[self._group]
+            cell, squares = self._influence(self._partials.outputs[number], known[number])
+            cells += of_cell * cell
+            scatter += np.abs(of_cell) * np.sqrt(np.maximum(0.0, squares))  # as if all went together
+            rows = np.maximum(rows, self._doubles(self._partials.outputs[number].count))
+        halves = self._groups.of_total(cells, rows, scatter**2)
+        seen = [min(each) for each in zip(*(found[number].seen or () for number in numbers), strict=True)]
+        return Column(output.name, output.kind, values, self._bounds(output, values, halves), seen)
+
+    def _influence(self, output: Output, value: Numbers) -> tuple[Numbers, Numbers]:
+        """What each partial result adds to an aggregate, as a total of them does; and its rows' squares."""
+        counts = self._doubles(output.count)
+        if output.kind == "count":
+            return counts, counts
+        totals, squares = self._doubles(output.total), self._doubles(output.squares)
+        if output.kind == "sum":
+            return totals, squares
+        seen, known = self._added(output.count)
+        size = np.maximum(1.0, _floats(known) + _floats(seen) * SLICES / self._slices)[self._group]
+        mean = np.nan_to_num(value)[self._group]
+        left = totals - mean * counts
+        return left / size, (squares - 2 * mean * totals + mean**2 * counts) / size**2
 
     def _which_scaled(self) -> list[bool]:
         """Of each group, whether rows of it may be in slices that were not read."""
@@ -304,6 +349,10 @@ def _as_doubles(column: pa.ChunkedArray) -> Numbers:
 
 def _floats(values: Sequence[Any]) -> Numbers:
     return np.array([float(value) for value in values], np.float64)
+
+
+def _or_nan(values: Sequence[Any]) -> Numbers:
+    return _floats([np.nan if value is None else value for value in values])
 
 
 def _rounded(value: Decimal, scale: int) -> Decimal:

@@ -1,19 +1,22 @@
 """A continuous query rewritten to be answered in parts.
 
 A part gives the groups of its rows by slice, with what can be added up afterwards: of `avg` a sum and a
-count, of sums the squares too, by which their scatter is known. Without groups a part gives its rows.
+count, of sums the squares too, by which their scatter is known. Without groups a part gives its rows. What is
+computed from aggregates is computed when they are put together, so they are columns of a part too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from pyspark.sql.types import (
     ArrayType,
     DataType,
     DecimalType,
+    DoubleType,
+    LongType,
     MapType,
     NumericType,
     StringType,
@@ -28,9 +31,11 @@ from freshline.definitions.errors import InputError
 from freshline.definitions.query_sql import QuerySql
 from freshline.definitions.slices import NO_SLICE
 from freshline.definitions.sql.dialect import SPARK
+from freshline.definitions.sql.formulas import Kind, aggregates_in, is_formula, kind_of
 
 SLICE: Final = "_s"  # in what a part gives: its rows' slice
 _INNER: Final = "_rows"
+_INPUT: Final = "_input_of_formula_"
 _KINDS: Final[dict[type[exp.Expr], str]] = {
     exp.Count: "count",
     exp.Sum: "sum",
@@ -51,8 +56,9 @@ class Output:
     """A column of the answer: a key by its number, or an aggregate, whose partial columns are numbered."""
 
     name: str
-    kind: str  # "key", or one of the aggregates below
+    kind: str  # "key", "formula", or one of the aggregates below
     number: int
+    formula: exp.Expr | None = None  # over the numbers of other outputs, as columns
 
     @property
     def total(self) -> str:
@@ -78,6 +84,12 @@ class Partials:
     outputs: tuple[Output, ...]  # none of a query without groups
     keys: tuple[str, ...]  # partial columns
     whole: tuple[str, ...]  # those by which rows are dealt: all rows of such a group are in one slice
+    inputs: int = 0  # so many of the last outputs are there for formulas alone
+
+    @property
+    def shown(self) -> tuple[Output, ...]:
+        """The columns of the answer."""
+        return self.outputs[: len(self.outputs) - self.inputs]
 
 
 def view(place: int) -> str:
@@ -85,15 +97,27 @@ def view(place: int) -> str:
     return f"_side_{place}"
 
 
-def as_written(select: exp.Select) -> str:
+def as_written(select: exp.Query) -> str:
     """The SQL of a query that was parsed."""
     return select.sql(SPARK, comments=False, unsupported_level=ErrorLevel.RAISE)
+
+
+def with_inputs(sql: QuerySql) -> QuerySql:
+    """The same with the aggregates of its formulas as columns of their own, after the others."""
+    select = sql.select.copy()
+    there = [part.unalias().unnest() for part in select.expressions]
+    for part in [*there]:
+        for aggregate in aggregates_in(part) if is_formula(part) else ():
+            if aggregate not in there:
+                there.append(aggregate)
+                select.append("expressions", exp.alias_(aggregate.copy(), f"{_INPUT}{len(there)}"))
+    return replace(sql, select=select)
 
 
 def partials_of(sql: QuerySql, sliced: Collection[int], types: Mapping[str, DataType]) -> Partials:
     """The rewrite, where the tables at these places of the FROM are read in slices.
 
-    `types` are those of the answer's columns, in their order.
+    `types` are those of the answer's columns, in their order, and of what `with_inputs` adds to them.
     """
     select = sql.select.copy()
     _rename(select)
@@ -112,12 +136,12 @@ class _Grouped:
         self._keys = list(sql.keys)  # then what the answer has of them, where it is written otherwise
         self._arguments: list[exp.Expr] = []
         self._partial: list[str] = []
+        self._parts = [part.unalias().unnest() for part in sql.select.expressions]
 
     def partials(self, select: exp.Select) -> Partials:
-        parts = self._sql.select.expressions
         outputs = tuple(
-            self._output(name, kind, part.unalias().unnest())
-            for part, (name, kind) in zip(parts, self._types.items(), strict=True)
+            self._output(name, kind, part)
+            for part, (name, kind) in zip(self._parts, self._types.items(), strict=True)
         )
         inner = [
             *(exp.alias_(key.copy(), f"_k{at}") for at, key in enumerate(self._keys)),
@@ -130,7 +154,8 @@ class _Grouped:
         grouped = ", ".join([*keys, SLICE])
         columns = ", ".join([grouped, *self._partial])
         text = f"SELECT {columns} FROM ({as_written(select)}) AS {_INNER} GROUP BY {grouped}"
-        return Partials(text, outputs, keys, tuple(self._whole()))
+        inputs = sum(output.name.startswith(_INPUT) for output in outputs)
+        return Partials(text, outputs, keys, tuple(self._whole()), inputs)
 
     def _slice(self) -> exp.Expr:
         """A row's slice; that of another writer's has none either."""
@@ -139,6 +164,8 @@ class _Grouped:
         return exp.Coalesce(this=exp.column(SLICE_COLUMN, alias), expressions=[none])
 
     def _output(self, name: str, kind: DataType, node: exp.Expr) -> Output:
+        if is_formula(node):
+            return Output(name, "formula", len(self._arguments), self._formula(name, kind, node))
         if type(node) not in _KINDS:
             _check_compared(name, kind, nested=True)
             if node not in self._keys:
@@ -166,6 +193,19 @@ class _Grouped:
         elif output.kind != "count":
             self._added(output, kind, value)
         return output
+
+    def _formula(self, name: str, kind: DataType, node: exp.Expr) -> exp.Expr:
+        """It over the numbers of its aggregates. Raises InputError where it is not computed as Spark does."""
+        aggregates, types = aggregates_in(node), [*self._types.values()]
+        places = [self._parts.index(each) for each in aggregates]
+        kinds = [_computed_with(types[place]) for place in places]
+        if _computed_with(kind) != kind_of(node, aggregates, kinds):
+            raise InputError(f"`{name}` is {kind.simpleString()}, which is not computed here", "Use doubles")
+
+        def numbered(part: exp.Expr) -> exp.Expr:
+            return exp.column(str(places[aggregates.index(part)])) if part in aggregates else part
+
+        return node.copy().transform(numbered)
 
     def _added(self, output: Output, kind: DataType, value: str) -> None:
         """What is added up of a sum or an average, and the squares that tell of its scatter."""
@@ -195,6 +235,12 @@ class _Grouped:
                 if is_plain and owner is not None and (owner, names[-1]) in dealt_by:
                     found.append(f"_k{at}")
         return found
+
+
+def _computed_with(kind: DataType) -> Kind:
+    if isinstance(kind, LongType):
+        return "whole"
+    return "double" if isinstance(kind, DoubleType) else "decimal"
 
 
 def _check_compared(name: str, kind: DataType, nested: bool) -> None:

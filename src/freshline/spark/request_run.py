@@ -31,7 +31,7 @@ from freshline.definitions.slices import SLICES
 from freshline.spark.frames import read_parquet
 from freshline.spark.merging import Column, merged_columns
 from freshline.spark.names import quoted
-from freshline.spark.partials import as_written
+from freshline.spark.partials import as_written, with_inputs
 from freshline.spark.reading import Reading
 from freshline.spark.result_rows import can_apply, chosen
 from freshline.spark.rewritten import Rewritten, is_same, show_empty, visible_columns
@@ -107,7 +107,7 @@ class PreparedRequest:
 
     def _rewritten(self, session: SparkSession, request: InSlices) -> Rewritten | None:
         """None where parts would not give what Spark gives."""
-        sql = request.sql
+        sql = with_inputs(request.sql)
         of_tables = [self.schemas[each.table.name] for each in sql.tables.all]
         try:
             answer = session.sql(as_written(sql.select)).schema

@@ -22,7 +22,7 @@ class Rewritten:
     def __init__(
         self, sql: QuerySql, sides: Collection[int], schemas: Sequence[StructType], answer: StructType
     ) -> None:
-        """`schemas` are those of the tables of the FROM, in their order."""
+        """`schemas` are those of the tables of the FROM, in their order; `sql` has its inputs."""
         self.schemas = schemas
         self.schema = answer
         self._named = named_columns(sql)

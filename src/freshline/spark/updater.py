@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -17,6 +16,7 @@ from pyspark.sql.types import StructType
 from freshline.definitions.feeds import Feed
 from freshline.definitions.stored import Stored
 from freshline.definitions.warehouse import Warehouse
+from freshline.spark.committed import Committed
 from freshline.spark.file_to_load import FileFacts, facts_of
 from freshline.spark.frames import (
     NONE_LATE,
@@ -31,6 +31,7 @@ from freshline.spark.frames import (
     read_parquet,
     source_rows,
 )
+from freshline.spark.left_out import LeavingOut
 from freshline.spark.prepared import PreparedFrames
 from freshline.spark.shedding import kept_records, rows_there
 from freshline.spark.sink import Sink, count_late
@@ -43,26 +44,6 @@ from freshline.storage.reading import ReadTable
 from freshline.storage.row_counts import rows_between
 from freshline.storage.statistics import read_footers
 from freshline.tables.update import Update
-
-
-@dataclass(frozen=True, slots=True)
-class Committed:
-    """What an update did."""
-
-    freshness: int
-    rows: int
-    rows_late: int
-    version: int  # of the Delta table
-    consumed: tuple[Consumed, ...]
-    rows_shed: int = 0  # records of its files that gave way to others of their window
-    computed: bool = True  # by Spark; what has nothing to load only commits how far it is
-    files: tuple[LiveFile, ...] = ()  # that the commit added
-    rows_in: int | None = None  # of a step: what it read, by which it costs
-
-    @property
-    def discarded(self) -> int:
-        """How many of its files changed too little to be loaded."""
-        return sum(file.discarded for file in self.consumed)
 
 
 class Updater:
@@ -82,7 +63,7 @@ class Updater:
         self._readable = tables if sources is None else sources  # those that others write, too
         self._schemas = schemas
         self._landing = landing  # by feed: where its files are
-        self._last_values = last_values or {}  # by table with `discard`
+        self._leaving_out = LeavingOut(last_values or {})
         self._keeps_timestamp = {
             table.name: keeps_timestamp(table, warehouse.feeds[table.feed])
             for table in warehouse.stored.values()
@@ -97,22 +78,17 @@ class Updater:
 
     def run(self, session: SparkSession, job: Update) -> Committed:
         """Loads (F, NF] into the job's table. Nothing is visible before the commit, and all of it after."""
-        if self._warehouse.stored[job.task.name].feed is None:
+        feed = self._warehouse.stored[job.task.name].feed
+        if feed is None:
             return self._run_derived(session, job)
         facts = facts_of(job.files)  # once: a file may be overwritten meanwhile
-        discarded = self._discarded(job, facts)
-        consumed = tuple(
-            replace(each.consumed, discarded=flag) for each, flag in zip(facts, discarded, strict=True)
-        )
-        kept, files = _kept(job, facts, discarded)
-        if files:
-            committed = self._run_base(session, kept, files, consumed)
-        else:
-            committed = self._advance(job, job.loaded_to, consumed)
-        if job.task.name in self._last_values:
-            offers = [each.offers[job.task.name] for each in facts]
-            self._last_values[job.task.name].committed(offers, discarded)
-        return committed
+
+        def work(kept: Update, files: list[FileFacts], consumed: tuple[Consumed, ...]) -> Committed:
+            if not files:
+                return self._advance(job, job.loaded_to, consumed)
+            return self._run_base(session, kept, files, consumed)
+
+        return self._leaving_out.commit(job, facts, self._tables[job.task.name], self._landing[feed], work)
 
     def _run_base(
         self,
@@ -198,13 +174,6 @@ class Updater:
         version = self._tables[job.task.name].commit(None, freshness, consumed, _details(job))
         return Committed(freshness, 0, 0, version, consumed, computed=False)
 
-    def _discarded(self, job: Update, facts: Sequence[FileFacts]) -> list[bool]:
-        """Which files of a job change too little to be loaded."""
-        known = self._last_values.get(job.task.name)
-        if known is None:
-            return [False] * len(facts)
-        return known.discarded(each.offers[job.task.name] for each in facts)
-
     def check(self, session: SparkSession, job: Update, landing: Path) -> None:
         """Does with a job's files, as they lie in that folder, what an update does, short of the commit.
 
@@ -212,8 +181,7 @@ class Updater:
         """
         table = self._warehouse.stored[job.task.name]
         assert table.feed is not None
-        files = facts_of(job.files)
-        job, files = _kept(job, files, self._discarded(job, files))
+        job, files, _ = self._leaving_out.kept(job, facts_of(job.files))
         if not files:
             return
         frame, watched = self._base(session, table, job, files, landing)
@@ -374,15 +342,6 @@ def _details(job: Update) -> dict[str, Any]:
     if came_at is not None:
         details["came_at"] = came_at
     return details
-
-
-def _kept(job: Update, facts: list[FileFacts], discarded: Sequence[bool]) -> tuple[Update, list[FileFacts]]:
-    """A job with the files that it has to load, and what is known of them."""
-    if not any(discarded):
-        return job, facts
-    kept = copy(job)
-    kept.files = tuple(file for file, flag in zip(job.files, discarded, strict=True) if not flag)
-    return kept, [each for each, flag in zip(facts, discarded, strict=True) if not flag]
 
 
 def _bytes_below(path: Path) -> int:

@@ -279,7 +279,7 @@ class StoredTable(ReadTable):
             return
         try:
             self.checkpoint()
-        except (DeltaError, OSError) as error:
+        except (DeltaError, OSError, pa.ArrowException) as error:
             _logger.warning("no checkpoint of %s: %s", self.path, full_disk(error) or error)
 
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
+
+from freshline.landing.digest import content_digest
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,3 +36,13 @@ class Consumed:
         if not self.discarded:
             del record["discarded"]
         return record
+
+    def is_at(self, path: Path) -> bool:
+        """Whether the file is there, as it was found."""
+        try:
+            there = path.stat()
+            if (there.st_size, there.st_mtime_ns) == (self.size, self.mtime_ns):
+                return True
+            return there.st_size == self.size and content_digest(path) == self.digest
+        except FileNotFoundError:
+            return False

@@ -9,7 +9,8 @@ may have come: whatever happened, no key is ever further from what is stored tha
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from math import inf
 from typing import Any, Final
@@ -32,9 +33,12 @@ WAITING_MAX: Final = 500_000
 ROWS_MAX: Final = 1_000_000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Offer:
-    """What a file holds for a table with `discard`; with a limit, it is to be discarded."""
+    """What a file holds for a table with `discard`; with a limit, it is to be discarded.
+
+    One is another even if it says the same: each waits until it is let go.
+    """
 
     values: KeyValues | None  # None where that could not be told, or is too much to be kept
     limit: Limit | None = None
@@ -65,21 +69,34 @@ class LastValues:
         # A key that is not known may have a record of up to then: an older one says nothing of it.
         self._forgotten_us: float = -inf
         self._coming: dict[bytes, Newest] = {}  # of files that were found and are not loaded yet
-        self._waiting = 0  # how many values those files have
+        self._offers: set[Offer] = set()  # what those files hold
+        self._waiting = 0  # how many values that are
 
     def __len__(self) -> int:
         return len(self._stored)
+
+    @property
+    def waiting(self) -> int:
+        """How many values of files that are not loaded yet are kept."""
+        return self._waiting
 
     def offered(self, values: KeyValues | None, limit: Limit, until_us: float = inf) -> Offer:
         """A file was found: it is to be discarded if that is right once all before it are loaded."""
         with self._lock:
             if values is None or self._waiting + len(values.newest) > self._waiting_max:
                 return Offer(None, until_us=until_us)
+            little = limit.bears(_change(values, (self._coming, self._stored)))
+            offer = Offer(values, limit) if little else Offer(values)
+            self._offers.add(offer)
             self._waiting += len(values.newest)
-            if limit.bears(_change(values, (self._coming, self._stored))):
-                return Offer(values, limit)
-            self._put(self._coming, values)
-            return Offer(values)
+            if not little:
+                self._put(self._coming, values)
+            return offer
+
+    def let_go(self, offer: Offer) -> None:
+        """Its file waits no longer: it was consumed, put aside or overwritten, or nobody wants it."""
+        with self._lock:
+            self._let_go(offer)
 
     def discarded(self, offers: Iterable[Offer]) -> list[bool]:
         """Which files of a job are discarded, one after the other as they stand there."""
@@ -97,19 +114,59 @@ class LastValues:
                     self._put(meanwhile, offer.values)
         return found
 
-    def committed(self, offers: Sequence[Offer], discarded: Sequence[bool]) -> None:
-        """These files are consumed, and those of them that were not discarded are stored now."""
+    @contextmanager
+    def storing(self, offers: Sequence[Offer], discarded: Sequence[bool]) -> Iterator[None]:
+        """While it is open a job's files are consumed, and those of them that are not discarded are stored.
+
+        Until that is done, and for ever if it ends with an error, nobody knows which value their keys have:
+        the commit may have come before the error. What is to be loaded once more then is compared with
+        nothing.
+        """
+        loaded = [offer for offer, is_discarded in zip(offers, discarded, strict=True) if not is_discarded]
         with self._lock:
-            for offer, is_discarded in zip(offers, discarded, strict=True):
-                if offer.values is None:
-                    self._forget([*self._stored], offer.until_us)
-                    continue
-                self._waiting -= len(offer.values.newest)
-                if not is_discarded:
-                    self._load(offer.values)
-            self._forget([*self._stored][: max(0, len(self._stored) - self._keys_max)])
-            if not self._coming:
-                self._waiting = 0  # what was put aside waits no longer
+            after = self._doubt(loaded)
+        yield
+        with self._lock:
+            for key, newest in after.items():
+                if key in self._stored:  # and was not forgotten meanwhile
+                    self._stored[key] = newest
+            for offer in offers:
+                self._let_go(offer)
+
+    def forget(self, until_us: float) -> None:
+        """Something was stored of which nobody knows what it is; no record of it is newer than that."""
+        with self._lock:
+            self._forget([*self._stored], until_us)
+
+    def _doubt(self, loaded: Sequence[Offer]) -> dict[bytes, Newest]:
+        """Makes the values uncertain that are about to change; what they will be then."""
+        after: dict[bytes, Newest] = {}
+        for offer in loaded:
+            if offer.values is None:
+                self._forget([*self._stored], offer.until_us)
+                after.clear()
+                continue
+            for key, found in offer.values.newest.items():
+                known = after.get(key, self._stored.get(key))
+                if known is None and found.at_us <= self._forgotten_us:
+                    continue  # there may be a newer one
+                after[key] = found if known is None or known.at_us <= found.at_us else known
+                self._stored.pop(key, None)
+                self._stored[key] = Newest(after[key].at_us, None)
+        self._trim()
+        return after
+
+    def _let_go(self, offer: Offer) -> None:
+        if offer.values is None or offer not in self._offers:
+            return
+        self._offers.remove(offer)
+        self._waiting -= len(offer.values.newest)
+        for key, found in offer.values.newest.items():
+            if self._coming.get(key) is found:
+                del self._coming[key]
+
+    def _trim(self) -> None:
+        self._forget([*self._stored][: max(0, len(self._stored) - self._keys_max)])
 
     def _put(self, view: dict[bytes, Newest], values: KeyValues) -> None:
         """What the file has will be the newest of its keys, as far as that can be told."""
@@ -119,17 +176,6 @@ class LastValues:
                 continue  # there may be a newer one
             if before is None or before.at_us <= found.at_us:
                 view[key] = found
-
-    def _load(self, values: KeyValues) -> None:
-        for key, found in values.newest.items():
-            before = self._stored.pop(key, None)
-            if before is not None:
-                self._stored[key] = found if before.at_us <= found.at_us else before
-            elif found.at_us > self._forgotten_us:
-                self._stored[key] = found
-            coming = self._coming.get(key)
-            if coming is not None and coming.at_us <= found.at_us:
-                del self._coming[key]
 
     def _forget(self, keys: Iterable[bytes], until_us: float = -inf) -> None:
         self._forgotten_us = max(self._forgotten_us, until_us)
@@ -144,13 +190,13 @@ class LastValues:
         if any(file.newest is None for file in table.files):
             self._forgotten_us = inf  # a foreign writer's: nobody knows what is in it
             return
-        files = sorted((file for file in table.files if file.rows), key=_end, reverse=True)
+        files = sorted((file for file in table.files if file.rows), key=end_us, reverse=True)
         found: dict[bytes, Newest] = {}
         left_out_us = -inf
         for number_read, file in enumerate(files):
             rows_max -= file.rows
             if rows_max < 0 and number_read:
-                left_out_us = _end(file)
+                left_out_us = end_us(file)
                 break
             _read(found, table, file.path, key, value)
         known = sorted(found.items(), key=lambda each: each[1].at_us)
@@ -158,10 +204,10 @@ class LastValues:
             self._stored = dict(known)
             old = [key for key, each in known if each.at_us <= left_out_us]
             self._forget(old, left_out_us)
-            self._forget([*self._stored][: max(0, len(self._stored) - self._keys_max)])
+            self._trim()
 
 
-def _end(file: LiveFile) -> float:
+def end_us(file: LiveFile) -> float:
     """No row of it is newer. Statistics of other writers are cut to milliseconds."""
     return inf if file.newest is None else file.newest + 999
 

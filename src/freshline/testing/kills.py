@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import signal
@@ -11,7 +12,7 @@ import time
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from deltalake import DeltaTable
 
@@ -22,9 +23,9 @@ SPECS = (
     FeedSpec("alerts", "json", 1, 20, phase_s=0.5),
     FeedSpec("flows", "parquet", 2, 30),
 )
-_HEAD_START_US = 3_000_000
+HEAD_START_US = 3_000_000
 _OPENING_S = 6.0  # until one was seen
-_OPENING_MAX_S = 120.0
+_OPENING_MAX_S = 600.0
 _DERIVED = """\
   traffic:
     sql: "SELECT ts, src, sum(bytes) AS bytes FROM packets GROUP BY ts, src"
@@ -65,7 +66,14 @@ def write_project(folder: Path) -> Path:
     return file
 
 
-class _Clock:
+class Sender(Protocol):
+    """Whoever writes data files."""
+
+    def due(self, until_us: int, /) -> object:
+        """Writes those that are due by then."""
+
+
+class SendersClock:
     """Time for the senders: it stands still while no runner is up.
 
     Spark takes longer to start than a runner is left alone: most files would only be waited for at the end.
@@ -87,17 +95,25 @@ class _Clock:
 
 
 def kill_and_check(folder: Path, kills: int, seed: int, run_s: tuple[float, float]) -> Report:
-    """Starts a runner, kills it after a random time, and again; then lets one finish and counts rows.
+    """Starts a runner, kills it after a random time, and again; then lets one finish and counts rows."""
+    file = write_project(folder)
+    clock = SendersClock()
+    # A few files are there already, so that the first kill has something to interrupt.
+    generator = Generator(SPECS, folder / "landing", seed, clock() - HEAD_START_US)
+    while_opening = kill_often(file, kills, seed, run_s, generator, clock)
+    return report(folder / "warehouse", generator, clock(), kills, while_opening)
+
+
+def kill_often(
+    file: Path, kills: int, seed: int, run_s: tuple[float, float], sender: Sender, clock: SendersClock
+) -> int:
+    """Kills so many runners, then lets one finish; how many were killed while they opened.
 
     `run_s` is the shortest and the longest time that a runner is left alone once its loop has begun; short
     ones come as often as long ones. Every third, the first included, is killed at a random moment after its
     start instead: while it opens Spark, makes tables, catches up, or soon after.
     """
     rng = random.Random(f"kills:{seed}")
-    file = write_project(folder)
-    clock = _Clock()
-    # A few files are there already, so that the first kill has something to interrupt.
-    generator = Generator(SPECS, folder / "landing", seed, clock() - _HEAD_START_US)
     shortest_s, longest_s = run_s
     opening_s = _OPENING_S
     while_opening = 0
@@ -105,18 +121,18 @@ def kill_and_check(folder: Path, kills: int, seed: int, run_s: tuple[float, floa
         if number % 3 == 0:
             # Most of an opening is Spark's own; what is ours to interrupt comes at its end.
             moment_s = rng.triangular(0, 1.2 * opening_s, opening_s)
-            opened_s = _run_and_kill(file, moment_s, True, generator, clock)
+            opened_s = _run_and_kill(file, moment_s, True, sender, clock)
         else:
             alive_s = shortest_s * (longest_s / shortest_s) ** rng.random()
-            opened_s = _run_and_kill(file, alive_s, False, generator, clock)
+            opened_s = _run_and_kill(file, alive_s, False, sender, clock)
         while_opening += opened_s is None
         opening_s = opened_s or opening_s
     _drain(file)
-    return report(folder / "warehouse", generator, clock(), kills, while_opening)
+    return while_opening
 
 
 def _run_and_kill(
-    file: Path, after_s: float, from_start: bool, generator: Generator, clock: _Clock
+    file: Path, after_s: float, from_start: bool, sender: Sender, clock: SendersClock
 ) -> float | None:
     """Kills a runner so long after its start, or after its loop has begun; when that was, if it was."""
     status = file.parent / "warehouse" / "_freshline" / "status.json"
@@ -135,11 +151,11 @@ def _run_and_kill(
             if process.poll() is not None:
                 said = process.stderr.read().decode() if process.stderr else ""
                 raise RuntimeError(f"the runner ended by itself: {said[-2000:]}")
-            if opened_s is None and status.exists():
+            if opened_s is None and _has_begun(status):
                 opened_s = now - started
                 until = until if from_start else now + after_s
                 clock.go()
-            generator.due(clock())
+            sender.due(clock())
             time.sleep(min(0.05, max(0.0, until - time.monotonic())))
         if opened_s is None and not from_start:
             raise RuntimeError(f"the runner did not start within {_OPENING_MAX_S:.0f} s")
@@ -148,18 +164,26 @@ def _run_and_kill(
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
         clock.stand()
-        generator.due(clock())
+        sender.due(clock())
         if process.stderr:
             process.stderr.close()
     return opened_s
 
 
+def _has_begun(status: Path) -> bool:
+    """Whether a runner's loop has: until then its status says how far its start is."""
+    try:
+        return bool(json.loads(status.read_text(encoding="utf-8"))["tables"])
+    except FileNotFoundError:
+        return False
+
+
 def _drain(file: Path) -> None:
     subprocess.run(
-        [sys.executable, "-m", "freshline", "run", "-p", str(file), "--cold", "--drain", "--for", "5m"],
+        [sys.executable, "-m", "freshline", "run", "-p", str(file), "--cold", "--drain", "--for", "30m"],
         check=False,
         stdout=subprocess.DEVNULL,
-        timeout=400,
+        timeout=2_400,
     )
 
 

@@ -23,9 +23,9 @@ _WRONG: Final = {
         "count(DISTINCT v)",
         "max_by(v, ts)",
         "count_if(v > 1)",
-        "sum(v) FILTER (WHERE v > 2)",
+        "median(v) FILTER (WHERE v > 2)",
         "sum(v) OVER ()",
-        "sum(v) / 2",
+        "max(v) / 2",
         "approx_count_distinct(v)",
         "sum(rand())",
         "max(now())",
@@ -184,6 +184,7 @@ class QueryStatements:
                 f"{self._rng.choice(['count', 'sum', 'avg', 'min', 'max'])}({number})",
                 f"sum({number} * 2 + 1)",
                 f"sum(CASE WHEN {number} > 1 THEN 1 ELSE 0 END)",
+                f"{self._rng.choice(['count', 'sum', 'max'])}({number}) FILTER (WHERE {number} > 2)",
             ]
         )
 

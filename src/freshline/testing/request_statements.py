@@ -100,6 +100,13 @@ _WRONG: Final = {
         "SELECT collect_list(v) FROM a",
         "SELECT median(v) FROM a",
         "SELECT k FROM a WHERE concat('', k) RLIKE '(a+)+$'",
+        "SELECT k FROM a WHERE concat('', k) LIKE '%a%a%a%a%a%b'",
+        "SELECT k FROM a WHERE NOT concat('', k) ILIKE '!%%%%' ESCAPE '!'",
+        "SELECT k FROM a WHERE concat('', k) LIKE ANY ('a', ('%a%a%a%b'))",
+        "SELECT k FROM a WHERE concat('', k) LIKE concat('%a%a%a', '%b')",
+        "SELECT k FROM a WHERE like(concat('', k), r'%a\\%a%b%')",
+        "SELECT k FROM a WHERE concat('', k) LIKE '%a' '%a%a%b'",
+        "SELECT count(*) FROM a WHERE concat('', k) LIKE concat('', v)",
         "SELECT regexp_replace(concat('', k), '(a+)+$', '') FROM a",
         "SELECT rand() FROM a",
         "SELECT uuid() FROM a",
@@ -186,9 +193,13 @@ class RequestStatements(QueryStatements):
 
     def _request_aggregate(self, tables: tuple[str, ...], aliases: list[str]) -> str:
         at = self._rng.randrange(len(tables))
+        number = self._number(tables, aliases)
         return self._rng.choice(
             [
                 self._aggregate(tables, aliases),
+                f"sum({number} * {number}) / nullif(count({number}), 0)",
+                f"(2 * avg({number}) - 1) * count(*)",
+                f"-sum({number}) + 3 * (count(*) - count({number}))",
                 f"{self._rng.choice(_SCATTERS)}({self._number(tables, aliases)})",
                 f"count(DISTINCT {self._key(tables[at], aliases[at])})",
                 f"mean({self._number(tables, aliases)})",

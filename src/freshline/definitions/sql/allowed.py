@@ -78,6 +78,8 @@ _REMEDIES: Final = {
     **dict.fromkeys(("median", "percentile"), "Use approx_percentile(x, 0.5)"),
     **dict.fromkeys(("rlike", "regexp", "regexp_like", "split"), "Use LIKE, instr, startswith or endswith"),
 }
+# Of a pattern of LIKE: '%a%b%' is within it.
+_WILDCARDS_MAX: Final = 3
 _REMEDY: Final = "Use plain functions of a row's values, and aggregates such as count, sum and avg"
 
 _PLAIN: Final = (
@@ -128,11 +130,31 @@ def check_nodes(query: exp.Expr) -> None:
             raise InputError("the SQL has a WITH RECURSIVE, which may never end", "Write it without")
         if isinstance(node, exp.Column) and node.parts[0].name.lower() == "_metadata":
             raise InputError("`_metadata` tells about files", "Name columns of the tables")
+        if isinstance(node, exp.Like | exp.ILike):
+            _check_pattern(node)
         if not isinstance(node, _PLAIN) or isinstance(node, _NOT_PLAIN):
             raise InputError(
                 f"the SQL has something that is not taken here ({_shown(node)})",
                 f"Write it without. {_REMEDY}",
             )
+
+
+def _check_pattern(like: exp.Like | exp.ILike) -> None:
+    """Raises InputError for a LIKE that may take for ever.
+
+    What stands for any text is tried at every place of a text, for each place of what stands so before it;
+    Java does that for one row without a look at whether anybody still waits.
+    """
+    pending = [like.expression]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, exp.Paren | exp.Tuple | exp.Any | exp.All):
+            pending += node.iter_expressions()
+        elif not isinstance(node, exp.Literal) or not node.is_string:
+            raise InputError("the pattern of a LIKE is not a text", "Write it as one, or use contains(a, b)")
+        elif node.name.count("%") + node.name.count("\\") > _WILDCARDS_MAX:
+            what = f"the pattern of a LIKE has more than {_WILDCARDS_MAX} of % and backslashes"
+            raise InputError(what, "Use fewer, or contains, startswith and endswith with AND")
 
 
 def _shown(node: exp.Expr) -> str:

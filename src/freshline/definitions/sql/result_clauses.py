@@ -14,6 +14,7 @@ from sqlglot import exp
 from freshline.definitions.errors import InputError
 from freshline.definitions.query_sql import QuerySql, normal
 from freshline.definitions.sql.block import has_aggregate
+from freshline.definitions.sql.formulas import check_formula, is_formula
 from freshline.definitions.sql.from_tables import columns_of, conjuncts
 from freshline.definitions.sql.row_expressions import check_aggregate, check_row, is_known
 
@@ -160,15 +161,18 @@ class _Parts:
         node = node.unnest()
         if isinstance(node, exp.Column) and (named := self._named(node)) is not None:
             return named
+        is_aggregated = is_known(node, wider=True) or is_formula(node)
         if is_known(node, wider=True):
             check_aggregate(node, wider=True)
+        elif is_aggregated:
+            check_formula(node)
         else:
             check_row(node, "ORDER BY")
         self._sql.tables.owners(node)
         plain = normal(node, self._sql.tables)
         if plain in self._normal:
             return self._normal.index(plain)
-        if not is_known(node, wider=True) and plain not in self._keys:
+        if not is_aggregated and plain not in self._keys:
             raise InputError("it orders or compares by what it does not group by", _WHOLE)
         self.all.append(node)
         self._normal.append(plain)
