@@ -2,23 +2,19 @@
 
 import http.client
 import json
-import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from freshline.assembly.replay import kernel_of, replay
-from freshline.definitions.load import load
+from live_project import START, LiveProject, wait_for
+
 from freshline.live.runner import Runner
 from freshline.service.address import Address
 from freshline.service.client import ask
-from freshline.storage.layout import Layout
-from patience import PATIENCE_S, PATIENCE_US
+from patience import PATIENCE_S
 
-START = datetime(2026, 1, 1, tzinfo=UTC)
 APART = "{updates: {tracks: 1}, asked: {tracks: 2, policy: rds-quota}}"
 OPEN = "{updates: {tracks: 1}, asked: {tracks: 2, policy: admit-all}}"
 TOGETHER = "{updates: {tracks: 1, policy: rds-edf}}"
@@ -36,48 +32,28 @@ classes:
 ITEMS = 500
 
 
-class Shop:
+class Shop(LiveProject):
     """A project, who runs it, and who asks."""
 
     def __init__(self, folder: Path, spark, pools: str = APART) -> None:  # type: ignore[no-untyped-def]
-        self.folder, self.spark = folder, spark
-        self.control = Layout(folder / "warehouse").control()
+        super().__init__(folder, spark)
         self.rows: list[tuple[str, int]] = []
-        (folder / "landing").mkdir(parents=True)
         (folder / "freshline.yml").write_text(PROJECT.replace("POOLS", pools), encoding="utf-8")
 
     def land(self, number: int, count: int = 4_000) -> None:
         rows = [(f"item{each * 7919 % ITEMS}", each % 101) for each in range(number, number + count)]
-        lines = [
-            f"{(START + timedelta(seconds=10 * number + 10 * at / count)).isoformat()},{item},{price}"
-            for at, (item, price) in enumerate(rows)
-        ]
-        draft = self.folder / "landing" / f".{number}.csv"
-        draft.write_text("\n".join(["ts,item,price", *lines, ""]), encoding="utf-8")
-        draft.rename(draft.with_name(f"{number}.csv"))
+        at = [START + timedelta(seconds=10 * number + 10 * place / count) for place in range(count)]
+        self.put(number, [(then, *row) for then, row in zip(at, rows, strict=True)])
         self.rows += rows
 
     @contextmanager
     def running(self) -> Iterator[Runner]:
-        storage = self.folder / "warehouse"
-        with Runner(load(self.folder / "freshline.yml"), self.folder, storage, session=self.spark) as runner:
-            thread = threading.Thread(target=runner.run, args=(PATIENCE_US,))
-            thread.start()
-            try:
-                self.wait_for(lambda: self.loaded() == len(self.rows))
-                yield runner
-            finally:
-                runner.stop("seen")
-                thread.join(PATIENCE_S)
-        assert not thread.is_alive()
+        with super().running() as runner:
+            wait_for(lambda: self.loaded() == len(self.rows))
+            yield runner
 
     def loaded(self) -> int:
-        return sum(table["rows"] for table in self._summary())
-
-    def _summary(self) -> list[dict[str, Any]]:
-        from freshline.live.status import WarehouseStatus
-
-        return [{"rows": table.loaded_rows} for table in WarehouseStatus.read(self.control.status).tables]
+        return sum(table.loaded_rows for table in self.status().tables)
 
     @property
     def address(self) -> Address:
@@ -109,15 +85,3 @@ class Shop:
 
     def classes(self) -> dict[str, dict[str, Any]]:
         return {each["class"]: each for each in ask(self.control.service, "GET", "/v1/classes")["classes"]}
-
-    def replayed(self) -> tuple[int, object]:
-        (log,) = self.control.logs.glob("*.jsonl")
-        header, *calls = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
-        return replay(kernel_of(header), calls, header)
-
-    @staticmethod
-    def wait_for(condition: Callable[[], bool]) -> None:
-        give_up_at = time.monotonic() + PATIENCE_S
-        while not condition():
-            assert time.monotonic() < give_up_at, "it never came"
-            time.sleep(0.1)

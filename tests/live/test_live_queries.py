@@ -3,20 +3,16 @@
 import json
 import subprocess
 import sys
-import threading
-import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from deltalake import DeltaTable
+from live_project import START, LiveProject, wait_for
 
-from freshline.assembly.replay import kernel_of, replay
 from freshline.definitions.errors import InputError
 from freshline.definitions.load import load
 from freshline.live.clock import clock
@@ -25,10 +21,8 @@ from freshline.live.results import Results
 from freshline.live.runner import Runner
 from freshline.service.client import ask
 from freshline.storage.history import History
-from freshline.storage.layout import Layout
-from patience import PATIENCE_S, PATIENCE_US
+from patience import PATIENCE_S
 
-START = datetime(2026, 1, 1, tzinfo=UTC)
 SUMS = "SELECT item, sum(price) AS price, count(*) AS n, avg(price) AS mean FROM orders GROUP BY item"
 PROJECT = f"""\
 name: shop
@@ -48,15 +42,12 @@ COUNTS = 'counts: {sql: "SELECT count(*) AS n FROM orders", window: 1h, stride: 
 HUGE = 'huge: {sql: "SELECT count(*) AS n FROM orders", window: 1h, stride: 8s, part: 1s, pool: shedding, cost: {startup: 100s}}'  # noqa: E501
 
 
-class Shop:
+class Shop(LiveProject):
     """A project whose file is edited while it runs."""
 
     def __init__(self, folder: Path, spark) -> None:
-        self.folder, self.spark = folder, spark
-        self.layout = Layout(folder / "warehouse")
-        self.control = self.layout.control()
+        super().__init__(folder, spark)
         self.rows: list[tuple[datetime, str, int]] = []
-        (folder / "landing").mkdir()
         self.define()
 
     def define(self, *queries: str, text: str = PROJECT) -> None:
@@ -67,23 +58,8 @@ class Shop:
             (START + timedelta(seconds=10 * number + 10 * each / count), f"item{each % 37}", each % 101)
             for each in range(count)
         ]
-        lines = [f"{at.isoformat()},{item},{price}" for at, item, price in rows]
-        draft = self.folder / "landing" / f".{number}.csv"
-        draft.write_text("\n".join(["ts,item,price", *lines, ""]), encoding="utf-8")
-        draft.rename(draft.with_name(f"{number}.csv"))
+        self.put(number, rows)
         self.rows += rows
-
-    @contextmanager
-    def running(self) -> Iterator[Runner]:
-        storage = self.folder / "warehouse"
-        with Runner(load(self.folder / "freshline.yml"), self.folder, storage, session=self.spark) as runner:
-            thread = threading.Thread(target=runner.run, args=(PATIENCE_US,))
-            thread.start()
-            try:
-                yield runner
-            finally:
-                runner.stop("seen")
-                thread.join(PATIENCE_S)
 
     def apply(self) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "freshline", "apply", "--json", "-p", str(self.folder)]
@@ -104,18 +80,6 @@ class Shop:
             if window[0] < at.timestamp() <= window[1]:
                 prices[item].append(price)
         return {item: (sum(each), len(each), sum(each) / len(each)) for item, each in prices.items()}
-
-    def replayed(self) -> tuple[int, object]:
-        (log,) = self.control.logs.glob("*.jsonl")
-        header, *calls = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
-        return replay(kernel_of(header), calls, header)
-
-
-def wait_for(condition: Callable[[], bool]) -> None:
-    give_up_at = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < give_up_at, "it never came"
-        time.sleep(0.2)
 
 
 @pytest.fixture

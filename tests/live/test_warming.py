@@ -8,8 +8,10 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from pyspark.sql.types import StructType
 
 from freshline.definitions.load import load
+from freshline.definitions.warehouse import Warehouse
 from freshline.live.opening import plans_to_warm
 from freshline.live.status import WarehouseStatus
 from freshline.live.warming import Warming
@@ -28,24 +30,31 @@ FORMATS = ("csv", "json", "parquet")
 FEEDS = [f"feed{number}" for number in range(6)]
 
 
-def project(folder: Path) -> Path:
+def project(folder: Path, feeds: list[str] = FEEDS) -> Path:
     """Feeds of three formats, so three plans for six base tables; and an aggregate and a filter of each."""
     lines = ["name: many", "pools: {updates: {tracks: 2}}", "feeds:"]
-    for number, name in enumerate(FEEDS):
+    for number, name in enumerate(feeds):
         lines.append(
             f"  {name}: {{path: landing/{name}, format: {FORMATS[number % 3]}, "
             "schema: 'ts timestamp, n int', timestamp: ts, period: 1s}"
         )
     lines.append("tables:")
-    for name in FEEDS:
+    for name in feeds:
         lines.append(f"  {name}: {{feed: {name}}}")
         lines.append(f"  {name}_sum: {{sql: 'SELECT ts, sum(n) AS n FROM {name} GROUP BY ts', period: 1s}}")
         lines.append(f"  {name}_few: {{sql: 'SELECT ts, n FROM {name} WHERE n > 3', period: 1s}}")
     folder.mkdir(exist_ok=True)
     (folder / "freshline.yml").write_text("\n".join([*lines, ""]), encoding="utf-8")
-    for name in FEEDS:
+    for name in feeds:
         (folder / "landing" / name).mkdir(parents=True, exist_ok=True)
     return folder
+
+
+@pytest.fixture(scope="module")
+def many(spark, tmp_path_factory) -> tuple[Warehouse, dict[str, StructType]]:
+    """It, and what columns its tables have, for which Spark is asked of each."""
+    warehouse = load(project(tmp_path_factory.mktemp("many")) / "freshline.yml")
+    return warehouse, schemas(spark, warehouse)
 
 
 def put(folder: Path, feed: str) -> None:
@@ -60,10 +69,10 @@ def until(happened: Callable[[], bool]) -> None:
 
 
 def test_plans_of_tables_with_waiting_files_come_first_then_those_computed_from_them(
-    spark, tmp_path: Path
+    many, tmp_path: Path
 ) -> None:
-    warehouse = load(project(tmp_path) / "freshline.yml")
-    columns = schemas(spark, warehouse)
+    warehouse, columns = many
+    project(tmp_path)
     landing = {name: tmp_path / "landing" / name for name in FEEDS}
     put(tmp_path, "feed1")  # as json
     put(tmp_path, "feed2")  # as parquet, and loaded
@@ -90,9 +99,8 @@ class Counted(WarmUp):
             raise ValueError("no such rows")
 
 
-def test_plans_that_are_alike_are_warmed_up_once(spark, tmp_path: Path) -> None:
-    warehouse = load(project(tmp_path) / "freshline.yml")
-    plans = alike(warehouse, schemas(spark, warehouse))
+def test_plans_that_are_alike_are_warmed_up_once(spark, many, tmp_path: Path) -> None:
+    plans = alike(*many)
     assert sorted(map(len, plans)) == [2, 2, 2, 6, 6]
     warmth, counted = Warmth(plans), Counted()
     counted.may_end.set()
@@ -134,9 +142,8 @@ def test_a_warm_up_that_fails_stops_nothing(spark, tmp_path: Path) -> None:
     assert not warmth.is_awaited("b")
 
 
-def test_closing_ends_it_wherever_it_is_and_leaves_no_files(spark, tmp_path: Path) -> None:
-    warehouse = load(project(tmp_path) / "freshline.yml")
-    columns = schemas(spark, warehouse)
+def test_closing_ends_it_wherever_it_is_and_leaves_no_files(spark, many, tmp_path: Path) -> None:
+    warehouse, columns = many
     warmth, folder = Warmth(alike(warehouse, columns)), tmp_path / "scratch"
     warming = Warming(warmth, WarmUp(warehouse, columns, folder), spark, folder, 2)
     warming.start()
@@ -148,7 +155,7 @@ def test_closing_ends_it_wherever_it_is_and_leaves_no_files(spark, tmp_path: Pat
 
 
 def test_a_run_ends_in_order_while_plans_are_warmed_up(tmp_path: Path) -> None:
-    put(project(tmp_path / "project"), "feed3")
+    put(project(tmp_path / "project", FEEDS[:3]), "feed0")
     status = tmp_path / "project/warehouse/_freshline/status.json"
     doing: set[str] = set()
 

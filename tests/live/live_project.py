@@ -1,0 +1,63 @@
+"""A project that runs on Spark in this process, in a thread of its own."""
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+from freshline.assembly.replay import kernel_of, replay
+from freshline.definitions.load import load
+from freshline.live.runner import Runner
+from freshline.live.status import WarehouseStatus
+from freshline.storage.layout import Layout
+from patience import PATIENCE_S, PATIENCE_US
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+class LiveProject:
+    """A folder with definitions and files that land, and who runs it."""
+
+    def __init__(self, folder: Path, spark) -> None:  # type: ignore[no-untyped-def]
+        self.folder, self.spark = folder, spark
+        self.layout = Layout(folder / "warehouse")
+        self.control = self.layout.control()
+        (folder / "landing").mkdir(parents=True)
+
+    def put(self, number: int, rows: Sequence[tuple[datetime, str, int]]) -> None:
+        """A file of orders, all at once."""
+        lines = [f"{at.isoformat()},{item},{price}" for at, item, price in rows]
+        draft = self.folder / "landing" / f".{number}.csv"
+        draft.write_text("\n".join(["ts,item,price", *lines, ""]), encoding="utf-8")
+        draft.rename(draft.with_name(f"{number}.csv"))
+
+    @contextmanager
+    def running(self) -> Iterator[Runner]:
+        storage = self.folder / "warehouse"
+        with Runner(load(self.folder / "freshline.yml"), self.folder, storage, session=self.spark) as runner:
+            thread = threading.Thread(target=runner.run, args=(PATIENCE_US,))
+            thread.start()
+            try:
+                yield runner
+            finally:
+                runner.stop("seen")
+                thread.join(PATIENCE_S)
+        assert not thread.is_alive()
+
+    def status(self) -> WarehouseStatus:
+        return WarehouseStatus.read(self.control.status)
+
+    def replayed(self) -> tuple[int, object]:
+        (log,) = self.control.logs.glob("*.jsonl")
+        header, *calls = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
+        return replay(kernel_of(header), calls, header)
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    give_up_at = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < give_up_at, "it never came"
+        time.sleep(0.1)
