@@ -3,7 +3,8 @@
 Small files of some feeds wait to be loaded, enough for so many updates, and keep all tracks busy: a job takes
 one file, and a derived table follows each feed. Files are left where they landed. Every twentieth of the run
 it is noted how much memory the two processes have, and how much of the JVM's heap is in use after a garbage
-collection. Then what is left is loaded, nothing comes any more, and it is noted how much processor time they take all the same.
+collection. Then what is left is loaded, nothing comes any more, and it is noted how much processor time they
+take all the same.
 
     .venv/bin/python benchmarks/memory.py                                  # 1,000 updates on 2 tables
     .venv/bin/python benchmarks/memory.py --tables 20 --updates 20000 --seconds 5400
