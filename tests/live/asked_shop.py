@@ -8,12 +8,12 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from live_project import START, LiveProject, wait_for
+from live_project import START, LiveProject
 
 from freshline.live.runner import Runner
 from freshline.service.address import Address
 from freshline.service.client import ask
-from patience import PATIENCE_S
+from patience import PATIENCE_S, wait_until
 
 APART = "{updates: {tracks: 1}, asked: {tracks: 2, policy: rds-quota}}"
 OPEN = "{updates: {tracks: 1}, asked: {tracks: 2, policy: admit-all}}"
@@ -49,7 +49,7 @@ class Shop(LiveProject):
     @contextmanager
     def running(self) -> Iterator[Runner]:
         with super().running() as runner:
-            wait_for(lambda: self.loaded() == len(self.rows))
+            wait_until(lambda: self.loaded() == len(self.rows))
             yield runner
 
     def loaded(self) -> int:

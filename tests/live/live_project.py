@@ -2,8 +2,7 @@
 
 import json
 import threading
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -54,10 +53,3 @@ class LiveProject:
         (log,) = self.control.logs.glob("*.jsonl")
         header, *calls = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
         return replay(kernel_of(header), calls, header)
-
-
-def wait_for(condition: Callable[[], bool]) -> None:
-    give_up_at = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < give_up_at, "it never came"
-        time.sleep(0.1)

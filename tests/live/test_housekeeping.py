@@ -284,7 +284,7 @@ def test_a_table_of_answers_is_compacted_too_once_there_are_some(tmp_path: Path)
     """One that is opened after the run began, while its query is at rest."""
     query = Query("q", "SELECT count(*) AS n FROM flows", "answers", 1, 1, 1, into="counts")
     schema = StructType([StructField("n", LongType())])
-    rewritten = SimpleNamespace(partials=SimpleNamespace(outputs=()))
+    rewritten = SimpleNamespace(partials=SimpleNamespace(shown=()))
     prepared: Any = SimpleNamespace(query=query, rewritten=rewritten, schema=schema)
     tables = QueryTables(Layout(tmp_path))
     said: list[str] = []

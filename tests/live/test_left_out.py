@@ -4,15 +4,11 @@ import json
 from datetime import timedelta
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
-from live_project import LiveProject, wait_for
 from place import START, Place
 
 from freshline.assembly.replay import kernel_to_replay, replay
-from freshline.live.status import TableStatus
-from freshline.storage.delta import StoredTable
 from freshline.storage.ledger import Ledger
 
 PROJECT = """\
@@ -29,16 +25,6 @@ tables:
   few: {feed: orders, cost: {startup: 100ms}, discard: {key: sensor, value: n}}
   sums: {sql: "SELECT ts, sum(n) AS n FROM few GROUP BY ts", period: 500ms, cost: {startup: 100ms}}
   cars: {feed: cars, cost: {startup: 100ms}}
-"""
-OVERLOADED = """\
-name: plant
-pools: {main: {tracks: 1, policy: rds-quota}}
-classes: {operators: {error: 0.3}}
-feeds:
-  levels: {path: landing, format: csv, schema: "ts timestamp, item string, price long", timestamp: ts,
-           period: 100ms}
-tables:
-  few: {feed: levels, cost: {startup: 100ms}, discard: {key: item, value: price}}
 """
 
 
@@ -89,31 +75,3 @@ def test_files_and_rows_are_left_out_and_counted_and_the_log_replays(place: Plac
     assert [number for number, file in found.items() if file and file.discarded] == [2, 4, 5]
     versions = DeltaTable(place.folder / "warehouse" / "tables" / "few").history()
     assert sum("freshline" in version for version in versions) >= 1
-
-
-def test_files_that_change_little_are_left_out_where_a_track_has_much_to_do(tmp_path: Path, spark) -> None:
-    project = LiveProject(tmp_path, spark)
-    (tmp_path / "freshline.yml").write_text(OVERLOADED, encoding="utf-8")
-    levels: list[int] = []
-
-    def few() -> TableStatus:
-        (table,) = (each for each in project.status().tables if each.name == "few")
-        return table
-
-    def has_left_some_out() -> bool:
-        """Until then there is always another file to load, and each changes something."""
-        if few().backlog < 2:
-            levels.append(1_000 + len(levels))
-            project.put(len(levels), [(START + timedelta(seconds=len(levels)), "a", levels[-1])])
-        return few().discarded_files > 0
-
-    with project.running():
-        wait_for(has_left_some_out)
-        wait_for(lambda: few().backlog == 0)
-    stored = StoredTable.open(project.layout.table("few"), "ts")
-    consumed = [file for _, files in stored.consumed_since(-1) for file in files]
-    assert [file.name for file in consumed] == [f"{number}.csv" for number in range(1, len(levels) + 1)]
-    kept = [level for level, file in zip(levels, consumed, strict=True) if not file.discarded]
-    assert len(kept) < len(levels)
-    found = [pq.read_table(stored.path / file.path)["price"].to_pylist() for file in stored.files]
-    assert sorted(level for each in found for level in each) == kept

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from deltalake import DeltaTable
-from live_project import START, LiveProject, wait_for
+from live_project import START, LiveProject
 
 from freshline.definitions.errors import InputError
 from freshline.definitions.load import load
@@ -21,7 +21,7 @@ from freshline.live.results import Results
 from freshline.live.runner import Runner
 from freshline.service.client import ask
 from freshline.storage.history import History
-from patience import PATIENCE_S
+from patience import PATIENCE_S, wait_until
 
 SUMS = "SELECT item, sum(price) AS price, count(*) AS n, avg(price) AS mean FROM orders GROUP BY item"
 PROJECT = f"""\
@@ -92,8 +92,8 @@ def test_answers_over_the_whole_window_are_exact_and_are_kept(shop: Shop) -> Non
     shop.land(1)
     last = START + timedelta(seconds=10 + 10 * 499 / 500)
     with shop.running():
-        wait_for(lambda: shop.result("sums")["window"][1] == last.timestamp())
-        wait_for(lambda: shop.answers("sums") >= 3)
+        wait_until(lambda: shop.result("sums")["window"][1] == last.timestamp())
+        wait_until(lambda: shop.answers("sums") >= 3)
         found = shop.result("sums")
         asked = ask(shop.control.service, "GET", "/v1/results/sums")
         with pytest.raises(InputError, match="404"):
@@ -119,7 +119,7 @@ def test_queries_come_and_go_while_others_are_answered(shop: Shop) -> None:
     shop.land(0)
     shop.define(DEAR)
     with shop.running() as runner:
-        wait_for(lambda: shop.answers("sums") >= 1 and shop.answers("dear") >= 1)
+        wait_until(lambda: shop.answers("sums") >= 1 and shop.answers("dear") >= 1)
         shop.define(COUNTS, HUGE)
         applied = shop.apply()
         assert applied.returncode == 1, applied
@@ -129,22 +129,22 @@ def test_queries_come_and_go_while_others_are_answered(shop: Shop) -> None:
         assert refused["name"] == "huge"
         assert refused["reason"].startswith("even at the least costs, 1m 40s of its own, ")
         assert refused["period_least"] >= 100
-        wait_for(lambda: shop.queries().get("huge", {}).get("state") == "REFUSED")
+        wait_until(lambda: shop.queries().get("huge", {}).get("state") == "REFUSED")
         answered = shop.answers("sums")
-        wait_for(lambda: shop.answers("counts") >= 1)
-        wait_for(lambda: "dear" not in shop.queries())
-        wait_for(lambda: shop.answers("sums") > answered)
+        wait_until(lambda: shop.answers("counts") >= 1)
+        wait_until(lambda: "dear" not in shop.queries())
+        wait_until(lambda: shop.answers("sums") > answered)
         again = shop.apply()
         assert json.loads(again.stdout)["unchanged"] == ["sums", "counts"]
         # Edited, it is another one: the old one goes, and its answers are counted anew.
         shop.define(COUNTS.replace("8s", "16s"))
         edited = json.loads(shop.apply().stdout)
         assert edited == {"admitted": ["counts"], "refused": [], "removed": ["counts"], "unchanged": ["sums"]}
-        wait_for(lambda: shop.queries()["counts"]["stride"] == 16 and shop.answers("counts") >= 1)
+        wait_until(lambda: shop.queries()["counts"]["stride"] == 16 and shop.answers("counts") >= 1)
         assert shop.queries()["counts"]["state"] == "RUNNING"
         shop.define()
         assert json.loads(shop.apply().stdout)["removed"] == ["counts"]
-        wait_for(lambda: list(shop.queries()) == ["sums"])
+        wait_until(lambda: list(shop.queries()) == ["sums"])
         assert not runner.lost
     calls, difference = shop.replayed()
     assert difference is None
@@ -154,7 +154,7 @@ def test_queries_come_and_go_while_others_are_answered(shop: Shop) -> None:
 def test_what_is_wrong_is_refused_with_a_sentence_and_the_others_are_answered(shop: Shop) -> None:
     shop.land(0)
     with shop.running():
-        wait_for(lambda: shop.answers("sums") >= 1)
+        wait_until(lambda: shop.answers("sums") >= 1)
         for wrong in (
             'odd: {sql: "SELECT DISTINCT item FROM orders", window: 1h, stride: 5s, pool: shedding}',
             'odd: {sql: "SELECT item FROM nowhere", window: 1h, stride: 5s, pool: shedding}',
@@ -182,7 +182,7 @@ def test_what_is_wrong_is_refused_with_a_sentence_and_the_others_are_answered(sh
         )
         assert list(shop.queries()) == ["sums"]
         answered = shop.answers("sums")
-        wait_for(lambda: shop.answers("sums") > answered)
+        wait_until(lambda: shop.answers("sums") > answered)
 
 
 def test_a_query_that_fails_says_why_and_goes_on(shop: Shop) -> None:
@@ -191,12 +191,12 @@ def test_a_query_that_fails_says_why_and_goes_on(shop: Shop) -> None:
         'odd: {sql: "SELECT CAST(item AS int) AS n FROM orders", window: 1h, stride: 5s, pool: shedding}'
     )
     with shop.running():
-        wait_for(lambda: (shop.queries()["odd"]["last_error"] or "").startswith("[CAST_INVALID_INPUT]"))
+        wait_until(lambda: (shop.queries()["odd"]["last_error"] or "").startswith("[CAST_INVALID_INPUT]"))
         failed = shop.queries()["odd"]
         assert failed["misses"] >= 1
         assert "failed" in failed["missed_because"]
         answered = shop.answers("sums")
-        wait_for(lambda: shop.answers("odd") > failed["iterations"] and shop.answers("sums") > answered)
+        wait_until(lambda: shop.answers("odd") > failed["iterations"] and shop.answers("sums") > answered)
 
 
 def test_nothing_is_released_before_queries_are_warm(shop: Shop, monkeypatch) -> None:

@@ -11,14 +11,14 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from asked_shop import APART, OPEN, TOGETHER, Shop
-from live_project import START, wait_for
+from live_project import START
 
 import freshline
 from freshline.service.asking import ARROW
 from freshline.service.client import Unanswered
 from freshline.service.failures import STATUSES
 from freshline.storage.history import History
-from patience import PATIENCE_S
+from patience import PATIENCE_S, wait_until
 
 SUMS = "SELECT item, sum(price) AS price, count(*) AS n FROM orders GROUP BY item ORDER BY item"
 
@@ -144,7 +144,7 @@ def test_clients_that_hang_up_free_their_requests(shop: Shop) -> None:
     for _ in range(20):
         with socket.create_connection(("127.0.0.1", address.port), timeout=PATIENCE_S) as gone:
             gone.sendall(head.encode() + body)
-    wait_for(lambda: not any(each["waiting"] for each in shop.classes().values()))
+    wait_until(lambda: not any(each["waiting"] for each in shop.classes().values()))
     assert shop.ask(SUMS, "guests")[0] == 200
 
 
@@ -158,7 +158,7 @@ def test_a_flood_of_the_lowest_class_leaves_the_others_alone(tmp_path: Path, spa
 def _flood(shop: Shop) -> None:
     count = "SELECT count(*) AS n FROM orders"
     for _ in range(4):  # by then it is known what it costs
-        wait_for(lambda: shop.ask(count)[0] == 200)
+        wait_until(lambda: shop.ask(count)[0] == 200)
     flood = json.dumps({"sql": SUMS, "class": "guests", "deadline": "10s"}).encode()
     said: Counter[int] = Counter()
     threads = [threading.Thread(target=lambda: said.update([shop.post(flood)[0]])) for _ in range(20)]
@@ -171,7 +171,7 @@ def _flood(shop: Shop) -> None:
         thread.join(PATIENCE_S)
     assert said.total() == 20
     assert set(said) <= {200, 429, 504}
-    wait_for(lambda: not any(each["waiting"] for each in shop.classes().values()))
+    wait_until(lambda: not any(each["waiting"] for each in shop.classes().values()))
 
 
 @pytest.mark.parametrize("pools", [APART, TOGETHER], ids=["apart", "together"])
@@ -182,9 +182,9 @@ def test_who_waits_when_the_run_stops_is_told_and_the_journal_replays(
     shop.land(0)
     with shop.running() as runner:
         for _ in range(2):  # the first time Spark compiles, which is nothing to learn from
-            wait_for(lambda: shop.ask(SUMS)[0] == 200)
+            wait_until(lambda: shop.ask(SUMS)[0] == 200)
         shop.land(1)
-        wait_for(lambda: shop.loaded() == len(shop.rows))  # tables load beside those who ask
+        wait_until(lambda: shop.loaded() == len(shop.rows))  # tables load beside those who ask
         body = json.dumps({"sql": SUMS, "class": "guests", "deadline": "90s"}).encode()
         with socket.create_connection(("127.0.0.1", shop.address.port), timeout=PATIENCE_S) as gone:
             gone.sendall(body[:20])
@@ -192,7 +192,7 @@ def test_who_waits_when_the_run_stops_is_told_and_the_journal_replays(
         waiting = [threading.Thread(target=lambda: answers.append(shop.ask(SUMS)[0])) for _ in range(6)]
         for thread in waiting:
             thread.start()
-        wait_for(lambda: any(each["waiting"] for each in shop.classes().values()) or len(answers) == 6)
+        wait_until(lambda: any(each["waiting"] for each in shop.classes().values()) or len(answers) == 6)
         runner.stop("seen")
         for thread in waiting:
             thread.join(PATIENCE_S)
