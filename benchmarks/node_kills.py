@@ -16,6 +16,7 @@ from pathlib import Path
 from freshline.testing.node_kills import NODES, NodesRun, check_nodes, write_file, write_node_project
 
 _PATIENCE_S = 900.0
+_FILES_LEAST = 20
 
 
 def main() -> int:
@@ -27,10 +28,10 @@ def main() -> int:
     print(f"{arguments.kills} kills, seed {arguments.seed}", flush=True)
     started = time.monotonic()
     with tempfile.TemporaryDirectory() as name:
-        exact = True
+        exact, count = True, _FILES_LEAST
         for nodes, kills in ((NODES, arguments.kills), (NODES[:1], 0)):
             folder = Path(name) / f"on-{len(nodes)}"
-            count = _run(folder, nodes, kills, arguments.seed, arguments.longest)
+            count = _run(folder, nodes, kills, arguments.seed, arguments.longest, count)
             report = check_nodes(folder / "warehouse", range(1, count + 1), arguments.seed, kills)
             exact = exact and report.exact
             print(f"{len(nodes)} nodes, {kills} kills, {count} files, {time.monotonic() - started:.0f} s")
@@ -41,8 +42,8 @@ def main() -> int:
     return 0 if exact else 1
 
 
-def _run(folder: Path, nodes: tuple[str, ...], kills: int, seed: int, longest_s: float) -> int:
-    """Files come while nodes are killed, in turn; then all is drained. How many came."""
+def _run(folder: Path, nodes: tuple[str, ...], kills: int, seed: int, longest_s: float, least: int) -> int:
+    """So many files come, or more while nodes are killed, in turn; then all is drained. How many came."""
     rng = random.Random(f"node kills:{seed}")
     file = write_node_project(folder, nodes)
     landing, count = folder / "landing", 0
@@ -62,7 +63,7 @@ def _run(folder: Path, nodes: tuple[str, ...], kills: int, seed: int, longest_s:
                 print(f"  {node} killed, {count} files", flush=True)
         finally:
             run.stop(120)
-    while count < 20:
+    while count < least:
         count += 1
         write_file(landing, count, seed)
     run = NodesRun(file, "--drain", output=folder / "drained.txt")
