@@ -32,6 +32,7 @@ from freshline.storage.layout import Layout
 STRETCH: Final = 500
 _NODES: Final = ("node1", "node2")
 _OPENING_MAX_S: Final = 1_800.0
+_TAKEN_IN_S: Final = 1.0  # until files have been found: nodes look at different moments
 _FEEDS: Final = {"sensor": "node1", "v2v": "node1", "centre": "node2"}
 _LOADS: Final = {"O1": "sensor", "O2": "v2v", "O5": "centre"}
 
@@ -130,6 +131,7 @@ def _feed(landing: Path, tuples: Tuples) -> None:
     """The centre's are there, then those of other vehicles come one by one, and then the sensor's."""
     for number in range(1, tuples.centre + 1):
         _put(landing / "centre", number)
+    time.sleep(_TAKEN_IN_S)
     gap_s = GAP_US * STRETCH / 1e6
     begin = time.monotonic()
     for number in range(1, tuples.v2v + 1):
