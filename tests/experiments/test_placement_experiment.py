@@ -1,10 +1,19 @@
 """Paper 002's evaluation: its placement, its worked schedules, and the miss rates at fifteen tuples."""
 
+import json
+
 import pytest
 
 from freshline.experiments.collision_schedules import schedules
-from freshline.experiments.placement import METHODS, TUPLES_MOST, miss_rates, placements, requirements
-from freshline.experiments.placement_page import write_page
+from freshline.experiments.placement import (
+    METHODS,
+    PAPER_RATES,
+    TUPLES_MOST,
+    miss_rates,
+    placements,
+    requirements,
+)
+from freshline.experiments.placement_page import write_live_page, write_page
 
 
 def test_the_placement_is_the_papers() -> None:
@@ -44,3 +53,12 @@ def test_miss_rates_are_those_of_the_reading_and_a_page_says_so(tmp_path) -> Non
     of = {each["method"]: each for each in rates[:4]}
     assert (of["DeadlineAlloc.FIFO"]["output1"], of["DeadlineAlloc.FIFO"]["output2"]) == (0.0, 100.0)
     assert write_page({**record, "miss_rates": rates[:4]}, tmp_path).read_text().count("| met |") == 6
+
+
+def test_a_live_run_has_a_page_with_paper_and_measured(tmp_path) -> None:
+    rates = dict.fromkeys(("miss_rate", "output1", "output2", "all_outputs"), 12.345)
+    record = {"stretch": 500, "miss_rates": [{"method": METHODS[1], **rates}], "in_order": True}
+    page = write_live_page(record, PAPER_RATES, tmp_path / "made").read_text(encoding="utf-8")
+    assert "| ExistingAlloc.EDF | 15.6 | 12.3 | 12.3 | 12.3 | 12.3 |" in page
+    assert "In the paper's order: yes." in page
+    assert json.loads((tmp_path / "made" / "live.json").read_text(encoding="utf-8")) == record

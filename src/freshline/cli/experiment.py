@@ -133,10 +133,15 @@ def placement(
     """
     if live:
         from freshline.experiments.live_placement import run_live
+        from freshline.experiments.placement import PAPER_RATES
+        from freshline.experiments.placement_page import write_live_page
 
         measured = run_live(quiet=as_json)
+        page = write_live_page(measured, PAPER_RATES, into)
         if as_json:
             print_json(measured)
+        else:
+            typer.echo(page.read_text(encoding="utf-8"))
         raise typer.Exit(0 if measured["in_order"] else 1)
     from freshline.experiments.placement import run
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -42,17 +43,52 @@ Some of it was chosen with the paper's figures in view, so that those agree prov
 
 def write_page(record: dict[str, Any], into: Path) -> Path:
     """Writes results.json, figure.png and page.md; returns the page's path."""
-    try:
-        into.mkdir(parents=True, exist_ok=True)
+    with _written(into):
         (into / "results.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
         _figure(record).savefig(into / "figure.png", dpi=90)
         page = into / "page.md"
         page.write_text(page_of(record), encoding="utf-8")
+    return page
+
+
+def write_live_page(record: dict[str, Any], paper: Mapping[str, float], into: Path) -> Path:
+    """Writes live.json and live.md; returns the page's path."""
+    with _written(into):
+        (into / "live.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+        page = into / "live.md"
+        page.write_text("\n".join(_live_page(record, paper)) + "\n", encoding="utf-8")
+    return page
+
+
+@contextmanager
+def _written(into: Path) -> Iterator[None]:
+    try:
+        into.mkdir(parents=True, exist_ok=True)
+        yield
     except OSError as error:
         raise InputError(
             f"cannot write into {into}: {error.strerror}", "Name a folder that can be written"
         ) from error
-    return page
+
+
+def _live_page(record: dict[str, Any], paper: Mapping[str, float]) -> Iterator[str]:
+    yield "# Deadlines across nodes, live on Spark: paper 002, figure 7 at 15 tuples"
+    yield ""
+    yield (
+        f"Two nodes (`local[1]`), time stretched {record['stretch']}-fold: a call of an operator is Spark's "
+        "job, and sleep for the rest. One trial a method. Made by `freshline experiment placement --live`."
+    )
+    yield ""
+    yield "Percent missed of outputs 1 and 2 together, of each, and of all three."
+    yield ""
+    yield "| method | paper | live | output 1 | output 2 | all |"
+    yield "|---|---:|---:|---:|---:|---:|"
+    for each in record["miss_rates"]:
+        shares = (each[kind] for kind in ("miss_rate", "output1", "output2", "all_outputs"))
+        figures = " | ".join(f"{share:.1f}" for share in shares)
+        yield f"| {each['method']} | {paper[each['method']]} | {figures} |"
+    yield ""
+    yield f"In the paper's order: {'yes' if record['in_order'] else '**no**'}."
 
 
 def page_of(record: dict[str, Any]) -> str:
