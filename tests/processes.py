@@ -44,7 +44,7 @@ class Command:
             self.look()
             assert self.process.poll() is None, self.said()
             assert time.monotonic() < deadline
-            time.sleep(0.05)
+            time.sleep(0.01)  # some moments are as short
         self.look()
 
     def end(self, *signals: signal.Signals) -> tuple[int, str]:

@@ -47,7 +47,7 @@ def has_reached(moment: str, run: Command, project: Path) -> bool:
     if moment == "the first line":
         return run.hears(TERMINATE)
     if moment == "Java is started":
-        return run.starts_java()
+        return run.starts_java() or run.has_java()  # the script is one for a moment only
     if moment == "Java starts":
         return run.has_java()
     made = "/spark/blockmgr" if moment == "Spark starts" else "/warm-up"

@@ -21,7 +21,7 @@ from freshline.storage.files import Consumed
 from freshline.storage.history import History
 from freshline.storage.ledger import Ledger
 from freshline.storage.quarantine import Quarantine
-from patience import PATIENCE_US
+from patience import PATIENCE_US, wait_until
 
 OVERRUNS = "orders: {feed: orders, cost: {startup: 1ms}}"
 
@@ -237,10 +237,11 @@ def test_after_a_restart_a_backlog_is_worked_off_as_one(place, monkeypatch):
     def failing(self, *arguments, **options):
         if self.path.name == "sums":
             raise full_disk()
+        if self.path.name == "orders":  # else it might be over before a status has told of it
+            wait_until(lambda: "RECOVERING" in place.states("orders"))
         return commit(self, *arguments, **options)
 
     monkeypatch.setattr(StoredTable, "commit", failing)
-    # One file a job: in one batch it would be over before a status has told of it.
     place.run(
         until=lambda status: status.tables[0].backlog == 0 and len(place.numbers("orders")) == 11,
         batches=False,
