@@ -39,6 +39,7 @@ def add_step_tasks(
             0 if own.policy == "fifo" else placed.limits_us.get(own.name, 0),  # that goes by single steps
             step.deadline_us is not None or readers[name] != [following.get(name)],
             step.align_us,
+            0 if step.feed is None else warehouse.feeds[step.feed].period_us or 0,
         )
         task = steps[name] = StepTask(place, name, terms, sources, found)
         task.rule = OnAdvance(task)

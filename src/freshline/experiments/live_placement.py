@@ -35,6 +35,8 @@ _NODES: Final = ("node1", "node2")
 _OPENING_MAX_S: Final = 1_800.0
 _TAKEN_IN_S: Final = 1.0  # until files have been found: nodes look at different moments
 _FEEDS: Final = {"sensor": "node1", "v2v": "node1", "centre": "node2"}
+# A burst comes within a period: the vehicles' tuples come one by one.
+_PERIODS: Final = {"sensor": "1s", "v2v": "10s", "centre": "1s"}
 _LOADS: Final = {"O1": "sensor", "O2": "v2v", "O5": "centre"}
 
 
@@ -98,7 +100,7 @@ def write_project(folder: Path, method: str) -> None:
         (folder / "landing" / feed).mkdir(parents=True)
         lines.append(
             f'  {feed}: {{path: landing/{feed}, format: csv, schema: "ts TIMESTAMP, n INT", timestamp: ts, '
-            f"period: 1s, node: {node}}}"
+            f"period: {_PERIODS[feed]}, node: {node}}}"
         )
     lines.append("tables:")
     before = dict(zip(CHAIN, ("O3", *CHAIN), strict=False)) | {"O3": "O2", "O6": "O5"}

@@ -38,6 +38,7 @@ class Draining:
 
     def consider(self, now: int, kernel: Kernel) -> None:
         """Now and then."""
+        self._nodes.announce_drain()
         in_vain = self._nodes.waits_in_vain(kernel, now)
         if in_vain is not None and not any(self._is_at_work(step) for step in steps_of(kernel)):
             self.in_vain = True

@@ -68,10 +68,12 @@ class NodeSide:
 
     def waits_in_vain(self, kernel: Kernel, now: int) -> str | None:
         """Why the end of another node, for which this one that drains waits, will never come."""
-        if self._node is None:
-            return None
-        self._drained.announce()
-        return self._drained.waits_in_vain(kernel, now)
+        return None if self._node is None else self._drained.waits_in_vain(kernel, now)
+
+    def announce_drain(self) -> None:
+        """Other nodes may wait for this one: it drains too."""
+        if self._node is not None:
+            self._drained.announce()
 
     def tell_costs(self, now: int) -> None:
         """Now and then, what jobs took here, for whoever plans: of steps as on a node of speed 1."""

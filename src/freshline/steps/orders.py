@@ -51,7 +51,8 @@ class EarliestStep(_ByInstance):
 class OldestStep(_ByInstance):
     """The burst that came first goes first, all of it through one step before the next (paper 002's FIFO).
 
-    What comes to a source while that is still at what came before is of one burst with it.
+    What comes to a source within a period of its feed is one burst: else one that is never at rest would go
+    before all others for ever.
     """
 
     def keys(self, step: StepTask) -> tuple[int, int]:

@@ -20,10 +20,11 @@ class OnAdvance:
     all of them, as (12) has it, what branches off a task may come too late.
     """
 
-    __slots__ = ("_task",)
+    __slots__ = ("_burst_came_at", "_task")
 
     def __init__(self, task: StepTask) -> None:
         self._task = task
+        self._burst_came_at: int | None = None  # when the first file of the last burst came
 
     def begin(self, now: int) -> None:
         if self._task.reads:
@@ -47,9 +48,11 @@ class OnAdvance:
         return self._edge > self._task.claimed_to
 
     def files_came(self, now: int) -> None:
-        """Files have come: each is an instance, and of one burst with those that the step is still at."""
+        """Files have come: each is an instance."""
         task = self._task
-        came_at = now if task.newest is None else task.newest.came_at
+        came_at = self._burst_came_at
+        if came_at is None or now - came_at >= task.terms.burst_us:
+            came_at = self._burst_came_at = now
         files, task.files = task.files, []
         for file in files:
             instance = self._instance(max(task.claimed_to, file.timestamp), now, came_at, now)

@@ -29,6 +29,7 @@ class StepTerms:
     limit_us: int = 0  # how long a job of several steps may be on its node; 0: there are none
     leaves: bool = True  # whether its result is an output, or goes to more than the step after it
     align_us: int | None = None
+    burst_us: int = 0  # of a step that loads a feed: for how long files come that are of one burst
 
 
 class StepTask(Task):
@@ -99,13 +100,6 @@ class StepTask(Task):
     @property
     def at_work(self) -> bool:
         return bool(self.waiting) or self.job is not None
-
-    @property
-    def newest(self) -> Instance | None:
-        """The last of its instances that wait, or the one that is being done."""
-        if self.waiting:
-            return self.waiting[-1]
-        return None if self.job is None else self.job.parts[0].instance
 
     @property
     def came_at(self) -> int | None:
