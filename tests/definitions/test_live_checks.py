@@ -1,34 +1,28 @@
 """What a user reads when a warehouse can be planned, but not run."""
 
-from datetime import datetime, timedelta
 from pathlib import Path
 
-import duckdb
 import pytest
+from refused_runs import (
+    AS_IT_IS,
+    BY_TIME,
+    GREATEST,
+    HEAD,
+    MINUTES,
+    RANGE,
+    UNGROUPED,
+    complaints,
+    of_query,
+    of_select,
+)
 
-from freshline.definitions.duration import DAY, HOUR, MINUTE, SECOND, format_duration, parse_duration
 from freshline.definitions.errors import DefinitionErrors, InputError
 from freshline.definitions.live_checks import check_runnable
 from freshline.definitions.load import load, loads
-from freshline.definitions.sql.query import parse_query
 from freshline.plan.make import make_plan
 
-HEAD = """\
-name: network
-pools: {updates: {tracks: 1}}
-feeds:
-  a: {period: 10s, path: in/a, format: csv, schema: "ts timestamp, src string, n long", timestamp: ts}
-  b: {period: 10s, path: in/b, format: json, schema: "at timestamp, src string, m array<int>", timestamp: at}
-tables:
-  a: {feed: a}
-  b: {feed: b}
-"""
-BY_TIME = "Group by the timestamp column, by date_trunc of it or by window(ts, '1 hour')."
 AS_JOIN = "Write it as a join on equal timestamps, or on timestamps within a range of each other."
-IN_TIME = "Add one to ON, such as `a.ts = b.ts` or `b.ts BETWEEN a.ts - INTERVAL 1 HOUR AND a.ts`."
-AS_IT_IS = "Select the timestamp of a source as it is, or the start of its window."
 FIXED = "Use windows of a fixed length that do not overlap."
-UNGROUPED = f"it has an aggregate that does not group by time. {BY_TIME}"
 KNOWN_CUTS = (
     "Cut it with date_trunc('hour', ts), with window(ts, '1 hour') or with floor, as in "
     "timestamp_seconds(floor(unix_seconds(ts) / 10) * 10)."
@@ -38,26 +32,6 @@ LIMITED = "LIMIT and OFFSET pick other rows whenever more has come. Remove them;
 NO_COLUMN = "it gives no column `ts`. Select one of that name, or name the timestamp column with `timestamp`."
 COMPARED = "it compares records with each other. Load each record by itself."
 MISTYPED = "the timestamp column `ts` is not of the type timestamp. Declare it as `ts timestamp`."
-MINUTES = "BETWEEN INTERVAL 0 MINUTES AND INTERVAL 5 MINUTES"
-GREATEST = "SELECT greatest(a.ts, b.at) AS ts"
-RANGE = "FROM a JOIN b ON a.src = b.src AND a.ts BETWEEN b.at - INTERVAL 1 HOUR AND b.at"
-
-
-def complaints(text: str) -> list[str]:
-    try:
-        check_runnable(loads(text))
-    except DefinitionErrors as errors:
-        return [str(error) for error in errors.errors]
-    return []
-
-
-def of_query(sql: str, keys: str = "") -> list[str]:
-    """The errors of a table `t` on line 9."""
-    return complaints(f'{HEAD}  t: {{period: 1h, {keys} sql: "{sql}"}}\n')
-
-
-def of_select(select: str, keys: str = "") -> list[str]:
-    return complaints(HEAD.replace("a: {feed: a}", f'a: {{feed: a, {keys} select: "{select}"}}'))
 
 
 @pytest.mark.parametrize(
@@ -332,180 +306,6 @@ def test_a_very_long_value_is_repeated_in_part() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "sql",
-    [
-        "SELECT a.ts FROM a JOIN b ON a.src = b.src",
-        "SELECT a.ts FROM a CROSS JOIN b",
-        "SELECT a.ts FROM a JOIN b ON a.ts <= b.at",
-        "SELECT a.ts FROM a JOIN b ON a.ts = b.at OR a.src = b.src",
-        "SELECT a.ts FROM a JOIN b ON hour(a.ts) = hour(b.at)",
-        "SELECT a.ts FROM a JOIN b ON abs(unix_micros(a.ts) - unix_micros(b.at)) > 9",
-        "SELECT a.ts FROM a, (SELECT src FROM b) AS b WHERE a.src = b.src",
-    ],
-)
-def test_a_join_without_a_bound_in_time_is_refused(sql: str) -> None:
-    assert of_query(sql) == [
-        f"freshline.yml:9: tables.t.sql: `b` is joined without a bound in time. {IN_TIME}"
-    ]
-
-
-def test_windows_need_align_of_their_length() -> None:
-    sql = "SELECT window.start AS ts, count(*) AS n FROM a GROUP BY window(ts, '30 minutes')"
-    assert of_query(sql) == [
-        "freshline.yml:9: tables.t: its SQL has windows of time, and `align` is missing. "
-        "Add the windows' length, such as `align: 30m`."
-    ]
-    assert of_query(sql, "align: 45m,") == [
-        "freshline.yml:9: tables.t.align: it is not a whole number of the SQL's windows of 30m. "
-        "Give the windows' length or a multiple of it."
-    ]
-
-
-def test_a_join_over_a_range_needs_lookback() -> None:
-    assert of_query(f"{GREATEST} {RANGE}") == [
-        "freshline.yml:9: tables.t: its SQL joins over a range of time, and `lookback` is missing. "
-        "Add the length of the range, such as `lookback: 10 minutes`."
-    ]
-
-
-# Queries, and how far before a row's timestamp what it is made of can lie.
-RANGES = [
-    (f"{GREATEST} FROM a JOIN b ON a.ts = b.at - INTERVAL 1 HOUR", HOUR),
-    (f"{GREATEST} FROM a JOIN b ON a.ts + INTERVAL '90 minutes' = b.at", 90 * MINUTE),
-    (f"{GREATEST} FROM a JOIN b ON a.ts = b.at + INTERVAL 1 HOUR 30 MINUTES", 90 * MINUTE),
-    (
-        f"{GREATEST} FROM a JOIN b ON a.ts BETWEEN b.at - INTERVAL 1 HOUR AND b.at + INTERVAL 2 HOURS",
-        2 * HOUR,
-    ),
-    (f"{GREATEST} FROM a JOIN b ON a.ts > b.at - INTERVAL 1 SECOND AND a.ts <= b.at", SECOND - 1),
-    (f"{GREATEST} FROM a JOIN b ON b.at + INTERVAL -1 MINUTE <= a.ts AND b.at >= a.ts", MINUTE),
-    (f"{GREATEST} FROM a, b WHERE a.ts - b.at BETWEEN INTERVAL 5 MINUTES AND INTERVAL 7 MINUTES", 7 * MINUTE),
-    (
-        f"{GREATEST} FROM a, b WHERE a.ts - b.at < INTERVAL 5 MINUTES AND -INTERVAL 1 DAY < a.ts - b.at",
-        DAY - 1,
-    ),
-    (
-        f"{GREATEST} FROM a JOIN b ON unix_micros(a.ts) - unix_micros(b.at) BETWEEN -7 * 60000000 AND 1",
-        7 * MINUTE,
-    ),
-    # The closer of two bounds counts; ranges that follow each other add up.
-    (
-        f"{GREATEST} FROM a JOIN b ON a.ts BETWEEN b.at - INTERVAL 1 DAY AND b.at "
-        "AND a.ts >= b.at - INTERVAL 1 HOUR",
-        HOUR,
-    ),
-    (
-        "SELECT greatest(a.ts, b.at, c.ts) AS ts "
-        "FROM a JOIN b ON a.ts BETWEEN b.at - INTERVAL 1 HOUR AND b.at "
-        "JOIN a c ON c.ts BETWEEN a.ts - INTERVAL 1 MINUTE AND a.ts",
-        HOUR + MINUTE,
-    ),
-    (
-        "WITH c AS (SELECT greatest(x.ts, y.ts) AS ts FROM a x JOIN a y ON x.ts = y.ts - INTERVAL 1 HOUR) "
-        f"{GREATEST} FROM c AS a JOIN b ON a.ts BETWEEN b.at - INTERVAL 1 MINUTE AND b.at",
-        HOUR + MINUTE,
-    ),
-]
-
-
-@pytest.mark.parametrize(("sql", "needed_us"), RANGES)
-def test_a_lookback_shorter_than_the_range_is_refused(sql: str, needed_us: int) -> None:
-    assert of_query(sql, f"lookback: {needed_us}us,") == []
-    assert of_query(sql, f"lookback: {needed_us - 1}us,") == [
-        "freshline.yml:9: tables.t.lookback: it is shorter than the range of time that its SQL joins over. "
-        f"Give at least {format_duration(needed_us, up=True)}."
-    ]
-
-
-def test_a_difference_without_its_sign_is_a_range_on_both_sides() -> None:
-    sql = f"{GREATEST} FROM a JOIN b ON abs(a.ts - b.at) < INTERVAL 5 MINUTES"
-    assert of_query(sql, f"lookback: {5 * MINUTE - 1}us,") == []
-    (said,) = of_query(sql, f"lookback: {5 * MINUTE - 2}us,")
-    assert said.endswith("Give at least 5m.")
-
-
-@pytest.mark.parametrize(("sql", "needed_us"), RANGES)
-def test_what_is_asked_of_a_lookback_is_enough_and_no_more(sql: str, needed_us: int) -> None:
-    """An update runs the query over (F − lookback, NF], and keeps the rows with a timestamp in (F, NF]."""
-    freshness = datetime(2026, 1, 1)
-    first = freshness + timedelta(microseconds=1)
-    back = [0, SECOND - 1, MINUTE, 7 * MINUTE, HOUR, HOUR + MINUTE, 90 * MINUTE, 2 * HOUR, DAY - 1]
-    instants = [first - timedelta(microseconds=each) for each in back]
-
-    def rows(lookback_us: int) -> int:
-        after = freshness - timedelta(microseconds=lookback_us)
-        connection = duckdb.connect()
-        for table, column in (("a", "ts"), ("b", "at")):
-            connection.execute(f'CREATE TABLE {table} ("{column}" TIMESTAMP)')
-            values = [[each] for each in instants if each > after]
-            connection.executemany(f"INSERT INTO {table} VALUES (?)", values)
-        query = f"SELECT count(*) FROM ({parse_query(sql).sql('duckdb')}) WHERE ts > ?"
-        return int(connection.execute(query, [freshness]).fetchall()[0][0])
-
-    assert rows(2 * DAY) == rows(needed_us) > rows(needed_us - 1)
-
-
-@pytest.mark.parametrize(
-    "joins",
-    [
-        "FROM a JOIN b ON a.ts BETWEEN b.at - INTERVAL 1 MONTH AND b.at",
-        "FROM a JOIN b ON a.ts BETWEEN b.at - make_dt_interval(0, 1) AND b.at",
-        "FROM a JOIN b ON a.ts BETWEEN b.at - INTERVAL b.n HOURS AND b.at AND a.ts > b.at - INTERVAL 1 DAY",
-        "FROM a JOIN b ON abs(timestampdiff(SECOND, a.ts, b.at)) <= 20",
-        "FROM a JOIN b ON a.ts = b.at - INTERVAL 1 MONTH",
-        f"{RANGE} AND (a.ts = b.at OR a.ts > b.at - INTERVAL 1 SECOND)",
-    ],
-)
-def test_a_range_whose_length_is_not_known_needs_a_trusted_lookback(joins: str) -> None:
-    (said,) = of_query(f"{GREATEST} {joins}", "lookback: 1s,")
-    assert said.endswith("add `lookback_trusted: true` if you know that `lookback` covers it.")
-    assert of_query(f"{GREATEST} {joins}", "lookback: 1s, lookback_trusted: true,") == []
-
-
-def test_why_a_lookback_is_not_taken_is_said() -> None:
-    assert of_query(f"{GREATEST} FROM a JOIN b ON timediff(a.ts, b.at) < 9", "lookback: 1h,") == [
-        "freshline.yml:9: tables.t: how long the range of time is that its SQL joins over cannot be told "
-        "from the SQL. Write it as `b.ts BETWEEN a.ts - INTERVAL 1 HOUR AND a.ts` is, or add "
-        "`lookback_trusted: true` if you know that `lookback` covers it."
-    ]
-    (said,) = of_query(f"{GREATEST} {RANGE} AND hour(a.ts) = hour(b.at)", "lookback: 59m,")
-    assert said == (
-        "freshline.yml:9: tables.t.lookback: it is shorter than the range of time that its SQL joins over. "
-        "Give at least 1h, or add `lookback_trusted: true` if you know that `lookback` covers it."
-    )
-
-
-@pytest.mark.parametrize(
-    ("sql", "lookback"),
-    [
-        ("SELECT * FROM a", "1h"),
-        ("SELECT a.ts FROM a JOIN b ON a.ts = b.at", "1h"),
-        (f"{GREATEST} {RANGE}", "1h"),
-        (f"{GREATEST} {RANGE}", "59m"),
-        (f"{GREATEST} {RANGE} AND hour(a.ts) = hour(b.at)", "1h"),
-    ],
-)
-def test_a_lookback_that_can_be_judged_need_not_be_trusted(sql: str, lookback: str) -> None:
-    said = of_query(sql, f"lookback: {lookback}, lookback_trusted: true,")
-    assert said[0] == (
-        "freshline.yml:9: tables.t.lookback_trusted: it has no effect: how far back the SQL reads can be "
-        "told from the SQL. Remove it."
-    )
-    assert len(said) == 1 + (lookback == "59m")
-
-
-@pytest.mark.parametrize(
-    "joins",
-    [
-        f"{RANGE} AND unix_micros(b.at) - unix_micros(a.ts) < 1000000",
-        f"{RANGE} AND a.ts > b.at",  # which no row can meet
-    ],
-)
-def test_the_closest_of_several_ranges_counts(joins: str) -> None:
-    assert of_query(f"{GREATEST} {joins}", "lookback: 1s,") == []
-
-
 def test_a_select_may_do_anything_with_one_record() -> None:
     assert of_select("SELECT ts, explode(split(src, ',')) AS src FROM a WHERE n > 0") == []
     assert (
@@ -620,127 +420,6 @@ def test_the_example_can_be_planned_but_its_continuous_feed_cannot_be_run() -> N
     with pytest.raises(DefinitionErrors) as raised:
         check_runnable(load(Path(__file__).parents[2] / "examples/network/freshline.yml"))
     assert "feeds.counters: a continuous feed cannot be run yet" in str(raised.value)
-
-
-SHIFTED = f"its column `ts` is not the timestamp of what it reads. {AS_IT_IS}"
-
-
-@pytest.mark.parametrize(
-    "time",
-    [
-        "timestamp_seconds(unix_timestamp(ts) + 3600)",
-        "timestamp_seconds(unix_timestamp(ts) - 3600)",
-        "timestamp_seconds(unix_timestamp(ts) * -1)",
-        "timestamp_seconds(100 - unix_timestamp(ts))",
-        "timestamp_seconds(ceil(unix_timestamp(ts) / 10) * 10)",
-        "timestamp_seconds(round(unix_timestamp(ts) / 10) * 10)",
-        "timestamp_seconds(unix_timestamp(ts) DIV 7 * 10)",
-        "timestamp_millis(unix_timestamp(ts))",
-        "timestamp_seconds(floor(unix_timestamp(date_trunc('minute', ts)) / 7) * 7)",
-        "least(ts, TIMESTAMP '2026-01-01')",
-        "greatest(ts, TIMESTAMP '2026-01-01')",
-        "CASE WHEN n > 1 THEN ts ELSE date_trunc('hour', ts) END",
-        "window(ts, '1 minute').end",
-        "from_utc_timestamp(ts, 'Asia/Tokyo')",
-        "to_timestamp(n)",
-    ],
-)
-@pytest.mark.parametrize("align", ["1s", "10s", "1h"])
-def test_a_time_that_is_not_known_to_be_in_the_rows_window_is_refused(time: str, align: str) -> None:
-    said = of_query(f"SELECT {time} AS ts, n FROM a", f"align: {align},")
-    assert said == [f"freshline.yml:9: tables.t.sql: {SHIFTED}"]
-
-
-# Times that are rounded down, and to what.
-ROUNDED = [
-    ("date_trunc('minute', ts)", "1m"),
-    ("CAST(CAST(ts AS bigint) AS timestamp)", "1s"),
-    ("timestamp_seconds(floor(unix_timestamp(ts) / 10) * 10)", "10s"),
-    ("timestamp_seconds(floor(unix_seconds(ts) / 10.0) * 10)", "10s"),
-    ("timestamp_seconds(10 * (unix_seconds(ts) DIV 10L))", "10s"),
-    ("timestamp_seconds(CAST(unix_micros(ts) / 10000000 AS bigint) * 10)", "10s"),
-    ("timestamp_millis(unix_millis(ts) DIV 500 * 500)", "500ms"),
-    ("to_timestamp(from_unixtime(unix_timestamp(ts) DIV 60 * 60))", "1m"),
-    ("window(ts, '15 minutes').start", "15m"),
-    ("window(ts, '15 minutes').end - INTERVAL 15 MINUTES", "15m"),
-    ("date_trunc('minute', ts + INTERVAL 1 HOUR) - INTERVAL 1 HOUR", "1m"),
-    ("date_trunc('hour', timestamp_seconds(unix_timestamp(ts) DIV 60 * 60))", "1h"),
-]
-
-
-@pytest.mark.parametrize(("time", "step"), ROUNDED)
-def test_a_time_that_is_rounded_down_needs_align_to_match(time: str, step: str) -> None:
-    for sql in (f"SELECT {time} AS ts, n FROM a", f"SELECT {time} AS ts, sum(n) AS n FROM a GROUP BY 1"):
-        assert of_query(sql, f"align: {step},") == []
-        (said,) = of_query(sql, f"align: {parse_duration(step) // 2}us,")
-        assert f"it is not a whole number of the SQL's windows of {step}." in said
-
-
-@pytest.mark.parametrize(
-    "by",
-    [
-        "ts, src WITH ROLLUP",
-        "ts, src WITH CUBE",
-        "ts, src GROUPING SETS ((ts, src), (src))",
-        "GROUPING SETS ((ts, src), (src))",
-        "CUBE (ts, src)",
-    ],
-)
-def test_groups_that_may_leave_the_time_out_are_refused(by: str) -> None:
-    assert of_query(f"SELECT ts, src, count(*) AS n FROM a GROUP BY {by}") == [
-        f"freshline.yml:9: tables.t.sql: {UNGROUPED}"
-    ]
-
-
-@pytest.mark.parametrize(
-    ("sql", "keys"),
-    [
-        # What a row of a window is made of lies further back than the range that it is joined over.
-        (
-            "WITH h AS (SELECT ts, sum(n) OVER (PARTITION BY date_trunc('hour', ts)) AS n FROM a) "
-            "SELECT greatest(h.ts, b.at) AS ts, n FROM h JOIN b "
-            "ON b.at BETWEEN h.ts AND h.ts + INTERVAL 5 MINUTES",
-            "align: 1h, lookback: 5m,",
-        ),
-        (
-            "SELECT greatest(a.ts, b.at) AS ts FROM a JOIN b "
-            "ON abs(unix_timestamp(a.ts) - unix_timestamp(b.at)) <= 20",
-            "lookback: 20s,",
-        ),
-        # Times are the same by place, not by name.
-        ("SELECT ts, CAST(n AS timestamp) AS x FROM a UNION ALL SELECT CAST(n AS timestamp), ts FROM a", ""),
-        ("WITH c (src, ts) AS (SELECT ts, timestamp_seconds(n) FROM a) SELECT ts FROM c", ""),
-        ("SELECT ts FROM a UNPIVOT (ts FOR name IN (ts, until))", ""),
-        # What an ANTI JOIN says is not so of the rows that are left.
-        (
-            "SELECT a.ts FROM a JOIN b ON a.src = b.src LEFT ANTI JOIN a c ON c.ts = a.ts AND a.ts = b.at",
-            "",
-        ),
-        # The newest of two is near: the other may be as old as it likes.
-        (
-            "SELECT greatest(a.ts, b.at, c.ts) AS ts FROM a JOIN b ON a.src = b.src JOIN a c "
-            "ON c.ts BETWEEN greatest(a.ts, b.at) - INTERVAL 1 HOUR AND greatest(a.ts, b.at)",
-            "lookback: 1h,",
-        ),
-    ],
-)
-def test_what_only_seems_to_follow_time_is_refused(sql: str, keys: str) -> None:
-    assert len(of_query(sql, keys)) == 1
-
-
-def test_an_hour_may_be_compared_with_the_one_before() -> None:
-    sql = (
-        "WITH h AS (SELECT date_trunc('hour', ts) AS ts, count(*) AS n FROM a GROUP BY 1) "
-        "SELECT greatest(x.ts, y.ts) AS ts, x.n - y.n AS more FROM h x JOIN h y "
-        "ON y.ts = x.ts - INTERVAL 1 HOUR"
-    )
-    assert of_query(sql, "align: 1h, lookback: 1h,") == []
-    (said,) = of_query(sql, "align: 1h, lookback: 59m,")
-    assert said.endswith("Give at least 1h.")
-
-
-def test_months_may_be_shown_beside_the_time() -> None:
-    assert of_query("SELECT ts, date_trunc('month', ts) AS month, trunc(ts, 'YEAR') AS year FROM a") == []
 
 
 def test_a_long_condition_is_no_deep_one() -> None:
