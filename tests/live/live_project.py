@@ -17,6 +17,19 @@ from patience import PATIENCE_S, PATIENCE_US
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
+@contextmanager
+def in_a_thread(runner: Runner) -> Iterator[None]:
+    """It runs until the block ends."""
+    thread = threading.Thread(target=runner.run, args=(PATIENCE_US,))
+    thread.start()
+    try:
+        yield
+    finally:
+        runner.stop("seen")
+        thread.join(PATIENCE_S)
+    assert not thread.is_alive()
+
+
 class LiveProject:
     """A folder with definitions and files that land, and who runs it."""
 
@@ -36,15 +49,11 @@ class LiveProject:
     @contextmanager
     def running(self) -> Iterator[Runner]:
         storage = self.folder / "warehouse"
-        with Runner(load(self.folder / "freshline.yml"), self.folder, storage, session=self.spark) as runner:
-            thread = threading.Thread(target=runner.run, args=(PATIENCE_US,))
-            thread.start()
-            try:
-                yield runner
-            finally:
-                runner.stop("seen")
-                thread.join(PATIENCE_S)
-        assert not thread.is_alive()
+        with (
+            Runner(load(self.folder / "freshline.yml"), self.folder, storage, session=self.spark) as runner,
+            in_a_thread(runner),
+        ):
+            yield runner
 
     def status(self) -> WarehouseStatus:
         return WarehouseStatus.read(self.control.status)

@@ -4,12 +4,12 @@ import json
 import stat
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from live_project import in_a_thread
 from place import PROJECT, Place
 
 from freshline.definitions.errors import InputError
@@ -17,7 +17,7 @@ from freshline.live.runner import Runner
 from freshline.service.address import Address
 from freshline.service.client import ask
 from freshline.storage.layout import Layout
-from patience import PATIENCE_S, PATIENCE_US
+from patience import PATIENCE_S
 
 
 @contextmanager
@@ -26,14 +26,8 @@ def running(place: Place) -> Iterator[Runner]:
     (place.folder / "freshline.yml").write_text(place.project, encoding="utf-8")
     for feed in ("orders", "clicks"):
         (place.folder / "landing" / feed).mkdir(parents=True, exist_ok=True)
-    with place.new_runner(drain=False) as runner:
-        thread = threading.Thread(target=runner.run, args=(PATIENCE_US,))
-        thread.start()
-        try:
-            yield runner
-        finally:
-            runner.stop("seen")
-            thread.join(PATIENCE_S)
+    with place.new_runner(drain=False) as runner, in_a_thread(runner):
+        yield runner
 
 
 def freshline(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

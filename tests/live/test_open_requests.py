@@ -39,6 +39,14 @@ class Run:
     def ask(self) -> Asked:
         return Asked(QUESTION, prepared, self.requests, self.messages.append)
 
+    def asked(self, now: int = NOW) -> tuple[Asked, Requested]:
+        """A question, and how the kernel hears of it."""
+        asked = self.ask()
+        asked.submit()
+        (event,) = self.tell(now)
+        assert isinstance(event, Requested)
+        return asked, event
+
     def tell(self, now: int = NOW) -> list[object]:
         observer: Any = None
         made = [message.event(observer, now) for message in self.messages]
@@ -54,10 +62,7 @@ def code(asked: Asked) -> str:
 
 def test_a_question_becomes_a_request_of_its_class_and_deadline() -> None:
     run = Run()
-    asked = run.ask()
-    asked.submit()
-    (event,) = run.tell(NOW + 5)
-    assert isinstance(event, Requested)
+    asked, event = run.asked(NOW + 5)
     assert event.request == (1, "gold", NOW, NOW + 2_000_000, (5, 5), ("t",))
     assert run.requests.find(1) is not None
     run.requests.carry_out(Reject(event.request, 1_500_000))
@@ -104,10 +109,7 @@ def test_an_answer_without_a_part_is_none_and_says_why_where_that_is_known() -> 
         (None, "no_answer"),
         (Failure("bad_sql", "division by zero", "Mend it"), "bad_sql"),
     ):
-        asked = run.ask()
-        asked.submit()
-        (event,) = run.tell()
-        assert isinstance(event, Requested)
+        asked, event = run.asked()
         found = run.requests.find(event.request.number)
         assert found is not None
         found.failure = failure
@@ -117,10 +119,7 @@ def test_an_answer_without_a_part_is_none_and_says_why_where_that_is_known() -> 
 
 def test_a_part_that_failed_and_is_to_be_tried_again_is_not_why_time_is_up() -> None:
     run = Run()
-    asked = run.ask()
-    asked.submit()
-    (event,) = run.tell()
-    assert isinstance(event, Requested)
+    asked, event = run.asked()
     found = run.requests.find(event.request.number)
     assert found is not None
     judge = PartJudge(run.requests, print)
@@ -146,10 +145,7 @@ def test_a_run_that_stops_tells_all_who_wait_and_hears_nobody_more() -> None:
 
 def test_who_has_gone_is_not_told() -> None:
     run = Run()
-    asked = run.ask()
-    asked.submit()
-    (event,) = run.tell()
-    assert isinstance(event, Requested)
+    asked, event = run.asked()
     asked.reply.cancel()
     run.requests.carry_out(Answer(event.request, 0))
     assert asked.reply.cancelled()
