@@ -119,7 +119,7 @@ def test_an_answer_without_a_part_is_none_and_says_why_where_that_is_known() -> 
 
 def test_a_part_that_failed_and_is_to_be_tried_again_is_not_why_time_is_up() -> None:
     run = Run()
-    asked, event = run.asked()
+    _, event = run.asked()
     found = run.requests.find(event.request.number)
     assert found is not None
     judge = PartJudge(run.requests, print)
