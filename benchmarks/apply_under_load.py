@@ -17,8 +17,8 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from typing import Any
 
-from freshline.experiments.live_queries import POLICIES, QUERIES, Edit, calibrate, run_policy
-from freshline.experiments.live_table_2 import Sizes, project, sizes
+from freshline_lab.experiments.queries.live_queries import POLICIES, QUERIES, Edit, calibrate, run_policy
+from freshline_lab.experiments.queries.live_table_2 import Sizes, project, sizes
 
 # Most of its stride whatever it reads: beside the others that is too much, and a longer stride would do.
 IMPOSSIBLE = (

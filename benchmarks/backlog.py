@@ -21,10 +21,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from freshline.definitions.duration import SECOND
+from freshline.base.duration import SECOND
+from freshline.definitions.language.policies import POLICIES, policies_for
 from freshline.definitions.load import load
-from freshline.definitions.policies import POLICIES, policies_for
-from freshline.live.status import WarehouseStatus
+from freshline.live.status.status import WarehouseStatus
 
 PERIOD_S: Final = 10
 OTHERS: Final = 3
@@ -99,7 +99,7 @@ class Others(threading.Thread):
 
 
 def run(case: Case) -> None:
-    from freshline.live.runner import Runner
+    from freshline.live.run.runner import Runner
 
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)

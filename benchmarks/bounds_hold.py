@@ -12,18 +12,18 @@ import argparse
 import sys
 from concurrent.futures import ProcessPoolExecutor
 
-from freshline.definitions.duration import SECOND
+from freshline.base.duration import SECOND
 from freshline.definitions.warehouse import Warehouse
-from freshline.plan.make import make_plan
+from freshline.planning.plan.make import make_plan
 from freshline.simulation.conditions import checked
 from freshline.simulation.simulate import simulate
-from freshline.testing.recoveries import run_through
 from freshline.testing.warehouses import (
     random_gaps,
     random_outages,
     random_warehouse,
     with_random_blocking,
 )
+from freshline_lab.campaigns.recovery.recoveries import run_through
 
 LENGTH_US = 1_000 * SECOND
 # Bounds in which the theorems about contention have a say, not only phase and period.

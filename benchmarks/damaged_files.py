@@ -18,15 +18,15 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from freshline.definitions.feeds import Feed, FileFormat, Landing
+from freshline.definitions.sections.feeds import Feed, FileFormat, Landing
 from freshline.landing.parquet_process import ParquetProcess
 from freshline.landing.record_reader import RecordReader
 from freshline.landing.records import Records, UnreadableFile
-from freshline.live.trouble import spark_ended
-from freshline.spark.frames import read_files
-from freshline.spark.session import open_session
-from freshline.testing.agreement import Read, disagreements, read_by_spark
-from freshline.testing.damage import SCHEMA, write_files
+from freshline.live.loop.failures import spark_ended
+from freshline.spark.loading.frames import read_files
+from freshline.spark.session.session import open_session
+from freshline_lab.campaigns.kills.damage import SCHEMA, write_files
+from freshline_lab.campaigns.kills.record_agreement import Read, disagreements, read_by_spark
 
 BATCH = 1_000
 

@@ -16,11 +16,10 @@ from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
 from random import Random
 
-from freshline.assembly.replay import kernel_of, replay
-from freshline.definitions.duration import SECOND
-from freshline.definitions.policies import POLICIES, PolicyName, policies_for
+from freshline.base.duration import SECOND
+from freshline.definitions.language.policies import POLICIES, PolicyName, policies_for
+from freshline.kernel.assembly.replay import kernel_of, replay
 from freshline.simulation.conditions import checked
-from freshline.testing.recoveries import Kept, run_through
 from freshline.testing.warehouses import (
     crowded_warehouse,
     random_crashes,
@@ -30,6 +29,7 @@ from freshline.testing.warehouses import (
     random_warehouse,
     with_random_blocking,
 )
+from freshline_lab.campaigns.recovery.recoveries import Kept, run_through
 
 LENGTH_US = 600 * SECOND
 # Time for what broke late to recover.

@@ -29,17 +29,17 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql.types import DoubleType, LongType, StructField, StructType
 
-from freshline.definitions.duration import SECOND
-from freshline.definitions.slices import NO_SLICE, SLICES
-from freshline.spark.iteration import session_for_queries
-from freshline.spark.merging import Merged, merged_columns
-from freshline.spark.outliers import outliers_marked
-from freshline.spark.partials import SLICE, Output, Partials
-from freshline.spark.request_run import FEW_ROWS, RequestRun
-from freshline.spark.session import open_session
-from freshline.testing.request_equality import difference
-from freshline.testing.request_statements import RequestStatements
-from freshline.testing.sliced_tables import START_US, SlicedTables, random_tables
+from freshline.base.duration import SECOND
+from freshline.spark.answering.merging import Merged, merged_columns
+from freshline.spark.answering.partials import SLICE, Output, Partials
+from freshline.spark.answering.request_run import FEW_ROWS, RequestRun
+from freshline.spark.answering.window_reading import session_for_queries
+from freshline.spark.loading.outliers import outliers_marked
+from freshline.spark.session.session import open_session
+from freshline.sql.slices import NO_SLICE, SLICES
+from freshline_lab.campaigns.sql.request_equality import difference
+from freshline_lab.campaigns.sql.request_statements import RequestStatements
+from freshline_lab.campaigns.sql.sliced_tables import START_US, SlicedTables, random_tables
 
 Draw = Callable[[np.random.Generator, int], Any]
 DRAWS: dict[str, Draw] = {

@@ -13,8 +13,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from freshline.testing.kills import kill_and_check
-from freshline.testing.left_out_kills import LeftOutReport, kill_and_check_left_out
+from freshline_lab.campaigns.kills.discard_kills import LeftOutReport, kill_and_check_left_out
+from freshline_lab.campaigns.kills.kills import kill_and_check
 
 
 def main() -> int:

@@ -16,9 +16,9 @@ from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 
-from freshline.definitions.feeds import Landing
+from freshline.definitions.sections.feeds import Landing
 from freshline.landing.record_reader import RecordReader
-from freshline.storage.last_values import LastValues, Limit, Offer
+from freshline.storage.delta.last_values import LastValues, Limit, Offer
 
 RUNS = 15
 LANDING = Landing(

@@ -24,11 +24,11 @@ from pathlib import Path
 from statistics import mean
 from typing import Any, Final
 
-from freshline.definitions.duration import SECOND
-from freshline.experiments.live_outage import HASHED, ROWS, TRACKS, freshline, run
-from freshline.experiments.live_verdict import FileCosts, Verdict, healthy, judge, show
-from freshline.experiments.noise import Noise
-from freshline.experiments.outage_feeds import (
+from freshline.base.duration import SECOND
+from freshline_lab.experiments.noise import Noise
+from freshline_lab.experiments.outages.live_outage import HASHED, ROWS, TRACKS, freshline, run
+from freshline_lab.experiments.outages.live_verdict import FileCosts, Verdict, healthy, judge, show
+from freshline_lab.experiments.outages.outage_feeds import (
     DOWN,
     LONG,
     RATES,

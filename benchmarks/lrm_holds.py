@@ -16,9 +16,9 @@ import sys
 from concurrent.futures import ProcessPoolExecutor
 from typing import NamedTuple
 
-from freshline.assembly.replay import replay
-from freshline.simulation.continuous import query_kernel
-from freshline.testing.query_sets import RESCHEDULINGS, answer, random_queries
+from freshline.kernel.assembly.replay import replay
+from freshline_lab.campaigns.queries.query_sets import RESCHEDULINGS, answer, random_queries
+from freshline_lab.runs.query_run import query_kernel
 
 
 class Tally(NamedTuple):

@@ -22,11 +22,11 @@ from typing import Any, Final
 
 from pyspark.sql import SparkSession
 
-from freshline.definitions.duration import SECOND
+from freshline.base.duration import SECOND
 from freshline.definitions.load import load
-from freshline.live.runner import Runner
-from freshline.live.status import WarehouseStatus
-from freshline.spark.session import open_session
+from freshline.live.run.runner import Runner
+from freshline.live.status.status import WarehouseStatus
+from freshline.spark.session.session import open_session
 from freshline.testing.network import FeedSpec, Generator
 
 WARM_UP: Final = 1_000

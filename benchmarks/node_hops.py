@@ -14,9 +14,9 @@ import time
 from functools import partial
 from pathlib import Path
 
-from freshline.storage import log
-from freshline.storage.layout import Layout
-from freshline.testing.node_kills import NODES, NodesRun, write_file, write_node_project
+from freshline.storage.control.layout import Layout
+from freshline.storage.delta import log
+from freshline_lab.campaigns.kills.node_kills import NODES, NodesRun, write_file, write_node_project
 
 _MOST_MS = 150.0
 _PATIENCE_S = 900.0

@@ -13,7 +13,13 @@ import time
 from functools import partial
 from pathlib import Path
 
-from freshline.testing.node_kills import NODES, NodesRun, check_nodes, write_file, write_node_project
+from freshline_lab.campaigns.kills.node_kills import (
+    NODES,
+    NodesRun,
+    check_nodes,
+    write_file,
+    write_node_project,
+)
 
 _PATIENCE_S = 900.0
 _FILES_LEAST = 20

@@ -19,16 +19,16 @@ from pathlib import Path
 from resource import RUSAGE_CHILDREN, getrusage
 from time import process_time
 
-from freshline.placement.bounds import bounds_within
-from freshline.placement.mip import objective_model
-from freshline.placement.place import place
-from freshline.placement.placement import Placement
-from freshline.placement.plan import PlacementPlan
-from freshline.placement.programme import programme_of
-from freshline.placement.solver import Solver
-from freshline.placement.sub_deadlines import SubDeadlineRule
-from freshline.testing.paper_placement import paper_objective, paper_programme, paper_stretch
-from freshline.testing.placement_plans import large_plan, overloaded_plan, small_plan
+from freshline.planning.placement.bounds import bounds_within
+from freshline.planning.placement.mip import objective_model
+from freshline.planning.placement.place import place
+from freshline.planning.placement.placement import Placement
+from freshline.planning.placement.plan import PlacementPlan
+from freshline.planning.placement.programme import programme_of
+from freshline.planning.placement.solver import Solver
+from freshline.planning.placement.sub_deadlines import SubDeadlineRule
+from freshline_lab.campaigns.placement.paper_placement import paper_objective, paper_programme, paper_stretch
+from freshline_lab.campaigns.placement.placement_plans import large_plan, overloaded_plan, small_plan
 
 # operators, nodes, deadlines over Σ c from and to, seconds, the largest gap, of ten seeds so many
 SCALE = (

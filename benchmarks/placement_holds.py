@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from freshline.testing.placement_holds import WAYS, random_placed, run_placed
+from freshline_lab.campaigns.placement.placement_holds import WAYS, random_placed, run_placed
 
 
 def main() -> int:

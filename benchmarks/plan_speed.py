@@ -16,9 +16,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from freshline.analysis.utilization import utilization
 from freshline.definitions.load import loads
-from freshline.plan.make import make_plan
+from freshline.planning.analysis.utilization import utilization
+from freshline.planning.plan.make import make_plan
 
 SIZES = (1_000, 10_000, 100_000)
 DEPTH = 5

@@ -13,10 +13,9 @@ import argparse
 import sys
 from concurrent.futures import ProcessPoolExecutor
 
-from freshline.definitions.duration import SECOND
-from freshline.definitions.policies import PolicyName
+from freshline.base.duration import SECOND
+from freshline.definitions.language.policies import PolicyName
 from freshline.simulation.conditions import checked
-from freshline.testing.recoveries import Kept, run_through
 from freshline.testing.warehouses import (
     crowded_warehouse,
     long_outages,
@@ -27,6 +26,7 @@ from freshline.testing.warehouses import (
     random_warehouse,
     with_random_blocking,
 )
+from freshline_lab.campaigns.recovery.recoveries import Kept, run_through
 
 LENGTH_US = 1_000 * SECOND
 LENGTH_CROWDED_US = 2_000 * SECOND

@@ -8,8 +8,8 @@ from __future__ import annotations
 import argparse
 import time
 
-from freshline.definitions.policies import policies_for
-from freshline.experiments.service_runs import simulate_classes
+from freshline.definitions.language.policies import policies_for
+from freshline_lab.experiments.classes.service_runs import simulate_classes
 
 LOADS = (100, 200, 300)
 AT_LEAST = 30_000

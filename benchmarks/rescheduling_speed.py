@@ -17,10 +17,10 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 
-from freshline.analysis.levels import Load, is_schedulable
-from freshline.analysis.shedding import raised, shed
-from freshline.experiments.table_2 import table_2
-from freshline.testing.overloads import overloaded
+from freshline.planning.analysis.levels import Load, is_schedulable
+from freshline.planning.analysis.shedding import raised, shed
+from freshline_lab.campaigns.recovery.overloads import overloaded
+from freshline_lab.experiments.queries.table_2 import table_2
 
 SIZES = (10, 30, 100, 300, 1_000)
 STRIDES = 40

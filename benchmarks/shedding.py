@@ -12,7 +12,7 @@ import sys
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 
-from freshline.testing.shedding import RULES, Shed, shed_set
+from freshline_lab.campaigns.queries.shedding import RULES, Shed, shed_set
 
 ERROR_MOST = 0.55  # of least-error over the paper's, on average
 OVER_BEST_MOST = 1.01

@@ -25,8 +25,8 @@ TRACKS = 4
 
 
 def freshline_jobs_per_second(jobs: int) -> float:
-    from freshline.definitions.duration import SECOND
-    from freshline.plan.make import make_plan
+    from freshline.base.duration import SECOND
+    from freshline.planning.plan.make import make_plan
     from freshline.simulation.simulate import simulate
     from freshline.testing.builder import Builder
 

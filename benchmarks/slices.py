@@ -30,13 +30,13 @@ from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 from pyspark.sql.types import DoubleType, LongType, StructField, StructType
 
-from freshline.definitions.duration import SECOND
-from freshline.definitions.slices import SLICES
-from freshline.spark.iteration import PreparedQuery, session_for_queries
-from freshline.spark.merging import merge
-from freshline.spark.partials import SLICE, Output, Partials
-from freshline.spark.session import open_session
-from freshline.testing.sliced_tables import START_US, SlicedTables
+from freshline.base.duration import SECOND
+from freshline.spark.answering.merging import merge
+from freshline.spark.answering.partials import SLICE, Output, Partials
+from freshline.spark.answering.window_reading import PreparedQuery, session_for_queries
+from freshline.spark.session.session import open_session
+from freshline.sql.slices import SLICES
+from freshline_lab.campaigns.sql.sliced_tables import START_US, SlicedTables
 
 WINDOW_US = 600 * SECOND
 BY_KEY = {"a": "{by: k}", "b": "{by: k}", "c": "{}"}

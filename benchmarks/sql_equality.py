@@ -10,8 +10,8 @@ import sys
 import time
 from collections import Counter
 
-from freshline.spark.session import open_session
-from freshline.testing.sql_equality import QUICK, check_statement
+from freshline.spark.session.session import open_session
+from freshline_lab.campaigns.sql.sql_equality import QUICK, check_statement
 
 
 def main() -> None:

@@ -27,12 +27,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
-from freshline.definitions.duration import SECOND
-from freshline.kernel.kernel import Kernel
-from freshline.live.housekeeping import Housekeeper, Kept
-from freshline.storage import log
-from freshline.storage.delta import Consumed, StoredTable
-from freshline.storage.ledger import Ledger
+from freshline.base.duration import SECOND
+from freshline.kernel.core.kernel import Kernel
+from freshline.live.tables.housekeeping import Housekeeper, Kept
+from freshline.storage.delta import log
+from freshline.storage.delta.ledger import Ledger
+from freshline.storage.delta.stored_table import Consumed, StoredTable
 
 SCHEMA: Final = pa.schema([("ts", pa.timestamp("us", "UTC")), ("number", pa.int64()), ("text", pa.string())])
 PERIOD_US: Final = 3 * SECOND

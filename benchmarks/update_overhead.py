@@ -26,15 +26,15 @@ from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from freshline.definitions.load import loads
+from freshline.kernel.tables.intake import FileIntake
+from freshline.kernel.tables.task import TableTask
+from freshline.kernel.tables.update import Update
 from freshline.landing.discovery import Discovery
-from freshline.spark.file_to_load import FileFacts, FileToLoad
-from freshline.spark.schemas import schemas
-from freshline.spark.session import open_session
-from freshline.spark.updater import Updater
-from freshline.storage.delta import Consumed, StoredTable
-from freshline.tables.intake import FileIntake
-from freshline.tables.task import TableTask
-from freshline.tables.update import Update
+from freshline.spark.loading.file_to_load import FileFacts, FileToLoad
+from freshline.spark.loading.schemas import schemas
+from freshline.spark.loading.updater import Updater
+from freshline.spark.session.session import open_session
+from freshline.storage.delta.stored_table import Consumed, StoredTable
 from freshline.testing.network import FeedSpec, Generator
 
 HASHED = "sha2(sha2(sha2(text, 256), 256), 256) AS text"

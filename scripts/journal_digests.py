@@ -15,25 +15,25 @@ from fractions import Fraction
 from hashlib import sha256
 from random import Random
 
-from freshline.assembly.replay import kernel_of
-from freshline.assembly.terms import learned
-from freshline.costs.draws import CostDraws
-from freshline.definitions.cost import Cost
-from freshline.definitions.duration import SECOND
-from freshline.definitions.policies import PolicyName, policies_for
+from freshline.base.duration import SECOND
+from freshline.definitions.language.policies import PolicyName, policies_for
+from freshline.definitions.sections.cost import Cost
 from freshline.definitions.serial import to_record
 from freshline.definitions.warehouse import Warehouse
-from freshline.kernel.events import Event, Failed
-from freshline.kernel.journal import Journal
-from freshline.kernel.validation import validate
-from freshline.plan.make import make_plan, what_if
+from freshline.kernel.assembly.replay import kernel_of
+from freshline.kernel.assembly.terms import learned
+from freshline.kernel.core.events import Event, Failed
+from freshline.kernel.core.journal import Journal
+from freshline.kernel.core.validation import validate
+from freshline.kernel.tables.events import Finished
+from freshline.kernel.tables.update import Update
+from freshline.planning.costs.draws import CostDraws
+from freshline.planning.plan.make import make_plan, what_if
 from freshline.simulation.driver import Driver
 from freshline.simulation.outages import checked_outages
 from freshline.simulation.simulate import simulate
 from freshline.simulation.simulated_run import files_of
 from freshline.simulation.updates import Updates
-from freshline.tables.events import Finished
-from freshline.tables.update import Update
 from freshline.testing.warehouses import (
     ANY_SHAPE,
     crowded_warehouse,

@@ -37,7 +37,7 @@ def _no_java_without_the_mark(
 @pytest.fixture(scope="session")
 def spark() -> Iterator["SparkSession"]:
     """One Spark for all tests of a worker that need it."""
-    from freshline.spark.session import open_session
+    from freshline.spark.session.session import open_session
 
     session = open_session("tests", "local[2]", {"spark.driver.memory": "1g"})
     yield session

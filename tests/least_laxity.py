@@ -1,7 +1,7 @@
 """A policy that Freshline does not have, to see what it takes to add one."""
 
-from freshline.kernel.order import Order
-from freshline.tables.task import TableTask
+from freshline.kernel.core.order import Order
+from freshline.kernel.tables.task import TableTask
 
 
 class LeastLaxity(Order[TableTask]):

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 
-from freshline.definitions.duration import SECOND
+from freshline.base.duration import SECOND
 
 PATIENCE_S = 600
 PATIENCE_US = PATIENCE_S * SECOND

@@ -1,4 +1,4 @@
-"""A new policy is a file with its order and an entry in `definitions.policies`: nothing else knows it."""
+"""A new policy is a file with its order and an entry in `definitions.language.policies`."""
 
 import io
 import json
@@ -11,14 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from freshline.assembly.replay import kernel_of, replay
+from freshline.base.duration import SECOND
+from freshline.base.errors import InputError
 from freshline.cli.main import app
-from freshline.definitions.duration import SECOND
-from freshline.definitions.errors import InputError
+from freshline.definitions.language.policies import POLICIES, Policy
 from freshline.definitions.load import loads
-from freshline.definitions.policies import POLICIES, Policy
-from freshline.live.runner import Runner
-from freshline.plan.make import make_plan, what_if
+from freshline.kernel.assembly.replay import kernel_of, replay
+from freshline.live.run.runner import Runner
+from freshline.planning.plan.make import make_plan, what_if
 from freshline.simulation.simulate import simulate
 from freshline.testing.warehouses import random_warehouse
 from patience import PATIENCE_US

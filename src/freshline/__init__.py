@@ -12,7 +12,7 @@ __version__ = "0.1.0"
 __all__ = ["__version__", "query"]
 
 # Read when Arrow and delta-rs are imported: their own allocators keep what was freed, apart for every thread
-# that ever allocated. `live.free_memory` has the rest.
+# that ever allocated. `base.free_memory` has the rest.
 os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
 os.environ.setdefault("_RJEM_MALLOC_CONF", "narenas:1")
 

@@ -1,6 +1,6 @@
 """`python -m freshline`, and what the `freshline` command calls."""
 
-from freshline.signals import listen
+from freshline.base.signals import listen
 
 
 def main() -> None:

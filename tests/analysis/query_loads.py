@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from hypothesis import strategies as st
 
-from freshline.analysis.levels import Load
+from freshline.planning.analysis.levels import Load
 
 
 def load(

@@ -8,13 +8,13 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from plain_schedulers import Tasks, apart, task_lists
 
-from freshline.analysis.adaptive import (
+from freshline.base.duration import SECOND
+from freshline.planning.analysis.adaptive import (
     adaptive_tardiness,
     common_recovery_periods,
     fastest_recovery_periods,
     recovery_time,
 )
-from freshline.definitions.duration import SECOND
 
 
 @st.composite

@@ -4,8 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from query_loads import load, loads
 
-from freshline.analysis.admission import Refusal, admit, placed, refusal, track_for
-from freshline.analysis.levels import Load, is_schedulable
+from freshline.planning.analysis.admission import Refusal, admit, placed, refusal, track_for
+from freshline.planning.analysis.levels import Load, is_schedulable
 
 MS = 1_000
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from freshline.base.errors import InputError
 from freshline.cli.main import app
-from freshline.definitions.errors import InputError
 
 
 def lines(file: Path, tracks: int, *tasks: dict[str, Any]) -> list[str]:

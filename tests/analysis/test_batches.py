@@ -4,9 +4,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from plain_schedulers import Tasks, apart, np_edf_tardiness_with_batches, task_lists
 
-from freshline.analysis.np_edf import schedulable, spare_time
-from freshline.analysis.response import tardiness_bounds
-from freshline.analysis.utilization import tracks_at_least
+from freshline.planning.analysis.np_edf import schedulable, spare_time
+from freshline.planning.analysis.response import tardiness_bounds
+from freshline.planning.analysis.utilization import tracks_at_least
 
 
 def test_two_batches_of_the_largest_cost_break_the_bound_that_does_not_count_them():

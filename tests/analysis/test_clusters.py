@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from plain_schedulers import Tasks, apart, task_lists
 
-from freshline.analysis.clusters import Cluster, Row, construct_clusters, hand_out, table
-from freshline.analysis.exact import Bracketed, bracketed_sum
-from freshline.analysis.utilization import tracks_at_least
+from freshline.planning.analysis.clusters import Cluster, Row, construct_clusters, hand_out, table
+from freshline.planning.analysis.exact import Bracketed, bracketed_sum
+from freshline.planning.analysis.utilization import tracks_at_least
 
 
 def assigned_one_by_one(costs: list[int], centers: list[Fraction]) -> list[Row]:

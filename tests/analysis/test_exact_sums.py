@@ -5,7 +5,7 @@ from fractions import Fraction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from freshline.analysis.exact import bracketed_sum, exact_sum
+from freshline.planning.analysis.exact import bracketed_sum, exact_sum
 
 quotients = st.lists(st.tuples(st.integers(1, 10**6), st.integers(1, 10**6)), max_size=20)
 few_denominators = st.lists(st.tuples(st.integers(1, 12), st.sampled_from([2, 3, 4, 6, 12])), max_size=20)

@@ -4,8 +4,15 @@ from hypothesis import given
 from plain_schedulers import Tasks, apart, task_lists
 from query_loads import load, loads, overrun, points, worst_by_simulation
 
-from freshline.analysis.levels import Load, by_priority, first_late, holds, is_schedulable, response_us
-from freshline.analysis.rate_monotonic import all_within, response_times
+from freshline.planning.analysis.levels import (
+    Load,
+    by_priority,
+    first_late,
+    holds,
+    is_schedulable,
+    response_us,
+)
+from freshline.planning.analysis.rate_monotonic import all_within, response_times
 
 
 def in_order(queries: list[Load]) -> list[Load]:

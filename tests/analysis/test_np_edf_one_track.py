@@ -6,7 +6,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from plain_schedulers import Tasks, apart, np_edf_tardiness, task_lists
 
-from freshline.analysis.np_edf import blocking_tardiness, schedulable
+from freshline.planning.analysis.np_edf import blocking_tardiness, schedulable
 
 # Few tasks of more than a few units' cost fit one track: the costs are drawn small.
 light_tasks = st.lists(

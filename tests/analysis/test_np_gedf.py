@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from plain_schedulers import Tasks, apart, np_edf_tardiness, task_lists
 
-from freshline.analysis.np_gedf import NpGedf
+from freshline.planning.analysis.np_gedf import NpGedf
 
 # Paper 004's task set for m = 4, in tenths of a second: S = 0.01·p, R = 0.1, b = 0.2, so e = 0.132·p.
 PERIODS = (3_000, 9_000, 36_000, 288_000)

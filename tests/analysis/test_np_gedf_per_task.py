@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from plain_schedulers import Tasks, apart, np_edf_tardiness, task_lists
 
-from freshline.analysis.np_gedf import NpGedf
-from freshline.analysis.np_gedf_per_task import NpGedfPerTask
-from freshline.analysis.utilization import tracks_at_least
+from freshline.planning.analysis.np_gedf import NpGedf
+from freshline.planning.analysis.np_gedf_per_task import NpGedfPerTask
+from freshline.planning.analysis.utilization import tracks_at_least
 
 
 def work_left_by_trying_all(tasks: Tasks, m: int) -> Fraction:

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from freshline.analysis.operators import operator_cost
-from freshline.definitions.operators import Aggregate, Join, Operator, Project, Select, Stream
-from freshline.experiments.table_2 import table_2
+from freshline.planning.analysis.operators import operator_cost
+from freshline.sql.operators import Aggregate, Join, Operator, Project, Select, Stream
+from freshline_lab.experiments.queries.table_2 import table_2
 
 HALF = Fraction(1, 2)
 S1, S2, S3 = Stream("s1"), Stream("s2"), Stream("s3")

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from plain_schedulers import Tasks, apart, preemptive_edf_tardiness, task_lists
 
-from freshline.analysis.gedf import compliant_vector, devi_anderson
-from freshline.analysis.utilization import tracks_at_least
+from freshline.planning.analysis.gedf import compliant_vector, devi_anderson
+from freshline.planning.analysis.utilization import tracks_at_least
 
 
 def test_devi_anderson_on_a_set_worked_by_hand() -> None:

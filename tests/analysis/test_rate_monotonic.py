@@ -3,8 +3,8 @@
 from hypothesis import given
 from plain_schedulers import Tasks, apart, rate_monotonic_response, task_lists
 
-from freshline.analysis.rate_monotonic import ResponseTime, all_within, response_times
-from freshline.analysis.utilization import fits
+from freshline.planning.analysis.rate_monotonic import ResponseTime, all_within, response_times
+from freshline.planning.analysis.utilization import fits
 
 
 def a_scheduling_point_suffices_for_every_task(tasks: Tasks) -> bool:

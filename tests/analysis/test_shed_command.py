@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
+from freshline.base.errors import InputError
 from freshline.cli.main import app
-from freshline.definitions.errors import InputError
 
 TABLE_2 = Path(__file__).parents[2] / "examples" / "shed" / "table2.json"
 A = {"name": "a", "period": "2", "cost": "0.5", "weight": 5, "selectivity": "0.5", "tuples": 25000}

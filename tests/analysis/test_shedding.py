@@ -9,15 +9,15 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from query_loads import load, loads, overrun, points
 
-from freshline.analysis.best_shedding import best
-from freshline.analysis.demand import Demand
-from freshline.analysis.demand_of_few import DemandOfFew
-from freshline.analysis.demand_of_many import DemandOfMany
-from freshline.analysis.levels import Load, by_priority, is_schedulable
-from freshline.analysis.scheduling_points import bini_buttazzo
-from freshline.analysis.shedding import Rule, keep, raised, shed, shed_in_order, weighted_error
-from freshline.experiments.table_2 import table_2
-from freshline.testing.overloads import overloaded
+from freshline.planning.analysis.best_shedding import best
+from freshline.planning.analysis.demand import Demand
+from freshline.planning.analysis.demand_of_few import DemandOfFew
+from freshline.planning.analysis.demand_of_many import DemandOfMany
+from freshline.planning.analysis.levels import Load, by_priority, is_schedulable
+from freshline.planning.analysis.scheduling_points import bini_buttazzo
+from freshline.planning.analysis.shedding import Rule, keep, raised, shed, shed_in_order, weighted_error
+from freshline_lab.campaigns.recovery.overloads import overloaded
+from freshline_lab.experiments.queries.table_2 import table_2
 
 RULES: tuple[Rule, ...] = ("paper", "least-overrun", "least-error")
 

@@ -4,8 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from plain_schedulers import Tasks, apart, np_edf_tardiness, task_lists
 
-from freshline.analysis.response import tardiness_bounds
-from freshline.analysis.utilization import tracks_at_least
+from freshline.planning.analysis.response import tardiness_bounds
+from freshline.planning.analysis.utilization import tracks_at_least
 
 
 def test_no_more_tasks_than_tracks_are_never_late() -> None:

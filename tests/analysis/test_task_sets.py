@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from freshline.analysis.taskset import TaskSet, analyze, parse_task_set
-from freshline.definitions.errors import InputError
+from freshline.base.errors import InputError
+from freshline.planning.analysis.taskset import TaskSet, analyze, parse_task_set
 
 
 def task(name: str = "a", **fields: Any) -> dict[str, Any]:

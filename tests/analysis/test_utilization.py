@@ -1,6 +1,6 @@
 """U ≤ m is a verdict, and no rounding may flip it."""
 
-from freshline.analysis.utilization import fits, readable, tracks_at_least, utilization
+from freshline.planning.analysis.utilization import fits, readable, tracks_at_least, utilization
 
 
 def test_thirds_that_fill_a_track_fit_it() -> None:

@@ -9,10 +9,10 @@ import pytest
 from pyspark.sql import SparkSession
 from typer.testing import CliRunner, Result
 
+from freshline.base.errors import InputError
 from freshline.cli.main import app
-from freshline.definitions.errors import InputError
 from freshline.definitions.load import load
-from freshline.live.runner import Runner
+from freshline.live.run.runner import Runner
 from patience import PATIENCE
 
 PROJECT = """\

@@ -14,13 +14,13 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
+from freshline.base.errors import InputError
+from freshline.base.instants import utc
 from freshline.cli.init import init
 from freshline.cli.main import app as freshline_app
 from freshline.cli.status import status
-from freshline.definitions.errors import InputError
 from freshline.definitions.load import load
-from freshline.live.instants import utc
-from freshline.live.status import (
+from freshline.live.status.status import (
     ClassStatus,
     PoolStatus,
     Progress,

@@ -17,15 +17,15 @@ from holding_project import HOLDS
 from pyspark.sql import SparkSession
 from typer.testing import CliRunner, Result
 
+from freshline.base.errors import DefinitionErrors, InputError
 from freshline.cli import demo, sql
 from freshline.cli.main import app
-from freshline.definitions.errors import DefinitionErrors, InputError
 from freshline.definitions.load import loads
-from freshline.live.status import WarehouseStatus
-from freshline.plan.make import make_plan
-from freshline.storage.history import History
-from freshline.storage.layout import Layout
-from freshline.storage.quarantine import Quarantine
+from freshline.live.status.status import WarehouseStatus
+from freshline.planning.plan.make import make_plan
+from freshline.storage.control.history import History
+from freshline.storage.control.layout import Layout
+from freshline.storage.control.quarantine import Quarantine
 from patience import PATIENCE, PATIENCE_S
 
 pytestmark = pytest.mark.spark

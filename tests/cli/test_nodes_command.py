@@ -6,18 +6,18 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from freshline.base.errors import InputError
 from freshline.cli.main import app
 from freshline.cli.nodes import RunningNodes
-from freshline.definitions.errors import InputError
 from freshline.definitions.load import load
-from freshline.live.joining import agreed_placement
-from freshline.live.start_up import StartUp
-from freshline.live.status import Progress
-from freshline.live.step_status import PlacementStatus
-from freshline.plan.placed import Placed
-from freshline.storage.layout import Layout
-from freshline.storage.lease import Identity, Lease, StorageInUse
-from freshline.testing.node_kills import write_node_project
+from freshline.live.nodes.node_join import agreed_placement
+from freshline.live.run.start_up import StartUp
+from freshline.live.status.status import Progress
+from freshline.live.status.step_status import PlacementStatus
+from freshline.planning.plan.step_placement import Placed
+from freshline.storage.control.layout import Layout
+from freshline.storage.control.lease import Identity, Lease, StorageInUse
+from freshline_lab.campaigns.kills.node_kills import write_node_project
 
 
 @pytest.fixture

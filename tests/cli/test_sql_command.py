@@ -3,8 +3,8 @@
 import pytest
 from typer.testing import CliRunner
 
+from freshline.base.errors import InputError
 from freshline.cli.main import app
-from freshline.definitions.errors import InputError
 
 PROJECT = """\
 name: small

@@ -5,10 +5,10 @@ import random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from freshline.costs.batches import fit_batches, fit_single_files
-from freshline.costs.fit import PastRun
-from freshline.tables.batches import BatchCost
-from freshline.tables.events import DataFile
+from freshline.kernel.tables.batches import BatchCost
+from freshline.kernel.tables.events import DataFile
+from freshline.planning.costs.batches import fit_batches, fit_single_files
+from freshline.planning.costs.fit import PastRun
 
 
 def runs(seed: int, startup_us: int, per_file_us: int, counts: list[int], noise: float) -> list[PastRun]:

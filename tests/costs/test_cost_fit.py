@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from freshline.costs.fit import Fitted, PastRun, fit, upper
-from freshline.definitions.duration import SECOND
+from freshline.base.duration import SECOND
+from freshline.planning.costs.fit import Fitted, PastRun, fit, upper
 
 ROWS_PER_SECOND = 2_000
 

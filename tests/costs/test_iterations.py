@@ -6,8 +6,8 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from freshline.costs.iterations import FittedParts, PastPart, fit_parts
-from freshline.definitions.slices import SLICES
+from freshline.planning.costs.iterations import FittedParts, PastPart, fit_parts
+from freshline.sql.slices import SLICES
 
 
 def answers(count: int, part_us: int, us_per_row: float, rest_us: int, noise: float, seed: int = 0):

@@ -12,21 +12,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
+from freshline.base.duration import SECOND
+from freshline.base.errors import InputError
 from freshline.cli.main import app
 from freshline.cli.shared import load_with_costs, storage_path
-from freshline.costs.bounds import worst_case_us
-from freshline.costs.fit import Fitted, PastRun
-from freshline.costs.iterations import PastPart
-from freshline.costs.learned import cost_of, learned_costs
-from freshline.costs.learned_queries import key_of
-from freshline.definitions.cost import Cost
-from freshline.definitions.duration import SECOND
-from freshline.definitions.errors import InputError
 from freshline.definitions.load import loads
-from freshline.plan.make import make_plan
-from freshline.plan.placing import Steps, unknown_costs
-from freshline.storage.history import History
-from freshline.storage.layout import Layout
+from freshline.definitions.sections.cost import Cost
+from freshline.planning.costs.bounds import worst_case_us
+from freshline.planning.costs.fit import Fitted, PastRun
+from freshline.planning.costs.iterations import PastPart
+from freshline.planning.costs.learned import cost_of, learned_costs
+from freshline.planning.costs.learned_queries import key_of
+from freshline.planning.plan.make import make_plan
+from freshline.planning.plan.placed_steps import Steps, unknown_costs
+from freshline.storage.control.history import History
+from freshline.storage.control.layout import Layout
 from freshline.testing.builder import Builder
 
 STEPS = """

@@ -5,9 +5,9 @@ from fractions import Fraction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from freshline.costs.iterations import PastPart
-from freshline.costs.requests import PartCost, assumed_cost, learned_cost, part_most_us, part_sizes
-from freshline.definitions.slices import SLICES
+from freshline.planning.costs.iterations import PastPart
+from freshline.planning.costs.requests import PartCost, assumed_cost, learned_cost, part_most_us, part_sizes
+from freshline.sql.slices import SLICES
 
 COSTS = st.builds(PartCost, st.floats(1, 2e6), st.floats(0, 1e6))
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from freshline.definitions.errors import DefinitionErrors, InputError
+from freshline.base.errors import DefinitionErrors, InputError
 from freshline.definitions.load import loads
 
 HEAD = """\

@@ -1,6 +1,6 @@
 """A warehouse that can be run, what is put into it, and what is then said about running it."""
 
-from freshline.definitions.errors import DefinitionErrors
+from freshline.base.errors import DefinitionErrors
 from freshline.definitions.live_checks import check_runnable
 from freshline.definitions.load import loads
 

@@ -5,11 +5,11 @@ from fractions import Fraction
 import pytest
 from complaints import complaints
 
-from freshline.definitions.classes import ServiceClass
-from freshline.definitions.duration import SECOND
+from freshline.base.duration import SECOND
 from freshline.definitions.load import loads
+from freshline.definitions.sections.classes import ServiceClass
 from freshline.definitions.serial import from_record, to_record
-from freshline.plan.make import make_plan
+from freshline.planning.plan.make import make_plan
 
 HEAD = """\
 name: shop

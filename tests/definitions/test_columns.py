@@ -2,8 +2,8 @@
 
 import pytest
 
-from freshline.definitions.columns import Column, parse_columns
-from freshline.definitions.errors import InputError
+from freshline.base.errors import InputError
+from freshline.sql.columns import Column, parse_columns
 
 NAMES_AND_TYPES = "Write names and Spark SQL types, such as `ts timestamp, src string, bytes long`."
 

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from freshline.definitions.discard import Discard, discard_columns
-from freshline.definitions.errors import DefinitionErrors, InputError
+from freshline.base.errors import DefinitionErrors, InputError
 from freshline.definitions.live_checks import check_runnable
 from freshline.definitions.load import loads
+from freshline.definitions.sections.discard import Discard, discard_columns
 from freshline.definitions.serial import from_record, to_record
 
 PROJECT = """\

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from freshline.definitions.document import Document, parse, read
-from freshline.definitions.errors import InputError, Place
+from freshline.base.errors import InputError, Place
+from freshline.definitions.language.document import Document, parse, read
 
 
 def document(text: str) -> Document:

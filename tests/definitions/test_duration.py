@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from freshline.definitions.duration import (
+from freshline.base.duration import (
     DAY,
     DURATION_PATTERN,
     HOUR,
@@ -18,7 +18,7 @@ from freshline.definitions.duration import (
     format_duration,
     parse_duration,
 )
-from freshline.definitions.errors import InputError
+from freshline.base.errors import InputError
 
 SHORTEST_NAMES = {"us": 1, "ms": MILLISECOND, "s": SECOND, "m": MINUTE, "h": HOUR, "d": DAY, "w": WEEK}
 

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from freshline.definitions.document import parse
-from freshline.definitions.duration import DURATION_PATTERN
+from freshline.base.duration import DURATION_PATTERN
 from freshline.definitions.file import WarehouseFile, json_schema
+from freshline.definitions.language.document import parse
 
 NAMES = {"pattern": "^[A-Za-z_][A-Za-z0-9_]{0,127}$"}
 EXAMPLES = ["5 minutes", "300s", "1h 30m"]

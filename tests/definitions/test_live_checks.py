@@ -16,10 +16,10 @@ from refused_runs import (
     of_select,
 )
 
-from freshline.definitions.errors import DefinitionErrors, InputError
+from freshline.base.errors import DefinitionErrors, InputError
 from freshline.definitions.live_checks import check_runnable
 from freshline.definitions.load import load, loads
-from freshline.plan.make import make_plan
+from freshline.planning.plan.make import make_plan
 
 AS_JOIN = "Write it as a join on equal timestamps, or on timestamps within a range of each other."
 FIXED = "Use windows of a fixed length that do not overlap."

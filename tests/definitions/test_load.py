@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from freshline.definitions.cost import Cost
-from freshline.definitions.duration import DAY, HOUR, MINUTE, SECOND
-from freshline.definitions.errors import InputError, Place
-from freshline.definitions.feeds import Feed, Landing
+from freshline.base.duration import DAY, HOUR, MINUTE, SECOND
+from freshline.base.errors import InputError, Place
 from freshline.definitions.load import load, loads
-from freshline.definitions.pools import Pool
-from freshline.definitions.tables import Table
+from freshline.definitions.sections.cost import Cost
+from freshline.definitions.sections.feeds import Feed, Landing
+from freshline.definitions.sections.pools import Pool
+from freshline.definitions.sections.tables import Table
 from freshline.definitions.warehouse import Warehouse
 
 EXAMPLE = """\

@@ -7,7 +7,7 @@ from complaints import HEAD, complaints, with_tables
 from hypothesis import given
 from hypothesis import strategies as st
 
-from freshline.definitions.errors import DefinitionErrors, InputError
+from freshline.base.errors import DefinitionErrors, InputError
 from freshline.definitions.load import loads
 
 

@@ -9,15 +9,15 @@ from complaints import complaints
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from freshline.definitions.cost import Cost
-from freshline.definitions.duration import MILLISECOND, SECOND
-from freshline.definitions.errors import NOWHERE
+from freshline.base.duration import MILLISECOND, SECOND
+from freshline.base.errors import NOWHERE
 from freshline.definitions.load import loads
-from freshline.definitions.operators import Aggregate, Join, Stream
-from freshline.definitions.queries import Query, Side
+from freshline.definitions.sections.cost import Cost
+from freshline.definitions.sections.queries import Query, Side
 from freshline.definitions.serial import from_record, to_record
-from freshline.definitions.slices import Slices
-from freshline.testing.query_statements import QueryStatements
+from freshline.sql.operators import Aggregate, Join, Stream
+from freshline.sql.slices import Slices
+from freshline_lab.campaigns.sql.query_statements import QueryStatements
 
 HEAD = """\
 name: network

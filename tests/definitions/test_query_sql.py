@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from freshline.definitions.errors import InputError
-from freshline.definitions.operators import Aggregate, Join, Operator, Project, Select, Stream
-from freshline.definitions.query_sql import QuerySql, read_query
-from freshline.definitions.slices import Slices
-from freshline.definitions.sql.from_tables import Readable
-from freshline.testing.query_statements import QueryStatements
-from freshline.testing.statements import Statements
+from freshline.base.errors import InputError
+from freshline.sql.from_tables import Readable
+from freshline.sql.operators import Aggregate, Join, Operator, Project, Select, Stream
+from freshline.sql.query_sql import QuerySql, read_query
+from freshline.sql.slices import Slices
+from freshline_lab.campaigns.sql.query_statements import QueryStatements
+from freshline_lab.campaigns.sql.statements import Statements
 
 HALF = Fraction(1, 2)
 A, B, C = Stream("a"), Stream("b"), Stream("c")

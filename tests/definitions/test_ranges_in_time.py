@@ -6,8 +6,8 @@ import duckdb
 import pytest
 from refused_runs import GREATEST, RANGE, of_query
 
-from freshline.definitions.duration import DAY, HOUR, MINUTE, SECOND, format_duration
-from freshline.definitions.sql.query import parse_query
+from freshline.base.duration import DAY, HOUR, MINUTE, SECOND, format_duration
+from freshline.sql.query import parse_query
 
 IN_TIME = "Add one to ON, such as `a.ts = b.ts` or `b.ts BETWEEN a.ts - INTERVAL 1 HOUR AND a.ts`."
 

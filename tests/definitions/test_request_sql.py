@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from freshline.definitions.request_sql import RequestRefused, RequestSql, read_request
-from freshline.definitions.slices import Slices
-from freshline.definitions.sql.from_tables import Readable
-from freshline.testing.request_statements import RequestStatements, all_wrong
-from freshline.testing.statements import Statements
+from freshline.sql.from_tables import Readable
+from freshline.sql.request_sql import RequestRefused, RequestSql, read_request
+from freshline.sql.slices import Slices
+from freshline_lab.campaigns.sql.request_statements import RequestStatements, all_wrong
+from freshline_lab.campaigns.sql.statements import Statements
 
 TABLES = {
     "a": Readable("a", ("ts", "k", "v"), "ts", Slices("k")),

@@ -3,8 +3,8 @@
 import json
 from dataclasses import replace
 
-from freshline.definitions.duration import HOUR, SECOND
-from freshline.definitions.errors import NOWHERE
+from freshline.base.duration import HOUR, SECOND
+from freshline.base.errors import NOWHERE
 from freshline.definitions.load import loads
 from freshline.definitions.serial import from_record, to_record
 from freshline.definitions.warehouse import Warehouse

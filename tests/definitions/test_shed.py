@@ -6,11 +6,11 @@ from fractions import Fraction
 import pytest
 from complaints import with_feed
 
-from freshline.definitions.errors import DefinitionErrors, InputError
+from freshline.base.errors import DefinitionErrors, InputError
 from freshline.definitions.live_checks import check_runnable
 from freshline.definitions.load import loads
+from freshline.definitions.sections.shed import Shed
 from freshline.definitions.serial import from_record, to_record
-from freshline.definitions.shed import Shed
 
 PROJECT = """\
 name: road

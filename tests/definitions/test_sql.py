@@ -4,8 +4,8 @@ import logging
 
 import pytest
 
-from freshline.definitions.errors import InputError
-from freshline.definitions.sql.query import tables_read
+from freshline.base.errors import InputError
+from freshline.sql.query import tables_read
 
 
 @pytest.mark.parametrize(

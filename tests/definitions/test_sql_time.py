@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from freshline.definitions.sql.time import Time, newest
+from freshline.sql.time import Time, newest
 
 WIDTHS = st.sampled_from([1, 2, 3, 4, 5, 6, 7, 10, 12, 60])
 STEPS = st.lists(

@@ -5,11 +5,11 @@ from fractions import Fraction
 
 import pytest
 
-from freshline.definitions.cost import Cost
+from freshline.base.duration import MILLISECOND, SECOND
+from freshline.base.errors import InputError
 from freshline.definitions.differences import differences
-from freshline.definitions.duration import MILLISECOND, SECOND
-from freshline.definitions.errors import InputError
 from freshline.definitions.load import loads
+from freshline.definitions.sections.cost import Cost
 from freshline.definitions.serial import from_record, to_record
 
 TEXT = """name: alerts

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from freshline.definitions.graph import cycles, topological_order
+from freshline.base.graph import cycles, topological_order
 
 Graph = dict[str, list[str]]
 

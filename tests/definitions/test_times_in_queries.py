@@ -3,7 +3,7 @@
 import pytest
 from refused_runs import AS_IT_IS, UNGROUPED, of_query
 
-from freshline.definitions.duration import parse_duration
+from freshline.base.duration import parse_duration
 
 SHIFTED = f"its column `ts` is not the timestamp of what it reads. {AS_IT_IS}"
 

@@ -2,15 +2,15 @@
 
 from pathlib import Path
 
-from freshline.experiments.asking_load import Said, poisson
-from freshline.experiments.class_verdict import (
+from freshline_lab.experiments.classes.class_verdict import (
     class_figures,
     in_time,
     phases_of,
     requirements,
     worst_inversion,
 )
-from freshline.experiments.live_classes_page import write_live_page
+from freshline_lab.experiments.classes.live_classes_page import write_live_page
+from freshline_lab.experiments.classes.request_load import Said, poisson
 
 
 def said(at_s: float, name: str = "one", status: int = 200, took_s: float = 1.0, error: float = 0.0) -> Said:

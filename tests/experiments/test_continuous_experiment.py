@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from freshline.base.duration import SECOND
+from freshline.base.errors import InputError
 from freshline.cli.main import app
-from freshline.definitions.duration import SECOND
-from freshline.definitions.errors import InputError
-from freshline.experiments import continuous_queries
-from freshline.experiments.continuous_page import page_of
-from freshline.experiments.continuous_queries import Case, demand, measured, run_case
-from freshline.experiments.query_workloads import (
+from freshline.simulation.iterations import Outcome
+from freshline_lab.experiments.queries import continuous_queries
+from freshline_lab.experiments.queries.continuous_page import page_of
+from freshline_lab.experiments.queries.continuous_queries import Case, demand, measured, run_case
+from freshline_lab.experiments.queries.query_workloads import (
     END_US,
     STREAMS,
     randomly,
@@ -23,8 +24,7 @@ from freshline.experiments.query_workloads import (
     steady,
     step,
 )
-from freshline.experiments.table_2 import queries
-from freshline.simulation.iterations import Outcome
+from freshline_lab.experiments.queries.table_2 import queries
 
 S = SECOND
 

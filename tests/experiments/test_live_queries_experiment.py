@@ -2,8 +2,8 @@
 
 import pytest
 
-from freshline.experiments.live_queries import run_all
-from freshline.experiments.query_answers import requirements
+from freshline_lab.experiments.queries.live_queries import run_all
+from freshline_lab.experiments.queries.query_answers import requirements
 
 
 @pytest.mark.spark

@@ -4,10 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from freshline.definitions.duration import SECOND as S
-from freshline.experiments.live_verdict import LoggedUpdate, Verdict, busy_since, fell_behind, judge
-from freshline.experiments.noise import Noise
+from freshline.base.duration import SECOND as S
 from freshline.testing.network import FeedSpec, Generator
+from freshline_lab.experiments.noise import Noise
+from freshline_lab.experiments.outages.live_verdict import (
+    LoggedUpdate,
+    Verdict,
+    busy_since,
+    fell_behind,
+    judge,
+)
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from freshline.experiments import noise
-from freshline.experiments.noise import WINDOW, Noise
+from freshline_lab.experiments import noise
+from freshline_lab.experiments.noise import WINDOW, Noise
 from patience import PATIENCE_S
 
 TICKS_A_S = os.sysconf("SC_CLK_TCK")

@@ -7,12 +7,14 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from freshline.base.duration import SECOND
 from freshline.cli.main import app
-from freshline.definitions.duration import SECOND
 from freshline.definitions.load import load
-from freshline.experiments import live_outage, outage_feeds, outage_recovery
-from freshline.experiments.outage_page import outcome, requirements
-from freshline.experiments.outage_recovery import (
+from freshline.planning.plan.make import make_plan
+from freshline.simulation.lag import lag_points
+from freshline_lab.experiments.outages import live_outage, outage_feeds, outage_recovery
+from freshline_lab.experiments.outages.outage_page import outcome, requirements
+from freshline_lab.experiments.outages.outage_recovery import (
     COMPARED,
     HEALTHY,
     LATE,
@@ -24,8 +26,6 @@ from freshline.experiments.outage_recovery import (
     run_with_outage,
     summary,
 )
-from freshline.plan.make import make_plan
-from freshline.simulation.lag import lag_points
 
 S = SECOND
 

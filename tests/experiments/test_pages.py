@@ -5,7 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from freshline import __version__
-from freshline.experiments import continuous_page, outage_page, placement_page, staleness_page
+from freshline_lab.experiments.outages import outage_page
+from freshline_lab.experiments.placement import placement_page
+from freshline_lab.experiments.queries import continuous_page
+from freshline_lab.experiments.staleness import staleness_page
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 

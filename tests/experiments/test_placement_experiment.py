@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from freshline.experiments.collision_schedules import schedules
-from freshline.experiments.placement import (
+from freshline_lab.experiments.placement.collision_schedules import schedules
+from freshline_lab.experiments.placement.placement import (
     METHODS,
     PAPER_RATES,
     TUPLES_MOST,
@@ -13,7 +13,7 @@ from freshline.experiments.placement import (
     placements,
     requirements,
 )
-from freshline.experiments.placement_page import write_live_page, write_page
+from freshline_lab.experiments.placement.placement_page import write_live_page, write_page
 
 
 def test_the_placement_is_the_papers() -> None:

@@ -6,12 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from freshline.costs.fit import PastRun
-from freshline.costs.iterations import PastPart
-from freshline.definitions.duration import SECOND
+from freshline.base.duration import SECOND
 from freshline.definitions.load import load
-from freshline.experiments.live_queries import POLICIES
-from freshline.experiments.live_table_2 import (
+from freshline.planning.costs.fit import PastRun
+from freshline.planning.costs.iterations import PastPart
+from freshline_lab.experiments.noise import Noise
+from freshline_lab.experiments.queries.live_queries import POLICIES
+from freshline_lab.experiments.queries.live_table_2 import (
     LOADING_MOST,
     TABLES,
     QueryCost,
@@ -21,8 +22,7 @@ from freshline.experiments.live_table_2 import (
     query_cost,
     sizes,
 )
-from freshline.experiments.noise import Noise
-from freshline.experiments.query_answers import Ended, Ran, requirements, verdict
+from freshline_lab.experiments.queries.query_answers import Ended, Ran, requirements, verdict
 
 S = SECOND
 START = 1_000 * S

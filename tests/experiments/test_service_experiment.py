@@ -7,9 +7,9 @@ import pytest
 from typer.testing import CliRunner
 
 from freshline.cli.main import app
-from freshline.experiments import service_classes
-from freshline.experiments.service_measures import measures, step
-from freshline.experiments.service_runs import Counts, Course
+from freshline_lab.experiments.classes import service_classes
+from freshline_lab.experiments.classes.service_measures import measures, step
+from freshline_lab.experiments.classes.service_runs import Counts, Course
 
 OF_CLASS = ["class", "ate", "ate_ci", "ate_steady", "admitted", "admitted_ci", "admitted_steady", "sdte"]
 OF_CLASS += ["unanswered", "answered_steady", "overshoot", "settling"]

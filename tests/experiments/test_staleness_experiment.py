@@ -3,7 +3,15 @@
 import json
 from pathlib import Path
 
-from freshline.experiments.staleness_bounds import COMPARED, FILLS, PHASES, TRACKS, cases, run, run_case
+from freshline_lab.experiments.staleness.staleness_bounds import (
+    COMPARED,
+    FILLS,
+    PHASES,
+    TRACKS,
+    cases,
+    run,
+    run_case,
+)
 
 EVENTS = 1_000
 

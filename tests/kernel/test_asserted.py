@@ -1,11 +1,11 @@
 """Whose bounds count: from the first update that took all there was, of sources in order."""
 
-from freshline.assembly.assemble import assemble
-from freshline.definitions.duration import SECOND
-from freshline.plan.make import make_plan
-from freshline.tables.asserted import Asserted
-from freshline.tables.task import TableTask
-from freshline.tables.update import Update
+from freshline.base.duration import SECOND
+from freshline.kernel.assembly.assemble import assemble
+from freshline.kernel.tables.asserted_bounds import Asserted
+from freshline.kernel.tables.task import TableTask
+from freshline.kernel.tables.update import Update
+from freshline.planning.plan.make import make_plan
 from freshline.testing.builder import Builder
 
 S = SECOND

@@ -8,22 +8,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from freshline.assembly.assemble import assemble
-from freshline.assembly.replay import kernel_of, replay
-from freshline.definitions.duration import SECOND
-from freshline.definitions.policies import PolicyName
+from freshline.base.duration import SECOND
+from freshline.definitions.language.policies import PolicyName
 from freshline.definitions.warehouse import Warehouse
-from freshline.kernel.events import Failed, Start
-from freshline.kernel.kernel import Kernel
-from freshline.plan.make import make_plan
+from freshline.kernel.assembly.assemble import assemble
+from freshline.kernel.assembly.replay import kernel_of, replay
+from freshline.kernel.core.events import Failed, Start
+from freshline.kernel.core.kernel import Kernel
+from freshline.kernel.tables.batches import BatchCost, fitting
+from freshline.kernel.tables.events import Arrived, Batches, DataFile, Finished
+from freshline.kernel.tables.task import TableTask
+from freshline.kernel.tables.update import Update
+from freshline.planning.plan.make import make_plan
 from freshline.simulation.conditions import checked
 from freshline.simulation.simulate import simulate
-from freshline.tables.batches import BatchCost, fitting
-from freshline.tables.events import Arrived, Batches, DataFile, Finished
-from freshline.tables.task import TableTask
-from freshline.tables.update import Update
 from freshline.testing.builder import Builder
-from freshline.testing.recoveries import run_through
 from freshline.testing.warehouses import (
     Shape,
     random_crashes,
@@ -32,6 +31,7 @@ from freshline.testing.warehouses import (
     random_warehouse,
     with_random_blocking,
 )
+from freshline_lab.campaigns.recovery.recoveries import run_through
 
 seeds = st.integers(0, 2**32)
 

@@ -9,26 +9,26 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from freshline.assembly.assemble import assemble
-from freshline.assembly.replay import kernel_of, replay
-from freshline.assembly.terms import learned
-from freshline.definitions.duration import DAY, SECOND
-from freshline.definitions.policies import policies_for
+from freshline.base.duration import DAY, SECOND
+from freshline.definitions.language.policies import policies_for
 from freshline.definitions.serial import to_record
 from freshline.definitions.warehouse import Warehouse
-from freshline.kernel.events import Event, Failed
-from freshline.kernel.journal import Journal
-from freshline.kernel.kernel import Kernel
-from freshline.kernel.task import BACKED_OFF, IDLE, RUNNING, WAITING
-from freshline.kernel.timers import NEVER
-from freshline.kernel.validation import validate
-from freshline.plan.make import make_plan, what_if, without_bounds
+from freshline.kernel.assembly.assemble import assemble
+from freshline.kernel.assembly.replay import kernel_of, replay
+from freshline.kernel.assembly.terms import learned
+from freshline.kernel.core.events import Event, Failed
+from freshline.kernel.core.journal import Journal
+from freshline.kernel.core.kernel import Kernel
+from freshline.kernel.core.task import BACKED_OFF, IDLE, RUNNING, WAITING
+from freshline.kernel.core.timers import NEVER
+from freshline.kernel.core.validation import validate
+from freshline.kernel.tables.drain import Drain, DrainingOrder, nothing_is_left, only_rest_is_left
+from freshline.kernel.tables.events import Arrived, DataFile, Finished
+from freshline.kernel.tables.intake import ContinuousIntake
+from freshline.kernel.tables.membership import Removed
+from freshline.kernel.tables.task import tables_of
+from freshline.planning.plan.make import make_plan, what_if, without_bounds
 from freshline.simulation.simulated_run import files_of
-from freshline.tables.drain import Drain, DrainingOrder, nothing_is_left, only_rest_is_left
-from freshline.tables.events import Arrived, DataFile, Finished
-from freshline.tables.intake import ContinuousIntake
-from freshline.tables.membership import Removed
-from freshline.tables.task import tables_of
 from freshline.testing.builder import Builder
 from freshline.testing.warehouses import random_outages, random_warehouse
 

@@ -7,19 +7,19 @@ from itertools import pairwise
 
 import pytest
 
-from freshline.assembly.assemble import assemble
-from freshline.definitions.duration import SECOND
-from freshline.definitions.policies import policies_for
-from freshline.kernel.events import Failed, Start
-from freshline.kernel.journal import Journal
-from freshline.kernel.kernel import Kernel
-from freshline.kernel.timers import NEVER
-from freshline.kernel.validation import validate
-from freshline.plan.make import make_plan, what_if
+from freshline.base.duration import SECOND
+from freshline.definitions.language.policies import policies_for
+from freshline.kernel.assembly.assemble import assemble
+from freshline.kernel.core.events import Failed, Start
+from freshline.kernel.core.journal import Journal
+from freshline.kernel.core.kernel import Kernel
+from freshline.kernel.core.timers import NEVER
+from freshline.kernel.core.validation import validate
+from freshline.kernel.tables.events import Arrived, DataFile, Finished
+from freshline.kernel.tables.update import Update
+from freshline.planning.plan.make import make_plan, what_if
 from freshline.simulation.driver import Driver
 from freshline.simulation.updates import Updates
-from freshline.tables.events import Arrived, DataFile, Finished
-from freshline.tables.update import Update
 from freshline.testing.builder import Builder
 from freshline.testing.script import FixedCosts, FixedFiles
 from freshline.testing.warehouses import random_warehouse

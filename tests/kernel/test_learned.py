@@ -11,32 +11,32 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from freshline.assembly.assemble import assemble
-from freshline.assembly.replay import kernel_of, replay
-from freshline.assembly.terms import learned
-from freshline.costs.draws import CostDraws
-from freshline.definitions.cost import Cost
-from freshline.definitions.duration import SECOND
-from freshline.definitions.policies import PolicyName
+from freshline.base.duration import SECOND
+from freshline.definitions.language.policies import PolicyName
+from freshline.definitions.sections.cost import Cost
 from freshline.definitions.serial import to_record
 from freshline.definitions.warehouse import Warehouse
-from freshline.kernel.events import Event, Failed
-from freshline.kernel.journal import Journal
-from freshline.kernel.kernel import Kernel
-from freshline.kernel.task import BACKED_OFF, IDLE, WAITING, Task
-from freshline.kernel.validation import validate
-from freshline.plan.make import make_plan, what_if, without_bounds
-from freshline.plan.plan import Plan
-from freshline.recovery.aus_slack import AusSlack
-from freshline.recovery.events import Learned, LearnedCost
-from freshline.recovery.modes import AdaptiveRelease
-from freshline.recovery.terms import NORMAL, RECOVERING, Recovery
+from freshline.kernel.assembly.assemble import assemble
+from freshline.kernel.assembly.replay import kernel_of, replay
+from freshline.kernel.assembly.terms import learned
+from freshline.kernel.core.events import Event, Failed
+from freshline.kernel.core.journal import Journal
+from freshline.kernel.core.kernel import Kernel
+from freshline.kernel.core.task import BACKED_OFF, IDLE, WAITING, Task
+from freshline.kernel.core.validation import validate
+from freshline.kernel.recovery.aus_slack import AusSlack
+from freshline.kernel.recovery.events import Learned, LearnedCost
+from freshline.kernel.recovery.modes import AdaptiveRelease
+from freshline.kernel.recovery.terms import NORMAL, RECOVERING, Recovery
+from freshline.kernel.tables.events import Arrived, DataFile, Finished
+from freshline.kernel.tables.update import Update
+from freshline.planning.costs.draws import CostDraws
+from freshline.planning.plan.make import make_plan, what_if, without_bounds
+from freshline.planning.plan.plan import Plan
 from freshline.simulation.driver import Driver
 from freshline.simulation.outages import Outages, checked_outages
 from freshline.simulation.simulated_run import files_of
 from freshline.simulation.updates import Updates
-from freshline.tables.events import Arrived, DataFile, Finished
-from freshline.tables.update import Update
 from freshline.testing.builder import Builder
 from freshline.testing.warehouses import crowded_warehouse, random_outages, random_warehouse
 

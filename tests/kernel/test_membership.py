@@ -10,26 +10,26 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from freshline.assembly import assemble as assembly
-from freshline.assembly.assemble import assemble
-from freshline.assembly.replay import kernel_of, replay
-from freshline.assembly.terms import learned
-from freshline.costs.draws import CostDraws
-from freshline.definitions.cost import Cost
-from freshline.definitions.duration import SECOND
+from freshline.base.duration import SECOND
+from freshline.definitions.sections.cost import Cost
 from freshline.definitions.serial import to_record
 from freshline.definitions.warehouse import Warehouse
-from freshline.kernel.events import Failed
-from freshline.kernel.journal import Journal
-from freshline.kernel.validation import validate
-from freshline.plan.make import make_plan, what_if
+from freshline.kernel.assembly import assemble as assembly
+from freshline.kernel.assembly.assemble import assemble
+from freshline.kernel.assembly.replay import kernel_of, replay
+from freshline.kernel.assembly.terms import learned
+from freshline.kernel.core.events import Failed
+from freshline.kernel.core.journal import Journal
+from freshline.kernel.core.validation import validate
+from freshline.kernel.tables.events import Arrived, DataFile, Finished
+from freshline.kernel.tables.membership import Added, Removed
+from freshline.kernel.tables.table_spec import Newcomer
+from freshline.kernel.tables.update import Update
+from freshline.planning.costs.draws import CostDraws
+from freshline.planning.plan.make import make_plan, what_if
 from freshline.simulation.driver import Driver
 from freshline.simulation.simulated_run import files_of
 from freshline.simulation.updates import Updates
-from freshline.tables.events import Arrived, DataFile, Finished
-from freshline.tables.membership import Added, Removed
-from freshline.tables.newcomer import Newcomer
-from freshline.tables.update import Update
 from freshline.testing.builder import Builder
 from freshline.testing.warehouses import random_outages, random_warehouse
 

@@ -9,22 +9,22 @@ from itertools import accumulate, pairwise
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from freshline.assembly.assemble import assemble
-from freshline.definitions.duration import SECOND
-from freshline.definitions.policies import PolicyName
-from freshline.definitions.tables import Table
-from freshline.kernel.kernel import Kernel
-from freshline.kernel.validation import validate
-from freshline.plan.make import make_plan
-from freshline.plan.plan import Plan
-from freshline.recovery.modes import AdaptiveRelease
-from freshline.recovery.terms import LEAVING, NORMAL, RECOVERING, Recovery
+from freshline.base.duration import SECOND
+from freshline.definitions.language.policies import PolicyName
+from freshline.definitions.sections.tables import Table
+from freshline.kernel.assembly.assemble import assemble
+from freshline.kernel.core.kernel import Kernel
+from freshline.kernel.core.validation import validate
+from freshline.kernel.recovery.modes import AdaptiveRelease
+from freshline.kernel.recovery.terms import LEAVING, NORMAL, RECOVERING, Recovery
+from freshline.kernel.tables.events import Finished
+from freshline.kernel.tables.intake import FileIntake
+from freshline.kernel.tables.task import TableTask
+from freshline.planning.plan.make import make_plan
+from freshline.planning.plan.plan import Plan
 from freshline.simulation.arrivals import Arrivals
 from freshline.simulation.outages import Interrupted
 from freshline.simulation.simulate import SimulationResult, simulate
-from freshline.tables.events import Finished
-from freshline.tables.intake import FileIntake
-from freshline.tables.task import TableTask
 from freshline.testing.builder import Builder
 from freshline.testing.script import Schedule, play
 from freshline.testing.warehouses import Shape, random_outages, random_warehouse

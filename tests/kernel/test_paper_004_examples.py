@@ -1,14 +1,14 @@
 """Paper 004's worked examples of freshness, with the paper's numbers. One unit is a second."""
 
-from freshline.assembly.assemble import assemble
-from freshline.definitions.duration import SECOND
-from freshline.kernel.task import RUNNING
-from freshline.kernel.validation import validate
-from freshline.plan.make import make_plan
+from freshline.base.duration import SECOND
+from freshline.kernel.assembly.assemble import assemble
+from freshline.kernel.core.task import RUNNING
+from freshline.kernel.core.validation import validate
+from freshline.kernel.tables.events import Finished
+from freshline.kernel.tables.update import Update
+from freshline.planning.plan.make import make_plan
 from freshline.simulation.driver import Driver
 from freshline.simulation.updates import Updates
-from freshline.tables.events import Finished
-from freshline.tables.update import Update
 from freshline.testing.builder import Builder
 from freshline.testing.script import Done, FixedCosts, play
 

@@ -6,22 +6,22 @@ from typing import Any
 
 import pytest
 
-from freshline.assembly.assemble import assemble
-from freshline.assembly.replay import kernel_to_replay, replay
-from freshline.definitions.duration import SECOND
+from freshline.base.duration import SECOND
 from freshline.definitions.load import loads
-from freshline.kernel.events import Event
-from freshline.kernel.kernel import Kernel
-from freshline.kernel.validation import validate
-from freshline.plan.make import make_plan
-from freshline.plan.outputs import plan_outputs, with_outputs
-from freshline.plan.plan import Plan
+from freshline.kernel.assembly.assemble import assemble
+from freshline.kernel.assembly.replay import kernel_to_replay, replay
+from freshline.kernel.core.events import Event
+from freshline.kernel.core.kernel import Kernel
+from freshline.kernel.core.validation import validate
+from freshline.kernel.steps.events import Committed
+from freshline.kernel.steps.task import steps_of
+from freshline.kernel.tables.events import Arrived, DataFile, Finished
+from freshline.kernel.tables.remote_table import Advanced
+from freshline.kernel.tables.update import Update
+from freshline.planning.plan.make import make_plan
+from freshline.planning.plan.outputs import plan_outputs, with_outputs
+from freshline.planning.plan.plan import Plan
 from freshline.simulation.simulate import simulate
-from freshline.steps.events import Committed
-from freshline.steps.task import steps_of
-from freshline.tables.elsewhere import Advanced
-from freshline.tables.events import Arrived, DataFile, Finished
-from freshline.tables.update import Update
 
 TEXT = """
 name: two

@@ -9,19 +9,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from freshline.assembly.assemble import assemble
-from freshline.assembly.replay import replay
-from freshline.kernel.events import Event, Failed, Pause, Paused, Start
-from freshline.kernel.job import Job
-from freshline.kernel.journal import Journal
-from freshline.kernel.kernel import Kernel
-from freshline.kernel.order import Order
-from freshline.kernel.preemption import PreemptivePool
-from freshline.kernel.task import BACKED_OFF, IDLE, PAUSED, READY, RUNNING, Task
-from freshline.kernel.validation import validate
-from freshline.plan.make import make_plan
+from freshline.kernel.assembly.assemble import assemble
+from freshline.kernel.assembly.replay import replay
+from freshline.kernel.core.events import Event, Failed, Pause, Paused, Start
+from freshline.kernel.core.job import Job
+from freshline.kernel.core.journal import Journal
+from freshline.kernel.core.kernel import Kernel
+from freshline.kernel.core.order import Order
+from freshline.kernel.core.preemption import PreemptivePool
+from freshline.kernel.core.task import BACKED_OFF, IDLE, PAUSED, READY, RUNNING, Task
+from freshline.kernel.core.validation import validate
+from freshline.kernel.tables.events import Arrived, DataFile
+from freshline.planning.plan.make import make_plan
 from freshline.simulation.driver import Driver
-from freshline.tables.events import Arrived, DataFile
 from freshline.testing.builder import Builder
 
 

@@ -4,25 +4,25 @@ from fractions import Fraction
 
 import pytest
 
-from freshline.analysis.levels import is_schedulable
-from freshline.assembly.assemble import assemble
-from freshline.assembly.query_tracks import add_query_tracks
-from freshline.definitions.duration import SECOND
-from freshline.definitions.pools import Pool
-from freshline.kernel.events import Event, Failed, Pause, Paused, Start
-from freshline.kernel.kernel import Kernel
-from freshline.kernel.validation import validate
-from freshline.plan.make import make_plan
-from freshline.policies.lrm import budgets_us
-from freshline.queries.events import Answered, Measured
-from freshline.queries.iteration import Iteration
-from freshline.queries.membership import QueryAdded, QueryRemoved
-from freshline.queries.newcomer import Asked, Measure
-from freshline.queries.task import queries_of
-from freshline.simulation.continuous import query_kernel
-from freshline.tables.drain import Drain
-from freshline.tables.events import Arrived, DataFile, Finished
+from freshline.base.duration import SECOND
+from freshline.definitions.sections.pools import Pool
+from freshline.kernel.assembly.assemble import assemble
+from freshline.kernel.assembly.query_tracks import add_query_tracks
+from freshline.kernel.core.events import Event, Failed, Pause, Paused, Start
+from freshline.kernel.core.kernel import Kernel
+from freshline.kernel.core.validation import validate
+from freshline.kernel.policies.lrm import budgets_us
+from freshline.kernel.queries.events import Answered, Measured
+from freshline.kernel.queries.iteration import Iteration
+from freshline.kernel.queries.membership import QueryAdded, QueryRemoved
+from freshline.kernel.queries.query_spec import Asked, Measure
+from freshline.kernel.queries.task import queries_of
+from freshline.kernel.tables.drain import Drain
+from freshline.kernel.tables.events import Arrived, DataFile, Finished
+from freshline.planning.analysis.levels import is_schedulable
+from freshline.planning.plan.make import make_plan
 from freshline.testing.builder import Builder
+from freshline_lab.runs.query_run import query_kernel
 
 S = SECOND
 MS = SECOND // 1000

@@ -12,16 +12,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from freshline.assembly.assemble import assemble
-from freshline.definitions.duration import SECOND
-from freshline.kernel.events import Failed
-from freshline.kernel.kernel import Kernel
-from freshline.kernel.task import BACKED_OFF, Task
-from freshline.kernel.validation import validate
-from freshline.plan.make import make_plan
-from freshline.recovery.modes import AdaptiveRelease
-from freshline.recovery.terms import LEAVING, NORMAL, RECOVERING, Recovery
-from freshline.tables.events import Arrived, DataFile
+from freshline.base.duration import SECOND
+from freshline.kernel.assembly.assemble import assemble
+from freshline.kernel.core.events import Failed
+from freshline.kernel.core.kernel import Kernel
+from freshline.kernel.core.task import BACKED_OFF, Task
+from freshline.kernel.core.validation import validate
+from freshline.kernel.recovery.modes import AdaptiveRelease
+from freshline.kernel.recovery.terms import LEAVING, NORMAL, RECOVERING, Recovery
+from freshline.kernel.tables.events import Arrived, DataFile
+from freshline.planning.plan.make import make_plan
 from freshline.testing.builder import Builder
 from freshline.testing.script import Schedule, play
 

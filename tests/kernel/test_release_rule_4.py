@@ -5,11 +5,11 @@ The table has a period of 10 s; its first file arrives at 10, so its first job h
 
 import pytest
 
-from freshline.assembly.assemble import assemble
-from freshline.definitions.duration import SECOND
-from freshline.definitions.policies import PolicyName
-from freshline.kernel.kernel import Kernel
-from freshline.plan.make import make_plan
+from freshline.base.duration import SECOND
+from freshline.definitions.language.policies import PolicyName
+from freshline.kernel.assembly.assemble import assemble
+from freshline.kernel.core.kernel import Kernel
+from freshline.planning.plan.make import make_plan
 from freshline.testing.builder import Builder
 from freshline.testing.script import play
 

@@ -6,23 +6,23 @@ from collections.abc import Callable
 
 import pytest
 
-from freshline.assembly.assemble import assemble
-from freshline.assembly.replay import kernel_of, replay
-from freshline.classes.events import Discarded, PartDone, PartLost, Requested
-from freshline.classes.request import Answer, Part, Reject, Request
-from freshline.classes.service import service_of
-from freshline.definitions.duration import SECOND
+from freshline.base.duration import SECOND
+from freshline.definitions.language.policies import policies_for
 from freshline.definitions.load import loads
-from freshline.definitions.policies import policies_for
-from freshline.kernel.events import Cancel, Event, Failed, Start
-from freshline.kernel.journal import Journal
-from freshline.kernel.kernel import Kernel
-from freshline.kernel.validation import validate
-from freshline.plan.make import make_plan
+from freshline.kernel.assembly.assemble import assemble
+from freshline.kernel.assembly.replay import kernel_of, replay
+from freshline.kernel.core.events import Cancel, Event, Failed, Start
+from freshline.kernel.core.journal import Journal
+from freshline.kernel.core.kernel import Kernel
+from freshline.kernel.core.validation import validate
+from freshline.kernel.requests.events import Discarded, PartDone, PartLost, Requested
+from freshline.kernel.requests.request import Answer, Part, Reject, Request
+from freshline.kernel.requests.service import service_of
+from freshline.kernel.tables.drain import Drain
+from freshline.kernel.tables.events import Arrived, DataFile, Finished
+from freshline.planning.plan.make import make_plan
 from freshline.simulation.conditions import Conditions
 from freshline.simulation.simulated_run import header_of
-from freshline.tables.drain import Drain
-from freshline.tables.events import Arrived, DataFile, Finished
 
 MS = SECOND // 1000
 POLICIES = policies_for("classes")

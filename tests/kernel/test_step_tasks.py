@@ -3,16 +3,16 @@
 from collections.abc import Sequence
 from fractions import Fraction
 
-from freshline.kernel.kernel import Kernel
-from freshline.kernel.pool import Pool
-from freshline.kernel.validation import validate
-from freshline.placement.plan import Node, Operator, Output, PlacementPlan, Source
-from freshline.simulation.placement_runs import Burst, StepSetting, run_steps, step_kernel
-from freshline.steps.orders import order_of
-from freshline.steps.release import OnAdvance
-from freshline.steps.task import StepTask, StepTerms
-from freshline.tables.elsewhere import Elsewhere
-from freshline.tables.events import DataFile
+from freshline.kernel.core.kernel import Kernel
+from freshline.kernel.core.pool import Pool
+from freshline.kernel.core.validation import validate
+from freshline.kernel.steps.orders import order_of
+from freshline.kernel.steps.release import OnAdvance
+from freshline.kernel.steps.task import StepTask, StepTerms
+from freshline.kernel.tables.events import DataFile
+from freshline.kernel.tables.remote_table import Elsewhere
+from freshline.planning.placement.plan import Node, Operator, Output, PlacementPlan, Source
+from freshline_lab.runs.placement_run import Burst, StepSetting, run_steps, step_kernel
 
 ONE = Fraction(1)
 

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from freshline.definitions.feeds import Feed, FileFormat, Landing
+from freshline.definitions.sections.feeds import Feed, FileFormat, Landing
 from freshline.landing.record_reader import RecordReader
 from freshline.landing.records import Records, UnreadableFile
-from freshline.testing.agreement import Read, disagreements, read_by_spark
-from freshline.testing.damage import SCHEMA, write_files
+from freshline_lab.campaigns.kills.damage import SCHEMA, write_files
+from freshline_lab.campaigns.kills.record_agreement import Read, disagreements, read_by_spark
 
 FILES = 300
 

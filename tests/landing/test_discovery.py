@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from freshline.definitions.columns import parse_columns
-from freshline.definitions.duration import MINUTE, SECOND
-from freshline.definitions.feeds import Feed, Landing
+from freshline.base.duration import MINUTE, SECOND
+from freshline.definitions.sections.feeds import Feed, Landing
 from freshline.landing.digest import content_digest
 from freshline.landing.discovery import Clash, Discovered, Discovery, FoundFile, Repeated, Unreadable
 from freshline.landing.parquet_process import ParquetProcess
 from freshline.landing.parquet_records import parquet_records
 from freshline.landing.scanner import Found
+from freshline.sql.columns import parse_columns
 
 NOW = 1_714_996_800_000_000  # 2024-05-06 12:00 UTC, in µs
 LANDING = Landing(path="in", format="csv", schema="ts timestamp, n long", timestamp="ts")

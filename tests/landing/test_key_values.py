@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from freshline.definitions.feeds import FileFormat, Landing
+from freshline.definitions.sections.feeds import FileFormat, Landing
 from freshline.landing import key_values
 from freshline.landing.key_values import KeyValues, Newest, digest
 from freshline.landing.parquet_process import ParquetProcess

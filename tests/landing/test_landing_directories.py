@@ -8,17 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
+from freshline.base.errors import DefinitionErrors
 from freshline.cli.main import app
-from freshline.definitions.errors import DefinitionErrors
-from freshline.definitions.feeds import Landing
 from freshline.definitions.load import load
+from freshline.definitions.sections.feeds import Landing
 from freshline.landing.directories import (
     check_directories,
     doubt,
     landing_directories,
     remember_directories,
 )
-from freshline.live.runner import Runner
+from freshline.live.run.runner import Runner
 
 FEED = "{{path: {}, period: 10s, format: csv, schema: ts timestamp, timestamp: ts}}"
 

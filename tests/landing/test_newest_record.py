@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from freshline.definitions.columns import parse_columns
-from freshline.definitions.feeds import FileFormat, Landing
-from freshline.definitions.name_timestamp import epoch_us
+from freshline.definitions.sections.feeds import FileFormat, Landing
+from freshline.definitions.sections.name_timestamp import epoch_us
 from freshline.landing import lines
 from freshline.landing.parquet_process import ParquetProcess
 from freshline.landing.parquet_records import parquet_records
 from freshline.landing.record_reader import RecordReader
 from freshline.landing.records import UnreadableFile
+from freshline.sql.columns import parse_columns
 
 SCHEMA = "src string, ts timestamp, n long"
 PROCESS = ParquetProcess()

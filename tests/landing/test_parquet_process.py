@@ -15,10 +15,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from freshline.definitions.columns import parse_columns
 from freshline.landing.parquet_process import ParquetProcess
 from freshline.landing.records import Records, UnreadableFile
-from freshline.testing.damage import write_files
+from freshline.sql.columns import parse_columns
+from freshline_lab.campaigns.kills.damage import write_files
 
 NOON = 1_714_996_800_000_000
 NAMES = ["src", "ts", "n"]

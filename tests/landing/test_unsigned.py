@@ -7,9 +7,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from freshline.definitions.columns import parse_columns
 from freshline.landing.parquet_records import parquet_records
 from freshline.landing.records import UnreadableFile
+from freshline.sql.columns import parse_columns
 
 NOON = datetime(2024, 5, 6, 12, tzinfo=UTC)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from live_project import START, LiveProject
 
-from freshline.live.runner import Runner
+from freshline.live.run.runner import Runner
 from freshline.service.address import Address
 from freshline.service.client import ask
 from patience import PATIENCE_S, wait_until

@@ -7,11 +7,11 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-from freshline.assembly.replay import kernel_of, replay
 from freshline.definitions.load import load
-from freshline.live.runner import Runner
-from freshline.live.status import WarehouseStatus
-from freshline.storage.layout import Layout
+from freshline.kernel.assembly.replay import kernel_of, replay
+from freshline.live.run.runner import Runner
+from freshline.live.status.status import WarehouseStatus
+from freshline.storage.control.layout import Layout
 from patience import PATIENCE_S, PATIENCE_US
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

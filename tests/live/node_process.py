@@ -6,8 +6,8 @@ import sys
 import time
 from pathlib import Path
 
-from freshline.live.supervisor import Supervisor
-from freshline.live.tied import end_with_parent
+from freshline.live.nodes.parent_lifeline import end_with_parent
+from freshline.live.nodes.supervisor import Supervisor
 
 
 def command(folder: Path, node: str) -> list[str]:

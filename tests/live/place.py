@@ -8,9 +8,9 @@ from typing import Any
 from deltalake import DeltaTable
 
 from freshline.definitions.load import loads
-from freshline.live.runner import Runner
-from freshline.live.status import WarehouseStatus
-from freshline.storage.quarantine import Entry, Quarantine
+from freshline.live.run.runner import Runner
+from freshline.live.status.status import WarehouseStatus
+from freshline.storage.control.quarantine import Entry, Quarantine
 from patience import PATIENCE_US
 
 PROJECT = """\

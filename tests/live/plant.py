@@ -9,19 +9,19 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from freshline.definitions.discard import Discard
 from freshline.definitions.load import loads
+from freshline.definitions.sections.discard import Discard
+from freshline.kernel.tables.intake import FileIntake
+from freshline.kernel.tables.task import TableTask
+from freshline.kernel.tables.update import Update
 from freshline.landing.key_values import KeyValues, Newest, digest
 from freshline.landing.record_reader import RecordReader
-from freshline.live.discarding import Discarding
-from freshline.spark.committed import Committed
-from freshline.spark.file_to_load import FileFacts, FileToLoad
-from freshline.spark.updater import Updater
-from freshline.storage.delta import StoredTable
-from freshline.storage.files import Consumed
-from freshline.tables.intake import FileIntake
-from freshline.tables.task import TableTask
-from freshline.tables.update import Update
+from freshline.live.tables.discard_control import Discarding
+from freshline.spark.loading.file_to_load import FileFacts, FileToLoad
+from freshline.spark.loading.load_result import Committed
+from freshline.spark.loading.updater import Updater
+from freshline.storage.delta.files import Consumed
+from freshline.storage.delta.stored_table import StoredTable
 
 SECOND = 1_000_000
 START = 1_767_225_600 * SECOND  # 2026-01-01

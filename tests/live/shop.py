@@ -7,9 +7,9 @@ from pathlib import Path
 from deltalake import DeltaTable
 
 from freshline.definitions.load import loads
-from freshline.live.migrate import Migrated, migrate
-from freshline.live.rebuild import rebuild
-from freshline.live.runner import Runner
+from freshline.live.maintain.migrate import Migrated, migrate
+from freshline.live.maintain.rebuild import rebuild
+from freshline.live.run.runner import Runner
 from patience import PATIENCE_US
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from freshline.definitions.errors import InputError
+from freshline.base.errors import InputError
 from freshline.definitions.load import loads
-from freshline.live.agreement import agree, digest_of
-from freshline.live.heartbeat import sole_writer
-from freshline.storage.layout import Layout
-from freshline.storage.lease import Identity, Lease, StorageInUse
+from freshline.live.nodes.same_definitions import agree, digest_of
+from freshline.live.run.heartbeat import sole_writer
+from freshline.storage.control.layout import Layout
+from freshline.storage.control.lease import Identity, Lease, StorageInUse
 
 FILE = """
 name: shop

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from freshline.live.all_nodes import together
-from freshline.live.latency import Latencies
-from freshline.live.status import Progress, TrackStatus, WarehouseStatus
-from freshline.live.step_status import OutputStatus, PlacementStatus, StepStatus
-from freshline.live.view import render
+from freshline.base.latency_histogram import Latencies
+from freshline.live.nodes.node_statuses import together
+from freshline.live.status.status import Progress, TrackStatus, WarehouseStatus
+from freshline.live.status.step_status import OutputStatus, PlacementStatus, StepStatus
+from freshline.live.status.view import render
 
 S = 1_000_000
 

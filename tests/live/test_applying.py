@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from freshline.definitions.errors import InputError
+from freshline.base.errors import InputError
 from freshline.definitions.load import loads
-from freshline.live.applying import Applying, of_node
+from freshline.live.queries.edit_applier import Applying, of_node
 from patience import PATIENCE_S
 
 FILE = """\

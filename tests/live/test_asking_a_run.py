@@ -12,11 +12,11 @@ import pytest
 from live_project import in_a_thread
 from place import PROJECT, Place
 
-from freshline.definitions.errors import InputError
-from freshline.live.runner import Runner
+from freshline.base.errors import InputError
+from freshline.live.run.runner import Runner
 from freshline.service.address import Address
 from freshline.service.client import ask
-from freshline.storage.layout import Layout
+from freshline.storage.control.layout import Layout
 from patience import PATIENCE_S
 
 

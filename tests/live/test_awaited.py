@@ -6,18 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from freshline.assembly.assemble import assemble
-from freshline.definitions.duration import SECOND
+from freshline.base.duration import SECOND
 from freshline.definitions.load import load
-from freshline.live.drained import DrainedTables
-from freshline.live.joining import make_placement
-from freshline.live.part import part_of
-from freshline.live.status import Progress, WarehouseStatus
-from freshline.live.step_status import StepStatus
-from freshline.plan.make import make_plan
-from freshline.plan.outputs import plan_outputs, with_outputs
-from freshline.storage.control import ControlFolder
-from freshline.testing.node_kills import write_node_project
+from freshline.kernel.assembly.assemble import assemble
+from freshline.live.nodes.node_drain import DrainedTables
+from freshline.live.nodes.node_join import make_placement
+from freshline.live.status.status import Progress, WarehouseStatus
+from freshline.live.status.step_status import StepStatus
+from freshline.live.tables.node_share import part_of
+from freshline.planning.plan.make import make_plan
+from freshline.planning.plan.outputs import plan_outputs, with_outputs
+from freshline.storage.control.control_folder import ControlFolder
+from freshline_lab.campaigns.kills.node_kills import write_node_project
 
 NOW = 1_000 * SECOND
 STEP = StepStatus("high", "edge", SECOND, 0, 0, 0, 0, None)

@@ -12,10 +12,10 @@ import pytest
 from deltalake import DeltaTable
 from place import PROJECT, START, Place
 
-from freshline.definitions.errors import InputError
-from freshline.live.status import WarehouseStatus
-from freshline.spark.updater import Updater
-from freshline.storage.quarantine import Quarantine
+from freshline.base.errors import InputError
+from freshline.live.status.status import WarehouseStatus
+from freshline.spark.loading.updater import Updater
+from freshline.storage.control.quarantine import Quarantine
 
 PARQUET = """\
 name: bytes

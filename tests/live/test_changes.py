@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 from shop import ITEMS, PROJECT, SUMS, Shop, at
 
-from freshline.definitions.errors import InputError
+from freshline.base.errors import InputError
 from freshline.definitions.load import loads
-from freshline.live.runner import Runner
-from freshline.storage.commits import Commits
-from freshline.storage.delta import StoredTable
-from freshline.storage.log import commit_information
+from freshline.live.run.runner import Runner
+from freshline.storage.delta.commits import Commits
+from freshline.storage.delta.log import commit_information
+from freshline.storage.delta.stored_table import StoredTable
 
 MAXIMA = "SELECT ts, item, max(price) AS price FROM orders GROUP BY ts, item"
 SPACED = (

@@ -15,9 +15,9 @@ import pyspark
 from deltalake import DeltaTable
 
 from freshline.definitions.load import load
-from freshline.live.runner import Runner
-from freshline.testing.kills import SPECS, report, write_project
+from freshline.live.run.runner import Runner
 from freshline.testing.network import Generator
+from freshline_lab.campaigns.kills.kills import SPECS, report, write_project
 from patience import PATIENCE_S, PATIENCE_US
 
 SPARK_HOME = Path(pyspark.__file__).parent

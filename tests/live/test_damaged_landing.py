@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
 from freshline.definitions.load import loads
-from freshline.live.runner import Runner
-from freshline.storage.quarantine import Quarantine
+from freshline.live.run.runner import Runner
+from freshline.storage.control.quarantine import Quarantine
 
 PROJECT = """\
 name: damaged

@@ -10,10 +10,10 @@ import duckdb
 import pytest
 from deltalake import DeltaTable
 
+from freshline.base.instants import utc
 from freshline.definitions.load import load
-from freshline.live.instants import utc
-from freshline.live.runner import Runner
-from freshline.storage.snapshot import read_snapshot
+from freshline.live.run.runner import Runner
+from freshline.storage.delta.snapshot import read_snapshot
 from patience import PATIENCE_US
 
 # Time is short here, so that no test waits for a period: a file every 200 ms.

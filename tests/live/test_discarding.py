@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from plant import values
 
 from freshline.landing.key_values import KeyValues
-from freshline.storage.last_values import LastValues, Limit, Offer
+from freshline.storage.delta.last_values import LastValues, Limit, Offer
 
 
 def load(known: LastValues, *files: KeyValues) -> None:

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from plant import SCHEMA, SECOND, START, File, Plant, values
 
 from freshline.landing.key_values import digest
-from freshline.spark.file_to_load import FileToLoad
-from freshline.storage.files import Consumed
-from freshline.storage.last_values import LastValues, Limit
-from freshline.storage.ledger import Ledger
+from freshline.spark.loading.file_to_load import FileToLoad
+from freshline.storage.delta.files import Consumed
+from freshline.storage.delta.last_values import LastValues, Limit
+from freshline.storage.delta.ledger import Ledger
 
 FILES = st.lists(
     st.builds(

@@ -2,7 +2,7 @@
 
 from place import Place
 
-from freshline.live.status import WarehouseStatus
+from freshline.live.status.status import WarehouseStatus
 from patience import wait_until
 
 

@@ -5,10 +5,10 @@ from queue import SimpleQueue
 
 import pyarrow as pa
 
-from freshline.live.following import Following
-from freshline.live.messages import Advance, Message
-from freshline.live.notes import Notes
-from freshline.storage.followed import FollowedTable
+from freshline.live.loop.messages import Advance, Message
+from freshline.live.nodes.table_follower import Following
+from freshline.live.tables.notes import Notes
+from freshline.storage.delta.followed_table import FollowedTable
 from patience import PATIENCE_S
 
 

@@ -15,19 +15,19 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql.types import LongType, StructField, StructType
 
-from freshline.assembly.assemble import assemble
-from freshline.definitions.duration import HOUR, MINUTE, SECOND
-from freshline.definitions.queries import Query
-from freshline.kernel.kernel import Kernel
-from freshline.live.housekeeping import Housekeeper, Kept, kept_tables
-from freshline.live.query_tables import QueryTables
-from freshline.plan.make import make_plan
-from freshline.spark.iteration import Outcome
-from freshline.spark.merging import Answer
-from freshline.storage.delta import Consumed, StoredTable
-from freshline.storage.layout import Layout
-from freshline.storage.ledger import Ledger
-from freshline.tables.events import Arrived, DataFile, Finished
+from freshline.base.duration import HOUR, MINUTE, SECOND
+from freshline.definitions.sections.queries import Query
+from freshline.kernel.assembly.assemble import assemble
+from freshline.kernel.core.kernel import Kernel
+from freshline.kernel.tables.events import Arrived, DataFile, Finished
+from freshline.live.queries.query_tables import QueryTables
+from freshline.live.tables.housekeeping import Housekeeper, Kept, kept_tables
+from freshline.planning.plan.make import make_plan
+from freshline.spark.answering.merging import Answer
+from freshline.spark.answering.window_reading import Outcome
+from freshline.storage.control.layout import Layout
+from freshline.storage.delta.ledger import Ledger
+from freshline.storage.delta.stored_table import Consumed, StoredTable
 from freshline.testing.builder import Builder
 
 NOW = 1_767_225_600_000_000

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from freshline.definitions.load import load
-from freshline.live.runner import Runner
+from freshline.live.run.runner import Runner
 from patience import PATIENCE_US
 from processes import Command, command
 

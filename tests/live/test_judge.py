@@ -2,17 +2,17 @@
 
 import pytest
 
-from freshline.assembly.assemble import assemble
-from freshline.definitions.duration import SECOND
-from freshline.kernel.events import Failed
-from freshline.live.keeper import Keeper
-from freshline.live.messages import Ended, Landed
-from freshline.live.trouble import SparkEnded
-from freshline.live.warmth import Warmth
-from freshline.plan.make import make_plan
-from freshline.spark.committed import Committed
-from freshline.storage.delta import TableTaken
-from freshline.tables.events import Arrived, DataFile, Finished
+from freshline.base.duration import SECOND
+from freshline.kernel.assembly.assemble import assemble
+from freshline.kernel.core.events import Failed
+from freshline.kernel.tables.events import Arrived, DataFile, Finished
+from freshline.live.loop.failures import SparkEnded
+from freshline.live.loop.messages import Ended, Landed
+from freshline.live.run.keeper import Keeper
+from freshline.live.tables.warm_plans import Warmth
+from freshline.planning.plan.make import make_plan
+from freshline.spark.loading.load_result import Committed
+from freshline.storage.delta.stored_table import TableTaken
 from freshline.testing.builder import Builder
 
 NOW = 100 * SECOND

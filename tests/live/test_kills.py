@@ -2,7 +2,7 @@
 
 import pytest
 
-from freshline.testing.kills import kill_and_check
+from freshline_lab.campaigns.kills.kills import kill_and_check
 
 # Each kill needs a start of Spark, some ten seconds. `benchmarks/kills.py` does 50.
 KILLS = 10

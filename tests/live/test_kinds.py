@@ -7,23 +7,23 @@ import threading
 import time
 from typing import ClassVar
 
-from freshline.assembly.assemble import assemble
-from freshline.definitions.duration import HOUR
-from freshline.kernel.events import Event, Failed
-from freshline.kernel.job import Job
-from freshline.kernel.journal import Journal
-from freshline.kernel.kernel import Kernel
-from freshline.kernel.order import Order
-from freshline.kernel.preemption import PreemptivePool
-from freshline.kernel.task import IDLE, READY, RUNNING, Task
-from freshline.live.clock import clock
-from freshline.live.driver import LiveDriver
-from freshline.live.kinds import Kind
-from freshline.live.messages import Came, Emptied, Ended, Inbox, Landed, PutAside
-from freshline.live.tracks import Tracks
-from freshline.plan.make import make_plan
-from freshline.tables.events import DataFile, Finished
-from freshline.tables.update import Update
+from freshline.base.clock import clock
+from freshline.base.duration import HOUR
+from freshline.kernel.assembly.assemble import assemble
+from freshline.kernel.core.events import Event, Failed
+from freshline.kernel.core.job import Job
+from freshline.kernel.core.journal import Journal
+from freshline.kernel.core.kernel import Kernel
+from freshline.kernel.core.order import Order
+from freshline.kernel.core.preemption import PreemptivePool
+from freshline.kernel.core.task import IDLE, READY, RUNNING, Task
+from freshline.kernel.tables.events import DataFile, Finished
+from freshline.kernel.tables.update import Update
+from freshline.live.loop.driver import LiveDriver
+from freshline.live.loop.kinds import Kind
+from freshline.live.loop.messages import Came, Emptied, Ended, Inbox, Landed, PutAside
+from freshline.live.loop.tracks import Tracks
+from freshline.planning.plan.make import make_plan
 from freshline.testing.builder import Builder
 from patience import PATIENCE_US
 

@@ -8,8 +8,8 @@ import pytest
 from deltalake import DeltaTable
 from place import START, Place
 
-from freshline.assembly.replay import kernel_to_replay, replay
-from freshline.storage.ledger import Ledger
+from freshline.kernel.assembly.replay import kernel_to_replay, replay
+from freshline.storage.delta.ledger import Ledger
 
 PROJECT = """\
 name: plant

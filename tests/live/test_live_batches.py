@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from place import Place
 
-from freshline.assembly.replay import kernel_to_replay, replay
+from freshline.kernel.assembly.replay import kernel_to_replay, replay
 
 # A track for each table: a batch may be as long as the table's period.
 PROJECT = """\

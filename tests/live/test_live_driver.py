@@ -8,24 +8,24 @@ from collections.abc import Iterator
 
 import pytest
 
-from freshline.assembly.assemble import assemble
-from freshline.assembly.replay import replay
-from freshline.assembly.terms import learned
-from freshline.definitions.duration import DAY, SECOND
-from freshline.definitions.policies import policies_for
-from freshline.kernel.events import Failed
-from freshline.kernel.journal import Journal
-from freshline.kernel.validation import validate
-from freshline.live.clock import clock
-from freshline.live.driver import LiveDriver
-from freshline.live.kinds import Kind
-from freshline.live.messages import Ended, Inbox, Landed
-from freshline.live.tracks import Tracks
-from freshline.plan.make import make_plan, without_bounds
-from freshline.recovery.modes import AdaptiveRelease
-from freshline.tables.drain import Drain, nothing_is_left, only_rest_is_left
-from freshline.tables.events import DataFile, Finished
-from freshline.tables.update import Update
+from freshline.base.clock import clock
+from freshline.base.duration import DAY, SECOND
+from freshline.definitions.language.policies import policies_for
+from freshline.kernel.assembly.assemble import assemble
+from freshline.kernel.assembly.replay import replay
+from freshline.kernel.assembly.terms import learned
+from freshline.kernel.core.events import Failed
+from freshline.kernel.core.journal import Journal
+from freshline.kernel.core.validation import validate
+from freshline.kernel.recovery.modes import AdaptiveRelease
+from freshline.kernel.tables.drain import Drain, nothing_is_left, only_rest_is_left
+from freshline.kernel.tables.events import DataFile, Finished
+from freshline.kernel.tables.update import Update
+from freshline.live.loop.driver import LiveDriver
+from freshline.live.loop.kinds import Kind
+from freshline.live.loop.messages import Ended, Inbox, Landed
+from freshline.live.loop.tracks import Tracks
+from freshline.planning.plan.make import make_plan, without_bounds
 from freshline.testing.builder import Builder
 from patience import PATIENCE_S, PATIENCE_US
 

@@ -13,14 +13,14 @@ import pytest
 from deltalake import DeltaTable
 from live_project import START, LiveProject
 
-from freshline.definitions.errors import InputError
+from freshline.base.clock import clock
+from freshline.base.errors import InputError
 from freshline.definitions.load import load
-from freshline.live.clock import clock
-from freshline.live.query_side import QuerySide
-from freshline.live.results import Results
-from freshline.live.runner import Runner
+from freshline.live.queries.query_work import QuerySide
+from freshline.live.queries.result_files import Results
+from freshline.live.run.runner import Runner
 from freshline.service.client import ask
-from freshline.storage.history import History
+from freshline.storage.control.history import History
 from patience import PATIENCE_S, wait_until
 
 SUMS = "SELECT item, sum(price) AS price, count(*) AS n, avg(price) AS mean FROM orders GROUP BY item"

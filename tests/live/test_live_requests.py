@@ -14,10 +14,10 @@ from asked_shop import APART, OPEN, TOGETHER, Shop
 from live_project import START
 
 import freshline
-from freshline.service.asking import ARROW
 from freshline.service.client import Unanswered
 from freshline.service.failures import STATUSES
-from freshline.storage.history import History
+from freshline.service.question_intake import ARROW
+from freshline.storage.control.history import History
 from patience import PATIENCE_S, wait_until
 
 SUMS = "SELECT item, sum(price) AS price, count(*) AS n FROM orders GROUP BY item ORDER BY item"

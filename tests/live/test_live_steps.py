@@ -11,27 +11,27 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from freshline.assembly.assemble import assemble
 from freshline.definitions.load import load
-from freshline.kernel.events import Failed
-from freshline.kernel.kernel import Kernel
-from freshline.kernel.validation import validate
-from freshline.live.joining import make_placement
-from freshline.live.judge import Failures, Troubles
-from freshline.live.messages import Ended
-from freshline.live.notes import Notes
-from freshline.live.part import part_of
-from freshline.live.step_book import NO_ROWS, Done, StepBook
-from freshline.live.steps import StepJudge, StepWorker
-from freshline.plan.make import make_plan
-from freshline.spark.committed import Committed
-from freshline.steps.events import Committed as StepsCommitted
-from freshline.steps.events import Dropped
-from freshline.steps.job import StepJob
-from freshline.storage.delta import StoredTable
-from freshline.tables.events import Arrived, DataFile
-from freshline.tables.update import Update
-from freshline.testing.node_kills import write_node_project
+from freshline.kernel.assembly.assemble import assemble
+from freshline.kernel.core.events import Failed
+from freshline.kernel.core.kernel import Kernel
+from freshline.kernel.core.validation import validate
+from freshline.kernel.steps.events import Committed as StepsCommitted
+from freshline.kernel.steps.events import Dropped
+from freshline.kernel.steps.job import StepJob
+from freshline.kernel.tables.events import Arrived, DataFile
+from freshline.kernel.tables.update import Update
+from freshline.live.loop.messages import Ended
+from freshline.live.nodes.node_join import make_placement
+from freshline.live.nodes.step_figures import NO_ROWS, Done, StepBook
+from freshline.live.nodes.step_worker import StepJudge, StepWorker
+from freshline.live.tables.judge import Failures, Troubles
+from freshline.live.tables.node_share import part_of
+from freshline.live.tables.notes import Notes
+from freshline.planning.plan.make import make_plan
+from freshline.spark.loading.load_result import Committed
+from freshline.storage.delta.stored_table import StoredTable
+from freshline_lab.campaigns.kills.node_kills import write_node_project
 
 S = 1_000_000
 SCHEMA = pa.schema([("ts", pa.timestamp("us", "UTC"))])

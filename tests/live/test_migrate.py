@@ -6,11 +6,11 @@ import pytest
 from deltalake import write_deltalake
 from shop import PROJECT, SUMS, Shop, at
 
-from freshline.definitions.errors import InputError
+from freshline.base.errors import InputError
 from freshline.definitions.load import loads
-from freshline.live import migrate
-from freshline.spark.query import query
-from freshline.storage.log import commit_information
+from freshline.live.maintain import migrate
+from freshline.spark.answering.query import query
+from freshline.storage.delta.log import commit_information
 
 ITEMS = "SELECT * FROM orders"
 NEW = ('"ts timestamp, item string, price long"', '"ts timestamp, qty int, item string, price long"')

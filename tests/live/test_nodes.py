@@ -10,8 +10,14 @@ from typer.testing import CliRunner
 
 from freshline.cli.main import app
 from freshline.service.client import ask
-from freshline.storage.layout import Layout
-from freshline.testing.node_kills import KEPT, NodesRun, check_nodes, write_file, write_node_project
+from freshline.storage.control.layout import Layout
+from freshline_lab.campaigns.kills.node_kills import (
+    KEPT,
+    NodesRun,
+    check_nodes,
+    write_file,
+    write_node_project,
+)
 from patience import PATIENCE_S
 
 FILES, SEED = range(1, 6), 7

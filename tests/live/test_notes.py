@@ -2,10 +2,10 @@
 
 import threading
 
-from freshline.assembly.assemble import assemble
-from freshline.definitions.duration import SECOND
-from freshline.live.notes import Notes
-from freshline.plan.make import make_plan
+from freshline.base.duration import SECOND
+from freshline.kernel.assembly.assemble import assemble
+from freshline.live.tables.notes import Notes
+from freshline.planning.plan.make import make_plan
 from freshline.testing.builder import Builder
 from patience import PATIENCE_S
 

@@ -9,14 +9,14 @@ import duckdb
 import pytest
 from deltalake import DeltaTable
 
-from freshline.assembly.replay import kernel_of, replay
-from freshline.definitions.duration import SECOND
+from freshline.base.duration import SECOND
+from freshline.base.instants import utc
 from freshline.definitions.load import load
-from freshline.live.instants import utc
-from freshline.live.observation import ObservedTable
-from freshline.live.rebuild import rebuild
-from freshline.live.runner import Runner
-from freshline.storage.snapshot import read_snapshot
+from freshline.kernel.assembly.replay import kernel_of, replay
+from freshline.live.maintain.rebuild import rebuild
+from freshline.live.run.runner import Runner
+from freshline.live.tables.observation import ObservedTable
+from freshline.storage.delta.snapshot import read_snapshot
 from patience import PATIENCE_US
 
 NEAR = (

@@ -6,17 +6,17 @@ from typing import Any
 
 import pytest
 
-from freshline.classes.events import Requested, Withdrawn
-from freshline.classes.request import Answer, Reject, Request
-from freshline.definitions.request_sql import RequestRefused
-from freshline.live.class_figures import ClassCounts
-from freshline.live.messages import Message
-from freshline.live.open_request import LiveAnswer, OpenRequest
-from freshline.live.parts import PartJudge
-from freshline.live.request_book import Extent
-from freshline.live.requests import Asked, Requests
+from freshline.kernel.requests.events import Requested, Withdrawn
+from freshline.kernel.requests.request import Answer, Reject, Request
+from freshline.live.loop.messages import Message
+from freshline.live.requests.class_counts import ClassCounts
+from freshline.live.requests.live_request import LiveAnswer, OpenRequest
+from freshline.live.requests.live_requests import Asked, Requests
+from freshline.live.requests.part_worker import PartJudge
+from freshline.live.requests.request_costs import Extent
 from freshline.service.failures import Failure, no_answer
 from freshline.service.questions import Question
+from freshline.sql.request_sql import RequestRefused
 
 NOW = 1_000_000
 QUESTION = Question("SELECT 1", "gold", NOW, 2_000_000)

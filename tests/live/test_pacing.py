@@ -6,9 +6,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from freshline.costs.iterations import FittedParts
-from freshline.definitions.slices import SLICES
-from freshline.live.pacing import Pacing
+from freshline.live.queries.pacing import Pacing
+from freshline.planning.costs.iterations import FittedParts
+from freshline.sql.slices import SLICES
 
 FITTED = st.builds(
     FittedParts,

@@ -8,13 +8,13 @@ import pytest
 from pyspark.sql.types import StructType
 
 from freshline.definitions.load import load
-from freshline.definitions.request_sql import RequestRefused
-from freshline.live.joining import make_placement
-from freshline.live.part import part_of
-from freshline.live.preparing import Preparing
-from freshline.live.request_book import RequestBook
-from freshline.storage.history import History
-from freshline.testing.node_kills import write_node_project
+from freshline.live.nodes.node_join import make_placement
+from freshline.live.requests.request_costs import RequestBook
+from freshline.live.requests.request_preparer import Preparing
+from freshline.live.tables.node_share import part_of
+from freshline.sql.request_sql import RequestRefused
+from freshline.storage.control.history import History
+from freshline_lab.campaigns.kills.node_kills import write_node_project
 
 
 def test_steps_and_tables_of_other_nodes_can_be_asked_too(tmp_path: Path) -> None:

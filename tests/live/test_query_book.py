@@ -6,14 +6,14 @@ from typing import Any, cast
 
 import pytest
 
-from freshline.assembly.query_tracks import asked_of
-from freshline.costs.iterations import PastPart
 from freshline.definitions.load import loads
-from freshline.definitions.queries import Query
-from freshline.live.query_book import QueryBook
-from freshline.plan.query_loads import query_loads
-from freshline.queries.newcomer import Asked
-from freshline.storage.history import History
+from freshline.definitions.sections.queries import Query
+from freshline.kernel.assembly.query_tracks import asked_of
+from freshline.kernel.queries.query_spec import Asked
+from freshline.live.queries.query_costs import QueryBook
+from freshline.planning.costs.iterations import PastPart
+from freshline.planning.plan.query_loads import query_loads
+from freshline.storage.control.history import History
 
 PROJECT = """
 name: shop

@@ -9,25 +9,25 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from freshline.analysis.levels import is_schedulable
-from freshline.assembly.assemble import assemble
-from freshline.assembly.replay import kernel_of, replay
-from freshline.definitions.cost import Cost
-from freshline.definitions.duration import SECOND
+from freshline.base.duration import SECOND
 from freshline.definitions.load import loads
-from freshline.definitions.queries import Query
+from freshline.definitions.sections.cost import Cost
+from freshline.definitions.sections.queries import Query
 from freshline.definitions.serial import to_record
-from freshline.kernel.events import Start
-from freshline.kernel.journal import Journal
-from freshline.kernel.validation import validate
-from freshline.live.queries import Queries
-from freshline.live.query_book import QueryBook
-from freshline.live.query_costs import Measuring
-from freshline.live.window_rows import WindowRows
-from freshline.plan.make import make_plan
-from freshline.queries.events import Answered
-from freshline.queries.task import queries_of
-from freshline.storage.history import History
+from freshline.kernel.assembly.assemble import assemble
+from freshline.kernel.assembly.replay import kernel_of, replay
+from freshline.kernel.core.events import Start
+from freshline.kernel.core.journal import Journal
+from freshline.kernel.core.validation import validate
+from freshline.kernel.queries.events import Answered
+from freshline.kernel.queries.task import queries_of
+from freshline.live.queries.known_costs import Measuring
+from freshline.live.queries.live_queries import Queries
+from freshline.live.queries.query_costs import QueryBook
+from freshline.live.queries.window_rows import WindowRows
+from freshline.planning.analysis.levels import is_schedulable
+from freshline.planning.plan.make import make_plan
+from freshline.storage.control.history import History
 
 PROJECT = """\
 name: shop

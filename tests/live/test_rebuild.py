@@ -6,9 +6,9 @@ import pytest
 from deltalake import write_deltalake
 from shop import ITEMS, MEANS, PROJECT, Shop, at
 
-from freshline.definitions.errors import InputError
+from freshline.base.errors import InputError
 from freshline.definitions.load import loads
-from freshline.spark import frames
+from freshline.spark.loading import frames
 
 
 @pytest.fixture
@@ -76,7 +76,7 @@ def test_a_rebuild_gives_way_to_what_another_writer_does_meanwhile(shop, monkeyp
         write_deltalake(shop.stored("revenue"), shop.stored("revenue").to_pyarrow_table(), mode="append")
         return frames.derived_rows(*arguments)
 
-    monkeypatch.setattr("freshline.live.rebuild.derived_rows", derived_rows)
+    monkeypatch.setattr("freshline.live.maintain.rebuild.derived_rows", derived_rows)
     with pytest.raises(InputError, match="Rebuild it again"):
         shop.rebuild("revenue")
     assert [row["price"] for row in shop.rows("revenue")] == [7, 7]

@@ -5,19 +5,19 @@ from io import StringIO
 
 from rich.console import Console
 
-from freshline.assembly.assemble import assemble
-from freshline.definitions.duration import SECOND, format_duration
-from freshline.kernel.events import Start
-from freshline.live.keeper import Keeper
-from freshline.live.messages import Ended, Landed
-from freshline.live.status import TableStatus, WarehouseStatus
-from freshline.live.summary import show_summary
-from freshline.live.view import render
-from freshline.plan.make import make_plan
-from freshline.recovery.modes import AdaptiveRelease
-from freshline.spark.committed import Committed
-from freshline.tables.events import Arrived, DataFile, Finished
-from freshline.tables.update import Update
+from freshline.base.duration import SECOND, format_duration
+from freshline.kernel.assembly.assemble import assemble
+from freshline.kernel.core.events import Start
+from freshline.kernel.recovery.modes import AdaptiveRelease
+from freshline.kernel.tables.events import Arrived, DataFile, Finished
+from freshline.kernel.tables.update import Update
+from freshline.live.loop.messages import Ended, Landed
+from freshline.live.run.keeper import Keeper
+from freshline.live.status.status import TableStatus, WarehouseStatus
+from freshline.live.status.summary import show_summary
+from freshline.live.status.view import render
+from freshline.planning.plan.make import make_plan
+from freshline.spark.loading.load_result import Committed
 from freshline.testing.builder import Builder
 
 

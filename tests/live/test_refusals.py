@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from freshline.definitions.duration import MINUTE, SECOND
+from freshline.base.duration import MINUTE, SECOND
 from freshline.definitions.load import loads
-from freshline.live.keeper import Keeper
-from freshline.live.refusals import Refusals
-from freshline.live.trouble import ATTEMPTS_MAX
-from freshline.plan.make import make_plan
-from freshline.storage.quarantine import Quarantine
+from freshline.live.loop.failures import ATTEMPTS_MAX
+from freshline.live.run.keeper import Keeper
+from freshline.live.tables.quarantine_queue import Refusals
+from freshline.planning.plan.make import make_plan
+from freshline.storage.control.quarantine import Quarantine
 
 PROJECT = """\
 name: refused

@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from freshline.costs.iterations import PastPart
-from freshline.definitions.slices import SLICES
-from freshline.live import request_book
-from freshline.live.request_book import Extent, RequestBook
-from freshline.storage.history import History
+from freshline.live.requests import request_costs as request_book
+from freshline.live.requests.request_costs import Extent, RequestBook
+from freshline.planning.costs.iterations import PastPart
+from freshline.sql.slices import SLICES
+from freshline.storage.control.history import History
 
 EXTENT = Extent(rows=256_000, size=2_560_000)
 

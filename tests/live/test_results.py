@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from freshline.cli.main import app
-from freshline.live.results import Results, plain
-from freshline.storage.layout import Layout
+from freshline.live.queries.result_files import Results, plain
+from freshline.storage.control.layout import Layout
 
 PROJECT = """\
 name: shop

@@ -11,19 +11,19 @@ import duckdb
 import pytest
 from deltalake import DeltaTable
 
-from freshline.assembly.replay import kernel_of, replay
-from freshline.definitions.duration import SECOND
+from freshline.base.duration import SECOND
 from freshline.definitions.load import load
 from freshline.definitions.serial import to_record
-from freshline.kernel.journal import Journal
-from freshline.live.calibrate import calibrate
-from freshline.live.runner import Runner
-from freshline.recovery.events import Learned, LearnedCost
-from freshline.recovery.modes import AdaptiveRelease
-from freshline.storage.history import History
-from freshline.storage.layout import Layout
-from freshline.storage.lease import StorageInUse
-from freshline.tables.events import Arrived, DataFile, Finished
+from freshline.kernel.assembly.replay import kernel_of, replay
+from freshline.kernel.core.journal import Journal
+from freshline.kernel.recovery.events import Learned, LearnedCost
+from freshline.kernel.recovery.modes import AdaptiveRelease
+from freshline.kernel.tables.events import Arrived, DataFile, Finished
+from freshline.live.maintain.calibrate import calibrate
+from freshline.live.run.runner import Runner
+from freshline.storage.control.history import History
+from freshline.storage.control.layout import Layout
+from freshline.storage.control.lease import StorageInUse
 from freshline.testing.builder import Builder
 from patience import PATIENCE_S, PATIENCE_US
 
@@ -227,7 +227,7 @@ def log_of(shop: Shop) -> list[dict]:
 
 @pytest.mark.parametrize("policy", ["aus-slack", "prp"])
 def test_the_log_of_a_run_that_learns_its_costs_replays_identically(tmp_path, spark, monkeypatch, policy):
-    monkeypatch.setattr("freshline.live.learning._LEARN_EVERY_US", 0)
+    monkeypatch.setattr("freshline.live.run.learned_plan._LEARN_EVERY_US", 0)
     text = PROJECT.replace(", cost: {startup: 5s}", "").replace("    cost: {startup: 5s}\n", "")
     text = text.replace("period: 10s", "period: 500ms").replace(
         "{tracks: 2}", f"{{tracks: 2, policy: {policy}}}"
@@ -287,7 +287,7 @@ def test_a_run_catches_up_without_bounds_and_has_them_as_soon_as_its_costs_are_k
     tmp_path, spark, monkeypatch, policy
 ):
     """Files that wait are loaded at once, not one an hour: as with `edf`, as long as no cost is known."""
-    monkeypatch.setattr("freshline.live.learning._LEARN_EVERY_US", 0)
+    monkeypatch.setattr("freshline.live.run.learned_plan._LEARN_EVERY_US", 0)
     shop = Shop(tmp_path, spark, HOURLY % policy)
     for hour in range(1, 6):
         shop.orders(f"{hour}.csv", [(3600 * hour, "tea", hour)])
@@ -419,7 +419,7 @@ def test_draining_does_not_wait_for_the_release_of_derived_tables_and_leaves_not
 def test_while_an_unknown_table_has_too_few_runs_the_others_are_not_learned_again(
     tmp_path, spark, monkeypatch
 ):
-    monkeypatch.setattr("freshline.live.learning._LEARN_EVERY_US", 0)
+    monkeypatch.setattr("freshline.live.run.learned_plan._LEARN_EVERY_US", 0)
     text = PROJECT.replace(", cost: {startup: 5s}", "").replace("    cost: {startup: 5s}\n", "")
     shop = Shop(tmp_path, spark, text)
     for number in range(1, 4):

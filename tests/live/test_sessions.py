@@ -1,6 +1,6 @@
 """Sessions that are lent to requests."""
 
-from freshline.live.sessions import Sessions
+from freshline.live.requests.request_sessions import Sessions
 
 
 def test_what_is_asked_is_taken_literally_and_sessions_are_lent_again(spark) -> None:

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 from shop import PROJECT, Shop, at
 
-from freshline.definitions.errors import InputError
+from freshline.base.errors import InputError
 from freshline.definitions.load import loads
-from freshline.definitions.slices import NO_SLICE
-from freshline.spark.query import query
+from freshline.spark.answering.query import query
+from freshline.sql.slices import NO_SLICE
 
 REVENUE = "SELECT ts, item, sum(price) AS price FROM orders GROUP BY ts, item"
 ITEMS = "SELECT * FROM orders"

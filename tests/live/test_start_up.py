@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from freshline.base.errors import DefinitionErrors
 from freshline.cli.run import TellStart
-from freshline.definitions.errors import DefinitionErrors
 from freshline.definitions.load import loads
-from freshline.live.runner import Runner
-from freshline.live.start_up import StartUp
-from freshline.live.status import Progress, WarehouseStatus
+from freshline.live.run.runner import Runner
+from freshline.live.run.start_up import StartUp
+from freshline.live.status.status import Progress, WarehouseStatus
 
 PROJECT = """\
 name: small

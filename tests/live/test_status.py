@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from freshline.definitions.errors import InputError
-from freshline.live.status import PoolStatus, Progress, TableStatus, TrackStatus, WarehouseStatus
-from freshline.tables.state import table_state
+from freshline.base.errors import InputError
+from freshline.kernel.tables.state import table_state
+from freshline.live.status.status import PoolStatus, Progress, TableStatus, TrackStatus, WarehouseStatus
 
 S = 1_000_000
 PACKETS = TableStatus(

@@ -10,8 +10,8 @@ from pathlib import Path
 from node_process import __file__ as program
 from node_process import command
 
-from freshline.live.supervisor import Supervisor
-from freshline.storage.lease import process_start
+from freshline.live.nodes.supervisor import Supervisor
+from freshline.storage.control.lease import process_start
 from patience import PATIENCE_S
 
 

@@ -10,17 +10,17 @@ from place import PROJECT, Place
 
 from freshline.definitions.load import loads
 from freshline.landing.digest import content_digest
-from freshline.live.books import Books
-from freshline.live.feeds import Feeds
-from freshline.live.housekeeping import Housekeeper
-from freshline.live.notes import Overruns
-from freshline.live.status import WarehouseStatus
-from freshline.live.trouble import is_of_a_row, sentence, spark_ended
-from freshline.storage.delta import StoredTable
-from freshline.storage.files import Consumed
-from freshline.storage.history import History
-from freshline.storage.ledger import Ledger
-from freshline.storage.quarantine import Quarantine
+from freshline.live.loop.failures import is_of_a_row, sentence, spark_ended
+from freshline.live.status.status import WarehouseStatus
+from freshline.live.tables.housekeeping import Housekeeper
+from freshline.live.tables.landing_feeds import Feeds
+from freshline.live.tables.load_records import Books
+from freshline.live.tables.notes import Overruns
+from freshline.storage.control.history import History
+from freshline.storage.control.quarantine import Quarantine
+from freshline.storage.delta.files import Consumed
+from freshline.storage.delta.ledger import Ledger
+from freshline.storage.delta.stored_table import StoredTable
 from patience import PATIENCE_US, wait_until
 
 OVERRUNS = "orders: {feed: orders, cost: {startup: 1ms}}"

@@ -8,11 +8,11 @@ from typing import get_args
 
 from rich.console import Console, RenderableType
 
-from freshline.live.grid import count
-from freshline.live.status import PoolStatus, TableStatus, TrackStatus, WarehouseStatus
-from freshline.live.summary import draw_summary, show_summary
-from freshline.live.view import STYLES, TABLES_MAX, render
-from freshline.tables.state import TableState
+from freshline.kernel.tables.state import TableState
+from freshline.live.status.screen_table import count
+from freshline.live.status.status import PoolStatus, TableStatus, TrackStatus, WarehouseStatus
+from freshline.live.status.summary import draw_summary, show_summary
+from freshline.live.status.view import STYLES, TABLES_MAX, render
 
 S = 1_000_000
 NOW = 1_763_245_473 * S  # 2025-11-15 22:24:33

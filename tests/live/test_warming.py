@@ -12,15 +12,15 @@ from pyspark.sql.types import StructType
 
 from freshline.definitions.load import load
 from freshline.definitions.warehouse import Warehouse
-from freshline.live.opening import plans_to_warm
-from freshline.live.status import WarehouseStatus
-from freshline.live.warming import Warming
-from freshline.live.warmth import Warmth
-from freshline.spark.alike import alike
-from freshline.spark.schemas import schemas
-from freshline.spark.warm_up import WarmUp
-from freshline.storage.files import Consumed
-from freshline.storage.ledger import Ledger
+from freshline.live.run.opening import plans_to_warm
+from freshline.live.status.status import WarehouseStatus
+from freshline.live.tables.warm_plans import Warmth
+from freshline.live.tables.warm_up_threads import Warming
+from freshline.spark.loading.same_plan import alike
+from freshline.spark.loading.schemas import schemas
+from freshline.spark.loading.warm_up import WarmUp
+from freshline.storage.delta.files import Consumed
+from freshline.storage.delta.ledger import Ledger
 from patience import PATIENCE_S
 from processes import command
 

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from freshline.live.status import Progress
-from freshline.live.warmth import Warmth
+from freshline.live.status.status import Progress
+from freshline.live.tables.warm_plans import Warmth
 
 PLANS = [("a", "b"), ("c",), ("d", "e")]
 

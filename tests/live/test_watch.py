@@ -11,27 +11,27 @@ from pathlib import Path
 
 import pytest
 
-from freshline.assembly.assemble import assemble
-from freshline.definitions.discard import Discard
-from freshline.definitions.duration import SECOND
+from freshline.base.clock import Clock, clock
+from freshline.base.duration import SECOND
 from freshline.definitions.load import loads
+from freshline.definitions.sections.discard import Discard
+from freshline.kernel.assembly.assemble import assemble
+from freshline.kernel.tables.asserted_bounds import Asserted
 from freshline.landing.digest import content_digest
-from freshline.live.books import Books
-from freshline.live.clock import Clock, clock
-from freshline.live.discarding import Discarding
-from freshline.live.feeds import Feeds
-from freshline.live.keeper import Keeper
-from freshline.live.messages import Landed
-from freshline.live.refusals import Refusals
-from freshline.live.warmth import Warmth
-from freshline.live.watch import Watch
-from freshline.plan.make import make_plan
-from freshline.spark.file_to_load import facts_of
-from freshline.storage.files import Consumed
-from freshline.storage.history import History
-from freshline.storage.ledger import Ledger
-from freshline.storage.quarantine import Quarantine
-from freshline.tables.asserted import Asserted
+from freshline.live.loop.messages import Landed
+from freshline.live.run.keeper import Keeper
+from freshline.live.tables.discard_control import Discarding
+from freshline.live.tables.file_watch import Watch
+from freshline.live.tables.landing_feeds import Feeds
+from freshline.live.tables.load_records import Books
+from freshline.live.tables.quarantine_queue import Refusals
+from freshline.live.tables.warm_plans import Warmth
+from freshline.planning.plan.make import make_plan
+from freshline.spark.loading.file_to_load import facts_of
+from freshline.storage.control.history import History
+from freshline.storage.control.quarantine import Quarantine
+from freshline.storage.delta.files import Consumed
+from freshline.storage.delta.ledger import Ledger
 from patience import PATIENCE_S
 
 PROJECT = """\

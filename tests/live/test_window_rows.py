@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from freshline.live.window_rows import WindowRows
-from freshline.storage.files import LiveFile
+from freshline.live.queries.window_rows import WindowRows
+from freshline.storage.delta.files import LiveFile
 
 
 def counted(window: int, *files: LiveFile) -> WindowRows:

@@ -3,8 +3,8 @@
 from fractions import Fraction
 from pathlib import Path
 
-from freshline.placement.plan import Node, Operator, Output, PlacementPlan, Source
-from freshline.placement.plan_file import parse_plan
+from freshline.planning.placement.plan import Node, Operator, Output, PlacementPlan, Source
+from freshline.planning.placement.plan_file import parse_plan
 
 COLLISION_FILE = Path(__file__).parents[2] / "examples" / "place" / "collision.json"
 

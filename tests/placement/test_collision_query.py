@@ -3,10 +3,10 @@
 import pytest
 from placement_cases import collision
 
-from freshline.placement.place import place
-from freshline.placement.placement import NodeLoad, Route, Task
-from freshline.placement.programme import programme_of
-from freshline.placement.stretch import stretched
+from freshline.planning.placement.place import place
+from freshline.planning.placement.placement import NodeLoad, Route, Task
+from freshline.planning.placement.programme import programme_of
+from freshline.planning.placement.stretch import stretched
 
 CHAIN = ("O4", *(f"O{number}" for number in range(7, 22)))
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from placement_cases import COLLISION_FILE
 from typer.testing import CliRunner, Result
 
+from freshline.base.errors import InputError
 from freshline.cli.main import app
-from freshline.definitions.errors import InputError
-from freshline.placement.plan_file import parse_plan
+from freshline.planning.placement.plan_file import parse_plan
 
 NODES = [{"name": "a"}, {"name": "b"}]
 SOURCE = {"stream": "s", "node": "a"}

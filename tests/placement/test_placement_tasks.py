@@ -2,7 +2,7 @@
 
 from placement_cases import operator, plan
 
-from freshline.placement.place import place
+from freshline.planning.placement.place import place
 
 
 def tasks(*named, outputs: dict[str, float], **rest) -> list[tuple[str, ...]]:  # type: ignore[no-untyped-def]

@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from placement_cases import operator, plan
 
-from freshline.placement.place import place
-from freshline.placement.placement import Layout, Placement, Route
-from freshline.placement.plan import Operator, PlacementPlan
-from freshline.placement.programme import programme_of
-from freshline.testing.paper_placement import paper_objective, paper_stretch
-from freshline.testing.placement_plans import large_plan, overloaded_plan, small_plan
+from freshline.planning.placement.place import place
+from freshline.planning.placement.placement import Layout, Placement, Route
+from freshline.planning.placement.plan import Operator, PlacementPlan
+from freshline.planning.placement.programme import programme_of
+from freshline_lab.campaigns.placement.paper_placement import paper_objective, paper_stretch
+from freshline_lab.campaigns.placement.placement_plans import large_plan, overloaded_plan, small_plan
 
 SEEDS = st.integers(0, 100_000)
 

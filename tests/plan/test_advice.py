@@ -2,8 +2,8 @@
 
 from fractions import Fraction
 
-from freshline.plan import least_tracks
-from freshline.plan.make import make_plan
+from freshline.planning.plan import least_tracks
+from freshline.planning.plan.make import make_plan
 from freshline.testing.builder import Builder
 
 COSTLY = (

@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_least_tracks import SHAPE, with_random_targets
 
-from freshline.definitions.duration import SECOND
+from freshline.base.duration import SECOND
 from freshline.definitions.warehouse import Warehouse
-from freshline.plan.make import make_plan, what_if, without_bounds
-from freshline.plan.plan import Plan
+from freshline.planning.plan.make import make_plan, what_if, without_bounds
+from freshline.planning.plan.plan import Plan
 from freshline.testing.builder import Builder
 from freshline.testing.warehouses import random_warehouse
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from freshline.definitions.load import load
-from freshline.plan.make import make_plan
+from freshline.planning.plan.make import make_plan
 
 
 def test_the_example_holds_and_its_classes_are_in_their_pool() -> None:

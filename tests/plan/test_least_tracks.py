@@ -7,10 +7,10 @@ from fractions import Fraction
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from freshline.definitions.pools import Pool
+from freshline.definitions.sections.pools import Pool
 from freshline.definitions.warehouse import Warehouse
-from freshline.plan.make import make_plan, what_if
-from freshline.plan.plan import Plan
+from freshline.planning.plan.make import make_plan, what_if
+from freshline.planning.plan.plan import Plan
 from freshline.testing.builder import Builder
 from freshline.testing.warehouses import Shape, random_warehouse
 

@@ -4,11 +4,17 @@ from fractions import Fraction
 
 import pytest
 
-from freshline.definitions.duration import SECOND
-from freshline.definitions.errors import InputError
-from freshline.experiments.staleness_bounds import COMPARED, CONTENTION_FREE, Case, tasks_per_class, warehouse
-from freshline.plan.make import make_plan, what_if
+from freshline.base.duration import SECOND
+from freshline.base.errors import InputError
+from freshline.planning.plan.make import make_plan, what_if
 from freshline.testing.builder import Builder
+from freshline_lab.experiments.staleness.staleness_bounds import (
+    COMPARED,
+    CONTENTION_FREE,
+    Case,
+    tasks_per_class,
+    warehouse,
+)
 
 RM, PRP, _, NP_GEDF, C_NP_GEDF = COMPARED
 

@@ -10,14 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
+from freshline.base.duration import MILLISECOND, SECOND
 from freshline.cli.main import app
-from freshline.definitions.duration import MILLISECOND, SECOND
-from freshline.definitions.feeds import Feed
 from freshline.definitions.load import loads
-from freshline.definitions.shed import Shed
-from freshline.plan.outputs import plan_outputs
-from freshline.plan.placed import Placed
-from freshline.plan.placing import Steps, placement_plan, unknown_costs
+from freshline.definitions.sections.feeds import Feed
+from freshline.definitions.sections.shed import Shed
+from freshline.planning.plan.outputs import plan_outputs
+from freshline.planning.plan.placed_steps import Steps, placement_plan, unknown_costs
+from freshline.planning.plan.step_placement import Placed
 
 TEXT = """
 name: alerts

@@ -9,16 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from freshline.analysis.levels import Load, is_schedulable
-from freshline.analysis.shedding import weighted_error
+from freshline.base.duration import MILLISECOND, SECOND
+from freshline.base.errors import InputError
 from freshline.cli.main import app
-from freshline.definitions.duration import MILLISECOND, SECOND
-from freshline.definitions.errors import InputError
 from freshline.definitions.load import load, loads
-from freshline.definitions.pools import Pool
-from freshline.plan.make import make_plan, what_if
-from freshline.plan.plan import Plan
-from freshline.plan.queries import plan_queries
+from freshline.definitions.sections.pools import Pool
+from freshline.planning.analysis.levels import Load, is_schedulable
+from freshline.planning.analysis.shedding import weighted_error
+from freshline.planning.plan.make import make_plan, what_if
+from freshline.planning.plan.plan import Plan
+from freshline.planning.plan.queries import plan_queries
 
 HEAD = """\
 name: table2

@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from freshline.definitions.duration import SECOND
-from freshline.definitions.pools import Provisioning, Recovery
-from freshline.plan.make import make_plan, what_if
-from freshline.plan.plan import Plan, TablePlan
+from freshline.base.duration import SECOND
+from freshline.definitions.sections.pools import Provisioning, Recovery
+from freshline.planning.plan.make import make_plan, what_if
+from freshline.planning.plan.plan import Plan, TablePlan
 from freshline.testing.builder import Builder
 
 

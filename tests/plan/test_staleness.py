@@ -1,7 +1,7 @@
 """A(V) by hand, table by table (paper 004, Definition 5; paper 001, Definition 13)."""
 
-from freshline.definitions.duration import SECOND
-from freshline.plan.make import make_plan
+from freshline.base.duration import SECOND
+from freshline.planning.plan.make import make_plan
 from freshline.testing.builder import Builder
 
 

@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 
-from freshline.costs.bounds import longest_update_us
-from freshline.definitions.duration import SECOND
-from freshline.definitions.feeds import Landing
+from freshline.base.duration import SECOND
+from freshline.definitions.sections.feeds import Landing
 from freshline.definitions.warehouse import Warehouse
-from freshline.plan.make import make_plan
+from freshline.planning.costs.bounds import longest_update_us
+from freshline.planning.plan.make import make_plan
 from freshline.testing.builder import Builder
 
 

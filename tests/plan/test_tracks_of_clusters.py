@@ -3,11 +3,11 @@
 import time
 from fractions import Fraction
 
-from freshline.analysis.clusters import Cluster
-from freshline.definitions.duration import SECOND
-from freshline.plan.make import make_plan
-from freshline.plan.plan import ClusterPlan
-from freshline.plan.tracks import period_clusters
+from freshline.base.duration import SECOND
+from freshline.planning.analysis.clusters import Cluster
+from freshline.planning.plan.make import make_plan
+from freshline.planning.plan.plan import ClusterPlan
+from freshline.planning.plan.tracks import period_clusters
 from freshline.testing.builder import Builder
 
 

@@ -8,26 +8,26 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from freshline.assembly.assemble import assemble
-from freshline.costs.draws import CostDraws
-from freshline.definitions.duration import SECOND
-from freshline.definitions.pools import Recovery as RecoveryKind
+from freshline.base.duration import SECOND
+from freshline.definitions.sections.pools import Recovery as RecoveryKind
 from freshline.definitions.warehouse import Warehouse
-from freshline.kernel.kernel import Kernel
-from freshline.kernel.validation import validate
-from freshline.plan.make import make_plan
-from freshline.plan.plan import Plan
-from freshline.recovery.aus import Aus
-from freshline.recovery.capacity import Capacity
-from freshline.recovery.modes import AdaptiveRelease
-from freshline.recovery.terms import LEAVING, NORMAL, RECOVERING, Recovery
+from freshline.kernel.assembly.assemble import assemble
+from freshline.kernel.core.kernel import Kernel
+from freshline.kernel.core.validation import validate
+from freshline.kernel.recovery.aus import Aus
+from freshline.kernel.recovery.capacity import Capacity
+from freshline.kernel.recovery.modes import AdaptiveRelease
+from freshline.kernel.recovery.terms import LEAVING, NORMAL, RECOVERING, Recovery
+from freshline.kernel.tables.events import Arrived, DataFile
+from freshline.kernel.tables.task import TableTask
+from freshline.kernel.tables.update import Update
+from freshline.planning.costs.draws import CostDraws
+from freshline.planning.plan.make import make_plan
+from freshline.planning.plan.plan import Plan
 from freshline.simulation.arrivals import Arrivals
 from freshline.simulation.driver import Driver
 from freshline.simulation.outages import Interrupted, checked_outages, downstream
 from freshline.simulation.updates import Updates
-from freshline.tables.events import Arrived, DataFile
-from freshline.tables.task import TableTask
-from freshline.tables.update import Update
 from freshline.testing.builder import Builder
 from freshline.testing.script import FixedCosts, play
 from freshline.testing.warehouses import Shape, random_outages, random_warehouse

@@ -8,23 +8,22 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from freshline.assembly.assemble import assemble
-from freshline.definitions.duration import SECOND
-from freshline.kernel.kernel import Kernel
-from freshline.plan.make import make_plan, what_if
-from freshline.recovery.aus_slack import AusSlack
-from freshline.recovery.certificate import Certificate, Forecast
-from freshline.recovery.coming import foresee
-from freshline.recovery.modes import AdaptiveRelease, adaptive
+from freshline.base.duration import SECOND
+from freshline.kernel.assembly.assemble import assemble
+from freshline.kernel.core.kernel import Kernel
+from freshline.kernel.recovery.aus_slack import AusSlack
+from freshline.kernel.recovery.certificate import Certificate, Forecast
+from freshline.kernel.recovery.expected_job import foresee
+from freshline.kernel.recovery.modes import AdaptiveRelease, adaptive
+from freshline.kernel.tables.task import TableTask
+from freshline.kernel.tables.update import Update
+from freshline.planning.plan.make import make_plan, what_if
 from freshline.simulation.driver import Driver
 from freshline.simulation.gaps import checked_gaps
 from freshline.simulation.outages import checked_outages
 from freshline.simulation.simulate import simulate
 from freshline.simulation.updates import Updates
-from freshline.tables.task import TableTask
-from freshline.tables.update import Update
 from freshline.testing.builder import Builder
-from freshline.testing.recoveries import run_with_outages
 from freshline.testing.script import FixedCosts, FixedFiles, Schedule, play
 from freshline.testing.warehouses import (
     Shape,
@@ -34,6 +33,7 @@ from freshline.testing.warehouses import (
     random_outages,
     random_warehouse,
 )
+from freshline_lab.campaigns.recovery.recoveries import run_with_outages
 
 
 def warehouse(policy: str = "aus-slack") -> Builder:

@@ -5,9 +5,9 @@ from fractions import Fraction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from freshline.classes.agreement import PERIODS, TOLERANCE, Agreement
-from freshline.definitions.classes import ServiceClass
-from freshline.definitions.duration import SECOND
+from freshline.base.duration import SECOND
+from freshline.definitions.sections.classes import ServiceClass
+from freshline.kernel.requests.class_targets import PERIODS, TOLERANCE, Agreement
 
 GOLD = ServiceClass("gold", "main", Fraction(1, 2), settling_us=20 * SECOND, overshoot=Fraction(1, 2))
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from freshline.assembly.assemble import assemble
-from freshline.definitions.duration import SECOND
-from freshline.definitions.policies import PolicyName
-from freshline.plan.make import make_plan
-from freshline.policies.edf import Edf
+from freshline.base.duration import SECOND
+from freshline.definitions.language.policies import PolicyName
+from freshline.kernel.assembly.assemble import assemble
+from freshline.kernel.policies.edf import Edf
+from freshline.planning.plan.make import make_plan
 from freshline.testing.builder import Builder
 from freshline.testing.script import play
 

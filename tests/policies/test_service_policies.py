@@ -4,19 +4,19 @@ from fractions import Fraction
 
 import pytest
 
-from freshline.classes.pending import Pending
-from freshline.classes.request import Request
-from freshline.classes.task import ClassTask
-from freshline.definitions.classes import ServiceClass
-from freshline.definitions.duration import SECOND
-from freshline.kernel.pool import Pool
-from freshline.kernel.timers import Timers
-from freshline.policies.admit_all import AdmitAll
-from freshline.policies.quality_of_data import QualityOfData
-from freshline.policies.rates import Flow, Rates
-from freshline.policies.rds import RdsEdf, RdsHef
-from freshline.policies.rds_quota import RdsQuota
-from freshline.policies.serving import PERIOD_US, Serving
+from freshline.base.duration import SECOND
+from freshline.definitions.sections.classes import ServiceClass
+from freshline.kernel.core.pool import Pool
+from freshline.kernel.core.timers import Timers
+from freshline.kernel.policies.admit_all import AdmitAll
+from freshline.kernel.policies.quality_of_data import QualityOfData
+from freshline.kernel.policies.rates import Flow, Rates
+from freshline.kernel.policies.rds import RdsEdf, RdsHef
+from freshline.kernel.policies.rds_quota import RdsQuota
+from freshline.kernel.policies.request_order import PERIOD_US, Serving
+from freshline.kernel.requests.pending_request import Pending
+from freshline.kernel.requests.request import Request
+from freshline.kernel.requests.task import ClassTask
 
 MS = SECOND // 1000
 CLASSES = [ServiceClass(name, "p", Fraction(error)) for name, error in (("gold", "0.3"), ("lead", "0.5"))]

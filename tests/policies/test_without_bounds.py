@@ -8,24 +8,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from freshline.assembly.assemble import assemble
-from freshline.costs.draws import CostDraws
-from freshline.definitions.cost import Cost
-from freshline.definitions.duration import SECOND
-from freshline.definitions.policies import PolicyName
+from freshline.base.duration import SECOND
+from freshline.definitions.language.policies import PolicyName
+from freshline.definitions.sections.cost import Cost
 from freshline.definitions.warehouse import Warehouse
-from freshline.kernel.journal import Journal
-from freshline.kernel.validation import validate
-from freshline.plan.make import make_plan, what_if, without_bounds
-from freshline.plan.plan import Plan
-from freshline.recovery.modes import AdaptiveRelease
+from freshline.kernel.assembly.assemble import assemble
+from freshline.kernel.core.journal import Journal
+from freshline.kernel.core.validation import validate
+from freshline.kernel.recovery.modes import AdaptiveRelease
+from freshline.kernel.tables.state import exceeds
+from freshline.kernel.tables.update import Update
+from freshline.planning.costs.draws import CostDraws
+from freshline.planning.plan.make import make_plan, what_if, without_bounds
+from freshline.planning.plan.plan import Plan
 from freshline.simulation.driver import Driver
 from freshline.simulation.observation import Observation
 from freshline.simulation.outages import Outages, checked_outages
 from freshline.simulation.simulated_run import files_of
 from freshline.simulation.updates import Updates
-from freshline.tables.state import exceeds
-from freshline.tables.update import Update
 from freshline.testing.builder import Builder
 from freshline.testing.script import Schedule, play
 from freshline.testing.warehouses import random_outages, random_warehouse

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner, Result
 
 import freshline
+from freshline.base.errors import InputError
 from freshline.cli.main import app as cli
-from freshline.definitions.errors import InputError
-from freshline.service import asking
+from freshline.service import question_intake as asking
 from freshline.service.address import Address
 from freshline.service.client import Unanswered, ask
 from freshline.service.failures import STATUSES, stopping

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from freshline.definitions.errors import DefinitionErrors, InputError, Place
+from freshline.base.errors import DefinitionErrors, InputError, Place
 from freshline.definitions.load import loads
 from freshline.service import app, guard, server
 from freshline.service.address import Address

@@ -10,14 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from freshline.assembly.replay import kernel_of, replay
+from freshline.base.duration import SECOND
 from freshline.cli.main import app
-from freshline.definitions.duration import SECOND
 from freshline.definitions.load import loads
-from freshline.plan.make import make_plan
+from freshline.kernel.assembly.replay import kernel_of, replay
+from freshline.planning.plan.make import make_plan
 from freshline.simulation.answers import table_streams
 from freshline.simulation.simulate import SimulationResult, simulate
-from freshline.testing.query_statements import QueryStatements
+from freshline_lab.campaigns.sql.query_statements import QueryStatements
 
 HEAD = """\
 name: answers

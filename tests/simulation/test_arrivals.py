@@ -5,9 +5,9 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from freshline.definitions.feeds import Feed
+from freshline.definitions.sections.feeds import Feed
+from freshline.kernel.tables.events import DataFile
 from freshline.simulation.arrivals import Arrivals
-from freshline.tables.events import DataFile
 
 
 @given(

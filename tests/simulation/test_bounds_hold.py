@@ -3,8 +3,8 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from freshline.definitions.duration import SECOND
-from freshline.plan.make import make_plan
+from freshline.base.duration import SECOND
+from freshline.planning.plan.make import make_plan
 from freshline.simulation.simulate import simulate
 from freshline.testing.warehouses import Shape, random_warehouse
 
@@ -34,12 +34,12 @@ def test_the_bound_holds_for_many_tables_on_few_tracks(seed):
 @given(seeds)
 def test_jobs_answer_within_their_response_bound(seed):
     """Lemma 4 of paper 004: no job ends later than Θ after its release."""
-    from freshline.assembly.assemble import assemble
-    from freshline.costs.draws import CostDraws
+    from freshline.kernel.assembly.assemble import assemble
+    from freshline.kernel.tables.update import Update
+    from freshline.planning.costs.draws import CostDraws
     from freshline.simulation.arrivals import Arrivals
     from freshline.simulation.driver import Driver
     from freshline.simulation.updates import Updates
-    from freshline.tables.update import Update
     from freshline.testing.script import Schedule
 
     warehouse = random_warehouse(seed)

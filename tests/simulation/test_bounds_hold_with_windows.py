@@ -6,11 +6,11 @@ from dataclasses import replace
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from freshline.definitions.duration import SECOND
-from freshline.definitions.feeds import Feed, Landing
-from freshline.definitions.tables import Table
+from freshline.base.duration import SECOND
+from freshline.definitions.sections.feeds import Feed, Landing
+from freshline.definitions.sections.tables import Table
 from freshline.definitions.warehouse import Warehouse
-from freshline.plan.make import make_plan
+from freshline.planning.plan.make import make_plan
 from freshline.simulation.simulate import simulate
 from freshline.testing.warehouses import random_warehouse
 

@@ -8,17 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from freshline.definitions.duration import SECOND
-from freshline.definitions.operators import Aggregate, Join, Operator, Project, Select, Stream
-from freshline.definitions.pools import Pool
-from freshline.definitions.queries import Query
-from freshline.queries.membership import QueryAdded
-from freshline.queries.newcomer import Asked, Measure
-from freshline.queries.rescheduling import Rescheduling
-from freshline.simulation.continuous import Answers, QueryRun, simulate_queries
+from freshline.base.duration import SECOND
+from freshline.definitions.sections.pools import Pool
+from freshline.definitions.sections.queries import Query
+from freshline.kernel.queries.membership import QueryAdded
+from freshline.kernel.queries.query_spec import Asked, Measure
+from freshline.kernel.queries.rescheduling import Rescheduling
 from freshline.simulation.iterations import Outcome
 from freshline.simulation.streams import ChangingRate, ConstantRate
-from freshline.testing.query_sets import answer, random_queries
+from freshline.sql.operators import Aggregate, Join, Operator, Project, Select, Stream
+from freshline_lab.campaigns.queries.query_sets import answer, random_queries
+from freshline_lab.runs.query_run import Answers, QueryRun, simulate_queries
 
 S = SECOND
 MS = SECOND // 1000

@@ -9,20 +9,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from freshline.assembly.replay import kernel_of, replay
-from freshline.definitions.cost import Cost
-from freshline.definitions.duration import SECOND
-from freshline.definitions.errors import InputError
-from freshline.definitions.policies import POLICIES, policies_for
-from freshline.kernel.validation import validate
-from freshline.plan.make import make_plan
+from freshline.base.duration import SECOND
+from freshline.base.errors import InputError
+from freshline.definitions.language.policies import POLICIES, policies_for
+from freshline.definitions.sections.cost import Cost
+from freshline.kernel.assembly.replay import kernel_of, replay
+from freshline.kernel.core.validation import validate
+from freshline.planning.plan.make import make_plan
 from freshline.simulation.conditions import Conditions, checked
 from freshline.simulation.crashes import checked_crashes
 from freshline.simulation.simulate import SimulationResult, simulate
 from freshline.simulation.simulated_run import SimulatedRun
 from freshline.testing.builder import Builder
-from freshline.testing.recoveries import run_through
 from freshline.testing.warehouses import crowded_warehouse, random_crashes, random_outages, random_warehouse
+from freshline_lab.campaigns.recovery.recoveries import run_through
 
 S = SECOND
 PROVEN = [name for name in policies_for("tables") if POLICIES[name].proven]

@@ -9,17 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from freshline.assembly.replay import kernel_of, replay
-from freshline.definitions.duration import SECOND
-from freshline.definitions.errors import InputError
-from freshline.definitions.policies import POLICIES, policies_for
-from freshline.plan.make import make_plan, what_if
+from freshline.base.duration import SECOND
+from freshline.base.errors import InputError
+from freshline.definitions.language.policies import POLICIES, policies_for
+from freshline.kernel.assembly.replay import kernel_of, replay
+from freshline.planning.plan.make import make_plan, what_if
 from freshline.simulation.conditions import checked
 from freshline.simulation.failures import Failures, checked_failures
 from freshline.simulation.outages import downstream
 from freshline.simulation.simulate import SimulationResult, simulate
 from freshline.testing.builder import Builder
-from freshline.testing.recoveries import run_through
 from freshline.testing.warehouses import (
     crowded_warehouse,
     random_crashes,
@@ -28,6 +27,7 @@ from freshline.testing.warehouses import (
     random_outages,
     random_warehouse,
 )
+from freshline_lab.campaigns.recovery.recoveries import run_through
 
 S = SECOND
 PROVEN = [name for name in policies_for("tables") if POLICIES[name].proven]

@@ -10,13 +10,16 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from test_bounds_hold_with_windows import live_warehouse
 
-from freshline.assembly.assemble import assemble
-from freshline.assembly.replay import kernel_of, replay
-from freshline.costs.draws import CostDraws
-from freshline.definitions.duration import SECOND as S
-from freshline.definitions.errors import InputError
-from freshline.kernel.validation import validate
-from freshline.plan.make import make_plan, what_if
+from freshline.base.duration import SECOND as S
+from freshline.base.errors import InputError
+from freshline.kernel.assembly.assemble import assemble
+from freshline.kernel.assembly.replay import kernel_of, replay
+from freshline.kernel.core.validation import validate
+from freshline.kernel.tables.events import Finished
+from freshline.kernel.tables.intake import DerivedIntake
+from freshline.kernel.tables.update import Update
+from freshline.planning.costs.draws import CostDraws
+from freshline.planning.plan.make import make_plan, what_if
 from freshline.simulation.driver import Driver
 from freshline.simulation.gaps import checked_gaps, gaps_of_sources, next_row
 from freshline.simulation.lag import lag_points
@@ -24,9 +27,6 @@ from freshline.simulation.simulate import simulate
 from freshline.simulation.simulated_run import files_of
 from freshline.simulation.spans import common, merged
 from freshline.simulation.updates import Updates
-from freshline.tables.events import Finished
-from freshline.tables.intake import DerivedIntake
-from freshline.tables.update import Update
 from freshline.testing.builder import Builder
 from freshline.testing.script import FixedCosts, FixedFiles
 from freshline.testing.warehouses import Shape, random_gaps, random_outages, random_warehouse

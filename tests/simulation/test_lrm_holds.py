@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from freshline.assembly.replay import replay
-from freshline.simulation.continuous import query_kernel
-from freshline.testing.query_sets import RESCHEDULINGS, answer, random_queries
+from freshline.kernel.assembly.replay import replay
+from freshline_lab.campaigns.queries.query_sets import RESCHEDULINGS, answer, random_queries
+from freshline_lab.runs.query_run import query_kernel
 
 
 @pytest.mark.parametrize("rescheduling", RESCHEDULINGS)

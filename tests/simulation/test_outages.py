@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from freshline.definitions.duration import SECOND
-from freshline.definitions.errors import InputError
-from freshline.definitions.feeds import Feed
-from freshline.definitions.policies import PolicyName
-from freshline.plan.make import make_plan, what_if
+from freshline.base.duration import SECOND
+from freshline.base.errors import InputError
+from freshline.definitions.language.policies import PolicyName
+from freshline.definitions.sections.feeds import Feed
+from freshline.kernel.tables.events import DataFile
+from freshline.planning.plan.make import make_plan, what_if
 from freshline.simulation.lag import lag_points
 from freshline.simulation.outages import Interrupted, checked_outages, downstream
 from freshline.simulation.simulate import SimulationResult, simulate
 from freshline.simulation.simulated_run import files_of
-from freshline.tables.events import DataFile
 from freshline.testing.builder import Builder
 from freshline.testing.script import FixedFiles
 from freshline.testing.warehouses import Shape, random_outages, random_warehouse

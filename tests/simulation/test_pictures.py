@@ -5,12 +5,12 @@ from dataclasses import replace
 
 from matplotlib.figure import Figure
 
-from freshline.definitions.duration import DAY, HOUR, MINUTE, SECOND
-from freshline.definitions.policies import PolicyName
+from freshline.base.duration import DAY, HOUR, MINUTE, SECOND
+from freshline.definitions.language.policies import PolicyName
 from freshline.pictures.bars import Bar, first_bars
 from freshline.pictures.figures import thinned
 from freshline.pictures.lag import lag_figure
-from freshline.plan.make import make_plan
+from freshline.planning.plan.make import make_plan
 from freshline.simulation import drawing
 from freshline.simulation.drawing import draw, lags, spans_of
 from freshline.simulation.job_records import JobRecords

@@ -3,7 +3,7 @@
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from freshline.testing.placement_holds import WAYS, Way, random_placed, run_placed
+from freshline_lab.campaigns.placement.placement_holds import WAYS, Way, random_placed, run_placed
 
 
 @settings(max_examples=25, deadline=None)

@@ -9,26 +9,26 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from freshline.assembly.assemble import assemble
-from freshline.assembly.replay import kernel_of, replay
-from freshline.classes.events import PartLost
-from freshline.classes.request import Answer, Part, Reject, Request
-from freshline.definitions.classes import PART_MOST_US
-from freshline.definitions.duration import SECOND
+from freshline.base.duration import SECOND
+from freshline.definitions.language.policies import policies_for
 from freshline.definitions.load import loads
-from freshline.definitions.policies import policies_for
-from freshline.experiments.service_runs import simulate_classes
-from freshline.kernel.events import Event
-from freshline.kernel.journal import Journal
-from freshline.kernel.validation import validate
-from freshline.plan.make import make_plan
+from freshline.definitions.sections.classes import PART_MOST_US
+from freshline.kernel.assembly.assemble import assemble
+from freshline.kernel.assembly.replay import kernel_of, replay
+from freshline.kernel.core.events import Event
+from freshline.kernel.core.journal import Journal
+from freshline.kernel.core.validation import validate
+from freshline.kernel.requests.events import PartLost
+from freshline.kernel.requests.request import Answer, Part, Reject, Request
+from freshline.kernel.tables.update import Update
+from freshline.planning.plan.make import make_plan
 from freshline.simulation.conditions import Conditions
 from freshline.simulation.driver import Driver
 from freshline.simulation.requests import Coming, Requests
 from freshline.simulation.simulated_run import files_of, header_of
 from freshline.simulation.updates import Updates
-from freshline.tables.update import Update
 from freshline.testing.script import FixedCosts, Schedule
+from freshline_lab.experiments.classes.service_runs import simulate_classes
 
 MS = SECOND // 1000
 POLICIES = policies_for("classes")

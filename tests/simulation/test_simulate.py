@@ -13,25 +13,25 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from freshline import __version__
-from freshline.assembly import assemble as assembly
-from freshline.assembly.assemble import assemble
-from freshline.assembly.replay import replay
+from freshline.base.duration import SECOND
+from freshline.base.errors import InputError
 from freshline.cli.main import app
-from freshline.costs.draws import CostDraws
-from freshline.definitions.duration import SECOND
-from freshline.definitions.errors import InputError
-from freshline.definitions.policies import PolicyName
+from freshline.definitions.language.policies import PolicyName
 from freshline.definitions.serial import from_record
-from freshline.kernel.journal import FORMAT, Journal
-from freshline.kernel.kernel import Kernel
-from freshline.kernel.validation import validate
-from freshline.plan.make import make_plan, what_if
+from freshline.kernel.assembly import assemble as assembly
+from freshline.kernel.assembly.assemble import assemble
+from freshline.kernel.assembly.replay import replay
+from freshline.kernel.core.journal import FORMAT, Journal
+from freshline.kernel.core.kernel import Kernel
+from freshline.kernel.core.validation import validate
+from freshline.kernel.tables.update import Update
+from freshline.planning.costs.draws import CostDraws
+from freshline.planning.plan.make import make_plan, what_if
 from freshline.simulation import simulate as module
 from freshline.simulation.arrivals import Arrivals
 from freshline.simulation.driver import Driver
 from freshline.simulation.simulate import simulate
 from freshline.simulation.updates import Updates
-from freshline.tables.update import Update
 from freshline.testing.builder import Builder
 from freshline.testing.warehouses import random_warehouse
 

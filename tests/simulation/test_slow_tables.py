@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from freshline.definitions.duration import SECOND
-from freshline.definitions.errors import InputError
-from freshline.plan.make import make_plan
+from freshline.base.duration import SECOND
+from freshline.base.errors import InputError
+from freshline.planning.plan.make import make_plan
 from freshline.simulation.simulate import SimulationResult, simulate
 from freshline.simulation.slow import Slowed
 from freshline.testing.builder import Builder

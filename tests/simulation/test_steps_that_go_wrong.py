@@ -4,12 +4,12 @@ from fractions import Fraction
 
 import pytest
 
-from freshline.definitions.duration import SECOND
-from freshline.definitions.errors import InputError
+from freshline.base.duration import SECOND
+from freshline.base.errors import InputError
 from freshline.definitions.load import loads
-from freshline.plan.make import make_plan
-from freshline.plan.outputs import plan_outputs, with_outputs
-from freshline.plan.plan import Plan
+from freshline.planning.plan.make import make_plan
+from freshline.planning.plan.outputs import plan_outputs, with_outputs
+from freshline.planning.plan.plan import Plan
 from freshline.simulation.simulate import SimulationResult, simulate
 from freshline.simulation.steps import OutputResult, StepResult
 

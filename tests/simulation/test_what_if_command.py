@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+from freshline.base.errors import InputError
 from freshline.cli.main import app
-from freshline.definitions.errors import InputError
 
 # One track. `raw` takes 4 s of every 10, `sums` 1 s of every 20.
 PROJECT = """\

@@ -4,8 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from freshline.definitions.load import loads
-from freshline.spark.alike import alike
-from freshline.spark.schemas import schemas
+from freshline.spark.loading.same_plan import alike
+from freshline.spark.loading.schemas import schemas
 
 PROJECT = """
 name: shop

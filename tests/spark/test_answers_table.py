@@ -9,11 +9,11 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql.types import DecimalType, LongType, StringType, StructField, StructType
 
-from freshline.definitions.errors import InputError
-from freshline.spark.answers_table import AnswersTable, answers_schema
-from freshline.spark.iteration import Outcome
-from freshline.spark.merging import Answer, Estimate
-from freshline.storage.delta import StoredTable
+from freshline.base.errors import InputError
+from freshline.spark.answering.answers_table import AnswersTable, answers_schema
+from freshline.spark.answering.merging import Answer, Estimate
+from freshline.spark.answering.window_reading import Outcome
+from freshline.storage.delta.stored_table import StoredTable
 
 ANSWER = StructType(
     [StructField("src", StringType()), StructField("n", LongType()), StructField("s", DecimalType(12, 2))]

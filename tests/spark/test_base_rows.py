@@ -8,8 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from freshline.definitions.load import loads
-from freshline.spark.frames import base_rows, read_files
-from freshline.spark.projection import plain_projection
+from freshline.spark.loading.frames import base_rows, read_files
+from freshline.spark.loading.projection import plain_projection
 
 PROJECT = """\
 name: shop

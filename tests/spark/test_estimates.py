@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql.types import DecimalType, DoubleType, LongType, StructField, StructType
 
-from freshline.definitions.slices import SLICES
-from freshline.spark.estimates import student_t
-from freshline.spark.merging import Answer, merge
-from freshline.spark.partials import SLICE, Output, Partials
+from freshline.spark.answering.estimates import student_t
+from freshline.spark.answering.merging import Answer, merge
+from freshline.spark.answering.partials import SLICE, Output, Partials
+from freshline.sql.slices import SLICES
 
 OUTPUTS = (Output("g", "key", 0), Output("n", "count", 0), Output("s", "sum", 1), Output("m", "avg", 2))
 PARTIALS = Partials("", OUTPUTS, ("_k0",), ())

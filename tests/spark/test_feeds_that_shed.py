@@ -11,19 +11,19 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from freshline.definitions.errors import DefinitionErrors, InputError
+from freshline.base.errors import DefinitionErrors, InputError
 from freshline.definitions.load import loads
+from freshline.kernel.tables.intake import FileIntake
+from freshline.kernel.tables.task import TableTask
+from freshline.kernel.tables.update import Update
 from freshline.landing.record_reader import RecordReader
-from freshline.spark import shedding
-from freshline.spark.committed import Committed
-from freshline.spark.file_to_load import FileFacts, FileToLoad
-from freshline.spark.schemas import schemas
-from freshline.spark.updater import Updater
-from freshline.storage.delta import Consumed, StoredTable
-from freshline.storage.log import commit_information
-from freshline.tables.intake import FileIntake
-from freshline.tables.task import TableTask
-from freshline.tables.update import Update
+from freshline.spark.loading import shedding
+from freshline.spark.loading.file_to_load import FileFacts, FileToLoad
+from freshline.spark.loading.load_result import Committed
+from freshline.spark.loading.schemas import schemas
+from freshline.spark.loading.updater import Updater
+from freshline.storage.delta.log import commit_information
+from freshline.storage.delta.stored_table import Consumed, StoredTable
 
 SECOND = 1_000_000
 START = datetime(2026, 1, 1, tzinfo=UTC)

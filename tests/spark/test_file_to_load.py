@@ -3,10 +3,10 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from freshline.spark.file_to_load import FileFacts, FileToLoad, facts_of
-from freshline.storage.files import Consumed
-from freshline.tables.events import Arrived, DataFile
-from freshline.tables.intake import FileIntake
+from freshline.kernel.tables.events import Arrived, DataFile
+from freshline.kernel.tables.intake import FileIntake
+from freshline.spark.loading.file_to_load import FileFacts, FileToLoad, facts_of
+from freshline.storage.delta.files import Consumed
 
 files = st.lists(st.tuples(st.integers(1, 5), st.sampled_from(["a", "b", "c"]), st.integers(0, 9)))
 

@@ -7,13 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql.types import DecimalType, DoubleType, LongType, StructField, StructType
 
-from freshline.definitions.errors import InputError
-from freshline.definitions.query_sql import read_query
-from freshline.definitions.slices import NO_SLICE, SLICES, Slices
-from freshline.definitions.sql.from_tables import Readable
-from freshline.spark.formulas import slopes, value_of
-from freshline.spark.merging import Merged, merged_columns
-from freshline.spark.partials import SLICE, Partials, partials_of, with_inputs
+from freshline.base.errors import InputError
+from freshline.spark.answering.formulas import slopes, value_of
+from freshline.spark.answering.merging import Merged, merged_columns
+from freshline.spark.answering.partials import SLICE, Partials, partials_of, with_inputs
+from freshline.sql.from_tables import Readable
+from freshline.sql.query_sql import read_query
+from freshline.sql.slices import NO_SLICE, SLICES, Slices
 
 TABLES = {"t": Readable("t", ("ts", "k", "a", "b"), "ts", Slices())}
 FORMULAS = (

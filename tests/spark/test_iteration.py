@@ -14,12 +14,12 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from freshline.definitions.duration import SECOND
-from freshline.definitions.errors import InputError
-from freshline.definitions.slices import SLICES
-from freshline.spark.iteration import session_for_queries
-from freshline.testing.query_statements import QueryStatements
-from freshline.testing.sliced_tables import START_US, SlicedTables, random_tables
+from freshline.base.duration import SECOND
+from freshline.base.errors import InputError
+from freshline.spark.answering.window_reading import session_for_queries
+from freshline.sql.slices import SLICES
+from freshline_lab.campaigns.sql.query_statements import QueryStatements
+from freshline_lab.campaigns.sql.sliced_tables import START_US, SlicedTables, random_tables
 
 LONG = dict.fromkeys("abc", ("bigint", "bigint"))
 BY_KEY = {"a": "{by: k}", "b": "{by: k}", "c": "{by: j}"}
@@ -178,7 +178,9 @@ def test_decimals_averages_and_nothing_at_all_are_as_spark_has_them(spark, tmp_p
 
 def test_what_sqlglot_would_write_otherwise_is_refused(spark, tmp_path: Path, monkeypatch) -> None:
     tables = loaded(spark, tmp_path, BY_KEY, {"q": "SELECT sum(v) AS s FROM a WHERE v > 1"})
-    monkeypatch.setattr("freshline.spark.iteration.as_written", lambda select: "SELECT sum(v) AS s FROM a")
+    monkeypatch.setattr(
+        "freshline.spark.answering.window_reading.as_written", lambda select: "SELECT sum(v) AS s FROM a"
+    )
     with pytest.raises(InputError, match="cannot be rewritten"):
         tables.prepared("q")
 
@@ -204,7 +206,7 @@ def rows_read(spark, work: Callable[[], None]) -> int:
 def test_of_slices_that_are_not_asked_for_few_rows_are_read_and_of_a_table_read_whole_all(
     spark, tmp_path: Path, monkeypatch, first: int
 ) -> None:
-    monkeypatch.setattr("freshline.storage.sliced_files.GROUP_BYTES", 1 << 14)
+    monkeypatch.setattr("freshline.storage.delta.sliced_files.GROUP_BYTES", 1 << 14)
     slices, session = BY_KEY | {"c": "{}"}, session_for_queries(spark)
     queries = {
         "alone": "SELECT count(*) AS n FROM a WHERE v > -1",

@@ -9,7 +9,7 @@ import pytest
 from py4j.java_gateway import GatewayParameters, JavaGateway
 from py4j.protocol import Py4JError
 
-from freshline.spark import java
+from freshline.spark.session import java
 
 
 def resets(listening: socket.socket) -> None:

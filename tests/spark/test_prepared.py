@@ -13,9 +13,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from freshline.definitions.load import loads
-from freshline.spark.frames import NONE_LATE, base_rows, is_one_pass, read_files
-from freshline.spark.prepared import PreparedFrames, prepared
-from freshline.spark.schemas import schemas
+from freshline.spark.loading.frames import NONE_LATE, base_rows, is_one_pass, read_files
+from freshline.spark.loading.prepared_frames import PreparedFrames, prepared
+from freshline.spark.loading.schemas import schemas
 
 SELECTS = [
     "",

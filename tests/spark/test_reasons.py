@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from freshline.definitions.load import loads
-from freshline.live.trouble import sentence
-from freshline.spark.frames import read_files
-from freshline.spark.malformed import malformed_record
+from freshline.live.loop.failures import sentence
+from freshline.spark.loading.frames import read_files
+from freshline.spark.loading.malformed import malformed_record
 
 PROJECT = """\
 name: reasons

@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql.types import DoubleType, LongType, StructField, StructType
 
-from freshline.definitions.slices import NO_SLICE, SLICES
-from freshline.definitions.sql.result_clauses import Clauses, SortKey
-from freshline.spark.merging import Column, merged_columns
-from freshline.spark.outliers import outliers_marked
-from freshline.spark.partials import SLICE, Output, Partials
-from freshline.spark.result_rows import chosen
+from freshline.spark.answering.merging import Column, merged_columns
+from freshline.spark.answering.partials import SLICE, Output, Partials
+from freshline.spark.answering.result_rows import chosen
+from freshline.spark.loading.outliers import outliers_marked
+from freshline.sql.result_clauses import Clauses, SortKey
+from freshline.sql.slices import NO_SLICE, SLICES
 
 KINDS = {"n": "count", "s": "sum", "m": "avg", "v": "var_samp", "p": "var_pop", "d": "stddev_samp"}
 OUTPUTS = tuple(Output(name, kind, number) for number, (name, kind) in enumerate(KINDS.items()))

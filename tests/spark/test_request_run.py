@@ -13,14 +13,14 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from freshline.definitions.columns import SLICE_COLUMN
-from freshline.definitions.request_sql import RequestRefused
-from freshline.definitions.slices import NO_SLICE, SLICES
-from freshline.spark.iteration import session_for_queries
-from freshline.spark.request_run import Cancelled, RequestRun
-from freshline.testing.request_equality import difference
-from freshline.testing.request_statements import RequestStatements
-from freshline.testing.sliced_tables import START_US, SlicedTables, random_tables
+from freshline.spark.answering.request_run import Cancelled, RequestRun
+from freshline.spark.answering.window_reading import session_for_queries
+from freshline.sql.columns import SLICE_COLUMN
+from freshline.sql.request_sql import RequestRefused
+from freshline.sql.slices import NO_SLICE, SLICES
+from freshline_lab.campaigns.sql.request_equality import difference
+from freshline_lab.campaigns.sql.request_statements import RequestStatements
+from freshline_lab.campaigns.sql.sliced_tables import START_US, SlicedTables, random_tables
 from patience import PATIENCE_S
 
 LONG = dict.fromkeys("abc", ("bigint", "bigint"))
@@ -200,7 +200,7 @@ def test_what_spark_cannot_make_sense_of_or_would_never_end_is_refused(
         with pytest.raises(RequestRefused) as refused:
             tables.asked(sql)
         assert refused.value.code == code
-    monkeypatch.setattr("freshline.spark.request_run.ROWS_MAX", 10)
+    monkeypatch.setattr("freshline.spark.answering.request_run.ROWS_MAX", 10)
     run = RequestRun(tables.asked("SELECT k FROM a"), spark, tables.stored)
     with pytest.raises(RequestRefused, match="more than 10 rows"):
         run.read(1)

@@ -3,10 +3,10 @@
 import pytest
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from freshline.definitions.errors import DefinitionErrors, InputError
+from freshline.base.errors import DefinitionErrors, InputError
 from freshline.definitions.load import loads
-from freshline.spark.schemas import schemas
-from freshline.storage.delta import StoredTable
+from freshline.spark.loading.schemas import schemas
+from freshline.storage.delta.stored_table import StoredTable
 
 PROJECT = """\
 name: shop

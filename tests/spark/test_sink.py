@@ -17,13 +17,20 @@ from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from freshline.definitions.columns import LATE_COLUMN
-from freshline.definitions.errors import InputError
-from freshline.live.trouble import sentence
-from freshline.spark import sink as sinks
-from freshline.spark.sink import Result, Sink, carried, driver_limit, write_by_driver, write_by_executors
-from freshline.storage.delta import NullTimestamps, StoredTable
-from freshline.storage.statistics import NotText
+from freshline.base.errors import InputError
+from freshline.live.loop.failures import sentence
+from freshline.spark.loading import sink as sinks
+from freshline.spark.loading.sink import (
+    Result,
+    Sink,
+    carried,
+    driver_limit,
+    write_by_driver,
+    write_by_executors,
+)
+from freshline.sql.columns import LATE_COLUMN
+from freshline.storage.delta.statistics import NotText
+from freshline.storage.delta.stored_table import NullTimestamps, StoredTable
 from patience import PATIENCE_S, wait_until
 
 MEGABYTE = 1 << 20

@@ -14,16 +14,16 @@ from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from freshline.definitions.columns import SLICE_COLUMN
-from freshline.definitions.errors import InputError
+from freshline.base.errors import InputError
 from freshline.definitions.load import loads
-from freshline.definitions.slices import SLICES, Slices
-from freshline.definitions.tables import Table
-from freshline.spark.schemas import schemas
-from freshline.spark.sink import write_by_driver, write_by_executors
-from freshline.spark.slices import check_slices, dealt, slice_column, slice_together
-from freshline.storage.delta import StoredTable
-from freshline.storage.sliced_files import GROUP_BYTES
+from freshline.definitions.sections.tables import Table
+from freshline.spark.loading.schemas import schemas
+from freshline.spark.loading.sink import write_by_driver, write_by_executors
+from freshline.spark.loading.slices import check_slices, dealt, slice_column, slice_together
+from freshline.sql.columns import SLICE_COLUMN
+from freshline.sql.slices import SLICES, Slices
+from freshline.storage.delta.sliced_files import GROUP_BYTES
+from freshline.storage.delta.stored_table import StoredTable
 
 # Values of each type that may be a key, with neighbours, extremes and what other types have too.
 KEYS = {
@@ -141,7 +141,7 @@ def test_files_are_sorted_by_slice_in_row_groups_of_about_4_mib(spark, tmp_path:
 
 def test_compaction_keeps_order_and_row_groups_and_loses_no_row(spark, tmp_path: Path, monkeypatch) -> None:
     for group_bytes in (64 << 20, 5 << 20):  # in one pass, and in several
-        monkeypatch.setattr("freshline.storage.compaction._GROUP_BYTES", group_bytes)
+        monkeypatch.setattr("freshline.storage.delta.compaction._GROUP_BYTES", group_bytes)
         path = tmp_path / str(group_bytes)
         column, stored = slice_column(table(by=None), StructType.fromDDL("ts timestamp, text string")), None
         for number in range(10):

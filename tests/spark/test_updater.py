@@ -6,15 +6,15 @@ import pytest
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from freshline.definitions.load import loads
-from freshline.spark.file_to_load import FileFacts, FileToLoad
-from freshline.spark.frames import Watched, keeps_records
-from freshline.spark.schemas import schemas
-from freshline.spark.updater import Updater
-from freshline.storage.delta import Consumed, StoredTable
-from freshline.storage.extent import Extent, OtherRecords
-from freshline.tables.intake import FileIntake
-from freshline.tables.task import TableTask
-from freshline.tables.update import Update
+from freshline.kernel.tables.intake import FileIntake
+from freshline.kernel.tables.task import TableTask
+from freshline.kernel.tables.update import Update
+from freshline.spark.loading.file_to_load import FileFacts, FileToLoad
+from freshline.spark.loading.frames import Watched, keeps_records
+from freshline.spark.loading.schemas import schemas
+from freshline.spark.loading.updater import Updater
+from freshline.storage.delta.extent import Extent, OtherRecords
+from freshline.storage.delta.stored_table import Consumed, StoredTable
 
 PROJECT = """\
 name: shop
@@ -109,7 +109,7 @@ def test_an_encoding_is_read_as_what_it_is(spark, tmp_path: Path) -> None:
 
 
 def test_what_spark_never_tells_is_not_waited_for(spark, tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr("freshline.spark.frames._TOLD_S", 0.1)
+    monkeypatch.setattr("freshline.spark.loading.frames._TOLD_S", 0.1)
     watched = Watched(spark.range(3).selectExpr("timestamp_seconds(id) AS ts"), "ts")
     with pytest.raises(TimeoutError):
         watched.extent()  # nothing has read them

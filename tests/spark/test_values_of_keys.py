@@ -3,10 +3,10 @@
 from decimal import Decimal
 from pathlib import Path
 
-from freshline.definitions.feeds import Feed, Landing
+from freshline.definitions.sections.feeds import Feed, Landing
 from freshline.landing.key_values import digest
 from freshline.landing.record_reader import RecordReader
-from freshline.spark.frames import read_files
+from freshline.spark.loading.frames import read_files
 
 # One at a time: Spark keeps nothing of a record in which it cannot read a number.
 SCHEMA = "ts timestamp, k string, v {}"

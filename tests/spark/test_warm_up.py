@@ -6,8 +6,8 @@ import pytest
 from pyspark.errors import PySparkException
 
 from freshline.definitions.load import loads
-from freshline.spark.schemas import schemas
-from freshline.spark.warm_up import WarmUp
+from freshline.spark.loading.schemas import schemas
+from freshline.spark.loading.warm_up import WarmUp
 
 PROJECT = """
 name: shop

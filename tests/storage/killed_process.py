@@ -18,8 +18,10 @@ from typing import Any, Final
 from loader_process import load
 from stored_tables import file, instants, job, opened, update
 
-from freshline.storage import checkpoint, commits, delta, log, window
-from freshline.storage.ledger import Ledger
+from freshline.storage.delta import checkpoint, commits, log
+from freshline.storage.delta import log_window as window
+from freshline.storage.delta import stored_table as delta
+from freshline.storage.delta.ledger import Ledger
 
 KILLED_IN: Final = frozenset(str(module.__file__) for module in (checkpoint, commits, log, window))
 COUNT: Final = 9

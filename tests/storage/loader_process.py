@@ -12,8 +12,8 @@ from pathlib import Path
 
 from stored_tables import file, job, opened
 
-from freshline.storage.delta import StoredTable, TableTaken
-from freshline.storage.ledger import Ledger
+from freshline.storage.delta.ledger import Ledger
+from freshline.storage.delta.stored_table import StoredTable, TableTaken
 
 
 def load(storage: Path, count: int) -> None:

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
-from freshline.storage.delta import Consumed, StoredTable
+from freshline.storage.delta.stored_table import Consumed, StoredTable
 
 SCHEMA = pa.schema([("ts", pa.timestamp("us", "UTC")), ("n", pa.int64()), ("text", pa.string())])
 

@@ -10,11 +10,11 @@ from deltalake import DeltaTable, write_deltalake
 from stored_tables import SCHEMA, file, instants, job, opened, rows, update
 
 from freshline.definitions.computation import Computation
-from freshline.storage import computations
-from freshline.storage.commits import Commits
-from freshline.storage.delta import StoredTable, TableTaken
-from freshline.storage.log import commit_information
-from freshline.storage.migration import add_columns
+from freshline.storage.delta import computations
+from freshline.storage.delta.commits import Commits
+from freshline.storage.delta.log import commit_information
+from freshline.storage.delta.migration import add_columns
+from freshline.storage.delta.stored_table import StoredTable, TableTaken
 
 OLD, NEW = Computation(sql="SELECT ts, n FROM t"), Computation(sql="SELECT ts, -n AS n FROM t", lookback_us=7)
 WIDER = pa.schema([*SCHEMA, ("more", pa.int64())])

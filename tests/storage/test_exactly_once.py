@@ -7,7 +7,7 @@ from pathlib import Path
 
 from stored_tables import file, instants, opened
 
-from freshline.storage.ledger import Ledger
+from freshline.storage.delta.ledger import Ledger
 
 LOADER = Path(__file__).with_name("loader_process.py")
 KILLED = Path(__file__).with_name("killed_process.py")

@@ -14,8 +14,8 @@ from deltalake import DeltaTable
 from hypothesis import given
 from hypothesis import strategies as st
 
-from freshline.storage.delta import LiveFile, StoredTable
-from freshline.storage.statistics import in_delta_words, read_footer
+from freshline.storage.delta.statistics import in_delta_words, read_footer
+from freshline.storage.delta.stored_table import LiveFile, StoredTable
 
 TS = pa.timestamp("us", "UTC")
 

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from stored_tables import SCHEMA, instants, opened, rows, update
 
-from freshline.storage import log
-from freshline.storage.followed import FollowedTable
-from freshline.storage.snapshot import Snapshot, read_snapshot
+from freshline.storage.delta import log
+from freshline.storage.delta.followed_table import FollowedTable
+from freshline.storage.delta.snapshot import Snapshot, read_snapshot
 from patience import PATIENCE_S
 
 

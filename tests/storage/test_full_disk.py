@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from freshline.live.trouble import sentence
-from freshline.storage.disk import full_disk
+from freshline.base.disk import full_disk
+from freshline.live.loop.failures import sentence
 
 WORDS = "No space left on device"
 ROOT = "the disk is full (/)"

@@ -17,8 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from stored_tables import instants, job, opened, update
 
-from freshline.definitions.duration import DAY, HOUR, SECOND
-from freshline.storage import log
+from freshline.base.duration import DAY, HOUR, SECOND
+from freshline.storage.delta import log
 
 SMALL, TARGET = 1 << 20, 8 << 20
 PERIOD_S = 30
@@ -212,7 +212,7 @@ def test_checkpoints_carry_no_replaced_files_whose_own_time_says_when_that_was(
         raise PermissionError("not ours")
 
     with monkeypatch.context() as patched:
-        patched.setattr("freshline.storage.checkpoint.os.utime", refuse)
+        patched.setattr("freshline.storage.delta.checkpoint.os.utime", refuse)
         table.checkpoint()
     assert tombstones(tmp_path / "t", table.version) == 10, "what cannot be noted there stays in the log"
     update(table, 11)
@@ -224,7 +224,7 @@ def test_checkpoints_carry_no_replaced_files_whose_own_time_says_when_that_was(
 
 
 def test_of_a_long_log_some_checkpoints_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("freshline.storage.delta.COMMITS_BETWEEN_CHECKPOINTS", 60)
+    monkeypatch.setattr("freshline.storage.delta.stored_table.COMMITS_BETWEEN_CHECKPOINTS", 60)
     table = opened(tmp_path / "t", history_us=DAY)
     for number in range(1, 201):
         update(table, number)

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from freshline.storage.placements import Placements
+from freshline.storage.control.placements import Placements
 
 
 def test_the_last_one_counts(tmp_path: Path) -> None:

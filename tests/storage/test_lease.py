@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from freshline.definitions.errors import InputError
-from freshline.storage.lease import Identity, Lease, LeaseLost, StorageInUse, process_start
+from freshline.base.errors import InputError
+from freshline.storage.control.lease import Identity, Lease, LeaseLost, StorageInUse, process_start
 
 ME = Identity("here", 100, "boot 1", "run-a")
 OTHER = Identity("here", 200, "boot 2", "run-b")
@@ -200,7 +200,8 @@ def test_of_many_starters_at_once_exactly_one_wins(tmp_path: Path, world: World,
 
 def test_a_killed_process_leaves_a_lease_that_is_taken_over_at_once(tmp_path: Path) -> None:
     program = (
-        "import sys, time; from pathlib import Path; from freshline.storage.lease import Identity, Lease;"
+        "import sys, time; from pathlib import Path;"
+        "from freshline.storage.control.lease import Identity, Lease;"
         "Lease.acquire(Path(sys.argv[1]), Identity.mine('killed')); print('held', flush=True); time.sleep(60)"
     )
     with subprocess.Popen(

@@ -10,9 +10,9 @@ import pytest
 from deltalake import write_deltalake
 from stored_tables import file, opened, rows, update
 
-from freshline.definitions.errors import InputError
-from freshline.storage.delta import Consumed
-from freshline.storage.ledger import Ledger
+from freshline.base.errors import InputError
+from freshline.storage.delta.ledger import Ledger
+from freshline.storage.delta.stored_table import Consumed
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from freshline.storage.layout import Layout
-from freshline.storage.modes import modes_of
+from freshline.storage.control.layout import Layout
+from freshline.storage.control.permissions import modes_of
 
 ACL = "system.posix_acl_default"
 

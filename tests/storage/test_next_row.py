@@ -11,8 +11,8 @@ from deltalake import write_deltalake
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from freshline.storage.delta import StoredTable
-from freshline.storage.next_row import next_row
+from freshline.storage.delta.next_row import next_row
+from freshline.storage.delta.stored_table import StoredTable
 
 BASE = pa.schema([("ts", pa.timestamp("us", "UTC")), ("_late", pa.bool_())])
 DERIVED = pa.schema([("ts", pa.timestamp("us", "UTC"))])

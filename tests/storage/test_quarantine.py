@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from freshline.definitions.errors import InputError
-from freshline.storage.quarantine import Entry, InPlace, Quarantine
+from freshline.base.errors import InputError
+from freshline.storage.control.quarantine import Entry, InPlace, Quarantine
 
 AT = 1_700_000_000_000_001
 
@@ -109,7 +109,7 @@ def test_a_crash_before_the_move_loses_nothing(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr("freshline.storage.quarantine._move", crash)
+        patched.setattr("freshline.storage.control.quarantine._move", crash)
         with pytest.raises(KeyboardInterrupt):
             quarantine.put("flows", "a.csv", path, "first time", 1)
     assert (path.read_text(), quarantine.entries()) == ("bad", [])

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from freshline.costs.fit import PastRun
-from freshline.definitions.errors import InputError
-from freshline.storage.history import RUNS_KEPT, History
-from freshline.storage.layout import Layout
+from freshline.base.errors import InputError
+from freshline.planning.costs.fit import PastRun
+from freshline.storage.control.history import RUNS_KEPT, History
+from freshline.storage.control.layout import Layout
 
 
 def run(number: int) -> PastRun:
@@ -95,8 +95,8 @@ def test_threads_record_and_read_at_once(path):
 def test_runs_outlive_a_process_that_is_killed(path):
     program = (
         "import os, pathlib, sys\n"
-        "from freshline.costs.fit import PastRun\n"
-        "from freshline.storage.history import History\n"
+        "from freshline.planning.costs.fit import PastRun\n"
+        "from freshline.storage.control.history import History\n"
         "history = History(pathlib.Path(sys.argv[1]))\n"
         "for number in range(50):\n"
         "    history.record('packets', PastRun(number, 250_000 + number, 8_000, 3_000_000, 1))\n"

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from freshline.storage.layout import Layout
-from freshline.storage.lease import Identity, process_start
-from freshline.storage.scratch import clear_scratch, scratch_folder
+from freshline.storage.control.layout import Layout
+from freshline.storage.control.lease import Identity, process_start
+from freshline.storage.control.scratch import clear_scratch, scratch_folder
 
 DAY_S = 86_400
 MINE = Identity.mine("mine")

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from freshline.definitions.errors import InputError
-from freshline.storage.layout import Layout
+from freshline.base.errors import InputError
+from freshline.storage.control.layout import Layout
 
 
 def test_everything_has_its_place(tmp_path: Path) -> None:

@@ -11,8 +11,14 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 from stored_tables import SCHEMA, file, instants, job, opened, rows, update
 
-from freshline.definitions.errors import InputError
-from freshline.storage.delta import LiveFile, NullTimestamps, StoredTable, TableTaken, UnreadableFile
+from freshline.base.errors import InputError
+from freshline.storage.delta.stored_table import (
+    LiveFile,
+    NullTimestamps,
+    StoredTable,
+    TableTaken,
+    UnreadableFile,
+)
 
 
 def test_a_new_table_is_empty_and_has_no_freshness(tmp_path: Path) -> None:

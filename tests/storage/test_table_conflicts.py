@@ -8,9 +8,9 @@ from deltalake import DeltaTable, write_deltalake
 from deltalake.exceptions import CommitFailedError, DeltaError
 from stored_tables import file, instants, job, opened, rows, update
 
-from freshline.storage import log
-from freshline.storage.delta import StoredTable, TableTaken
-from freshline.storage.ledger import Ledger
+from freshline.storage.delta import log
+from freshline.storage.delta.ledger import Ledger
+from freshline.storage.delta.stored_table import StoredTable, TableTaken
 
 
 def consumed(table: StoredTable) -> list[tuple[int, list[str]]]:

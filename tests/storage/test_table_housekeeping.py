@@ -11,10 +11,10 @@ import pytest
 from deltalake import DeltaTable
 from stored_tables import instants, job, opened, rows, update
 
-from freshline.definitions.errors import InputError
-from freshline.storage import delta
-from freshline.storage.compaction import choose
-from freshline.storage.delta import LiveFile, StoredTable, UnreadableFile
+from freshline.base.errors import InputError
+from freshline.storage.delta import stored_table as delta
+from freshline.storage.delta.compaction import choose
+from freshline.storage.delta.stored_table import LiveFile, StoredTable, UnreadableFile
 
 SMALL, TARGET = 1 << 20, 8 << 20
 TS = pa.timestamp("us", "UTC")

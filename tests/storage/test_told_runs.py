@@ -3,10 +3,10 @@
 from fractions import Fraction
 from pathlib import Path
 
-from freshline.costs.fit import PastRun
-from freshline.costs.learned import learned_costs
 from freshline.definitions.load import loads
-from freshline.storage.told_runs import RUNS_TOLD, ToldRuns, tell_runs
+from freshline.planning.costs.fit import PastRun
+from freshline.planning.costs.learned import learned_costs
+from freshline.storage.control.node_runs import RUNS_TOLD, ToldRuns, tell_runs
 
 FILE = """
 name: sensors

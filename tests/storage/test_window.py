@@ -10,8 +10,8 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 from stored_tables import file, instants, job, opened, rows, update
 
-from freshline.storage import log
-from freshline.storage.delta import StoredTable, TableTaken
+from freshline.storage.delta import log
+from freshline.storage.delta.stored_table import StoredTable, TableTaken
 
 
 def windows(path: Path) -> list[Path]:
@@ -145,7 +145,7 @@ def test_a_commit_that_cannot_be_published_is_none(
 
     folder = job(table, "x", [2])
     with monkeypatch.context() as patched:
-        _Between(table, lambda: patched.setattr("freshline.storage.window.os.link", refuse))
+        _Between(table, lambda: patched.setattr("freshline.storage.delta.log_window.os.link", refuse))
         with pytest.raises(OSError, match=os.strerror(number)):
             table.commit(folder, 2, [file("2.csv")], {})
     assert (table.version, instants(tmp_path / "t")) == (1, [1])
@@ -167,7 +167,7 @@ def test_what_may_not_be_linked_is_copied_into_the_window(
             raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
         link(source, target)
 
-    monkeypatch.setattr("freshline.storage.window.os.link", only_ours)
+    monkeypatch.setattr("freshline.storage.delta.log_window.os.link", only_ours)
     table = opened(tmp_path / "t")
     write_deltalake(str(tmp_path / "t"), rows([90]), mode="append")
     for number in range(31, 61):
@@ -188,7 +188,7 @@ def test_a_commit_that_was_published_in_spite_of_an_error_counts(
         link(source, target)
 
     with monkeypatch.context() as patched:
-        _Between(table, lambda: patched.setattr("freshline.storage.window.os.link", link_twice))
+        _Between(table, lambda: patched.setattr("freshline.storage.delta.log_window.os.link", link_twice))
         assert update(table, 1) == 1
     assert update(table, 2) == 2
     assert instants(tmp_path / "t") == [1, 2]
@@ -259,7 +259,7 @@ def test_nothing_lists_a_long_log_to_open_it_and_to_commit(
         listed.append(str(path))
         return listdir(path)
 
-    monkeypatch.setattr("freshline.storage.log.os.listdir", noted)
+    monkeypatch.setattr("freshline.storage.delta.log.os.listdir", noted)
     again = opened(tmp_path / "t")
     for number in range(31, 61):
         update(again, number)

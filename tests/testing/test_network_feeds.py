@@ -15,7 +15,7 @@ import pyarrow.json
 import pyarrow.parquet
 import pytest
 
-from freshline.definitions.errors import InputError
+from freshline.base.errors import InputError
 from freshline.testing.network import NETWORK, FeedSpec, Generator
 from patience import PATIENCE_S
 

@@ -5,8 +5,8 @@ from itertools import count, islice
 
 import pytest
 
-from freshline.definitions.errors import InputError
-from freshline.testing.sql_equality import (
+from freshline.base.errors import InputError
+from freshline_lab.campaigns.sql.sql_equality import (
     QUICK,
     accepted,
     check_statement,
@@ -14,7 +14,7 @@ from freshline.testing.sql_equality import (
     random_history,
     random_keys,
 )
-from freshline.testing.statements import Statements
+from freshline_lab.campaigns.sql.statements import Statements
 
 TAKEN = 12
 NEAR = "SELECT greatest(ts, at) AS ts, v, w FROM a JOIN b ON abs(timestampdiff(SECOND, ts, at)) <= 9"

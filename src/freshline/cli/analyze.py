@@ -9,12 +9,12 @@ from typing import Annotated, Any, Final
 import typer
 from rich.console import Console
 
-from freshline.analysis.taskset import TaskSet, parse_task_set
-from freshline.analysis.taskset import analyze as analyze_task_set
-from freshline.analysis.utilization import fits, readable
+from freshline.base.errors import InputError, Place
 from freshline.cli.shared import JsonOption, console, grid, print_json
-from freshline.definitions.errors import InputError, Place
-from freshline.plan.advice import counted
+from freshline.planning.analysis.taskset import TaskSet, parse_task_set
+from freshline.planning.analysis.taskset import analyze as analyze_task_set
+from freshline.planning.analysis.utilization import fits, readable
+from freshline.planning.plan.advice import counted
 
 _TITLES: Final = {
     "rm": "Rate monotonic, preemptive",

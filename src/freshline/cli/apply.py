@@ -8,6 +8,8 @@ from typing import Any
 
 import typer
 
+from freshline.base.duration import SECOND, format_duration
+from freshline.base.printable import printable
 from freshline.cli.shared import (
     DEFAULT_PROJECT,
     JsonOption,
@@ -16,10 +18,8 @@ from freshline.cli.shared import (
     print_json,
     storage_path,
 )
-from freshline.definitions.duration import SECOND, format_duration
-from freshline.printable import printable
 from freshline.service.client import Unanswered, ask
-from freshline.storage.layout import Layout
+from freshline.storage.control.layout import Layout
 
 
 def apply(project: ProjectOption = DEFAULT_PROJECT, as_json: JsonOption = False) -> None:

@@ -18,7 +18,7 @@ from freshline.cli.shared import (
     project_folder,
     storage_path,
 )
-from freshline.costs.fit import RUNS_LEAST
+from freshline.planning.costs.fit import RUNS_LEAST
 
 
 def calibrate(
@@ -32,7 +32,7 @@ def calibrate(
 
     Example: freshline calibrate --files 20 && freshline plan
     """
-    from freshline.live.calibrate import calibrate as measure
+    from freshline.live.maintain.calibrate import calibrate as measure
 
     warehouse = load_project(project)
     measured = measure(

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from freshline.base.duration import SECOND
+from freshline.base.errors import InputError
 from freshline.cli.plan import show_plan
 from freshline.cli.run import end_in_order, follow, summary_record
 from freshline.cli.shared import JsonOption, console, duration_option, plan_record, print_json
-from freshline.definitions.duration import SECOND
-from freshline.definitions.errors import InputError
 from freshline.definitions.load import load
-from freshline.live.status import WarehouseStatus
-from freshline.plan.make import make_plan
-from freshline.plan.plan import Plan
+from freshline.live.status.status import WarehouseStatus
+from freshline.planning.plan.make import make_plan
+from freshline.planning.plan.plan import Plan
 
 if TYPE_CHECKING:
     from freshline.testing.network import FeedSpec
@@ -80,9 +80,9 @@ def demo(
 
     Example: freshline demo --for 45s
     """
-    from freshline.live.clock import clock
-    from freshline.live.runner import Runner
-    from freshline.live.summary import draw_summary, show_summary
+    from freshline.base.clock import clock
+    from freshline.live.run.runner import Runner
+    from freshline.live.status.summary import draw_summary, show_summary
     from freshline.testing.network import NETWORK, Generator
 
     for_us = duration_option(for_, "--for")

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
+from freshline.base.errors import InputError
 from freshline.cli.project_template import FILES
 from freshline.cli.shared import JsonOption, print_json
-from freshline.definitions.errors import InputError
 
 
 def init(

@@ -12,6 +12,10 @@ from typing import Annotated
 import typer
 
 from freshline import __version__
+from freshline.base.disk import full_disk
+from freshline.base.errors import InputError
+from freshline.base.printable import printable
+from freshline.base.signals import Told, ignore, listen
 from freshline.cli.analyze import analyze
 from freshline.cli.apply import apply
 from freshline.cli.calibrate import calibrate
@@ -30,10 +34,6 @@ from freshline.cli.shed import shed
 from freshline.cli.simulate import simulate
 from freshline.cli.sql import sql
 from freshline.cli.status import status
-from freshline.definitions.errors import InputError
-from freshline.printable import printable
-from freshline.signals import Told, ignore, listen
-from freshline.storage.disk import full_disk
 
 # Those of sysexits.h: not to be taken for a verdict.
 _EXIT_BUG = 70

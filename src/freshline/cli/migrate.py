@@ -28,8 +28,8 @@ def migrate(
 
     Example: freshline migrate packets
     """
-    from freshline.live.migrate import migrate as add_columns
-    from freshline.live.migrate import table_to_migrate
+    from freshline.live.maintain.migrate import migrate as add_columns
+    from freshline.live.maintain.migrate import table_to_migrate
 
     warehouse = load_project(project)
     storage = storage_path(project, warehouse)

@@ -11,16 +11,16 @@ from pathlib import Path
 from rich.console import Console, RenderableType
 from rich.live import Live
 
+from freshline.base.duration import SECOND
+from freshline.base.errors import InputError
 from freshline.cli.shared import say
-from freshline.definitions.duration import SECOND
-from freshline.definitions.errors import InputError
 from freshline.definitions.warehouse import Warehouse
-from freshline.live.all_nodes import as_one, read_statuses
-from freshline.live.status import WarehouseStatus
-from freshline.live.supervisor import Supervisor
-from freshline.live.view import render
-from freshline.spark.session import is_local
-from freshline.storage.layout import Layout
+from freshline.live.nodes.node_statuses import as_one, read_statuses
+from freshline.live.nodes.supervisor import Supervisor
+from freshline.live.status.status import WarehouseStatus
+from freshline.live.status.view import render
+from freshline.spark.session.session import is_local
+from freshline.storage.control.layout import Layout
 
 _LOOK_EVERY_S = 0.5
 

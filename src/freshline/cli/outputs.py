@@ -9,10 +9,10 @@ from typing import Any
 import typer
 from rich.console import Console
 
+from freshline.base.duration import format_duration, seconds
 from freshline.cli.shared import ROWS_MAX, grid, show_rest, working
-from freshline.definitions.duration import format_duration, seconds
-from freshline.plan.make import make_plan
-from freshline.plan.plan import OutputPlan, Plan
+from freshline.planning.plan.make import make_plan
+from freshline.planning.plan.plan import OutputPlan, Plan
 from freshline.simulation.simulate import SimulationResult
 from freshline.simulation.steps import OutputResult, StepResult
 
@@ -25,7 +25,7 @@ def with_placement(plan: Plan, learned: Mapping[str, int]) -> Plan:
     if not plan.warehouse.steps:
         return plan
     # The solver takes longer to load than other commands take to run.
-    from freshline.plan.outputs import plan_outputs, with_outputs
+    from freshline.planning.plan.outputs import plan_outputs, with_outputs
 
     with working("placing"):
         found = plan_outputs(plan.warehouse)

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
+from freshline.base.duration import SECOND, format_duration
+from freshline.base.errors import InputError, Place
 from freshline.cli.shared import (
     ROWS_MAX,
     JsonOption,
@@ -25,14 +27,12 @@ from freshline.cli.shared import (
     storage_path,
     working,
 )
-from freshline.definitions.duration import SECOND, format_duration
-from freshline.definitions.errors import InputError, Place
-from freshline.placement.placement import Layout, Placement
-from freshline.placement.plan import PlacementPlan
-from freshline.plan.placing import Steps, placement_plan, unknown_costs, why_unknown
+from freshline.planning.placement.placement import Layout, Placement
+from freshline.planning.placement.plan import PlacementPlan
+from freshline.planning.plan.placed_steps import Steps, placement_plan, unknown_costs, why_unknown
 
 if TYPE_CHECKING:
-    from freshline.placement.place import Method
+    from freshline.planning.placement.place import Method
 
 
 class MethodOption(StrEnum):
@@ -99,7 +99,7 @@ def show_placement(
 ) -> Placement:
     """Places a plan, whatever it was read from, and prints and draws what became of it."""
     # The solver takes longer to load than other commands take to run.
-    from freshline.placement.place import place as placed
+    from freshline.planning.placement.place import place as placed
 
     start = monotonic()
     with working("placing"):
@@ -133,10 +133,10 @@ def _plan_of(file: Path | None, project: Path | None, as_json: bool) -> tuple[Pl
 
 def _apply(project: Path, found: Placement) -> None:
     """Keeps a placement in the storage, while no node runs."""
-    from freshline.live.agreement import digest_of
-    from freshline.live.heartbeat import sole_writer
-    from freshline.plan.outputs import placed_by
-    from freshline.storage.layout import Layout as Storage
+    from freshline.live.nodes.same_definitions import digest_of
+    from freshline.live.run.heartbeat import sole_writer
+    from freshline.planning.plan.outputs import placed_by
+    from freshline.storage.control.layout import Layout as Storage
 
     warehouse, _ = load_with_costs(project)
     placed = placed_by(warehouse, found)
@@ -155,7 +155,7 @@ def _apply(project: Path, found: Placement) -> None:
 
 
 def _read(file: Path) -> PlacementPlan:
-    from freshline.placement.plan_file import parse_plan
+    from freshline.planning.placement.plan_file import parse_plan
 
     try:
         text = file.read_text(encoding="utf-8")

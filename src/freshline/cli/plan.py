@@ -8,7 +8,7 @@ from math import ceil
 import typer
 from rich.console import Console
 
-from freshline.analysis.utilization import readable
+from freshline.base.duration import format_duration
 from freshline.cli.outputs import output_record, show_outputs, with_placement
 from freshline.cli.queries import pool_verdict, query_record, show_queries
 from freshline.cli.shared import (
@@ -29,12 +29,12 @@ from freshline.cli.shared import (
     storage_path,
     working,
 )
-from freshline.definitions.duration import format_duration
-from freshline.definitions.policies import POLICIES
+from freshline.definitions.language.policies import POLICIES
 from freshline.landing.directories import landing_directories
-from freshline.plan.advice import counted
-from freshline.plan.make import make_plan
-from freshline.plan.plan import Plan, PoolPlan, TablePlan
+from freshline.planning.analysis.utilization import readable
+from freshline.planning.plan.advice import counted
+from freshline.planning.plan.make import make_plan
+from freshline.planning.plan.plan import Plan, PoolPlan, TablePlan
 
 
 def plan(

@@ -8,6 +8,9 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
+from freshline.base.errors import InputError
+from freshline.base.instants import utc
+from freshline.base.printable import printable
 from freshline.cli.shared import (
     DEFAULT_PROJECT,
     JsonOption,
@@ -18,12 +21,9 @@ from freshline.cli.shared import (
     print_json,
     storage_path,
 )
-from freshline.definitions.errors import InputError
 from freshline.definitions.warehouse import Warehouse
-from freshline.live.instants import utc
-from freshline.printable import printable
-from freshline.storage.layout import Layout
-from freshline.storage.quarantine import Entry, Quarantine
+from freshline.storage.control.layout import Layout
+from freshline.storage.control.quarantine import Entry, Quarantine
 
 quarantine = typer.Typer(
     help="List, retry or drop files that could not be loaded.", no_args_is_help=True, rich_markup_mode=None

@@ -7,10 +7,10 @@ from typing import Any
 
 from rich.console import Console
 
+from freshline.base.duration import format_duration, seconds
 from freshline.cli.shared import ROWS_MAX, grid, show_learned, show_rest
-from freshline.definitions.duration import format_duration, seconds
-from freshline.plan.plan import Plan, PoolPlan
-from freshline.plan.queries import QueryPlan
+from freshline.planning.plan.plan import Plan, PoolPlan
+from freshline.planning.plan.queries import QueryPlan
 from freshline.simulation.answers import QueryResult
 
 

@@ -9,8 +9,8 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
+from freshline.base.printable import printable
 from freshline.cli.shared import DEFAULT_PROJECT, JsonOption, ProjectOption, console, grid, print_json
-from freshline.printable import printable
 from freshline.service.client import Unanswered
 from freshline.service.query import query as ask
 

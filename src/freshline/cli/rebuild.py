@@ -26,8 +26,8 @@ def rebuild(
 
     Example: freshline rebuild traffic
     """
-    from freshline.live.rebuild import rebuild as make_anew
-    from freshline.live.rebuild import table_to_rebuild
+    from freshline.live.maintain.rebuild import rebuild as make_anew
+    from freshline.live.maintain.rebuild import table_to_rebuild
 
     warehouse = load_project(project)
     storage = storage_path(project, warehouse)

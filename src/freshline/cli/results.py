@@ -7,6 +7,11 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
+from freshline.base.duration import SECOND
+from freshline.base.errors import InputError
+from freshline.base.instants import utc
+from freshline.base.names import Names
+from freshline.base.printable import printable
 from freshline.cli.shared import (
     DEFAULT_PROJECT,
     JsonOption,
@@ -17,14 +22,9 @@ from freshline.cli.shared import (
     print_json,
     storage_path,
 )
-from freshline.definitions.duration import SECOND
-from freshline.definitions.errors import InputError
-from freshline.definitions.names import Names
-from freshline.definitions.queries import QUERIES
-from freshline.live.instants import utc
-from freshline.live.results import newest
-from freshline.printable import printable
-from freshline.storage.layout import Layout
+from freshline.definitions.sections.queries import QUERIES
+from freshline.live.queries.result_files import newest
+from freshline.storage.control.layout import Layout
 
 _ROWS_MAX = 40
 

@@ -15,8 +15,9 @@ import typer
 from rich.console import Console
 from rich.live import Live
 
-from freshline.assembly.replay import kernel_to_replay
-from freshline.assembly.replay import replay as replay_journal
+from freshline.base.duration import seconds
+from freshline.base.errors import InputError
+from freshline.base.printable import printable
 from freshline.cli.shared import (
     DEFAULT_PROJECT,
     JsonOption,
@@ -29,18 +30,17 @@ from freshline.cli.shared import (
     say,
     storage_path,
 )
-from freshline.definitions.duration import seconds
-from freshline.definitions.errors import InputError
 from freshline.definitions.warehouse import Warehouse
-from freshline.live.status import Progress, WarehouseStatus
-from freshline.live.summary import show_summary, targets_exceeded, verdict
-from freshline.live.supervisor import LOST
-from freshline.live.tied import end_with_parent
-from freshline.live.view import render
-from freshline.printable import printable
+from freshline.kernel.assembly.replay import kernel_to_replay
+from freshline.kernel.assembly.replay import replay as replay_journal
+from freshline.live.nodes.parent_lifeline import end_with_parent
+from freshline.live.nodes.supervisor import LOST
+from freshline.live.status.status import Progress, WarehouseStatus
+from freshline.live.status.summary import show_summary, targets_exceeded, verdict
+from freshline.live.status.view import render
 
 if TYPE_CHECKING:
-    from freshline.live.runner import Runner
+    from freshline.live.run.runner import Runner
 
 MasterOption = Annotated[
     str | None,
@@ -118,7 +118,7 @@ def _runner(
     accept_landing: bool,
     on_start: Callable[[Progress], None],
 ) -> Runner:
-    from freshline.live.runner import Runner  # Spark is slow to import
+    from freshline.live.run.runner import Runner  # Spark is slow to import
 
     return Runner(
         warehouse,

@@ -16,17 +16,17 @@ from rich.style import StyleType
 from rich.table import Table
 from rich.text import Text
 
-from freshline.costs.learned import learned_costs
-from freshline.costs.learned_queries import learned_query_costs
-from freshline.definitions.duration import parse_duration, seconds
-from freshline.definitions.errors import InputError
+from freshline.base.duration import parse_duration, seconds
+from freshline.base.errors import InputError
+from freshline.base.printable import printable
 from freshline.definitions.load import load
 from freshline.definitions.warehouse import Warehouse
-from freshline.plan.plan import Plan, PoolPlan, TablePlan
-from freshline.printable import printable
-from freshline.storage.history import History
-from freshline.storage.layout import Layout
-from freshline.storage.told_runs import ToldRuns
+from freshline.planning.costs.learned import learned_costs
+from freshline.planning.costs.learned_queries import learned_query_costs
+from freshline.planning.plan.plan import Plan, PoolPlan, TablePlan
+from freshline.storage.control.history import History
+from freshline.storage.control.layout import Layout
+from freshline.storage.control.node_runs import ToldRuns
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -85,9 +85,9 @@ def project_folder(project: Path) -> Path:
 @contextmanager
 def spark_for(name: str, storage: Path) -> Iterator[SparkSession]:
     """Spark for one command on a storage, on this machine; interrupted, it leaves no Java process behind."""
-    from freshline.spark.java import no_java_left_behind
-    from freshline.spark.session import open_session
-    from freshline.storage.modes import modes_of
+    from freshline.spark.session.java import no_java_left_behind
+    from freshline.spark.session.session import open_session
+    from freshline.storage.control.permissions import modes_of
 
     with modes_of(storage), no_java_left_behind():
         session = open_session(name)

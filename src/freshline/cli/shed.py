@@ -8,11 +8,11 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from freshline.analysis.levels import Load
-from freshline.analysis.utilization import fits, readable
+from freshline.base.duration import SECOND, format_duration
+from freshline.base.errors import InputError, Place
 from freshline.cli.shared import JsonOption, console, grid, print_json, working
-from freshline.definitions.duration import SECOND, format_duration
-from freshline.definitions.errors import InputError, Place
+from freshline.planning.analysis.levels import Load
+from freshline.planning.analysis.utilization import fits, readable
 
 
 def shed(
@@ -38,7 +38,7 @@ def shed(
     Example: freshline shed queries.json --json
     """
     # The solver takes longer to load than other commands take to run.
-    from freshline.analysis.query_set import answer, parse_query_set
+    from freshline.planning.analysis.query_set import answer, parse_query_set
 
     try:
         text = queries.read_text(encoding="utf-8")

@@ -12,6 +12,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+from freshline.base.errors import InputError
 from freshline.cli.outputs import verdict, with_placement
 from freshline.cli.shared import (
     DEFAULT_PROJECT,
@@ -41,8 +42,7 @@ from freshline.cli.what_if import (
     spans_options,
     tracks_options,
 )
-from freshline.definitions.errors import InputError
-from freshline.plan.make import make_plan, what_if
+from freshline.planning.plan.make import make_plan, what_if
 from freshline.simulation.crashes import checked_crashes
 from freshline.simulation.failures import checked_failures
 from freshline.simulation.gaps import checked_gaps

@@ -9,12 +9,12 @@ from typing import Any
 
 from rich.console import Console
 
+from freshline.base.duration import format_duration, seconds
 from freshline.cli.outputs import show_simulated_outputs, simulated_records
 from freshline.cli.queries import show_simulated_queries, simulated_query_record
 from freshline.cli.shared import ROWS_MAX, grid, pool_record, show_rest, table_record
-from freshline.definitions.duration import format_duration, seconds
-from freshline.plan.advice import counted
-from freshline.recovery.terms import Recovery
+from freshline.kernel.recovery.terms import Recovery
+from freshline.planning.plan.advice import counted
 from freshline.simulation.simulate import PoolResult, SimulationResult, TableResult
 from freshline.simulation.spans import Spans
 

@@ -13,6 +13,8 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
+from freshline.base.errors import InputError
+from freshline.base.printable import printable
 from freshline.cli.shared import (
     DEFAULT_PROJECT,
     JsonOption,
@@ -22,8 +24,6 @@ from freshline.cli.shared import (
     spark_for,
     storage_path,
 )
-from freshline.definitions.errors import InputError
-from freshline.printable import printable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -45,8 +45,8 @@ def sql(
     from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
     from pyspark.errors import PySparkException
 
-    from freshline.spark.query import check_query
-    from freshline.spark.query import query as ask
+    from freshline.spark.answering.query import check_query
+    from freshline.spark.answering.query import query as ask
 
     warehouse = load_project(project)
     storage = storage_path(project, warehouse)
@@ -95,8 +95,8 @@ def _unanswered(error: Exception) -> Exception:
     """What the user reads: of a query that some row has no answer to, or of a machine that gave up on it."""
     from pyspark.errors import PySparkException
 
-    from freshline.live.trouble import is_of_a_row, sentence
-    from freshline.spark.query import is_too_deep
+    from freshline.live.loop.failures import is_of_a_row, sentence
+    from freshline.spark.answering.query import is_too_deep
 
     if is_too_deep(error):
         return InputError("the SQL is nested too deeply for Spark", "Ask something simpler")

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 
 import typer
 
+from freshline.base.duration import format_duration
 from freshline.cli.shared import (
     DEFAULT_PROJECT,
     JsonOption,
@@ -17,12 +18,11 @@ from freshline.cli.shared import (
     print_json,
     storage_path,
 )
-from freshline.definitions.duration import format_duration
 from freshline.definitions.warehouse import Warehouse
-from freshline.live.all_nodes import as_one, read_statuses, runs_now
-from freshline.live.status import WarehouseStatus
-from freshline.live.view import render
-from freshline.storage.layout import Layout
+from freshline.live.nodes.node_statuses import as_one, read_statuses, runs_now
+from freshline.live.status.status import WarehouseStatus
+from freshline.live.status.view import render
+from freshline.storage.control.layout import Layout
 
 
 def status(project: ProjectOption = DEFAULT_PROJECT, as_json: JsonOption = False) -> None:

@@ -8,11 +8,11 @@ from typing import Annotated
 
 import typer
 
-from freshline.definitions.duration import SECOND, format_duration, parse_duration
-from freshline.definitions.errors import InputError
-from freshline.definitions.names import cut
-from freshline.definitions.policies import POLICIES, PolicyName, policies_for
-from freshline.definitions.values import TRACKS_MAX
+from freshline.base.duration import SECOND, format_duration, parse_duration
+from freshline.base.errors import InputError
+from freshline.base.names import cut
+from freshline.definitions.language.policies import POLICIES, PolicyName, policies_for
+from freshline.definitions.language.values import TRACKS_MAX
 from freshline.definitions.warehouse import Warehouse
 from freshline.simulation.crashes import Crash
 from freshline.simulation.spans import Span

@@ -11,13 +11,13 @@ from sqlglot import exp
 from sqlglot.errors import ErrorLevel, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from freshline.definitions.duration import format_duration
-from freshline.definitions.errors import InputError
-from freshline.definitions.feeds import Feed
-from freshline.definitions.sql.dialect import SPARK
-from freshline.definitions.sql.query import parse_query
-from freshline.definitions.stored import Stored
-from freshline.definitions.tables import Table
+from freshline.base.duration import format_duration
+from freshline.base.errors import InputError
+from freshline.definitions.sections.feeds import Feed
+from freshline.definitions.sections.stored import Stored
+from freshline.definitions.sections.tables import Table
+from freshline.sql.dialect import SPARK
+from freshline.sql.query import parse_query
 
 # A hint tells Spark how to compute rows, not which.
 _WITHOUT_MEANING: Final = (TokenType.HINT, TokenType.SEMICOLON)

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any, Final
 
-from freshline.definitions.section import Section
+from freshline.definitions.language.section import Section
 from freshline.definitions.warehouse import SECTIONS, Warehouse
 
 # What is worked out from the sections, and differs only with them.

@@ -9,9 +9,9 @@ from pydantic import ConfigDict, Field, create_model
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
-from freshline.definitions.names import NAME_PATTERN
-from freshline.definitions.section import Section
-from freshline.definitions.values import Entry, Given, History, PathText, Text
+from freshline.base.names import NAME_PATTERN
+from freshline.definitions.language.section import Section
+from freshline.definitions.language.values import Entry, Given, History, PathText, Text
 from freshline.definitions.warehouse import SECTIONS
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from freshline.definitions.errors import DefinitionErrors
-from freshline.definitions.section import LiveCheck
+from freshline.base.errors import DefinitionErrors
+from freshline.definitions.language.section import LiveCheck
 from freshline.definitions.warehouse import SECTIONS, Warehouse
 
 

@@ -10,11 +10,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from freshline.definitions.document import Document, parse, read
-from freshline.definitions.errors import DefinitionErrors, InputError, about
+from freshline.base.errors import DefinitionErrors, InputError, about
+from freshline.base.names import cut, is_name
 from freshline.definitions.file import WarehouseFile, Whole
-from freshline.definitions.names import cut, is_name
-from freshline.definitions.section import Resolution
+from freshline.definitions.language.document import Document, parse, read
+from freshline.definitions.language.section import Resolution
 from freshline.definitions.sentences import empty_error, input_errors
 from freshline.definitions.warehouse import SECTIONS, Warehouse
 

@@ -7,12 +7,12 @@ from typing import Any, Final, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from freshline.definitions.document import Document, kind_of, shown
-from freshline.definitions.errors import InputError, about
+from freshline.base.errors import InputError, about
+from freshline.base.names import close_match, one_of
 from freshline.definitions.file import WarehouseFile
-from freshline.definitions.names import close_match, one_of
-from freshline.definitions.section import Path
-from freshline.definitions.values import Entry
+from freshline.definitions.language.document import Document, kind_of, shown
+from freshline.definitions.language.section import Path
+from freshline.definitions.language.values import Entry
 from freshline.definitions.warehouse import SECTIONS
 
 _EXPECTED: Final = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from freshline.definitions.steps import step_from_record, step_record
+from freshline.definitions.sections.steps import step_from_record, step_record
 from freshline.definitions.warehouse import SECTIONS, Warehouse
 
 

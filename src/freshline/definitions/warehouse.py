@@ -10,15 +10,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Final
 
-from freshline.definitions.classes import CLASSES, ServiceClass
-from freshline.definitions.feeds import FEEDS, Feed
-from freshline.definitions.nodes import NODES, Node
-from freshline.definitions.pools import POOLS, Pool
-from freshline.definitions.queries import QUERIES, Query
-from freshline.definitions.section import Section
-from freshline.definitions.steps import Step
-from freshline.definitions.stored import Stored
-from freshline.definitions.tables import TABLES, Table
+from freshline.definitions.language.section import Section
+from freshline.definitions.sections.classes import CLASSES, ServiceClass
+from freshline.definitions.sections.feeds import FEEDS, Feed
+from freshline.definitions.sections.nodes import NODES, Node
+from freshline.definitions.sections.pools import POOLS, Pool
+from freshline.definitions.sections.queries import QUERIES, Query
+from freshline.definitions.sections.steps import Step
+from freshline.definitions.sections.stored import Stored
+from freshline.definitions.sections.tables import TABLES, Table
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,11 +12,11 @@ from itertools import islice
 from pathlib import Path, PurePath
 from typing import Final
 
-from freshline.definitions.columns import parse_columns
-from freshline.definitions.errors import DefinitionErrors, InputError, about
-from freshline.definitions.feeds import Landing
+from freshline.base.errors import DefinitionErrors, InputError, about
+from freshline.base.printable import printable
+from freshline.definitions.sections.feeds import Landing
 from freshline.definitions.warehouse import Warehouse
-from freshline.printable import printable
+from freshline.sql.columns import parse_columns
 
 # A system's own folders, with all that is below; and those that hold other people's, and many a landing.
 _SYSTEM: Final = re.compile(

@@ -9,7 +9,7 @@ from math import inf
 from pathlib import Path
 from typing import Final, Protocol
 
-from freshline.definitions.feeds import Feed
+from freshline.definitions.sections.feeds import Feed
 from freshline.landing.digest import content_digest
 from freshline.landing.key_values import KeyValues
 from freshline.landing.parquet_process import ParquetProcess

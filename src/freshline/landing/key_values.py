@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from freshline.definitions.columns import Column
+from freshline.sql.columns import Column
 
 # A file with more is loaded in any case: to compare it would take longer than it is worth.
 KEYS_MAX: Final = 10_000

@@ -23,11 +23,11 @@ from typing import Any, Final, TextIO
 
 import pyarrow as pa
 
-from freshline.definitions.columns import Column
 from freshline.landing.key_values import Comparison, KeyValues, Newest, Value, key_values, number
 from freshline.landing.parquet_records import parquet_records, parquet_tables
 from freshline.landing.records import Records, UnreadableFile, first_line, is_of_the_machine
 from freshline.landing.timestamps import instants_of
+from freshline.sql.columns import Column
 
 # What one file may take. Processor time, not time on the clock: a busy machine is no fault of the file.
 PROCESSOR_S: Final = 60.0

@@ -10,10 +10,10 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from freshline.definitions.columns import Column
 from freshline.landing.records import Records, UnreadableFile
 from freshline.landing.timestamps import Span, instants_of, require_all, span_of, union
 from freshline.landing.unsigned import too_narrow
+from freshline.sql.columns import Column
 
 _BATCH_ROWS: Final = 1 << 16
 

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from freshline.definitions.columns import parse_columns
-from freshline.definitions.feeds import Landing
-from freshline.definitions.name_timestamp import instant_in_name
+from freshline.definitions.sections.feeds import Landing
+from freshline.definitions.sections.name_timestamp import instant_in_name
 from freshline.landing.csv_records import csv_records, csv_tables
 from freshline.landing.json_records import json_records, json_tables
 from freshline.landing.key_values import Comparison, KeyValues, key_values
 from freshline.landing.parquet_process import ParquetProcess
 from freshline.landing.records import Records, UnreadableFile, first_line, is_of_the_machine
 from freshline.landing.timestamps import instants_of_texts
+from freshline.sql.columns import parse_columns
 
 
 class RecordReader:

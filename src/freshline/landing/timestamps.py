@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from freshline.definitions.name_timestamp import epoch_us
+from freshline.definitions.sections.name_timestamp import epoch_us
 from freshline.landing.records import UnreadableFile
 
 _KINDS: Final = (pa.timestamp("us"), pa.timestamp("us", "UTC"))

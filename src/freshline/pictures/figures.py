@@ -12,8 +12,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from freshline.definitions.duration import DAY, HOUR, MINUTE, SECOND
-from freshline.definitions.errors import InputError
+from freshline.base.duration import DAY, HOUR, MINUTE, SECOND
+from freshline.base.errors import InputError
 
 # More would not be told apart on a page.
 CURVES_MAX: Final = 12

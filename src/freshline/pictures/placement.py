@@ -7,8 +7,8 @@ from typing import Final
 from matplotlib.figure import Figure
 
 from freshline.pictures.figures import CURVES_MAX, names_as_written
-from freshline.placement.placement import Layout
-from freshline.placement.plan import PlacementPlan
+from freshline.planning.placement.placement import Layout
+from freshline.planning.placement.plan import PlacementPlan
 
 # More would not be told apart on a page.
 _OPERATORS_MAX: Final = 40

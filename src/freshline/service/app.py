@@ -11,12 +11,12 @@ from fastapi.security import HTTPBearer
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 
-from freshline.definitions.errors import DefinitionErrors, InputError
-from freshline.service.asking import Asking
+from freshline.base.errors import DefinitionErrors, InputError
 from freshline.service.bodies import read_body
 from freshline.service.description import CLASSES, FAILURES, QUERY
 from freshline.service.failures import Failure, failed
-from freshline.service.site import Site
+from freshline.service.question_intake import Asking
+from freshline.service.running_warehouse import Site
 
 _logger = logging.getLogger(__name__)
 # Some hundred thousand lines of definitions.

@@ -7,7 +7,7 @@ from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Any, Final
 
-from freshline.definitions.errors import DefinitionErrors, InputError, Place
+from freshline.base.errors import DefinitionErrors, InputError, Place
 from freshline.service.address import LOOPBACK, Address
 
 # A little more than a request may take.

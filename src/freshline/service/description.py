@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from freshline.definitions.duration import DURATION_PATTERN
+from freshline.base.duration import DURATION_PATTERN
 from freshline.service.failures import STATUSES
 
 Schema = dict[str, Any]

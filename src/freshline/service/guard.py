@@ -12,7 +12,7 @@ from freshline.service.address import LOOPBACK, Address
 from freshline.service.bodies import throw_away
 from freshline.service.failures import Failure
 
-# An edited file is looked at by Spark, and waits for a decision of the run; see `live.applying`.
+# An edited file is looked at by Spark, and waits for a decision of the run; see `live.queries.edit_applier`.
 REQUEST_MAX_S: Final = 120.0
 
 

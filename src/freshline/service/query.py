@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from freshline.definitions.load import load
 from freshline.service.client import ask
-from freshline.storage.layout import Layout
+from freshline.storage.control.layout import Layout
 
 _FILE: Final = "freshline.yml"
 

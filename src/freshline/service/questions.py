@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
 
-from freshline.definitions.duration import SECOND, parse_duration
-from freshline.definitions.errors import InputError
-from freshline.definitions.names import cut, one_of
+from freshline.base.duration import SECOND, parse_duration
+from freshline.base.errors import InputError
+from freshline.base.names import cut, one_of
 from freshline.service.failures import Failure
 
 # Well below what a request may take (`service.guard`): whoever waits is told.

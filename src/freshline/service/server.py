@@ -17,10 +17,10 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from freshline.service.address import LOOPBACK, Address
 from freshline.service.app import service_app
-from freshline.service.asking import CONNECTIONS_MAX
 from freshline.service.failures import Failure
 from freshline.service.guard import REQUEST_MAX_S, Guard
-from freshline.service.site import Site
+from freshline.service.question_intake import CONNECTIONS_MAX
+from freshline.service.running_warehouse import Site
 
 HEADERS_MAX_S: Final = 10.0
 _HEADERS_MAX_BYTES: Final = 16 << 10

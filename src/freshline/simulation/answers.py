@@ -6,16 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from freshline.analysis.levels import Load
-from freshline.assembly.query_tracks import track_name
-from freshline.definitions.policies import POLICIES
-from freshline.definitions.queries import Query
+from freshline.definitions.language.policies import POLICIES
+from freshline.definitions.sections.queries import Query
 from freshline.definitions.warehouse import Warehouse
-from freshline.kernel.timers import NEVER
-from freshline.plan.plan import Plan
-from freshline.plan.queries import QueryPlan
-from freshline.queries.newcomer import Measure
-from freshline.queries.rescheduling import Rescheduling
+from freshline.kernel.assembly.query_tracks import track_name
+from freshline.kernel.core.timers import NEVER
+from freshline.kernel.queries.query_spec import Measure
+from freshline.kernel.queries.rescheduling import Rescheduling
+from freshline.planning.analysis.levels import Load
+from freshline.planning.plan.plan import Plan
+from freshline.planning.plan.queries import QueryPlan
 from freshline.simulation.gaps import Gaps
 from freshline.simulation.iterations import Iterations, Outcome, Windows, WindowsOfStreams
 from freshline.simulation.slow import SlowedWindows

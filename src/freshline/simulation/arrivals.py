@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import random
 
-from freshline.definitions.feeds import Feed
-from freshline.tables.events import DataFile
+from freshline.definitions.sections.feeds import Feed
+from freshline.kernel.tables.events import DataFile
 
 
 class Arrivals:

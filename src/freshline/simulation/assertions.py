@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from freshline.definitions.policies import POLICIES
-from freshline.kernel.kernel import Kernel
-from freshline.plan.plan import Plan
-from freshline.recovery.modes import recovery_rule
+from freshline.definitions.language.policies import POLICIES
+from freshline.kernel.core.kernel import Kernel
+from freshline.kernel.recovery.modes import recovery_rule
+from freshline.kernel.tables.asserted_bounds import Asserted
+from freshline.kernel.tables.task import TableTask, tables_of
+from freshline.kernel.tables.update import Update
+from freshline.planning.plan.plan import Plan
 from freshline.simulation.outages import Outages
-from freshline.tables.asserted import Asserted
-from freshline.tables.task import TableTask, tables_of
-from freshline.tables.update import Update
 
 
 class Assertions:

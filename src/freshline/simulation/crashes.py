@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from freshline.assembly.assemble import assemble
-from freshline.definitions.duration import format_duration
-from freshline.definitions.errors import InputError
-from freshline.kernel.events import Event
-from freshline.kernel.kernel import Kernel
-from freshline.plan.plan import Plan
+from freshline.base.duration import format_duration
+from freshline.base.errors import InputError
+from freshline.kernel.assembly.assemble import assemble
+from freshline.kernel.core.events import Event
+from freshline.kernel.core.kernel import Kernel
+from freshline.kernel.steps.task import steps_of
+from freshline.kernel.tables.events import Arrived, DataFile
+from freshline.kernel.tables.task import tables_of
+from freshline.planning.plan.plan import Plan
 from freshline.simulation.driver import Driver
 from freshline.simulation.spans import Span, Spans
-from freshline.steps.task import steps_of
-from freshline.tables.events import Arrived, DataFile
-from freshline.tables.task import tables_of
 
 # From when to when it is gone.
 Crash = Span

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from freshline.definitions.duration import format_duration
+from freshline.base.duration import format_duration
 from freshline.pictures.bars import TRACKS_MAX, first_bars
 from freshline.pictures.figures import CURVES_MAX, Span, save, thinned
 from freshline.pictures.lag import Lags, lag_figure

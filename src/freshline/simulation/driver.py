@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 from typing import Any, Protocol, TypeVar, cast
 
-from freshline.kernel.events import Cancel, Event, Instruction, Pause, Paused, Record, Start
-from freshline.kernel.job import Job
-from freshline.kernel.journal import Journal
-from freshline.kernel.kernel import Kernel
-from freshline.tables.events import Arrived, DataFile
+from freshline.kernel.core.events import Cancel, Event, Instruction, Pause, Paused, Record, Start
+from freshline.kernel.core.job import Job
+from freshline.kernel.core.journal import Journal
+from freshline.kernel.core.kernel import Kernel
+from freshline.kernel.tables.events import Arrived, DataFile
 
 # How many instants pass between two reports of progress.
 _INSTANTS_PER_REPORT = 20_000

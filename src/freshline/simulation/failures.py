@@ -6,10 +6,10 @@ import random
 from collections.abc import Mapping
 from fractions import Fraction
 
-from freshline.definitions.errors import InputError
-from freshline.definitions.names import Names
+from freshline.base.back_off import back_off_us
+from freshline.base.errors import InputError
+from freshline.base.names import Names
 from freshline.definitions.warehouse import Warehouse
-from freshline.tables.back_off import back_off_us
 
 
 def checked_failures(warehouse: Warehouse, rates: Mapping[str, Fraction]) -> Mapping[str, Fraction]:

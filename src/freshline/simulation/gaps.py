@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from functools import reduce
 from operator import itemgetter
 
-from freshline.definitions.errors import InputError
-from freshline.definitions.names import Names
+from freshline.base.errors import InputError
+from freshline.base.names import Names
 from freshline.definitions.warehouse import Warehouse
 from freshline.simulation.spans import Span, Spans, common, merged
 

@@ -6,17 +6,17 @@ from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from typing import NamedTuple, Protocol
 
-from freshline.analysis.operators import operator_cost
-from freshline.definitions.operators import Operator
-from freshline.kernel.events import Event
-from freshline.kernel.kernel import Kernel
-from freshline.queries.events import Answered, Measured
-from freshline.queries.iteration import Iteration
-from freshline.queries.newcomer import Measure
-from freshline.queries.rescheduling import Rescheduling
-from freshline.queries.task import QueryTask, queries_of
+from freshline.kernel.core.events import Event
+from freshline.kernel.core.kernel import Kernel
+from freshline.kernel.queries.events import Answered, Measured
+from freshline.kernel.queries.iteration import Iteration
+from freshline.kernel.queries.query_spec import Measure
+from freshline.kernel.queries.rescheduling import Rescheduling
+from freshline.kernel.queries.task import QueryTask, queries_of
+from freshline.planning.analysis.operators import operator_cost
 from freshline.simulation.driver import Driver
 from freshline.simulation.streams import TupleStream
+from freshline.sql.operators import Operator
 
 
 class Windows(Protocol):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterator
 
-from freshline.kernel.kernel import Kernel
+from freshline.kernel.core.kernel import Kernel
+from freshline.kernel.tables.task import tables_of
+from freshline.kernel.tables.update import Update
 from freshline.pictures.bars import Bar
-from freshline.tables.task import tables_of
-from freshline.tables.update import Update
 
 
 class JobRecords:

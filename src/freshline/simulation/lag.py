@@ -7,11 +7,11 @@ from heapq import merge
 from itertools import groupby
 from operator import itemgetter
 
-from freshline.assembly.assemble import assemble
+from freshline.kernel.assembly.assemble import assemble
+from freshline.kernel.tables.task import tables_of
 from freshline.simulation.job_records import JobRecords
 from freshline.simulation.simulate import SimulationResult
 from freshline.simulation.simulated_run import files_of
-from freshline.tables.task import tables_of
 
 # The instant, the table that ended a job (None: a file came), and the timestamp that it reached.
 _Change = tuple[int, str | None, int]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from freshline.kernel.kernel import Kernel
-from freshline.tables.task import tables_of
-from freshline.tables.update import Update
+from freshline.kernel.core.kernel import Kernel
+from freshline.kernel.tables.task import tables_of
+from freshline.kernel.tables.update import Update
 
 
 class Observed:

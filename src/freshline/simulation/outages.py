@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from freshline.definitions.errors import InputError
-from freshline.definitions.names import Names
+from freshline.base.errors import InputError
+from freshline.base.names import Names
 from freshline.definitions.warehouse import Warehouse
+from freshline.kernel.tables.events import DataFile
 from freshline.simulation.driver import Files
 from freshline.simulation.spans import Span, Spans, merged
-from freshline.tables.events import DataFile
 
 # From when to when; at its end the feed delivers again.
 Outage = Span

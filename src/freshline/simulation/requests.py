@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from freshline.classes.events import PartDone, PartLost, Requested
-from freshline.classes.request import Answer, Part, Reject, Request
-from freshline.kernel.events import Event
-from freshline.kernel.kernel import Kernel
+from freshline.kernel.core.events import Event
+from freshline.kernel.core.kernel import Kernel
+from freshline.kernel.requests.events import PartDone, PartLost, Requested
+from freshline.kernel.requests.request import Answer, Part, Reject, Request
 
 if TYPE_CHECKING:
     from freshline.simulation.driver import Driver, Listeners

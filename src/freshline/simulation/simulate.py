@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TextIO
 
-from freshline.kernel.journal import Journal
-from freshline.plan.plan import Plan, TablePlan
-from freshline.recovery.aus import given_up
-from freshline.recovery.modes import is_recovering, recovery_rule
-from freshline.recovery.terms import Recovery
+from freshline.kernel.core.journal import Journal
+from freshline.kernel.recovery.aus import given_up
+from freshline.kernel.recovery.modes import is_recovering, recovery_rule
+from freshline.kernel.recovery.terms import Recovery
+from freshline.kernel.tables.state import TableState, exceeds, table_state
+from freshline.kernel.tables.task import TableTask, tables_of
+from freshline.planning.plan.plan import Plan, TablePlan
 from freshline.simulation.answers import QueryResult
 from freshline.simulation.conditions import checked
 from freshline.simulation.crashes import Crash, Crashes
@@ -21,8 +23,6 @@ from freshline.simulation.observation import Observed
 from freshline.simulation.outages import Outage, Outages, downstream
 from freshline.simulation.simulated_run import SimulatedRun, header_of
 from freshline.simulation.steps import OutputResult, StepResult
-from freshline.tables.state import TableState, exceeds, table_state
-from freshline.tables.task import TableTask, tables_of
 
 
 @dataclass(frozen=True, slots=True)

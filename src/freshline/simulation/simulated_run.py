@@ -7,16 +7,18 @@ from fractions import Fraction
 from typing import Any
 
 from freshline import __version__
-from freshline.assembly.assemble import assemble
-from freshline.costs.draws import CostDraws
-from freshline.definitions.feeds import Feed
+from freshline.definitions.sections.feeds import Feed
 from freshline.definitions.serial import to_record
 from freshline.definitions.warehouse import Warehouse
-from freshline.kernel.job import Job
-from freshline.kernel.journal import Journal
-from freshline.kernel.kernel import Kernel
-from freshline.plan.plan import Plan
-from freshline.queries.iteration import Iteration
+from freshline.kernel.assembly.assemble import assemble
+from freshline.kernel.core.job import Job
+from freshline.kernel.core.journal import Journal
+from freshline.kernel.core.kernel import Kernel
+from freshline.kernel.queries.iteration import Iteration
+from freshline.kernel.steps.job import StepJob
+from freshline.kernel.tables.update import Update
+from freshline.planning.costs.draws import CostDraws
+from freshline.planning.plan.plan import Plan
 from freshline.simulation.answers import SimulatedAnswers
 from freshline.simulation.arrivals import Arrivals
 from freshline.simulation.assertions import Assertions
@@ -29,8 +31,6 @@ from freshline.simulation.outages import Interrupted, Outage
 from freshline.simulation.slow import Slowed
 from freshline.simulation.steps import SimulatedSteps
 from freshline.simulation.updates import UpdateCosts, Updates, Witness
-from freshline.steps.job import StepJob
-from freshline.tables.update import Update
 
 
 class SimulatedRun:

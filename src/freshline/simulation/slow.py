@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from fractions import Fraction
 
-from freshline.definitions.errors import InputError
-from freshline.definitions.names import Names
+from freshline.base.errors import InputError
+from freshline.base.names import Names
 from freshline.definitions.warehouse import Warehouse
-from freshline.queries.newcomer import Measure
+from freshline.kernel.queries.query_spec import Measure
 from freshline.simulation.iterations import Windows
 from freshline.simulation.updates import UpdateCosts
 

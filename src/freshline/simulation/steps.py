@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
 
-from freshline.costs.draws import RowCostDraws
-from freshline.definitions.feeds import Feed
+from freshline.definitions.sections.feeds import Feed
 from freshline.definitions.warehouse import Warehouse
-from freshline.kernel.events import Event, Failed
-from freshline.kernel.kernel import Kernel
-from freshline.plan.placed import Placed
+from freshline.kernel.core.events import Event, Failed
+from freshline.kernel.core.kernel import Kernel
+from freshline.kernel.steps.events import Committed
+from freshline.kernel.steps.job import Part, StepJob
+from freshline.kernel.steps.task import steps_of
+from freshline.planning.costs.draws import RowCostDraws
+from freshline.planning.plan.step_placement import Placed
 from freshline.simulation.failures import Failures
 from freshline.simulation.rows import Latencies, Rows, RowsOfTable
-from freshline.steps.events import Committed
-from freshline.steps.job import Part, StepJob
-from freshline.steps.task import steps_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from fractions import Fraction
 from itertools import accumulate, pairwise
 from typing import Protocol
 
-from freshline.definitions.duration import SECOND
+from freshline.base.duration import SECOND
 
 
 class TupleStream(Protocol):

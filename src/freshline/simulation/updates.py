@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
-from freshline.kernel.events import Event, Failed
-from freshline.kernel.kernel import Kernel
+from freshline.kernel.core.events import Event, Failed
+from freshline.kernel.core.kernel import Kernel
+from freshline.kernel.tables.events import Finished
+from freshline.kernel.tables.update import Update
 from freshline.simulation.assertions import Assertions
 from freshline.simulation.failures import Failures
 from freshline.simulation.gaps import next_row
 from freshline.simulation.observation import Observation
 from freshline.simulation.spans import Spans
-from freshline.tables.events import Finished
-from freshline.tables.update import Update
 
 
 class UpdateCosts(Protocol):

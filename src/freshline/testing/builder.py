@@ -7,12 +7,12 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Self
 
-from freshline.definitions.cost import Cost
-from freshline.definitions.duration import SECOND
-from freshline.definitions.feeds import Feed
-from freshline.definitions.policies import PolicyName
-from freshline.definitions.pools import Pool, Provisioning, Recovery
-from freshline.definitions.tables import Table
+from freshline.base.duration import SECOND
+from freshline.definitions.language.policies import PolicyName
+from freshline.definitions.sections.cost import Cost
+from freshline.definitions.sections.feeds import Feed
+from freshline.definitions.sections.pools import Pool, Provisioning, Recovery
+from freshline.definitions.sections.tables import Table
 from freshline.definitions.warehouse import Warehouse
 
 Seconds = int | float | Fraction

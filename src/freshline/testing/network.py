@@ -22,10 +22,10 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
-from freshline.definitions.duration import SECOND, parse_duration
-from freshline.definitions.errors import InputError
-from freshline.definitions.feeds import FileFormat
-from freshline.live.instants import utc
+from freshline.base.duration import SECOND, parse_duration
+from freshline.base.errors import InputError
+from freshline.base.instants import utc
+from freshline.definitions.sections.feeds import FileFormat
 
 _GARBAGE: Final = b"\x00\xff\x00 this is no data file \x00\xff\x00\n" * 8
 _HOSTS: Final = tuple(f"10.0.{number // 20}.{number % 20 + 1}" for number in range(60))

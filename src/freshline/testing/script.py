@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from freshline.kernel.kernel import Kernel
-from freshline.kernel.validation import validate
+from freshline.kernel.core.kernel import Kernel
+from freshline.kernel.core.validation import validate
+from freshline.kernel.tables.events import DataFile
+from freshline.kernel.tables.update import Update
 from freshline.simulation.driver import Driver
 from freshline.simulation.updates import Updates
-from freshline.tables.events import DataFile
-from freshline.tables.update import Update
 
 
 class FixedCosts:

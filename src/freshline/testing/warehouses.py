@@ -6,14 +6,14 @@ import random
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from freshline.costs.bounds import longest_update_us, worst_case_us
-from freshline.definitions.cost import Cost
-from freshline.definitions.duration import SECOND
-from freshline.definitions.feeds import Feed
-from freshline.definitions.policies import PolicyName
-from freshline.definitions.pools import Pool
-from freshline.definitions.tables import Table
+from freshline.base.duration import SECOND
+from freshline.definitions.language.policies import PolicyName
+from freshline.definitions.sections.cost import Cost
+from freshline.definitions.sections.feeds import Feed
+from freshline.definitions.sections.pools import Pool
+from freshline.definitions.sections.tables import Table
 from freshline.definitions.warehouse import Warehouse
+from freshline.planning.costs.bounds import longest_update_us, worst_case_us
 
 _POLICIES: tuple[PolicyName, ...] = ("edf", "edf-strict", "clustered-edf")
 

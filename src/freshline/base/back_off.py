@@ -1,0 +1,20 @@
+"""How long a table waits after a failure before it is tried again."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from freshline.base.duration import SECOND
+
+_FIRST_US: Final = SECOND // 2
+_LONGEST_US: Final = 60 * SECOND
+_DOUBLINGS_MAX: Final = 20
+
+
+def back_off_us(attempts: int) -> int:
+    """After so many failures in a row, the last one counted: ever longer, up to a minute.
+
+    >>> [back_off_us(attempts) / SECOND for attempts in (1, 2, 3, 7, 8, 1000)]
+    [0.5, 1.0, 2.0, 32.0, 60.0, 60.0]
+    """
+    return min(_LONGEST_US, _FIRST_US << min(attempts - 1, _DOUBLINGS_MAX))

@@ -1,0 +1,70 @@
+"""What an update costs, as a user declares it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Self
+
+from pydantic import ConfigDict, Field, model_validator
+
+from freshline.base.errors import InputError
+from freshline.definitions.language.values import Duration, Entry, ExactDuration, Rate, Share
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """The cost of one update of length L: (S + R·L), varying by up to ±b (paper 004, Definition 7).
+
+    A step of n rows costs S + per_row·n instead (paper 002, section 5.2.2).
+    """
+
+    startup_us: int
+    rate: Fraction
+    variability: Fraction = Fraction(0)
+    per_row_us: Fraction = Fraction(0)  # of a step, which costs by its rows instead of by their time
+
+
+class CostEntry(Entry):
+    """The time that an update takes: startup + rate × the length of time it loads, give or take."""
+
+    model_config = ConfigDict(
+        title="Cost",
+        json_schema_extra={"anyOf": [{"required": [key]} for key in ("startup", "rate", "per_row")]},
+    )
+
+    startup_us: Duration = Field(
+        0,
+        alias="startup",
+        description="The part of an update's time that does not depend on how much it loads (default 0s).",
+    )
+    rate: Rate = Field(
+        Fraction(0), description="Seconds of work for each second of data that is loaded (default 0)."
+    )
+    per_row_us: ExactDuration = Field(
+        Fraction(0),
+        alias="per_row",
+        description="Of a step, a table of an output with a `deadline`: the time for each row that it reads "
+        "(default 0s). It may be finer than a microsecond.",
+        examples=["200us"],
+    )
+    variability: Share = Field(
+        Fraction(0), description="By which share the time may vary up and down: 0.2 is ±20 % (default 0)."
+    )
+
+    @model_validator(mode="after")
+    def _costs_something(self) -> Self:
+        if self.model_fields_set.isdisjoint({"startup_us", "rate", "per_row_us"}):
+            raise InputError("neither `startup` nor `rate` is given", "Add one, such as `startup: 3s`")
+        return self
+
+    def resolved(self) -> Cost:
+        return Cost(self.startup_us, self.rate, self.variability, self.per_row_us)
+
+
+def cost_from_record(record: dict[str, Any] | None) -> Cost | None:
+    """A cost that was written as JSON."""
+    if record is None:
+        return None
+    exact = {key: Fraction(record.get(key, 0)) for key in ("rate", "variability", "per_row_us")}
+    return Cost(record["startup_us"], **exact)

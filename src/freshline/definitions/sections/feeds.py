@@ -1,0 +1,371 @@
+"""The section `feeds`: sources of data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import AfterValidator, ConfigDict, Field, PlainValidator, WithJsonSchema
+
+from freshline.base.duration import SECOND, format_duration
+from freshline.base.errors import NOWHERE, InputError, Place
+from freshline.base.names import one_of
+from freshline.definitions.language.document import shown
+from freshline.definitions.language.section import LiveCheck, Path, Resolution, Section
+from freshline.definitions.language.values import (
+    Count,
+    Duration,
+    Entry,
+    Flag,
+    Given,
+    PathText,
+    PositiveDuration,
+    PositiveNumber,
+    Text,
+)
+from freshline.definitions.sections.name_timestamp import check_pattern
+from freshline.definitions.sections.nodes import NODES, node_named
+from freshline.definitions.sections.shed import MISSING as SHED_MISSING
+from freshline.definitions.sections.shed import Shed, ShedEntry, check_shed_live
+from freshline.sql.columns import parse_columns
+from freshline.sql.time import Relation, own_time
+
+Arrival = Literal["files", "continuous"]
+FileFormat = Literal["csv", "json", "parquet"]
+AfterLoad = Literal["keep", "archive", "delete"]
+# All are ASCII below 128, so that Spark can tell lines apart before it decodes them.
+ENCODINGS: tuple[str, ...] = (
+    "utf-8",
+    "us-ascii",
+    "iso-8859-1",
+    "windows-1250",
+    "windows-1251",
+    "windows-1252",
+)
+# What a run needs of a feed, and what to do where it is missing.
+_NEEDED_LIVE: Final = {
+    "path": "Add the directory in which its files land, such as `path: landing/packets`",
+    "format": "Add `format: csv`, `json` or `parquet`",
+    "schema": "Add its columns, such as `schema: ts timestamp, src string, bytes long`",
+    "timestamp": "Add the column that says when a record was made, such as `timestamp: ts`",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Landing:
+    """Where a feed's data files are found and how they are read. Needed to run, not to plan."""
+
+    path: str | None = None
+    format: FileFormat | None = None
+    schema: str | None = None  # in Spark's words: "ts timestamp, bytes long"
+    timestamp: str | None = None  # the column
+    header: bool = True  # csv only: the first line names the columns
+    encoding: str = "utf-8"  # csv only; one of ENCODINGS
+    name_timestamp: str | None = None  # a strptime pattern: the timestamp is in the file's name
+    lateness_us: int = 0  # records may come so much later than newer ones without being late
+    ahead_us: int | None = None  # a timestamp further ahead of its arrival is cut; default one period
+    after_load: AfterLoad = "keep"
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """A source of data: files that arrive one a period, or records that can be loaded at any time."""
+
+    name: str
+    arrival: Arrival
+    period_us: int | None  # always there for files
+    phase_us: int = 0  # files only
+    jitter_us: int = 0  # files only: a file may be this late
+    timestamp_jitter_us: int = 0  # files only: a file's newest record may be this much older than its arrival
+    landing: Landing = Landing()
+    place: Place = NOWHERE
+    rows: Fraction | None = None  # a second: what queries over its tables are planned and simulated with
+    node: str | None = None  # where its files land, in a warehouse with nodes
+    age_us: int = 0  # files only: how old its oldest record may be when its file is found
+    burst: int | None = None  # files only: the most rows in a file
+    shed: Shed | None = None  # files only
+
+    @property
+    def rows_most(self) -> Fraction | None:
+        """How many rows a file has at most; None where that is not known."""
+        if self.burst is not None:
+            return Fraction(self.burst)
+        if self.rows is None or self.period_us is None:
+            return None
+        return self.rows * self.period_us / SECOND
+
+    @property
+    def rows_most_loaded(self) -> Fraction | None:
+        """How many rows of a file are loaded at most; None where that is not known.
+
+        Its records are no older than `age`, or than a period where nothing is said, so they are of so many
+        windows; each of them may have been empty before.
+        """
+        if self.shed is None or self.period_us is None:
+            return self.rows_most
+        span_us = self.age_us or self.period_us + self.jitter_us
+        most = Fraction(self.shed.most * (-(-span_us // self.shed.per_us) + 1))
+        return most if self.rows_most is None else min(most, self.rows_most)
+
+    @property
+    def rows_loaded(self) -> Fraction | None:
+        """How many of its rows are loaded a second; None where it is not known how many there are."""
+        return self.rows if self.rows is None or self.shed is None else min(self.rows, self.shed.rows)
+
+
+def _encoding(value: object) -> str:
+    if isinstance(value, str) and value.lower() in ENCODINGS:
+        return value.lower()
+    raise InputError(f"{shown(value)} is not an encoding that can be read", f"Write {one_of(ENCODINGS)}")
+
+
+Encoding = Annotated[
+    str, PlainValidator(_encoding), WithJsonSchema({"type": "string", "enum": list(ENCODINGS)})
+]
+NamePattern = Annotated[Text, AfterValidator(check_pattern)]
+
+
+class FeedEntry(Entry):
+    """A source of data: files that arrive one a period, or records that can be loaded at any time."""
+
+    model_config = ConfigDict(title="Feed")
+
+    arrival: Arrival = Field(
+        "files",
+        description="`files`: a data file every period; `continuous`: all records up to now, at any time.",
+    )
+    period_us: Given[PositiveDuration] = Field(
+        None, alias="period", description="The time between two data files, or between two loads."
+    )
+    phase_us: Given[Duration] = Field(
+        None, alias="phase", description="When the first file is due (default 0). Only for `arrival: files`."
+    )
+    jitter_us: Given[Duration] = Field(
+        None,
+        alias="jitter",
+        description="How late a file may be, at most a period (default 0). Only for `arrival: files`.",
+    )
+    timestamp_jitter_us: Given[Duration] = Field(
+        None,
+        alias="timestamp_jitter",
+        description="How much older than its arrival a file's newest record may be (default 0). "
+        "Only for `arrival: files`.",
+    )
+    rows: Given[PositiveNumber] = Field(
+        None,
+        description="How many rows a second it brings on average: what `plan` and `simulate` reckon with for "
+        "queries over its tables.",
+        examples=[12500],
+    )
+    node: Given[Text] = Field(
+        None, description="The node that loads it, where there are `nodes` (default: the only one)."
+    )
+    age_us: Given[Duration] = Field(
+        None,
+        alias="age",
+        description="How old its oldest record may be when its file is found (default 0). Deadlines of "
+        "outputs count from that record. Only for `arrival: files`.",
+    )
+    burst: Given[Count] = Field(
+        None,
+        description="The most rows that a file has (default: `rows` × `period`). Only for `arrival: files`.",
+        examples=[500],
+    )
+    path: Given[PathText] = Field(None, description="The directory in which the data files land.")
+    format: Given[FileFormat] = Field(None, description="The data files' format; json is one record a line.")
+    columns: Given[Text] = Field(
+        None,
+        alias="schema",
+        description="The columns and their Spark SQL types.",
+        examples=["ts timestamp, src string, bytes long"],
+    )
+    timestamp: Given[Text] = Field(None, description="The column that says when a record was made.")
+    header: Given[Flag] = Field(
+        None, description="Only for `format: csv`: whether the first line names the columns (default true)."
+    )
+    encoding: Given[Encoding] = Field(
+        None,
+        description="Only for `format: csv`: the encoding of the files (default utf-8). A file that has "
+        "other bytes goes to quarantine.",
+    )
+    name_timestamp: Given[NamePattern] = Field(
+        None,
+        description="A pattern of the files' names, in the directives of strptime. A file's timestamp is "
+        "then read from its name, not from its records.",
+        examples=["packets-%Y%m%dT%H%M%S.csv"],
+    )
+    lateness_us: Given[Duration] = Field(
+        None,
+        alias="lateness",
+        description="By how much a record may come after newer ones without being late (default 0). "
+        "The tables are staler by that.",
+    )
+    ahead_us: Given[Duration] = Field(
+        None,
+        alias="ahead",
+        description="How far ahead of its arrival a file's timestamp may be before it is cut (default: one "
+        "period).",
+    )
+    after_load: Given[AfterLoad] = Field(
+        None, description="What becomes of a file once it is loaded (default keep)."
+    )
+    shed: Given[ShedEntry] = Field(
+        None,
+        description="Of each window of time only the records of the highest value are loaded. Only for "
+        "`arrival: files`.",
+        examples=[{"most": 15, "per": "1s", "value": "speed * 2"}],
+    )
+
+
+def _resolve(resolution: Resolution) -> dict[str, Any]:
+    entries = resolution.entries(FEEDS)
+    return {"feeds": {name: _feed(resolution, name, entry) for name, entry in entries.items()}}
+
+
+def _feed(resolution: Resolution, name: str, entry: FeedEntry) -> Feed:
+    path = ("feeds", name)
+    period_us, jitter_us = entry.period_us, entry.jitter_us
+    if entry.arrival == "continuous":
+        _check_continuous(resolution, path, entry)
+    elif period_us is None:
+        remedy = "Add the time between two files, such as `period: 5 minutes`, or set `arrival: continuous`"
+        resolution.report(path, "a feed of files has no `period`", remedy)
+    elif jitter_us is not None and jitter_us > period_us:
+        what = f"it is longer than the feed's period of {format_duration(period_us)}"
+        resolution.report((*path, "jitter"), what, "Give at most the period")
+    return Feed(
+        name=name,
+        arrival=entry.arrival,
+        period_us=period_us,
+        phase_us=entry.phase_us or 0,
+        jitter_us=jitter_us or 0,
+        timestamp_jitter_us=entry.timestamp_jitter_us or 0,
+        landing=_landing(resolution, path, entry),
+        place=resolution.place(path),
+        rows=entry.rows,
+        node=_node(resolution, path, entry),
+        age_us=entry.age_us or 0,
+        burst=entry.burst,
+        shed=None if entry.shed is None else entry.shed.resolved(),
+    )
+
+
+def _node(resolution: Resolution, path: Path, entry: FeedEntry) -> str | None:
+    nodes = resolution.names(NODES).all
+    if entry.node is None and len(nodes) > 1:
+        remedy = f"Add the node on which its files land, `node: {one_of(nodes).replace('`', '')}`"
+        resolution.report(path, f"`node` is missing, and there are {len(nodes)} nodes", remedy)
+    if entry.node is None and len(nodes) == 1:
+        return nodes[0]
+    return node_named(resolution, path, entry.node)
+
+
+def _landing(resolution: Resolution, path: Path, entry: FeedEntry) -> Landing:
+    if entry.shed is not None and entry.name_timestamp is not None:
+        what = "windows go by the records' own timestamps, and `name_timestamp` says that they are not read"
+        resolution.report((*path, "shed"), what, "Remove it, or `name_timestamp`")
+    for key in ("header", "encoding"):
+        if getattr(entry, key) is not None and entry.format != "csv" and entry.arrival == "files":
+            what = "it has an effect on csv files only"
+            resolution.report((*path, key), what, "Remove it, or set `format: csv`")
+    return Landing(
+        path=entry.path,
+        format=entry.format,
+        schema=entry.columns,
+        timestamp=entry.timestamp,
+        header=entry.header is not False,
+        encoding=entry.encoding or "utf-8",
+        name_timestamp=entry.name_timestamp,
+        lateness_us=entry.lateness_us or 0,
+        ahead_us=entry.ahead_us,
+        after_load=entry.after_load or "keep",
+    )
+
+
+def _check_continuous(resolution: Resolution, path: Path, entry: FeedEntry) -> None:
+    only_files = {
+        "jitter": entry.jitter_us,
+        "timestamp_jitter": entry.timestamp_jitter_us,
+        "header": entry.header,
+        "encoding": entry.encoding,
+        "name_timestamp": entry.name_timestamp,
+        "lateness": entry.lateness_us,
+        "ahead": entry.ahead_us,
+        "after_load": entry.after_load,
+        "age": entry.age_us,
+        "burst": entry.burst,
+        "shed": entry.shed,
+    }
+    useless = "it has no effect on a continuous feed"
+    if entry.phase_us is not None:
+        resolution.report((*path, "phase"), useless, "Move it to the tables that load the feed")
+    for key, value in only_files.items():
+        if value is not None:
+            resolution.report((*path, key), useless, "Remove it, or set `arrival: files`")
+
+
+def _from_record(record: dict[str, Any]) -> Feed:
+    rows = None if record.get("rows") is None else Fraction(record["rows"])
+    shed = None if record.get("shed") is None else Shed(**record["shed"])
+    return Feed(**{**record, "landing": Landing(**record["landing"]), "rows": rows, "shed": shed})
+
+
+def _check_live(check: LiveCheck) -> None:
+    feeds = check.warehouse.feeds
+    used = {table.feed for table in check.warehouse.stored.values()}
+    for feed in feeds.values():
+        if feed.name not in used:
+            remedy = "Load it with a table, or remove it; `plan` and `simulate` take it as it is"
+            check.report(("feeds", feed.name), feed.place, "no table loads it", remedy)
+    relations = {name: _live_relation(check, feed) for name, feed in feeds.items() if feed.name in used}
+    check.relations["feeds"] = relations
+
+
+def _live_relation(check: LiveCheck, feed: Feed) -> Relation:
+    path = ("feeds", feed.name)
+    if feed.arrival == "continuous":
+        remedy = "Let its data come in files (`arrival: files`); `plan` and `simulate` take it as it is"
+        check.report(path, feed.place, "a continuous feed cannot be run yet", remedy)
+        return Relation(None, own_time(feed.landing.timestamp))
+    for key, remedy in _NEEDED_LIVE.items():
+        if getattr(feed.landing, key) is None:
+            check.report(path, feed.place, f"`{key}` is missing, and a run needs it", remedy)
+    names = None
+    if feed.landing.schema is not None:
+        try:
+            names = _checked_names(feed.landing, feed.landing.schema)
+        except InputError as error:
+            check.report((*path, "schema"), feed.place, error.what, error.remedy)
+        check_shed_live(check, feed)
+    return Relation(names, own_time(feed.landing.timestamp))
+
+
+def _checked_names(landing: Landing, schema: str) -> tuple[str, ...]:
+    """The columns of a schema that has what the format and the timestamp need."""
+    columns = parse_columns(schema)
+    if landing.format == "csv" and any(column.is_nested for column in columns):
+        name = next(column.name for column in columns if column.is_nested)
+        raise InputError(f"a csv file cannot hold the column `{name}`", "Use `format: json` or `parquet`")
+    names = tuple(column.name.lower() for column in columns)
+    if landing.timestamp is None:
+        return names
+    column = next((each for each in columns if each.name.lower() == landing.timestamp.lower()), None)
+    if column is None:
+        remedy = "Add it, or name another column with `timestamp`"
+        raise InputError(f"it has no column `{landing.timestamp}`, the timestamp", remedy)
+    if not column.is_timestamp:
+        remedy = f"Declare it as `{column.name} timestamp`"
+        raise InputError(f"the timestamp column `{column.name}` is not of the type timestamp", remedy)
+    return names
+
+
+FEEDS: Final = Section(
+    "feeds",
+    FeedEntry,
+    _resolve,
+    _from_record,
+    _check_live,
+    missing=SHED_MISSING,
+    description="The feeds, by name.",
+)

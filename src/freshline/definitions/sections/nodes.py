@@ -1,0 +1,166 @@
+"""The section `nodes`, Spark applications that run steps one at a time, and the `links` between them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, Final, Literal
+
+from pydantic import ConfigDict, Field
+
+from freshline.base.errors import NOWHERE, Place
+from freshline.definitions.language.section import Path, Resolution, Section
+from freshline.definitions.language.values import Entry, Given, PositiveNumber, Setting, Text
+
+NodePolicy = Literal["edf", "fifo"]
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A Spark application with one track for steps."""
+
+    name: str
+    master: str = "local[1]"
+    speed: Fraction = Fraction(1)  # a step takes its cost divided by it
+    policy: NodePolicy = "edf"
+    conf: Mapping[str, str] = field(default_factory=dict)  # Spark's settings
+    place: Place = NOWHERE
+
+
+class NodeEntry(Entry):
+    """A Spark application, such as one at the edge or a cluster: it runs steps, one at a time."""
+
+    model_config = ConfigDict(title="Node")
+
+    master: Given[Text] = Field(
+        None, description="Spark's master (default `local[1]`).", examples=["local[1]", "spark://centre:7077"]
+    )
+    speed: Given[PositiveNumber] = Field(
+        None, description="How fast it is beside others: a step takes its cost divided by it (default 1)."
+    )
+    policy: Given[NodePolicy] = Field(
+        None,
+        description="The order in which steps run: `edf`, the one that must be done first, or `fifo`, that "
+        "of the oldest file (default edf). Deadlines are proven for `edf` only.",
+    )
+    conf: Given[dict[str, Setting]] = Field(
+        None, description="Spark's settings of this node.", examples=[{"spark.executor.memory": "2g"}]
+    )
+
+
+def node_named(resolution: Resolution, path: Path, given: str | None) -> str | None:
+    """The node that a key names, where there is one of that name; what is wrong with it is reported."""
+    names = resolution.names(NODES)
+    if given is None or names.has(given):
+        return given
+    if not names.all:
+        remedy = "Remove it, or define nodes, such as `nodes: {edge: {}, centre: {}}`"
+        resolution.report((*path, "node"), "it has no effect without `nodes`", remedy)
+    else:
+        resolution.report((*path, "node"), f"there is no node `{given}`", names.remedy(given))
+    return None
+
+
+def reachable(links: tuple[tuple[str, str], ...] | None, nodes: Mapping[str, Any], start: str) -> set[str]:
+    """The nodes that can read what is on that node, through others too."""
+    if links is None:
+        return set(nodes)
+    found, ahead = {start}, [start]
+    while ahead:
+        near = ahead.pop()
+        further = {end for begin, end in links if begin == near} - found
+        found |= further
+        ahead += further
+    return found
+
+
+def _resolve(resolution: Resolution) -> dict[str, Any]:
+    entries = resolution.entries(NODES)
+    nodes = {
+        name: Node(
+            name,
+            entry.master or "local[1]",
+            Fraction(1) if entry.speed is None else entry.speed,
+            entry.policy or "edf",
+            entry.conf or {},
+            resolution.place(("nodes", name)),
+        )
+        for name, entry in entries.items()
+    }
+    for name in nodes:
+        if name in resolution.fields["pools"]:
+            what = f"the pool `{name}` has the same name"
+            resolution.report(("nodes", name), what, "Rename one of the two")
+    links = _links(resolution)
+    _check_ways(resolution, nodes, links)
+    return {"nodes": nodes, "links": links}
+
+
+def _links(resolution: Resolution) -> tuple[tuple[str, str], ...] | None:
+    names, given = resolution.names(NODES), resolution.links
+    if given is None:
+        return None
+    if not names.all:
+        resolution.report(("links",), "they have no effect without `nodes`", "Remove them, or define `nodes`")
+    found: dict[tuple[str, str], None] = {}
+    for place, link in enumerate(given):
+        path = ("links", place)
+        if len(link) != 2:
+            remedy = "Write two nodes, such as [edge, centre]"
+            resolution.report(path, f"a link of {len(link)} nodes", remedy)
+            continue
+        begin, end = link
+        for node in link:
+            if names.all and not names.has(node):
+                resolution.report(path, f"there is no node `{node}`", names.remedy(node))
+        if begin == end:
+            resolution.report(path, f"it links `{begin}` with itself", "Remove it: it needs no link")
+        elif (begin, end) in found:
+            resolution.report(path, f"it links `{begin}` with `{end}` twice", "Remove one of the two")
+        found[begin, end] = None
+    return tuple(found)
+
+
+def _check_ways(
+    resolution: Resolution, nodes: Mapping[str, Node], links: tuple[tuple[str, str], ...] | None
+) -> None:
+    """Reports steps and tables that no node may run: links do not lead there from all that they read."""
+    if links is None or not all(begin in nodes and end in nodes for begin, end in links):
+        return
+    ways = {name: reachable(links, nodes, name) for name in nodes}
+    fields = resolution.fields
+    possible: dict[str, set[str]] = {}
+    for name in (*fields["step_order"], *fields["topological_order"]):
+        stored = fields["steps"].get(name) or fields["tables"].get(name)
+        if stored is None:
+            continue
+        node = stored.node if name in fields["steps"] else _node_of_pool(resolution, stored.pool)
+        own = set(nodes) if node is None else {node}
+        for source in stored.sources:
+            if source in possible:
+                own &= {end for begin in possible[source] for end in ways[begin]}
+        if own:
+            possible[name] = own
+            continue
+        where = "one node" if node is None else f"the node `{node}`"
+        what = f"no `links` lead from all that it reads to {where}"
+        resolution.report(("tables", name), what, "Add links, or move what it reads, or itself, with `node`")
+
+
+def _node_of_pool(resolution: Resolution, name: str | None) -> str | None:
+    pool = resolution.fields["pools"].get(name)
+    return None if pool is None else pool.node
+
+
+def _from_record(record: dict[str, Any]) -> Node:
+    return Node(**{**record, "speed": Fraction(record["speed"])})
+
+
+NODES: Final = Section(
+    "nodes",
+    NodeEntry,
+    _resolve,
+    _from_record,
+    description="The Spark applications that run the tables of outputs with a `deadline`, by name.",
+)

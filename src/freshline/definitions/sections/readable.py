@@ -1,0 +1,81 @@
+"""What queries know of the tables that they read, before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+
+from freshline.base.errors import InputError
+from freshline.definitions.sections.feeds import Feed
+from freshline.definitions.sections.stored import Stored
+from freshline.sql.checks import QueryCheck
+from freshline.sql.columns import parse_columns
+from freshline.sql.from_tables import Readable
+from freshline.sql.query import parse_query
+from freshline.sql.time import Relation, own_time
+
+
+def readable_tables(
+    wanted: Iterable[str], tables: Mapping[str, Stored], feeds: Mapping[str, Feed], order: Sequence[str]
+) -> dict[str, Readable]:
+    """The wanted tables by name, as far as `order` has them; it visits every table after its sources."""
+    upstream = _upstream(wanted, tables)
+    known = {name: tables[name] for name in order if name in upstream and name in tables}
+    rows = rows_a_second(known, feeds)
+    relations: dict[str, Relation] = {}
+    for name, table in known.items():
+        relations[name] = _relation(table, feeds, relations)
+    return {
+        name: Readable(name, relations[name].names, table.timestamp, table.slices, rows[name])
+        for name, table in known.items()
+    }
+
+
+def rows_a_second(tables: Mapping[str, Stored], feeds: Mapping[str, Feed]) -> dict[str, Fraction | None]:
+    """What feeds bring to each table, sources first; to a derived table comes all that its sources get."""
+    rows: dict[str, Fraction | None] = {}
+    for name, table in tables.items():
+        if table.feed is not None:
+            rows[name] = feeds[table.feed].rows if table.feed in feeds else None
+            continue
+        known = [each for source in table.sources if (each := rows.get(source)) is not None]
+        rows[name] = sum(known, Fraction(0)) if len(known) == len(table.sources) else None
+    return rows
+
+
+def _upstream(wanted: Iterable[str], tables: Mapping[str, Stored]) -> set[str]:
+    """The tables, and all that they read, directly or not."""
+    found: set[str] = set()
+    ahead = list(wanted)
+    while ahead:
+        name = ahead.pop()
+        if name not in found and name in tables:
+            found.add(name)
+            ahead += tables[name].sources
+    return found
+
+
+def _relation(table: Stored, feeds: Mapping[str, Feed], known: Mapping[str, Relation]) -> Relation:
+    """Its columns, where they can be told: what is wrong with its SQL is said when it is to run."""
+    time = own_time(table.timestamp)
+    try:
+        if table.feed is not None:
+            feed = _of_feed(feeds.get(table.feed))
+            if table.select is None:
+                return Relation(feed.names, time)
+            check = QueryCheck(parse_query(table.select), {table.feed: feed}, by_record=True)
+        elif table.sql is not None:
+            sources = {name: known[name] for name in table.sources if name in known}
+            check = QueryCheck(parse_query(table.sql), sources)
+        else:
+            return Relation(None, time)
+    except InputError:
+        return Relation(None, time)
+    return Relation(check.result.names, time)
+
+
+def _of_feed(feed: Feed | None) -> Relation:
+    if feed is None or feed.landing.schema is None:
+        return Relation(None, own_time(None if feed is None else feed.landing.timestamp))
+    names = tuple(column.name.lower() for column in parse_columns(feed.landing.schema))
+    return Relation(names, own_time(feed.landing.timestamp))

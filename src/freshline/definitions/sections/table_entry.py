@@ -1,0 +1,135 @@
+"""What a user may write of a table."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import ConfigDict, Field
+
+from freshline.base.names import one_of
+from freshline.definitions.language.policies import adaptive_policies, as_written, discarding_policies
+from freshline.definitions.language.values import (
+    Duration,
+    Entry,
+    Flag,
+    Given,
+    History,
+    PositiveDuration,
+    Rate,
+    Text,
+)
+from freshline.definitions.sections.cost import CostEntry
+from freshline.definitions.sections.discard import DiscardEntry
+from freshline.definitions.sections.slices import SlicesEntry
+
+
+class TableEntry(Entry):
+    """A base table, which loads a feed, or a derived table, which is a query over other tables."""
+
+    model_config = ConfigDict(
+        title="Table",
+        json_schema_extra={
+            "oneOf": [
+                {"required": ["feed"]},
+                {"anyOf": [{"required": ["sql"]}, {"required": ["sources"]}]},
+            ]
+        },
+    )
+
+    feed: Given[Text] = Field(None, description="The feed that this table loads. It makes a base table.")
+    select: Given[Text] = Field(
+        None,
+        description="A query over the columns of the feed, for each of its records by itself (default: all "
+        "columns). Only for a base table.",
+        examples=["SELECT ts, src, bytes * 8 AS bits FROM packets WHERE bytes > 0"],
+    )
+    sql: Given[Text] = Field(
+        None,
+        description="The query over other tables that gives this table's rows. It makes a derived table.",
+    )
+    sources: Given[Annotated[list[Text], Field(min_length=1)]] = Field(
+        None, description="The tables that a derived table reads (default: those that its SQL reads)."
+    )
+    timestamp: Given[Text] = Field(
+        None,
+        description="The column that says when a row was made (default: that of the feed, or of the first "
+        "source). In a base table only with `select`.",
+    )
+    period_us: Given[PositiveDuration] = Field(
+        None,
+        alias="period",
+        description="The time between two updates. A base table's is its feed's; on a continuous feed it may "
+        "have its own.",
+    )
+    phase_us: Given[Duration] = Field(
+        None,
+        alias="phase",
+        description="When the first update is released (default 0). Only with no `files` feed upstream.",
+    )
+    lookback_us: Given[Duration] = Field(
+        None,
+        alias="lookback",
+        description="How far back an update reads its sources again, for joins over a range of time "
+        "(default 0). Only for a derived table.",
+    )
+    lookback_trusted: Given[Flag] = Field(
+        None,
+        description="Whether `lookback` is taken to be enough where the SQL joins over a range of time that "
+        "cannot be told from it (default false). Rows would be missing if it were not.",
+    )
+    align_us: Given[PositiveDuration] = Field(
+        None,
+        alias="align",
+        description="The length of the windows that the SQL groups by, at most the period: updates end at "
+        "their edges. Only for a derived table.",
+    )
+    pool: Given[Text] = Field(None, description="The pool that updates it (default: the only one).")
+    target_lag_us: Given[PositiveDuration] = Field(
+        None, alias="target_lag", description="How stale the table may ever be."
+    )
+    cost: Given[CostEntry] = Field(None, description="What an update costs.")
+    late_after_us: Given[PositiveDuration] = Field(
+        None,
+        alias="late_after",
+        description="A table that is behind its sources by more is late, and recovers where the pool's "
+        f"policy is {one_of(adaptive_policies())} (default: its staleness bound).",
+    )
+    weight: Given[Rate] = Field(
+        None,
+        description="Of several late tables the one with the larger weight recovers first (default 1). It "
+        f"matters in a pool with {as_written(adaptive_policies())}.",
+    )
+    history_us: Given[History] = Field(
+        None,
+        alias="history",
+        description="How long readers can follow its changes and read it as it was (default: the "
+        "warehouse's `history`).",
+    )
+    slices: Given[SlicesEntry] = Field(
+        None,
+        description="Its rows are kept in slices, so that queries can read a part of it instead of the "
+        "whole. Write {} to have them dealt by chance.",
+        examples=[{"by": "src"}],
+    )
+    deadline_us: Given[PositiveDuration] = Field(
+        None,
+        alias="deadline",
+        description="How old a record may be when it is committed here. It makes the table an output: it and "
+        "all that it is computed from are steps, without `period`, and run on `nodes` as soon as there is "
+        "something to do.",
+        examples=["10s"],
+    )
+    node: Given[Text] = Field(
+        None,
+        description="The node that a step must run on (default: the node of its feed, or wherever it fits "
+        "best).",
+    )
+    selectivity: Given[Rate] = Field(
+        None, description="Of a step: rows that it makes for each row that it reads (default 1)."
+    )
+    discard: Given[DiscardEntry] = Field(
+        None,
+        description="Files that change little may be left out where requests need the time. Only for a base "
+        f"table of a feed of files, in a pool with {as_written(discarding_policies())}.",
+        examples=[{"key": "sensor", "value": "reading"}],
+    )

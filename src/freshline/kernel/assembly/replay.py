@@ -1,0 +1,144 @@
+"""A journal played to a fresh kernel of the same plan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Final
+
+from freshline.base.errors import InputError
+from freshline.base.names import cut
+from freshline.definitions.serial import from_record
+from freshline.kernel.assembly.assemble import assemble
+from freshline.kernel.core.events import Event, Failed, Paused, Record
+from freshline.kernel.core.journal import FORMAT
+from freshline.kernel.core.kernel import Kernel, NotRunning
+from freshline.kernel.queries.events import Answered, Measured
+from freshline.kernel.queries.membership import QueryAdded, QueryRemoved
+from freshline.kernel.recovery.events import Learned
+from freshline.kernel.requests.events import Discarded, PartDone, PartLost, Requested, Withdrawn
+from freshline.kernel.steps.events import Committed, Dropped
+from freshline.kernel.tables.drain import Drain
+from freshline.kernel.tables.events import Arrived, Batches, Finished
+from freshline.kernel.tables.membership import Added, Removed
+from freshline.kernel.tables.remote_table import Advanced
+from freshline.planning.plan.make import make_plan, without_bounds
+from freshline.planning.plan.plan import Plan
+from freshline.planning.plan.step_placement import Placed
+
+# By the first word of its record: an event as a kernel hears it again.
+_EVENTS: dict[str, Callable[[Record, Kernel], Event]] = {
+    "finished": Finished.from_record,
+    "failed": Failed.from_record,
+    "paused": Paused.from_record,
+    "arrived": Arrived.from_record,
+    "learned": Learned.from_record,
+    "batches": Batches.from_record,
+    "answered": Answered.from_record,
+    "measured": Measured.from_record,
+    "requested": Requested.from_record,
+    "withdrawn": Withdrawn.from_record,
+    "part_done": PartDone.from_record,
+    "part_lost": PartLost.from_record,
+    "discarded": Discarded.from_record,
+    "query_added": QueryAdded.from_record,
+    "query_removed": QueryRemoved.from_record,
+    "added": Added.from_record,
+    "removed": Removed.from_record,
+    "drain": Drain.from_record,
+    "committed": Committed.from_record,
+    "dropped": Dropped.from_record,
+    "advanced": Advanced.from_record,
+}
+
+
+# What it brings about to take a damaged record for a whole one.
+_DAMAGE: Final = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
+
+
+def kernel_of(header: Record) -> Kernel:
+    """The kernel of the run that a journal's header tells of, as it was when the run began."""
+    batches = header.get("batches", True)
+    node = header.get("node")
+    return assemble(_plan_of(header), header["now"], header["freshness"], batches=batches, node=node)
+
+
+def _plan_of(header: Record) -> Plan:
+    plan = make_plan(from_record(header["warehouse"]))
+    if header.get("placement") is not None:
+        plan = replace(plan, placed=Placed.from_record(header["placement"]))
+    return without_bounds(plan, frozenset(header.get("unknown", ())))
+
+
+def kernel_to_replay(header: Record, journal: str) -> Kernel:
+    """The kernel of a header that anybody may have written; InputError where it is none of this version's."""
+    if "warehouse" not in header:
+        raise InputError(
+            f"{journal} is not a log of a run", "Name a log of `freshline run` or `simulate --log`"
+        )
+    written_as = header.get("journal", 1)
+    if written_as != FORMAT:
+        version = cut(str(header.get("freshline", "of an unknown version")))
+        what = f"{journal} was written by Freshline {version} (journal format {cut(str(written_as))})"
+        remedy = "Replay it with the version that wrote it"
+        raise InputError(f"{what}; this version replays format {FORMAT}", remedy)
+    try:
+        return kernel_of(header)
+    except _DAMAGE as error:
+        what = f"the first line of {journal} is damaged ({type(error).__name__}: {cut(str(error))})"
+        raise InputError(what, "Name a log that is as it was written") from error
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Where a replayed kernel said something else."""
+
+    call: int
+    now: int
+    journal: list[Record]
+    replayed: list[Record]
+    reason: str | None = None  # why the journal's events could not even be told to it
+
+
+def _event(record: Record, kernel: Kernel) -> Event:
+    word = next(iter(record), "")
+    if word not in _EVENTS:
+        what = f"the journal has an event {cut(word)!r}, which this version does not know"
+        raise InputError(what, "Replay it with the version that wrote it, or name one that is undamaged")
+    return _EVENTS[word](record, kernel)
+
+
+def replay(
+    kernel: Kernel, records: Iterable[Record], header: Record | None = None
+) -> tuple[int, Difference | None]:
+    """Plays a journal's calls to a fresh kernel: how many calls agreed, and the first that did not.
+
+    Where a simulated runner crashed another kernel goes on, made by the journal's header.
+    A full disk can cost lines of a journal. A line that was cut short is to be given as an empty record.
+    An event that no journal of this version has is an InputError.
+    """
+    calls = 0
+    for record in records:
+        if "now" not in record:
+            return calls, Difference(calls + 1, kernel.now, [], [], "its line is cut short")
+        written = record.get("instructions", [])
+        try:
+            if "restarted" in record:
+                assert header is not None, "the runner crashed, and nobody says what it ran"
+                kernel = assemble(_plan_of(header), record["now"], record["restarted"], live=False)
+                calls += 1
+                continue
+            events = [_event(entry, kernel) for entry in record.get("events", ())]
+            instructions = kernel.handle(record["now"], events, record.get("closing", False))
+        except InputError:
+            raise
+        except NotRunning as error:
+            return calls, Difference(calls + 1, record["now"], written, [], str(error))
+        except _DAMAGE as error:
+            reason = f"the kernel cannot take it ({type(error).__name__}: {cut(str(error))})"
+            return calls, Difference(calls + 1, record["now"], written, [], reason)
+        said = [instruction.record() for instruction in instructions]
+        if said != written:
+            return calls, Difference(calls + 1, record["now"], written, said)
+        calls += 1
+    return calls, None

@@ -1,0 +1,1 @@
+"""The state machine itself: tasks and jobs of any kind, pools, orders, timers, events, the journal."""

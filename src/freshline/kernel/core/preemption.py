@@ -1,0 +1,70 @@
+"""A track whose jobs are put aside for others."""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+from typing import Any
+
+from freshline.kernel.core.events import Instruction, Pause, Start
+from freshline.kernel.core.job import Job
+from freshline.kernel.core.order import Order
+from freshline.kernel.core.pool import Pool
+from freshline.kernel.core.task import PAUSED, RUNNING
+
+
+class PreemptivePool(Pool):
+    """A pool of one track that asks its job to make room where one is ready that goes before it.
+
+    The answer may take its time. Until then the job runs: it may end, better ones may come, and the one that
+    it was to make room for may go. So who runs next is decided by what is there once the track is free.
+    """
+
+    __slots__ = ("_aside", "_asked")
+
+    def __init__(
+        self, name: str, tracks: int, tracks_from: int, order: Order[Any], touched: list[Pool]
+    ) -> None:
+        super().__init__(name, tracks, tracks_from, order, touched)
+        assert tracks == 1, f"pool {name} puts jobs aside, and has {tracks} tracks"
+        self._aside: dict[str, Job] = {}  # by task: jobs that were begun, and wait to go on
+        self._asked: Job | None = None  # the job that runs, once it was told to make room
+
+    def put_aside(self, job: Job) -> None:
+        self._asked = None
+        del self.running[job.track]
+        heappush(self.idle, job.track)
+        self._aside[job.task.name] = job
+        self.add(job.task)
+
+    def release_track(self, job: Job, now: int) -> None:
+        self._asked = None
+        super().release_track(job, now)
+
+    def dispatch(self, now: int, instructions: list[Instruction]) -> None:
+        """Starts the first job if the track is free; otherwise has it freed if another goes before."""
+        if self.controller is not None:
+            self.controller.review(now)
+        if self.idle:
+            entry = self.order.take(now, self.idle)
+            if entry is None:
+                return
+            track = heappop(self.idle)
+            job = self._aside.pop(entry.name, None)
+            if job is None:
+                job = entry.begin(now, track)
+            else:
+                job.track = track
+                job.task.state = RUNNING
+            self.running[track] = job
+            instructions.append(Start(job))
+        elif self._asked is None:
+            (job,) = self.running.values()
+            if self.order.goes_before(job):
+                self._asked = job
+                instructions.append(Pause(job))
+
+    def validate(self) -> None:
+        assert all(job.task.state == PAUSED and job.task.job is job for job in self._aside.values())
+        for job in self.running.values():
+            assert self._asked is job or not self.order.goes_before(job), "nobody asked it to make room"
+        assert self._asked is None or self._asked in self.running.values()

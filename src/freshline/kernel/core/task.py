@@ -1,0 +1,159 @@
+"""Something that has work to do, again and again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from freshline.kernel.core.job import Job
+
+if TYPE_CHECKING:
+    from freshline.kernel.core.order import Entry
+    from freshline.kernel.core.pool import Pool
+    from freshline.kernel.core.timers import Waiter
+
+IDLE: Final = 0  # no job released
+WAITING: Final = 1  # the next job's release is known and lies ahead
+READY: Final = 2  # released, not started
+RUNNING: Final = 3
+BACKED_OFF: Final = 4  # its job failed, and there is to be another one later
+PAUSED: Final = 5  # its job was begun and put aside, and waits to go on
+
+
+class Rule(Protocol):
+    """When a task's jobs are released: it moves the task between idle, waiting and ready."""
+
+    def begin(self, now: int) -> None:
+        """The kernel has started, or the task has come to it."""
+
+    def due(self, at: int) -> int | None:
+        """The timer set for `at` went off. Returns the instant of the next one, if there is one."""
+
+    def job_failed(self, now: int, job: Any) -> None:
+        """The task's job has ended without effect, and is tried again later."""
+
+    def retry(self, now: int) -> None:
+        """The back-off of a failed job is over: what it was to do is to be done."""
+
+    def unfinished_deadlines(self) -> list[int]:
+        """The deadlines of the jobs that are released and not finished."""
+
+    def validate(self) -> None:
+        """Raises AssertionError where its state and the task's contradict each other."""
+
+
+class Reader(Protocol):
+    """A task that loads what comes in from outside."""
+
+    @property
+    def name(self) -> str: ...
+
+    def arrived(self, item: Any) -> None:
+        """Something has come in; what that means is heard next."""
+
+    def source_advanced(self, now: int) -> None:
+        """There may be more to do than before."""
+
+    def unloaded(self) -> Sequence[Any]:
+        """What has come in and is not done, oldest first."""
+
+
+class Task:
+    """A name under which jobs are done one after the other: its one current or coming job.
+
+    So one release and one deadline are all there is to know; what has been released beyond them is the
+    release rule's to count. What a job is, and what its end means, is said by the kinds of task.
+    """
+
+    __slots__ = ("deadline", "job", "jobs_started", "name", "place", "pool", "release", "rule", "state")
+
+    pool: Pool
+    rule: Rule
+    job: Job | None
+
+    def __init__(self, place: int, name: str) -> None:
+        self.place = place  # in the order of definition: ties go by it
+        self.name = name
+        self.state = IDLE
+        self.release = 0
+        self.deadline = 0
+        self.job = None
+        self.jobs_started = 0
+
+    def running(self, number: int) -> Job | None:
+        """The job of that number, if it was begun and has not ended."""
+        job = self.job
+        return job if job is not None and job.number == number else None
+
+    def waiters(self) -> Sequence[Waiter]:
+        """Whose timers are set for it."""
+        return (self.rule,)
+
+    def begin(self, now: int, track: int) -> Job:
+        """Its job starts now, on that track. Asked by its pool."""
+        raise NotImplementedError
+
+    def ahead(self, limit_us: int) -> Entry:
+        """What starts of it now, ahead of its release, on a track that is free while nothing waits.
+
+        It may do more than its job would have, if it takes no longer than that.
+        """
+        return self
+
+    def failed(self, job: Job, now: int) -> None:
+        """Its job has ended without effect, and is tried again later."""
+        assert self.job is job, f"{job!r} is not running"
+        self.job = None
+        self.pool.release_track(job, now)
+        self.give_back(job)
+        self.state = BACKED_OFF
+        self.rule.job_failed(now, job)
+
+    def paused(self, job: Job, now: int) -> None:
+        """Its job has been put aside, and waits in its pool to go on."""
+        assert self.job is job, f"{job!r} is not running"
+        assert self.state == RUNNING, f"{job!r} has been put aside before"
+        self.state = PAUSED
+        self.pool.put_aside(job)
+
+    def give_back(self, job: Job) -> None:
+        """What a failed job was to do is to be done again."""
+
+    def retry(self, now: int) -> None:
+        """The back-off of a failed job is over. When the next attempt is released is its rule's to say."""
+        if self.state == BACKED_OFF:
+            self.rule.retry(now)
+
+    def queued(self) -> Sequence[Entry]:
+        """What of it waits in its pool's order."""
+        return (self,) if self.state in (READY, PAUSED) else ()
+
+    def validate(self, now: int) -> None:
+        """Raises AssertionError where its state contradicts itself."""
+        assert (self.state in (RUNNING, PAUSED)) == (self.job is not None)
+        if self.state == WAITING:
+            assert self.release > now
+        if self.state == READY:
+            assert self.release <= now
+        job = self.job
+        if job is not None:
+            assert job.number == self.jobs_started
+            assert job.start <= now
+            assert (self.pool.running.get(job.track) is job) == (self.state == RUNNING)
+        self.rule.validate()
+
+    def __repr__(self) -> str:
+        return f"Task({self.name})"
+
+
+class Retry:
+    """The end of a failed job's back-off."""
+
+    __slots__ = ("task",)
+
+    def __init__(self, task: Task) -> None:
+        self.task = task
+
+    def due(self, at: int) -> int | None:
+        self.task.retry(at)
+        return None

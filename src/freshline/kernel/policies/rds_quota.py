@@ -1,0 +1,247 @@
+"""Quotas of parts, and admission by what is coming: paper 003's errors without its feedback's delays."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from heapq import heappop, heappush
+from typing import Any, Final
+
+from freshline.base.duration import SECOND
+from freshline.kernel.core.job import Job
+from freshline.kernel.policies.quality_of_data import QualityOfData
+from freshline.kernel.policies.rates import Flow, Rates
+from freshline.kernel.policies.request_order import PERIOD_US, Serving, Standing
+from freshline.kernel.requests.pending_request import Pending
+from freshline.kernel.requests.request import Part, Request
+
+_CLOSES: Final = 0.2  # the share of a class's work that fits, below which nobody is admitted
+_OPENS: Final = 0.4  # and above which some are again
+_A_FEW: Final = 2  # requests
+_GOAL_GAIN: Final = 0.2
+_GOAL_LEAST: Final = 0.5  # of the declared error
+_MARGIN: Final = 1.1
+_TARGET_LOAD: Final = 0.88  # by required parts and updates, above which updates are discarded
+_KNOWN_US: Final = 5 * SECOND  # of estimates, after which what was seen of them begins to be forgotten
+
+
+class Quotas:
+    """A class under quotas: the error it aims at, the work it brings, and who waits. Work is in µs."""
+
+    __slots__ = ("carried", "closed", "extra", "flow", "goal", "refused_to", "required", "standing", "work")
+
+    def __init__(self, standing: Standing) -> None:
+        self.standing = standing
+        self.goal = standing.error  # g
+        self.carried = 0.0  # a: by how much the errors of those admitted were below the goal, together
+        self.closed = False
+        self.refused_to = 0  # until then whoever was refused is to wait, unless another is admitted
+        self.work = 0  # required of those that are open, and not done
+        self.flow = Flow()  # the required work of all that were submitted, admitted or not
+        self.required: list[tuple[int, int, Pending]] = []  # by deadline
+        self.extra: list[tuple[float, int, int, Pending]] = []  # by error, the largest first
+
+    def quota(self, request: Request) -> int:
+        """How many optional parts a request gets: its error is then nearest to what is due."""
+        optional = len(request.parts_us) - 1
+        aim = self.goal + self.carried
+        return min(optional, max(0, round(optional * (1 - aim))))
+
+    def admitted(self, error: float) -> None:
+        """One more is admitted, with parts for that error."""
+        self.carried = min(1.0, max(-1.0, self.carried + self.goal - error))
+
+
+class RdsQuota(Serving):
+    """Every request gets a quota of parts at its admission; what is admitted can be done by its deadline.
+
+    The mandatory part and the quota are required work. Further parts run when nothing required waits. Who is
+    admitted follows from the work that all requests bring, admitted or not, the more important first.
+    """
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.quotas = [Quotas(standing) for standing in self.standings]
+        self._due: list[tuple[int, int, int, Pending]] = []  # those with required work, by deadline
+        self._quality = QualityOfData(self.update_load * PERIOD_US)
+        self._estimated = self._actual = 0.0  # of parts that were done
+        self._updates = Flow()
+        self._rates = Rates([own.flow for own in self.quotas], self._updates)
+
+    def begin(self, now: int) -> None:
+        super().begin(now)
+        self._rates.begin(now)
+
+    @property
+    def cost_factor(self) -> float:
+        """η: what parts cost for each µs of their estimates."""
+        return self._actual / self._estimated if self._estimated else 1.0
+
+    # -- at arrival --------------------------------------------------------------------------------
+
+    def judge(self, standing: Standing, pending: Pending, now: int) -> int | None:
+        own = self.quotas[standing.place]
+        request = pending.request
+        quota = own.quota(request)
+        work = sum(request.parts_us[: quota + 1])
+        self._rates.pass_to(now)
+        own.flow.add(work)
+        surged = self._rates.surge
+        self._rates.heard(request.deadline - request.submitted)
+        if self._rates.surge and not surged:
+            self._surges()
+        retry_after_us = self._refused(own, request, work, now)
+        if retry_after_us is not None:
+            # What would not fit by itself either, nobody else has to wait for.
+            if self.cost_factor * work <= self.tracks * (request.deadline - now):
+                own.refused_to = now + retry_after_us
+            return retry_after_us
+        own.refused_to = 0
+        own.admitted(request.error(quota + 1))
+        pending.required = quota + 1
+        own.work += work
+        insort(self._due, (pending.deadline, request.number, standing.place, pending))
+        return None
+
+    def _refused(self, own: Quotas, request: Request, work: int, now: int) -> int | None:
+        """None if it is admitted; otherwise when it may be asked again.
+
+        Nobody is admitted while somebody more important was just refused: a small request may fit where a
+        large one did not, and the lesser class would have the larger share.
+        """
+        refused_to = max((other.refused_to for other in self.quotas[: own.standing.place]), default=0)
+        if refused_to > now:
+            return refused_to - now
+        factor = self.cost_factor
+        important = sum(self._rates.of(other.flow) for other in self.quotas[: own.standing.place])
+        left = self.tracks - self._rates.of(self._updates) - factor * important
+        # Of one or two there is no rate to speak of, however large they are: whether they fit is seen below.
+        asked = factor * self._rates.of(own.flow) if own.flow.number > _A_FEW else 0.0
+        if left <= 0 or left < _CLOSES * asked or (own.closed and left <= _OPENS * asked):
+            own.closed = True
+            return round(self._rates.memory_us)
+        own.closed = False
+        beyond_us = self._beyond(own.standing.place, request.deadline, work, left / factor, now)
+        return None if beyond_us <= 0 else int(beyond_us * factor / left) + 1
+
+    def _beyond(self, place: int, deadline: int, work: int, left: float, now: int) -> float:
+        """By how much the work due exceeds the time left, at the request's deadline or at a later one."""
+        demand = work
+        later = bisect_left(self._due, (deadline + 1,))
+        for _, _, other, pending in self._due[:later]:
+            if other <= place:
+                demand += required_us(pending)
+        beyond = demand - left * (deadline - now)
+        for due, _, other, pending in self._due[later:]:
+            if other <= place:
+                demand += required_us(pending)
+                beyond = max(beyond, demand - left * (due - now))
+        return beyond
+
+    # -- who is next -------------------------------------------------------------------------------
+
+    def enqueue(self, standing: Standing, pending: Pending) -> None:
+        own = self.quotas[standing.place]
+        number = pending.request.number
+        if pending.done < pending.required:
+            heappush(own.required, (pending.deadline, number, pending))
+        else:
+            heappush(own.extra, (-pending.error, pending.deadline, number, pending))
+
+    def next_part(self, now: int) -> Pending | None:
+        first: Quotas | None = None  # the most important one with required work
+        urgent: Quotas | None = None  # the one with the earliest deadline of all
+        for own in self.quotas:
+            queue = own.required
+            while queue and queue[0][2].over:
+                heappop(queue)
+            if queue:
+                first = first or own
+                if urgent is None or queue[0] < urgent.required[0]:
+                    urgent = own
+        if first is None or urgent is None:
+            return self._further_part()
+        chosen = urgent if urgent is first or self._can_wait(urgent, now) else first
+        return heappop(chosen.required)[2]
+
+    def _can_wait(self, urgent: Quotas, now: int) -> bool:
+        """Whether all that is more important can wait for a part of that class's first request."""
+        more = self.quotas[: urgent.standing.place]
+        earliest = min(own.required[0][0] for own in more if own.required)
+        work = sum(own.work for own in more)
+        pending = urgent.required[0][2]
+        spare = earliest - now - _MARGIN * self.cost_factor * work
+        return spare > 2 * pending.request.parts_us[pending.done]
+
+    def _further_part(self) -> Pending | None:
+        for own in self.quotas:
+            while own.extra:
+                pending = heappop(own.extra)[3]
+                if not pending.over:
+                    return pending
+        return None
+
+    def queues(self) -> list[list[Any]]:
+        return [queue for own in self.quotas for queue in (own.required, own.extra)]
+
+    # -- what comes of it --------------------------------------------------------------------------
+
+    def spent(self, standing: Standing, job: Part, cost_us: int, done: bool) -> None:
+        if not done:
+            return
+        self._estimated += job.estimate_us
+        self._actual += cost_us
+        if self._estimated > _KNOWN_US:
+            self._estimated *= 0.9
+            self._actual *= 0.9
+        pending = job.pending
+        if not pending.over and job.part < pending.required:
+            self.quotas[standing.place].work -= job.estimate_us
+            if pending.done == pending.required:
+                self._forget(pending)
+
+    def gone(self, standing: Standing, pending: Pending) -> None:
+        if pending.done < pending.required:
+            self.quotas[standing.place].work -= required_us(pending)
+            self._forget(pending)
+
+    def _forget(self, pending: Pending) -> None:
+        del self._due[bisect_left(self._due, (pending.deadline, pending.request.number))]
+
+    def ended(self, job: Job, now: int) -> None:
+        if type(job) is not Part:
+            self.updates_us += now - job.start
+            self._rates.pass_to(now)
+            self._updates.add(now - job.start)
+
+    # -- at the end of a period --------------------------------------------------------------------
+
+    def period_over(self, now: int) -> None:
+        """Goals follow the errors; updates are discarded as far as required work needs their time."""
+        for own in self.quotas:
+            standing = own.standing
+            goal = own.goal - _GOAL_GAIN * (standing.ate - standing.error)
+            own.goal = min(standing.error, max(_GOAL_LEAST * standing.error, goal))
+            standing.figures = standing.figures._replace(quota=own.goal)
+        self._rates.pass_to(now)
+        self._quality.measured(self.gained_us)
+        spare_us = self._spare_us()
+        self._quality.change(spare_us if spare_us < 0 else min(spare_us, self.gained_us) / 2)
+        self.mwde = self._quality.mwde
+
+    def _surges(self) -> None:
+        """Much more comes at once: what updates are discarded for it does not wait for the period's end."""
+        spare_us = self._spare_us()
+        if spare_us < 0:
+            self._quality.change(spare_us)
+            self.mwde = self._quality.mwde
+
+    def _spare_us(self) -> float:
+        """Of a period, what required work and updates leave of the load aimed at; below 0 what is missing."""
+        required = self.cost_factor * sum(self._rates.of(own.flow) for own in self.quotas)
+        updates = self._rates.of(self._updates)
+        return (_TARGET_LOAD * self.tracks - required - updates) * PERIOD_US
+
+
+def required_us(pending: Pending) -> int:
+    """The required work of a request that is not done."""
+    return sum(pending.request.parts_us[pending.done : pending.required])

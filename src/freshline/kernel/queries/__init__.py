@@ -1,0 +1,1 @@
+"""Continuous queries, answered again in every stride (paper 000)."""

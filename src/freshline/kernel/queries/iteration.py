@@ -1,0 +1,58 @@
+"""One answer of a continuous query."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from freshline.kernel.core.job import Job
+
+if TYPE_CHECKING:
+    from freshline.kernel.queries.task import QueryTask
+
+
+class Allowance(NamedTuple):
+    """What an iteration may take: so much time, and so much of its window."""
+
+    budget_us: int | None  # None: as long as it takes
+    keep: Fraction
+
+
+WHOLE: Final = Allowance(None, Fraction(1))
+
+
+class Released(NamedTuple):
+    """An iteration that is to be done."""
+
+    at: int
+    window_to: int
+    allowance: Allowance
+
+
+class Iteration(Job):
+    """A job that answers a query over (window_from, window_to].
+
+    Who runs it stops before the part that would exceed its budget, and reads no more of the window than it is
+    to keep.
+    """
+
+    __slots__ = ("budget_us", "keep", "window_from", "window_to")
+
+    task: QueryTask
+
+    def __init__(self, task: QueryTask, number: int, released: Released, start: int, track: int) -> None:
+        super().__init__(task, number, released.at, released.at + task.deadline_us, start, track)
+        self.window_from = released.window_to - task.window_us
+        self.window_to = released.window_to
+        self.budget_us, self.keep = released.allowance
+
+    def record(self) -> dict[str, Any]:
+        record = super().record() | {"from": self.window_from, "to": self.window_to}
+        if self.budget_us is not None:
+            record["budget"] = self.budget_us
+        if self.keep != 1:
+            record["keep"] = str(self.keep)
+        return record
+
+    def __repr__(self) -> str:
+        return f"Iteration({self.task.name} #{self.number}, released {self.release})"

@@ -1,0 +1,124 @@
+"""Queries that come to and leave a kernel while it runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, Self
+
+from freshline.kernel.core.events import Event, Record
+from freshline.kernel.core.task import IDLE, READY
+from freshline.kernel.queries.query_spec import Asked, join, pool_of
+from freshline.kernel.queries.shedding import shedding_of
+from freshline.kernel.queries.task import QueryTask, queries_of
+
+if TYPE_CHECKING:
+    from freshline.kernel.core.kernel import Kernel
+
+
+class Coming:
+    """A query that is to join its pool."""
+
+    __slots__ = ("_kernel", "asked")
+
+    def __init__(self, kernel: Kernel, asked: Asked) -> None:
+        self._kernel = kernel
+        self.asked = asked
+
+    def come(self, now: int) -> None:
+        """It joins as soon as that harms nobody."""
+        shedding = shedding_of(pool_of(self._kernel, self.asked))
+        if shedding is None:
+            self.join(now)
+        else:
+            shedding.comes(self, now)
+
+    def join(self, now: int) -> None:
+        """It joins now. Its first iteration is released at the next multiple of its stride."""
+        join(self._kernel, self.asked).rule.begin(now)
+
+
+class Leaving:
+    """A query that goes once the iteration that was begun has ended."""
+
+    __slots__ = ("_kernel", "_task", "successor")
+
+    def __init__(self, kernel: Kernel, task: QueryTask) -> None:
+        self._kernel = kernel
+        self._task = task
+        self.successor: Coming | None = None  # of the same name
+
+    def leave(self, now: int) -> None:
+        self._kernel.remove(self._task)
+        if self.successor is not None:
+            self.successor.come(now)
+
+
+class QueryAdded(Event):
+    """A query has come, and is admitted. It joins as soon as that harms nobody."""
+
+    __slots__ = ("asked",)
+    priority: ClassVar[int] = 2
+
+    def __init__(self, asked: Asked) -> None:
+        self.asked = asked
+
+    def take(self, kernel: Kernel, now: int) -> None:
+        coming = Coming(kernel, self.asked)
+        task = _find(kernel, self.asked.name)
+        if task is None:
+            coming.come(now)
+        else:
+            assert task.leaving is not None, f"a second {task!r}"
+            task.leaving.successor = coming
+
+    def record(self) -> Record:
+        return {"query_added": self.asked.name, "query": self.asked.record()}
+
+    @classmethod
+    def from_record(cls, record: Record, kernel: Kernel) -> Self:
+        return cls(Asked.from_record(record["query"]))
+
+    def __repr__(self) -> str:
+        return f"QueryAdded({self.asked.name})"
+
+
+class QueryRemoved(Event):
+    """A query goes: at once, or when the iteration that was begun has ended."""
+
+    __slots__ = ("name",)
+    priority: ClassVar[int] = 2
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def take(self, kernel: Kernel, now: int) -> None:
+        task = _find(kernel, self.name)
+        if task is None:
+            for pool in kernel.pools:
+                shedding = shedding_of(pool)
+                if shedding is not None:
+                    shedding.goes(self.name)
+        elif task.leaving is not None:
+            task.leaving.successor = None
+        else:
+            kernel.timers.drop(task.rule)
+            task.waiting.clear()
+            task.leaving = Leaving(kernel, task)
+            if task.state in (IDLE, READY):
+                task.leaving.leave(now)
+                shedding = shedding_of(task.pool)
+                if shedding is not None:
+                    shedding.became_idle(task, now)
+
+    def record(self) -> Record:
+        return {"query_removed": self.name}
+
+    @classmethod
+    def from_record(cls, record: Record, kernel: Kernel) -> Self:
+        return cls(record["query_removed"])
+
+    def __repr__(self) -> str:
+        return f"QueryRemoved({self.name})"
+
+
+def _find(kernel: Kernel, name: str) -> QueryTask | None:
+    return next((task for task in queries_of(kernel) if task.name == name), None)

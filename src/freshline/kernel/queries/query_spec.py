@@ -1,0 +1,120 @@
+"""A query that comes to a kernel: what is to be known of it, and the task that is made of that."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+from freshline.kernel.queries.release import EveryStride
+from freshline.kernel.queries.task import QueryTask
+from freshline.kernel.tables.remote_table import source_named
+from freshline.planning.analysis.levels import Load
+
+if TYPE_CHECKING:
+    from freshline.kernel.core.kernel import Kernel
+    from freshline.kernel.core.pool import Pool
+
+
+class Measure(NamedTuple):
+    """What a query's windows hold, and what its answers cost."""
+
+    tuples: Fraction | int  # w
+    cost_us: int  # E = F(1)
+    fixed_us: int  # a
+    selectivity: Fraction
+    part_us: int | None = None  # the longest stretch that cannot be put aside, where it is not as planned
+
+    def record(self) -> list[Any]:
+        known = [str(self.tuples), self.cost_us, self.fixed_us, str(self.selectivity)]
+        return known if self.part_us is None else [*known, self.part_us]
+
+    @classmethod
+    def from_record(cls, record: Sequence[Any]) -> Self:
+        tuples, cost_us, fixed_us, selectivity, *part_us = record
+        return cls(Fraction(tuples), cost_us, fixed_us, Fraction(selectivity), *part_us)
+
+    def keep_in(self, time_us: int) -> Fraction:
+        """The share of the window that is read in so much time."""
+        if time_us >= self.cost_us:
+            return Fraction(1)
+        if time_us <= self.fixed_us:
+            return Fraction(0)  # all of the cost may be fixed
+        return Fraction(time_us - self.fixed_us, self.cost_us - self.fixed_us)
+
+    def cost_of(self, keep: Fraction) -> int:
+        """F(keep), in whole microseconds, and never nothing."""
+        more = (self.cost_us - self.fixed_us) * keep
+        return max(1, self.fixed_us - -more.numerator // more.denominator)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """All that a kernel has to know of a query that comes to it."""
+
+    name: str
+    pool: str  # the kernel's, of one track
+    window_us: int
+    stride_us: int
+    deadline_us: int
+    part_us: int
+    measure: Measure  # as far as it is known
+    weight: Fraction = Fraction(1)
+    keep_least: Fraction = Fraction(0)
+    tables: tuple[str, ...] = ()  # that it reads
+
+    def load(self, measure: Measure) -> Load:
+        """What the analysis sees of it."""
+        return Load(
+            self.name,
+            self.stride_us,
+            self.deadline_us,
+            measure.cost_us,
+            measure.fixed_us,
+            measure.cost_of(self.keep_least),
+            self.part_us if measure.part_us is None else measure.part_us,
+            self.weight,
+            measure.selectivity,
+            measure.tuples,
+        )
+
+    def record(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "pool": self.pool,
+            "window_us": self.window_us,
+            "stride_us": self.stride_us,
+            "deadline_us": self.deadline_us,
+            "part_us": self.part_us,
+            "measure": self.measure.record(),
+            "weight": str(self.weight),
+            "keep_least": str(self.keep_least),
+            "tables": list(self.tables),
+        }
+
+    @classmethod
+    def from_record(cls, record: dict[str, Any]) -> Self:
+        read = {
+            "measure": Measure.from_record(record["measure"]),
+            "weight": Fraction(record["weight"]),
+            "keep_least": Fraction(record["keep_least"]),
+            "tables": tuple(record["tables"]),
+        }
+        return cls(**{**record, **read})
+
+
+def join(kernel: Kernel, asked: Asked) -> QueryTask:
+    """Its task, after all others, in the pool that is to answer it."""
+    tables = [source_named(kernel, name) for name in asked.tables]
+    place = max((task.place for task in kernel.tasks), default=-1) + 1
+    task = QueryTask(place, asked, tables)
+    task.rule = EveryStride(task, kernel.timers)
+    kernel.add(task)
+    pool_of(kernel, asked).join(task)
+    return task
+
+
+def pool_of(kernel: Kernel, asked: Asked) -> Pool:
+    """The pool that is to answer it."""
+    return {pool.name: pool for pool in kernel.pools}[asked.pool]

@@ -1,0 +1,99 @@
+"""A continuous query as the kernel sees it."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from freshline.kernel.core.job import Job
+from freshline.kernel.core.task import IDLE, PAUSED, READY, RUNNING, WAITING, Task
+from freshline.kernel.queries.iteration import WHOLE, Iteration, Released
+from freshline.kernel.queries.shedding import shedding_of
+from freshline.planning.analysis.levels import Load
+
+if TYPE_CHECKING:
+    from freshline.kernel.core.kernel import Kernel
+    from freshline.kernel.queries.membership import Leaving
+    from freshline.kernel.queries.query_spec import Asked, Measure
+    from freshline.kernel.queries.release import EveryStride
+    from freshline.kernel.tables.source import Source
+
+
+class QueryTask(Task):
+    """The answering of one query. Its iterations are done one after the other, late ones too."""
+
+    __slots__ = ("asked", "deadline_us", "leaving", "load", "sources", "stride_us", "waiting", "window_us")
+
+    rule: EveryStride
+    job: Iteration | None
+
+    def __init__(self, place: int, asked: Asked, sources: Sequence[Source]) -> None:
+        super().__init__(place, asked.name)
+        self.asked = asked
+        self.stride_us = asked.stride_us
+        self.deadline_us = asked.deadline_us  # after the release
+        self.window_us = asked.window_us
+        self.sources = sources  # the tables it reads; none: streams, which are there as soon as they are
+        self.load: Load = asked.load(asked.measure)  # by what was measured last
+        self.leaving: Leaving | None = None  # where it goes once no iteration is left
+        self.waiting: deque[Released] = deque()  # released and not begun, the oldest first
+
+    def measured(self, measure: Measure) -> None:
+        """This is what its windows hold and its answers cost now."""
+        self.load = self.asked.load(measure)
+
+    def released(self, at: int) -> None:
+        """One more iteration is to be done, over the window that there is now."""
+        shedding = shedding_of(self.pool)
+        allowance = WHOLE if shedding is None else shedding.allowance(self)
+        window_to = min((table.freshness for table in self.sources), default=at)
+        self.waiting.append(Released(at, window_to, allowance))
+        if self.state == IDLE:
+            self._next()
+
+    def begin(self, now: int, track: int) -> Iteration:
+        self.jobs_started += 1
+        self.job = Iteration(self, self.jobs_started, self.waiting.popleft(), now, track)
+        self.state = RUNNING
+        return self.job
+
+    def answered(self, job: Job, now: int) -> None:
+        """Its iteration has ended."""
+        assert self.job is job, f"{job!r} is not running"
+        assert self.state == RUNNING, f"{job!r} is put aside"
+        self.job = None
+        pool = self.pool
+        pool.release_track(job, now)
+        self.state = IDLE
+        if self.waiting:
+            self._next()
+            return
+        if self.leaving is not None:
+            self.leaving.leave(now)
+        shedding = shedding_of(pool)
+        if shedding is not None:
+            shedding.became_idle(self, now)
+
+    def failed(self, job: Job, now: int) -> None:
+        """An iteration that fails is over: another attempt would take what others were promised."""
+        self.answered(job, now)
+
+    def _next(self) -> None:
+        self.release = self.waiting[0].at
+        self.deadline = self.release + self.deadline_us
+        self.state = READY
+        self.pool.add(self)
+
+    def validate(self, now: int) -> None:
+        super().validate(now)
+        assert self.state != WAITING
+        assert bool(self.waiting) >= (self.state == READY), f"{self!r} is ready for nothing"
+        assert self.state in (READY, RUNNING, PAUSED) or not self.waiting, f"{self!r} forgets what waits"
+        if self.job is not None:
+            assert (self.job.release, self.job.deadline) == (self.release, self.deadline)
+
+
+def queries_of(kernel: Kernel) -> list[QueryTask]:
+    """The queries among a kernel's tasks, in the order of definition."""
+    return [task for task in kernel.tasks if isinstance(task, QueryTask)]

@@ -1,0 +1,97 @@
+"""What becomes known in a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from fractions import Fraction
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
+
+from freshline.kernel.core.events import Event, Record
+from freshline.kernel.core.pool import Pool
+from freshline.kernel.recovery.aus import admission
+from freshline.kernel.recovery.modes import AdaptiveRelease
+from freshline.kernel.recovery.outages import RememberingRelease
+from freshline.kernel.recovery.terms import Terms
+from freshline.kernel.tables.task import tables_of
+
+if TYPE_CHECKING:
+    from freshline.kernel.core.kernel import Kernel
+
+
+class LearnedCost(NamedTuple):
+    """What is known of a table from now on."""
+
+    worst_case_us: int  # what an update costs at most
+    startup_us: int  # the start-up of it
+    provisioned_us: int | None  # the cost that its share is made for, where its policy gives it one
+    terms: Terms | None  # on which it recovers; None where it does not, or did before
+
+    def record(self) -> Record:
+        record = self._asdict()
+        if self.terms is not None:
+            record["terms"] = {**asdict(self.terms), "weight": str(self.terms.weight)}
+        return record
+
+    @classmethod
+    def from_record(cls, record: Record) -> Self:
+        terms = record["terms"]
+        if terms is not None:
+            exact = {
+                "weight": Fraction(terms["weight"]),
+                "source_bounds_us": tuple(terms["source_bounds_us"]),
+            }
+            terms = Terms(**{**terms, **exact})
+        return cls(**{**record, "terms": terms})
+
+
+class Learned(Event):
+    """Costs have become known, and maybe bounds with them."""
+
+    __slots__ = ("batch_limits_us", "tables")
+    priority: ClassVar[int] = 2
+
+    def __init__(
+        self, tables: Mapping[str, LearnedCost], batch_limits_us: Mapping[str, int] | None = None
+    ) -> None:
+        self.tables = tables
+        self.batch_limits_us = batch_limits_us or {}  # by pool, of those that have other ones now
+
+    def take(self, kernel: Kernel, now: int) -> None:
+        succeeding: list[AdaptiveRelease] = []
+        shares: dict[Pool, dict[str, int]] = {}
+        for task in tables_of(kernel):
+            known = self.tables.get(task.name)
+            if known is None:
+                continue
+            task.worst_case_us, task.startup_us = known.worst_case_us, known.startup_us
+            if known.provisioned_us is not None:
+                shares.setdefault(task.pool, {})[task.name] = known.provisioned_us
+            if known.terms is not None:
+                assert isinstance(task.rule, RememberingRelease), f"{task!r} has no recovery mode"
+                task.rule = rule = AdaptiveRelease.succeeding(task.rule, known.terms)
+                succeeding.append(rule)
+        for pool, costs_us in shares.items():
+            order = admission(pool)
+            assert order is not None, f"pool {pool.name} gives no shares"
+            order.learned(costs_us)
+            pool.touch()
+        for pool in kernel.pools:
+            pool.order.batch_limit_us = self.batch_limits_us.get(pool.name, pool.order.batch_limit_us)
+        # When all rules are there: what is late makes a difference to what reads it.
+        for rule in succeeding:
+            rule.take_over(now)
+
+    def record(self) -> Record:
+        record: Record = {"learned": {table: cost.record() for table, cost in self.tables.items()}}
+        if self.batch_limits_us:
+            record["batch_limits_us"] = dict(self.batch_limits_us)
+        return record
+
+    @classmethod
+    def from_record(cls, record: Record, kernel: Kernel) -> Self:
+        tables = {table: LearnedCost.from_record(cost) for table, cost in record["learned"].items()}
+        return cls(tables, record.get("batch_limits_us"))
+
+    def __repr__(self) -> str:
+        return f"Learned({', '.join(self.tables)})"

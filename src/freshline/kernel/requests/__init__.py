@@ -1,0 +1,1 @@
+"""Requests of service classes, answered by their deadline (paper 003)."""

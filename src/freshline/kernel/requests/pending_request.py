@@ -1,0 +1,51 @@
+"""A request from its submission to its answer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from freshline.kernel.requests.request import Part, Request
+
+if TYPE_CHECKING:
+    from freshline.kernel.requests.task import ClassTask
+
+
+class Pending:
+    """What an order holds of a class: a request of which one part after the other is begun.
+
+    It waits for its own deadline: then it is over, whatever is done of it.
+    """
+
+    __slots__ = ("deadline", "done", "job", "name", "over", "place", "release", "request", "required", "task")
+
+    def __init__(self, task: ClassTask, request: Request) -> None:
+        self.task = task
+        self.request = request
+        self.name = task.name
+        self.place = task.place
+        self.release = request.submitted
+        self.deadline = request.deadline
+        self.done = 0  # parts
+        self.job: Part | None = None  # the part that runs
+        self.over = False  # it has been answered
+        self.required = 1  # parts that it is to get in any case, where its policy says so
+
+    @property
+    def error(self) -> float:
+        """te, as it is."""
+        return self.request.error(self.done)
+
+    def begin(self, now: int, track: int) -> Part:
+        task = self.task
+        task.jobs_started += 1
+        job = self.job = Part(self, task.jobs_started, now, track)
+        task.parts[job.number] = job
+        return job
+
+    def due(self, at: int) -> int | None:
+        if not self.over:
+            self.task.expired(self, at)
+        return None
+
+    def __repr__(self) -> str:
+        return f"Pending({self.request.number} of {self.name}, {self.done} parts done)"

@@ -1,0 +1,74 @@
+"""What a node does at a time: one step of a task, or several after one another."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from freshline.kernel.core.job import Job
+
+if TYPE_CHECKING:
+    from freshline.kernel.steps.task import StepTask
+    from freshline.kernel.tables.events import DataFile
+
+
+class Instance(NamedTuple):
+    """An input that a step is to be done for: the range, fixed when all inputs were there (5.4)."""
+
+    loaded_from: int
+    loaded_to: int
+    files: tuple[DataFile, ...]  # of a step that loads a feed
+    came_at: int  # when the burst came to its source
+    created: int  # when all inputs of its task's first step were there
+    ready: int  # when its own were
+    deadline: int  # created + the sub-deadlines of its task's steps up to the next whose result leaves it
+
+
+class Part(NamedTuple):
+    """One step within a job: it loads (`loaded_from`, `loaded_to`] into its table, and commits it."""
+
+    step: StepTask
+    instance: Instance
+
+    @property
+    def name(self) -> str:
+        return self.step.name
+
+    @property
+    def loaded_from(self) -> int:
+        return self.instance.loaded_from
+
+    @property
+    def loaded_to(self) -> int:
+        return self.instance.loaded_to
+
+    @property
+    def files(self) -> tuple[DataFile, ...]:
+        return self.instance.files
+
+
+class StepJob(Job):
+    """The steps of a task that are done at once, each committed before the next; most often one.
+
+    It has the deadline of its last step: with the first one's a long job would go before others that have to
+    be done sooner than its rest.
+    """
+
+    __slots__ = ("parts",)
+
+    task: StepTask
+
+    def __init__(self, task: StepTask, number: int, parts: tuple[Part, ...], start: int, track: int) -> None:
+        super().__init__(task, number, parts[0].instance.created, parts[-1].instance.deadline, start, track)
+        self.parts = parts
+
+    def record(self) -> dict[str, Any]:
+        parts = []
+        for part in self.parts:
+            record: dict[str, Any] = {"step": part.name, "from": part.loaded_from, "to": part.loaded_to}
+            if part.files:
+                record["files"] = [file.name for file in part.files]
+            parts.append(record)
+        return super().record() | {"parts": parts}
+
+    def __repr__(self) -> str:
+        return f"StepJob({' -> '.join(part.name for part in self.parts)} #{self.number}, track {self.track})"

@@ -1,0 +1,67 @@
+"""In which order a node does what is ready."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from heapq import heapify, heappop, heappush
+from typing import Final
+
+from freshline.definitions.sections.nodes import NodePolicy
+from freshline.kernel.core.job import Job
+from freshline.kernel.core.order import Entry, Order
+from freshline.kernel.core.task import Task
+from freshline.kernel.steps.task import StepTask
+
+
+class _ByInstance(Order[StepTask]):
+    """Two keys of the instance that is next; ties go by the order of definition."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._steps: list[tuple[int, int, int, StepTask]] = []
+
+    def keys(self, step: StepTask) -> tuple[int, int]:
+        raise NotImplementedError
+
+    def add(self, entry: StepTask) -> None:
+        heappush(self._steps, (*self.keys(entry), entry.place, entry))
+
+    def left(self, task: Task) -> None:
+        self._steps = [ready for ready in self._steps if ready[3] is not task]
+        heapify(self._steps)
+
+    def take(self, now: int, idle: list[int]) -> Entry | None:
+        return heappop(self._steps)[3] if self._steps else None
+
+    def goes_before(self, job: Job) -> bool:
+        assert isinstance(job.task, StepTask)
+        return bool(self._steps) and self._steps[0][:3] < (*self.keys(job.task), job.task.place)
+
+    def ready(self) -> list[StepTask]:
+        return [ready[3] for ready in self._steps]
+
+
+class EarliestStep(_ByInstance):
+    """The instance with the earliest deadline goes first, asked anew after every step (paper 002, 5.4)."""
+
+    def keys(self, step: StepTask) -> tuple[int, int]:
+        return step.deadline, step.release
+
+
+class OldestStep(_ByInstance):
+    """The burst that came first goes first, all of it through one step before the next (paper 002's FIFO).
+
+    What comes to a source within a period of its feed is one burst: else one that is never at rest would go
+    before all others for ever.
+    """
+
+    def keys(self, step: StepTask) -> tuple[int, int]:
+        return step.parts[0].instance.came_at, step.parts[0].instance.ready
+
+
+_ORDERS: Final[Mapping[NodePolicy, type[_ByInstance]]] = {"edf": EarliestStep, "fifo": OldestStep}
+
+
+def order_of(policy: NodePolicy) -> Order[StepTask]:
+    """The order of a node with that policy."""
+    return _ORDERS[policy]()

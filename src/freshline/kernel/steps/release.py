@@ -1,0 +1,103 @@
+"""When a step's instances are created."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from freshline.kernel.steps.job import Instance
+
+if TYPE_CHECKING:
+    from freshline.kernel.steps.task import StepTask
+
+
+class OnAdvance:
+    """An instance is created when the least freshness of the inputs advances; its range is fixed then (5.4).
+
+    A step that loads a feed has one for each file. What another node commits is there from that instant on,
+    not when it is heard here: its blocking has room for that. Deadlines are counted from the creation of the
+    task's instance, with the sub-deadlines of its steps up to the next whose result leaves it: with those of
+    all of them, as (12) has it, what branches off a task may come too late.
+    """
+
+    __slots__ = ("_burst_came_at", "_task")
+
+    def __init__(self, task: StepTask) -> None:
+        self._task = task
+        self._burst_came_at: int | None = None  # when the first file of the last burst came
+
+    def begin(self, now: int) -> None:
+        if self._task.reads:
+            self.source_moved(now)
+
+    def source_moved(self, now: int) -> None:
+        """What it reads may be fresher than before."""
+        task = self._task
+        before = None if task.follows is None else task.follows.last
+        ready = _last((source.moved_at for source in task.reads), now)
+        if before is not None:
+            created, came_at = before.created, before.came_at
+        else:
+            created, came_at = ready, _last((source.came_at for source in task.reads), now)
+        if self.is_behind:
+            task.add(self._instance(self._edge, created, came_at, ready))
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether what it reads is there for a range that no instance has yet."""
+        return self._edge > self._task.claimed_to
+
+    def files_came(self, now: int) -> None:
+        """Files have come: each is an instance."""
+        task = self._task
+        came_at = self._burst_came_at
+        if came_at is None or now - came_at >= task.terms.burst_us:
+            came_at = self._burst_came_at = now
+        files, task.files = task.files, []
+        for file in files:
+            instance = self._instance(max(task.claimed_to, file.timestamp), now, came_at, now)
+            task.add(instance._replace(files=(file,)))
+
+    def again(self, instance: Instance) -> Instance:
+        """An instance for files, with its range as it is now that one before it was dropped."""
+        claimed_to = self._task.claimed_to
+        edge = max(claimed_to, *(file.timestamp for file in instance.files))
+        return instance._replace(loaded_from=claimed_to, loaded_to=edge)
+
+    def after(self, before: Instance) -> Instance | None:
+        """The instance that follows, in the same job, on that of the step before; None: no whole window."""
+        edge = self._aligned(before.loaded_to)
+        if edge <= self._task.claimed_to:
+            return None
+        return self._instance(edge, before.created, before.came_at, before.ready)
+
+    def due(self, at: int) -> int | None: ...
+
+    def job_failed(self, now: int, job: Any) -> None: ...
+
+    def retry(self, now: int) -> None:
+        self._task.next()
+
+    def unfinished_deadlines(self) -> list[int]:
+        task = self._task
+        running = [] if task.job is None else [part.instance.deadline for part in task.job.parts]
+        return running + [instance.deadline for instance in task.waiting]
+
+    def validate(self) -> None: ...
+
+    def _instance(self, edge: int, created: int, came_at: int, ready: int) -> Instance:
+        task = self._task
+        return Instance(task.claimed_to, edge, (), came_at, created, ready, created + task.due_us)
+
+    @property
+    def _edge(self) -> int:
+        return self._aligned(min(source.freshness for source in self._task.reads))
+
+    def _aligned(self, instant: int) -> int:
+        align_us = self._task.terms.align_us
+        return instant if align_us is None else max(0, (instant + 1) // align_us * align_us - 1)
+
+
+def _last(instants: Iterable[int | None], now: int) -> int:
+    """The last of those of all inputs; now, where none is known."""
+    return max((at for at in instants if at is not None), default=now)

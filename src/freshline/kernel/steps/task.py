@@ -1,0 +1,230 @@
+"""A step as the kernel sees it: paper 002's operator, in the task unit that it belongs to."""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from freshline.kernel.core.job import Job
+from freshline.kernel.core.task import BACKED_OFF, IDLE, READY, RUNNING, WAITING, Task
+from freshline.kernel.steps.job import Instance, Part, StepJob
+
+if TYPE_CHECKING:
+    from freshline.kernel.core.kernel import Kernel
+    from freshline.kernel.steps.release import OnAdvance
+    from freshline.kernel.tables.events import DataFile
+    from freshline.kernel.tables.remote_table import Elsewhere
+    from freshline.kernel.tables.source import Follower
+
+
+@dataclass(frozen=True, slots=True)
+class StepTerms:
+    """What a placement says of a step."""
+
+    cost_us: int  # at worst, on its node
+    sub_deadline_us: int  # D
+    limit_us: int = 0  # how long a job of several steps may be on its node; 0: there are none
+    leaves: bool = True  # whether its result is an output, or goes to more than the step after it
+    align_us: int | None = None
+    burst_us: int = 0  # of a step that loads a feed: for how long files come that are of one burst
+
+
+class StepTask(Task):
+    """The computing of one step. Its instances are done one after the other, in the order of their ranges."""
+
+    __slots__ = (
+        "claimed_to",
+        "dependents",
+        "empty",
+        "files",
+        "follows",
+        "freshness",
+        "goes_on",
+        "last",
+        "moved_at",
+        "parts",
+        "reads",
+        "terms",
+        "until_us",
+        "waiting",
+    )
+
+    rule: OnAdvance
+    job: StepJob | None
+
+    def __init__(
+        self,
+        place: int,
+        name: str,
+        terms: StepTerms,
+        sources: Sequence[StepTask | Elsewhere],
+        freshness: int | None = 0,
+    ) -> None:
+        super().__init__(place, name)
+        self.terms = terms
+        self.reads = tuple(sources)
+        self.dependents: list[Follower] = []
+        self.freshness = freshness or 0
+        self.empty = freshness is None
+        self.claimed_to = self.freshness  # up to where ranges are fixed
+        self.waiting: deque[Instance] = deque()
+        self.files: list[DataFile] = []  # that came, and of which instances are still to be made
+        # The steps before and after it in its task (5.3), if it is not the first or last.
+        self.follows: StepTask | None = None
+        self.goes_on: StepTask | None = None
+        self.until_us = terms.sub_deadline_us  # the sub-deadlines of its task up to its own
+        self.last: Instance | None = None  # what was done last
+        self.moved_at: int | None = None  # and when that was
+        self.parts: tuple[Part, ...] = ()  # of the job that is ready, or runs
+
+    def follow(self, before: StepTask) -> None:
+        """It is done after that one, in the same task; said of a task's steps in their order."""
+        self.follows, before.goes_on = before, self
+        self.until_us = before.until_us + self.terms.sub_deadline_us
+
+    @property
+    def due_us(self) -> int:
+        """The sub-deadlines of its task up to the first step from here on whose result others wait for.
+
+        By its own share of that it would go before others that (6) leaves no room before: steps that are
+        chained on one node are one unit there (docs/placement.md).
+        """
+        step = self
+        while step.goes_on is not None and not step.terms.leaves:
+            step = step.goes_on
+        return step.until_us
+
+    @property
+    def at_work(self) -> bool:
+        return bool(self.waiting) or self.job is not None
+
+    @property
+    def came_at(self) -> int | None:
+        """When the burst that it is as fresh as came to its source."""
+        return None if self.last is None else self.last.came_at
+
+    def arrived(self, item: DataFile) -> None:
+        insort(self.files, item)
+
+    def source_advanced(self, now: int) -> None:
+        self.rule.files_came(now)
+
+    def unloaded(self) -> Sequence[DataFile]:
+        begun = () if self.job is None else self.job.parts[0].files
+        return [*begun, *(file for instance in self.waiting for file in instance.files), *self.files]
+
+    def source_moved(self, now: int) -> None:
+        self.rule.source_moved(now)
+
+    def add(self, instance: Instance) -> None:
+        """One more instance is to be done."""
+        self.claimed_to = instance.loaded_to
+        self.waiting.append(instance)
+        if self.state == IDLE:
+            self.next()
+
+    def begin(self, now: int, track: int) -> StepJob:
+        """Its first instance is done now, and with it what was to be done in the same job."""
+        self.waiting.popleft()
+        for part in self.parts[1:]:
+            part.step.claimed_to = part.loaded_to
+        self.jobs_started += 1
+        self.job = StepJob(self, self.jobs_started, self.parts, now, track)
+        self.state = RUNNING
+        return self.job
+
+    def _parts(self) -> tuple[Part, ...]:
+        """What is done in one job: its first instance, and what follows in its task as long as is allowed.
+
+        A job ends at every step whose result leaves it. Who follows can get nothing to do before this job is
+        over, as it reads nothing else: so what is found here still is so when the job begins. One that is
+        behind, since a run ended between two commits, catches up by itself.
+        """
+        parts = [Part(self, self.waiting[0])]
+        cost_us = self.terms.cost_us
+        step = self
+        while step.goes_on is not None and not step.terms.leaves:
+            step = step.goes_on
+            cost_us += step.terms.cost_us
+            if cost_us > self.terms.limit_us or step.at_work or step.rule.is_behind:
+                break
+            instance = step.rule.after(parts[-1].instance)
+            if instance is None:
+                break
+            parts.append(Part(step, instance))
+        return tuple(parts)
+
+    def committed(self, job: Job, now: int) -> None:
+        """All steps of its job are committed."""
+        mine = self._over(job, now)
+        for part in mine.parts:
+            part.step.done(part.instance, now)
+        for dependent in mine.parts[-1].step.dependents:
+            dependent.source_moved(now)
+        # Only now: who follows has what it is to do by itself, and takes no part in the next job.
+        if self.waiting:
+            self.next()
+
+    def dropped(self, job: Job, now: int) -> None:
+        """Its job has done nothing, and is not done again: all are as fresh as they were.
+
+        Ranges that begin where this one would have ended begin before it. What is in its file may come again,
+        and would be late otherwise.
+        """
+        self.give_back(self._over(job, now))
+        self.waiting.popleft()
+        self.claimed_to = self.freshness
+        for _ in range(len(self.waiting)):
+            self.waiting.append(self.rule.again(self.waiting.popleft()))
+            self.claimed_to = self.waiting[-1].loaded_to
+        if self.waiting:
+            self.next()
+
+    def _over(self, job: Job, now: int) -> StepJob:
+        """Its job is over, and its track is free."""
+        mine = self.job
+        assert mine is job, f"{job!r} is not running"
+        self.job = None
+        self.pool.release_track(mine, now)
+        self.state = IDLE
+        return mine
+
+    def done(self, instance: Instance, now: int) -> None:
+        """An instance of it is committed."""
+        assert self.freshness <= instance.loaded_to, f"{self!r} went back"
+        self.freshness = instance.loaded_to
+        self.empty = self.empty and self.freshness == 0
+        self.last, self.moved_at = instance, now
+
+    def give_back(self, job: Job) -> None:
+        assert isinstance(job, StepJob)
+        self.waiting.appendleft(job.parts[0].instance)
+        for part in job.parts[1:]:
+            part.step.claimed_to = part.loaded_from
+
+    def next(self) -> None:
+        """Its first instance is ready."""
+        self.parts = self._parts()
+        self.release, self.deadline = self.waiting[0].created, self.parts[-1].instance.deadline
+        self.state = READY
+        self.pool.add(self)
+
+    def validate(self, now: int) -> None:
+        super().validate(now)
+        assert self.state != WAITING
+        assert bool(self.waiting) >= (self.state == READY), f"{self!r} is ready for nothing"
+        assert self.state in (READY, RUNNING, BACKED_OFF) or not self.waiting, f"{self!r} forgets what waits"
+        assert self.freshness <= self.claimed_to
+
+
+def steps_of(kernel: Kernel) -> list[StepTask]:
+    """The steps among a kernel's tasks, in the order of definition."""
+    return [task for task in kernel.tasks if isinstance(task, StepTask)]
+
+
+def nothing_to_do(kernel: Kernel) -> bool:
+    """Whether no step has anything to do, as far as this kernel knows."""
+    return not any(step.at_work for step in steps_of(kernel))

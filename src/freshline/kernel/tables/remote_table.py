@@ -1,0 +1,77 @@
+"""Tables that are updated by another kernel: only how fresh they are is known here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
+
+from freshline.kernel.core.events import Event, Record
+
+if TYPE_CHECKING:
+    from freshline.kernel.core.kernel import Kernel
+    from freshline.kernel.tables.source import Follower, Source
+
+
+class Elsewhere:
+    """A source that another kernel updates."""
+
+    at_work: ClassVar[bool] = False
+    reads: ClassVar[Sequence[Source]] = ()
+
+    def __init__(self, name: str, freshness: int = 0) -> None:
+        self.name = name
+        self.freshness = freshness
+        self.dependents: list[Follower] = []
+        self.came_at: int | None = None  # when the burst that it is as fresh as came to its source
+        self.moved_at: int | None = None  # when it became so fresh, not when that was heard here
+
+    def advanced(self, freshness: int, came_at: int | None, committed_at: int | None, now: int) -> None:
+        assert freshness >= self.freshness, f"{self.name} went back from {self.freshness} to {freshness}"
+        if freshness > self.freshness:
+            self.freshness = freshness
+            self.came_at = came_at
+            # The other's clock may be ahead of this one.
+            self.moved_at = now if committed_at is None else min(now, committed_at)
+            for dependent in self.dependents:
+                dependent.source_moved(now)
+
+
+class Advanced(Event):
+    """A table that is updated elsewhere now is as fresh as that. It is taken as the end of a job is."""
+
+    __slots__ = ("came_at", "committed_at", "freshness", "table")
+
+    def __init__(
+        self, table: str, freshness: int, came_at: int | None = None, committed_at: int | None = None
+    ) -> None:
+        self.table = table
+        self.freshness = freshness
+        self.came_at = came_at  # when the burst came to its source, where that is known
+        self.committed_at = committed_at  # likewise: from then on deadlines count of what it is read by
+
+    def take(self, kernel: Kernel, now: int) -> None:
+        table = kernel.elsewhere.get(self.table)
+        if table is not None:  # otherwise nothing here reads it
+            table.advanced(self.freshness, self.came_at, self.committed_at, now)
+
+    def record(self) -> Record:
+        record: Record = {"advanced": self.table, "freshness": self.freshness}
+        if self.came_at is not None:
+            record["came_at"] = self.came_at
+        if self.committed_at is not None:
+            record["committed_at"] = self.committed_at
+        return record
+
+    @classmethod
+    def from_record(cls, record: Record, kernel: Kernel) -> Self:
+        came_at, committed_at = record.get("came_at"), record.get("committed_at")
+        return cls(record["advanced"], record["freshness"], came_at, committed_at)
+
+    def __repr__(self) -> str:
+        return f"Advanced({self.table}, freshness={self.freshness})"
+
+
+def source_named(kernel: Kernel, name: str) -> Source:
+    """The table of that name, whoever updates it."""
+    found: Source = kernel.elsewhere.get(name) or cast(Any, kernel.task(name))
+    return found

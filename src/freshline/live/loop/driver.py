@@ -1,0 +1,118 @@
+"""The live driver: what happens is told to the kernel, and what it says is done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+from freshline.base.clock import Clock, clock
+from freshline.base.duration import SECOND
+from freshline.kernel.core.events import Cancel, Event, Instruction, Pause, Start
+from freshline.kernel.core.journal import Journal
+from freshline.kernel.core.kernel import Kernel
+from freshline.live.loop.messages import Inbox, Message, Observer
+from freshline.live.loop.tracks import Tracks
+
+_TICK_US = SECOND // 2
+
+
+class LiveDriver:
+    """One loop, one thread: it alone talks to the kernel. Tracks and discovery post messages to it.
+
+    `tick` is called twice a second, and once more when all has ended; `look` before each call of the kernel,
+    for whoever has to tell it something at an instant of its own. What the kernel says beside jobs is told to
+    `carry_out`; `let_go` is called when nothing is begun any more, before jobs that run are waited for.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        inbox: Inbox,
+        tracks: Tracks,
+        journal: Journal,
+        observer: Observer,
+        tick: Callable[[int, Kernel], None],
+        now: Clock = clock,
+        look: Callable[[int], None] = lambda now: None,
+        carry_out: Callable[[Instruction], None] = lambda instruction: None,
+        let_go: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.kernel = kernel
+        self._inbox = inbox
+        self._tracks = tracks
+        self._journal = journal
+        self._observer = observer
+        self._tick = tick
+        self._clock = now
+        self._look = look
+        self._carry_out = carry_out
+        self._let_go = let_go
+        self._told: list[Event] = []
+        self.stopping = False
+
+    def tell(self, event: Event) -> None:
+        """What was found out at a tick: the kernel hears of it next. For the driver's own thread only."""
+        self._told.append(event)
+
+    def stop(self) -> None:
+        """Starts nothing more; the loop ends at the next tick.
+
+        Safe to call from anywhere. A message would be heard sooner, but a signal's handler may run while its
+        own thread holds the queue's lock.
+        """
+        self.stopping = True
+
+    def abandon(self) -> None:
+        """Jobs that run are not waited for: what they have not committed is as if they had never begun."""
+        self._tracks.abandon()
+
+    def run(self, until: int | None = None, grace_s: float = 20.0) -> bool:
+        """Runs until stopped or that instant; then lets running jobs end. Whether all of them did."""
+        tick_at = self._clock()
+        while not self.stopping and (until is None or self._clock() < until):
+            wake_at = min(self.kernel.wake_at, tick_at, until or tick_at)
+            messages = self._inbox.collect(0 if self._told else max(0, wake_at - self._clock()))
+            self._step(messages, closing=self.stopping)
+            now = self._clock()
+            if now >= tick_at:
+                self._tick(now, self.kernel)
+                with suppress(OSError):  # a full disk: what could not be written is tried again
+                    self._journal.flush()
+                tick_at = now + _TICK_US
+        return self._close(grace_s)
+
+    def _step(self, messages: Sequence[Message], closing: bool = False) -> None:
+        now = max(self.kernel.now, self._clock())  # a clock that is set back does not turn time
+        made = [message.event(self._observer, now) for message in messages]
+        if not closing:
+            self._look(now)
+        events = [*(event for event in made if event is not None), *self._told]
+        self._told.clear()
+        if not events and (closing or now < self.kernel.wake_at):
+            return
+        instructions = self.kernel.handle(now, events, closing)
+        with suppress(OSError):  # a full disk costs lines of the journal, which a replay finds missing
+            self._journal.write(now, events, instructions, closing)
+        for instruction in instructions:
+            self._do(instruction)
+
+    def _do(self, instruction: Instruction) -> None:
+        if isinstance(instruction, Start):
+            self._tracks.start(instruction.job)
+        elif isinstance(instruction, Pause):
+            self._tracks.pause(instruction.job)
+        elif isinstance(instruction, Cancel):
+            self._tracks.cancel(instruction.job)
+        else:
+            self._carry_out(instruction)
+
+    def _close(self, grace_s: float) -> bool:
+        """Jobs that run are let end, and the kernel hears of it; nothing new is started."""
+        self.stopping = True
+        self._let_go()
+        everything_ended = self._tracks.close(grace_s)
+        self._step(self._inbox.collect(0), closing=True)
+        self._tick(max(self.kernel.now, self._clock()), self.kernel)
+        with suppress(OSError):
+            self._journal.flush()
+        return everything_ended

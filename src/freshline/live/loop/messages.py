@@ -1,0 +1,140 @@
+"""What other threads have to tell the driver's, each as a message that makes its own event."""
+
+from __future__ import annotations
+
+import queue
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from freshline.base.duration import SECOND
+from freshline.kernel.core.events import Event, Paused
+from freshline.kernel.tables.events import Arrived, DataFile
+from freshline.kernel.tables.remote_table import Advanced
+
+# Far more than ever wait: a full queue only slows discovery down.
+_MESSAGES_MAX = 100_000
+
+
+class Observer(Protocol):
+    """Who hears what messages say beyond their events: the kernel need not know it."""
+
+    def landed(self, landed: Landed) -> None: ...
+
+    def emptied(self, feed: str, at: int) -> None: ...
+
+    def came(self, feed: str, at: int) -> None: ...
+
+
+class Message(Protocol):
+    """Something that a source of the run found. A further source brings messages of its own."""
+
+    def event(self, observer: Observer, now: int) -> Event | None:
+        """What the kernel is to hear of it, if anything. Asked once, in the driver's thread."""
+
+
+class Inbox:
+    """The driver's messages: any thread posts, the driver's alone collects."""
+
+    def __init__(self) -> None:
+        self._messages: queue.Queue[Message] = queue.Queue(_MESSAGES_MAX)
+
+    def post(self, message: Message) -> None:
+        self._messages.put(message)
+
+    def collect(self, timeout_us: int) -> list[Message]:
+        """Waits for a message, then takes all that are there."""
+        messages: list[Message] = []
+        try:
+            message = (
+                self._messages.get(timeout=timeout_us / SECOND) if timeout_us else self._messages.get_nowait()
+            )
+            while True:
+                messages.append(message)
+                message = self._messages.get_nowait()
+        except queue.Empty:
+            return messages
+
+    def is_empty(self) -> bool:
+        """Whether everything that was posted has been collected."""
+        return self._messages.empty()
+
+
+@dataclass(frozen=True, slots=True)
+class Landed:
+    """A data file was found, and some tables have not loaded it yet."""
+
+    feed: str
+    file: DataFile
+    tables: frozenset[str]
+    arrival: int
+    waited: bool = False  # it was there when the run began
+
+    def event(self, observer: Observer, now: int) -> Event | None:
+        observer.landed(self)
+        return Arrived(self.feed, self.file, self.tables)
+
+
+@dataclass(frozen=True, slots=True)
+class Advance:
+    """A table that another node writes has been committed to: it is as fresh as that."""
+
+    table: str
+    freshness: int
+    came_at: int | None = None  # when the burst came to its source
+    committed_at: int | None = None
+
+    def event(self, observer: Observer, now: int) -> Event | None:
+        return Advanced(self.table, self.freshness, self.came_at, self.committed_at)
+
+
+@dataclass(frozen=True, slots=True)
+class Emptied:
+    """A file without records came: no table loads it."""
+
+    feed: str
+    arrival: int
+
+    def event(self, observer: Observer, now: int) -> Event | None:
+        observer.emptied(self.feed, self.arrival)
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Came:
+    """A feed brought something that should have had records, and is put aside."""
+
+    feed: str
+    at: int
+
+    def event(self, observer: Observer, now: int) -> Event | None:
+        observer.came(self.feed, self.at)
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class PutAside:
+    """A job was put aside between two of its parts."""
+
+    job: Any
+
+    def event(self, observer: Observer, now: int) -> Event | None:
+        return Paused(self.job)
+
+
+class Judge(Protocol):
+    """Says what the end of a job of its kind means."""
+
+    def judge(self, ended: Ended, now: int) -> Event: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A job ended, with what it did or with an exception. Its kind's judge says what that means."""
+
+    job: Any  # of that kind
+    outcome: object
+    at: int
+    judge: Judge
+
+    def event(self, observer: Observer, now: int) -> Event | None:
+        return self.judge.judge(self, now)

@@ -1,0 +1,114 @@
+"""Threads that run jobs, one a track."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable, Generator
+from typing import Any
+
+from freshline.base.clock import Clock, clock
+from freshline.kernel.core.job import Job
+from freshline.live.loop.kinds import Kinds, Worker
+from freshline.live.loop.messages import Ended, PutAside
+
+# How soon it is seen that running jobs are to be abandoned.
+_LOOK_EVERY_S = 0.1
+
+
+# What is left of a job: each `next` does one part.
+Parts = Generator[Any, None, object]
+
+
+class Tracks:
+    """A thread for each track, for jobs of every kind. It posts how each of them ended, or was put aside."""
+
+    def __init__(
+        self, count: int, kinds: Kinds, post: Callable[[Ended | PutAside], None], now: Clock = clock
+    ) -> None:
+        self._kinds = kinds
+        self._post = post
+        self._clock = now
+        self._inboxes: list[queue.SimpleQueue[Job | None]] = [queue.SimpleQueue() for _ in range(count)]
+        self._to_pause: list[Job | None] = [None] * count
+        self._abandoned = False
+        self._busy: set[int] = set()
+        self._threads = [
+            threading.Thread(target=self._serve, args=(track,), name=f"track-{track}", daemon=True)
+            for track in range(count)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    @property
+    def idle(self) -> int:
+        """How many have nothing to do. Any thread may ask."""
+        return len(self._threads) - len(self._busy)
+
+    def start(self, job: Job) -> None:
+        assert type(job) in self._kinds, f"nobody can do {job!r}"
+        self._busy.add(job.track)
+        self._inboxes[job.track].put(job)
+
+    def pause(self, job: Job) -> None:
+        """Has the job, which was started, put aside after the part that runs, unless it ends before."""
+        self._to_pause[job.track] = job
+
+    def cancel(self, job: Job) -> None:
+        """Has the job, which was started, end without effect, unless it ends before."""
+        self._kinds[type(job)].cancel(job)
+
+    def abandon(self) -> None:
+        """Nobody waits for running jobs any more. Safe in a signal's handler: it takes no lock."""
+        self._abandoned = True
+
+    def close(self, timeout_s: float) -> bool:
+        """Lets running jobs end, all of them for so long at the most, or until abandoned. Whether all did."""
+        for inbox in self._inboxes:
+            inbox.put(None)
+        return self._join(timeout_s, lambda: self._abandoned)
+
+    def finish_cancelled(self, timeout_s: float) -> None:
+        """Lets jobs end that were cancelled outside, abandoned ones too."""
+        self._join(timeout_s, lambda: False)
+
+    def _join(self, timeout_s: float, is_over: Callable[[], bool]) -> bool:
+        give_up_at = time.monotonic() + timeout_s
+        for thread in self._threads:
+            while thread.is_alive() and not is_over() and (left_s := give_up_at - time.monotonic()) > 0:
+                thread.join(min(left_s, _LOOK_EVERY_S))
+        return not any(thread.is_alive() for thread in self._threads)
+
+    def _serve(self, track: int) -> None:
+        workers: dict[type[Job], Worker] = {}
+        begun: dict[Job, Parts] = {}  # jobs that were put aside
+        while (job := self._inboxes[track].get()) is not None:
+            kind = self._kinds[type(job)]
+            try:
+                if type(job) not in workers:
+                    workers[type(job)] = kind.worker(track)
+                outcome = begun.pop(job, None) or workers[type(job)].run(job)
+                if isinstance(outcome, Generator):
+                    over, done = self._run_parts(job, outcome)
+                    if not over:
+                        begun[job] = outcome
+                        self._post(PutAside(job))
+                        continue
+                    outcome = done
+            except Exception as error:  # the track's boundary: whatever it was, it is told with its reason
+                outcome = error
+            self._busy.discard(track)  # before it is posted: the next may be started at once
+            self._post(Ended(job, outcome, self._clock(), kind.judge))
+        for parts in begun.values():
+            parts.close()
+
+    def _run_parts(self, job: Job, parts: Parts) -> tuple[bool, object]:
+        """Whether the job has come to its end, and what it did; otherwise it is to be put aside."""
+        while self._to_pause[job.track] is not job:
+            try:
+                next(parts)
+            except StopIteration as end:
+                return True, end.value
+        self._to_pause[job.track] = None
+        return False, None

@@ -1,0 +1,1 @@
+"""Commands on a warehouse that does not run: calibrate, migrate, rebuild, reslice."""

@@ -1,0 +1,103 @@
+"""Costs measured beforehand, on the files at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from uuid import uuid4
+
+from pyspark.sql import SparkSession
+
+from freshline.base.errors import InputError
+from freshline.definitions.warehouse import Warehouse
+from freshline.live.run.runner import Runner
+from freshline.planning.costs.fit import RUNS_LEAST
+from freshline.spark.session.session import is_local
+from freshline.storage.control.layout import Layout
+from freshline.storage.control.lease import Identity
+from freshline.storage.control.permissions import modes_of
+from freshline.storage.control.quarantine import Entry, InPlace
+from freshline.storage.control.scratch import scratch_folder
+
+
+@dataclass(frozen=True, slots=True)
+class Calibrated:
+    """How many jobs each table ran, the files that could not be loaded, and why it ended early, if it did."""
+
+    jobs: dict[str, int]
+    left: list[Entry]
+    lost_because: str | None = None
+
+
+def calibrate(
+    warehouse: Warehouse,
+    folder: Path,
+    storage: Path,
+    *,
+    files_max: int,
+    master: str | None = None,
+    settings: Mapping[str, str] | None = None,
+    session: SparkSession | None = None,
+) -> Calibrated:
+    """Loads each feed's first files into tables that are thrown away; the history of costs is kept.
+
+    It is the real runner on a storage of its own, so what is measured is what will run. Files stay where
+    they are, those that cannot be loaded too.
+    """
+    if warehouse.nodes:
+        what = "what steps cost is measured on the nodes that they run on"
+        raise InputError(what, "Run it: costs that are not declared are learned (`freshline run --drain`)")
+    layout = Layout(storage)
+    control = layout.control()
+    layout.prepare(control, private=is_local(master))
+    identity = Identity.mine(f"calibrate-{uuid4().hex[:6]}")
+    with (
+        modes_of(layout.root),
+        scratch_folder(control.scratch, identity, has_lease=False) as scratch,
+    ):
+        quarantine = InPlace(Layout(scratch).quarantine)
+        with Runner(
+            _trial(warehouse, files_max),
+            folder,
+            scratch,
+            master=master,
+            settings=settings,
+            session=session,
+            history=control.history,
+            quarantine=quarantine,
+            drain=True,
+            files_max=files_max,
+            warm="all",
+            batches=False,  # what one file costs is to be learned, and of few files
+        ) as runner:
+            runner.run()
+            jobs = {table.name: table.jobs for table in runner.status().tables}
+    return Calibrated(jobs, quarantine.left, runner.stopped_because if runner.lost else None)
+
+
+def _trial(warehouse: Warehouse, files_max: int) -> Warehouse:
+    """The warehouse as it is measured: without pauses, and so that few files make updates enough.
+
+    `edf` starts whole updates ahead of their release, so that nobody waits for periods. Of a derived table an
+    update is whole once it spans its share of the files: a day of them is more than there are.
+    """
+    tables, spans_us = dict(warehouse.tables), {}
+    for name in warehouse.topological_order:
+        table = tables[name]
+        if table.feed is not None:
+            spans_us[name] = warehouse.feeds[table.feed].period_us or table.period_us
+        else:
+            spans_us[name] = max(spans_us[source] for source in table.sources)
+            share_us = max(1, files_max // (RUNS_LEAST + 1)) * spans_us[name]
+            tables[name] = replace(table, period_us=min(table.period_us, share_us))
+    return replace(
+        warehouse,
+        pools={name: replace(pool, policy="edf") for name, pool in warehouse.pools.items()},
+        feeds={
+            name: replace(feed, landing=replace(feed.landing, after_load="keep"))
+            for name, feed in warehouse.feeds.items()
+        },
+        tables=tables,
+        queries={},
+    )

@@ -1,0 +1,137 @@
+"""A base table that takes over columns which its feed has got since, and slices."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+
+from freshline.base.errors import InputError
+from freshline.definitions.computation import Computation, changes, only_adds
+from freshline.definitions.live_checks import check_runnable
+from freshline.definitions.sections.stored import Stored
+from freshline.definitions.warehouse import Warehouse
+from freshline.live.maintain.reslice import deal_anew
+from freshline.live.run.heartbeat import sole_writer
+from freshline.live.tables.definition_changes import column_differences, columns_remedy, stored_table
+from freshline.spark.loading.schemas import schemas
+from freshline.sql.columns import SLICE_COLUMN
+from freshline.storage.control.layout import Layout
+from freshline.storage.delta.migration import add_columns
+from freshline.storage.delta.stored_table import StoredTable, TableTaken
+
+
+@dataclass(frozen=True, slots=True)
+class Migrated:
+    """The columns that a table got, what has changed besides, and whom that concerns."""
+
+    added: tuple[str, ...]
+    changed: tuple[str, ...]  # what the next run will ask about
+    to_rebuild: tuple[
+        str, ...
+    ]  # tables downstream whose columns are others now, in the order to rebuild them
+    is_dealt: bool = False  # its rows were written anew, in other slices or in none
+
+
+def table_to_migrate(warehouse: Warehouse, storage: Path, name: str) -> Stored:
+    """The base table of that name, if it can be migrated as far as can be told without Spark."""
+    check_runnable(warehouse)
+    table = warehouse.stored.get(name)
+    if table is None:
+        raise InputError(f"there is no table {name}", f"The tables are {', '.join(warehouse.stored)}")
+    if table.feed is None:
+        raise InputError(f"{name} is a derived table", f"Make it anew with 'freshline rebuild {name}'")
+    if stored_table(Layout(storage), table) is None:
+        what = f"there are no rows of {name} yet"
+        raise InputError(what, "Run the warehouse: it makes the table with all its columns")
+    return table
+
+
+def migrate(session: SparkSession, warehouse: Warehouse, storage: Path, name: str) -> Migrated:
+    """Adds the columns that a base table's definition has and the table lacks; null in the rows there are.
+
+    Where it is sliced otherwise than it is defined, its rows are dealt and written anew. It needs
+    the storage for itself. A table that has every column stays as it is.
+    """
+    table = table_to_migrate(warehouse, storage, name)
+    layout = Layout(storage)
+    with sole_writer(layout, warehouse.nodes, "migrate"):
+        columns = schemas(session, warehouse)
+        return _migrate(session, warehouse, layout, table, columns)
+
+
+def _migrate(
+    session: SparkSession,
+    warehouse: Warehouse,
+    layout: Layout,
+    table: Stored,
+    columns: dict[str, StructType],
+) -> Migrated:
+    stored = stored_table(layout, table)
+    assert stored is not None  # it was there a moment ago, and nobody deletes tables
+    found = column_differences(stored, columns[table.name])
+    others = found.without(SLICE_COLUMN)
+    now = Computation.of(table, warehouse.feeds)
+    is_dealt = stored.computation is not None and stored.computation.slices != now.slices
+    is_dealt = bool(stored.files) and (is_dealt or others != found)
+    if (others if is_dealt else found) and not others.is_wider:
+        what = f"{table.name} cannot be migrated to what is defined: {found}"
+        raise InputError(what, columns_remedy(table, found), table.place)
+    try:
+        before = _widened(session, stored, table, now, columns[table.name], found.missing, is_dealt)
+    except TableTaken as error:
+        what = f"another writer has changed {table.name} meanwhile, and it stays as that left it"
+        raise InputError(what, "Migrate it again") from error
+    return Migrated(
+        others.missing,
+        () if before is None else tuple(changes(before, now)),
+        _to_rebuild(warehouse, layout, table, columns),
+        is_dealt,
+    )
+
+
+def _widened(
+    session: SparkSession,
+    stored: StoredTable,
+    table: Stored,
+    now: Computation,
+    columns: StructType,
+    missing: tuple[str, ...],
+    is_dealt: bool,
+) -> Computation | None:
+    """Gives the table the columns that it lacks; by what its rows then are computed."""
+    before = stored.computation
+    if not missing and not is_dealt:
+        return before
+    schema = to_arrow_schema(columns, timezone="UTC")
+    stored.check_can_have(schema)
+    recorded = before
+    if before is not None and only_adds(before.select, now.select, missing):
+        recorded = replace(before, select=now.select)
+    if recorded is not None:
+        recorded = replace(recorded, slices=now.slices)
+    if is_dealt:
+        deal_anew(session, stored, table, columns, recorded or now)
+    else:
+        changed = recorded if recorded != before else None
+        add_columns(stored, [schema.field(name) for name in missing], changed)
+    return recorded
+
+
+def _to_rebuild(
+    warehouse: Warehouse, layout: Layout, table: Stored, columns: dict[str, StructType]
+) -> tuple[str, ...]:
+    """The tables downstream that have other columns than they are defined with, as by `SELECT *`."""
+    downstream = {table.name}
+    found = []
+    for name in warehouse.stored_order:
+        if downstream.isdisjoint(warehouse.stored[name].sources):
+            continue
+        downstream.add(name)
+        stored = stored_table(layout, warehouse.stored[name])
+        if stored is not None and column_differences(stored, columns[name]):
+            found.append(name)
+    return tuple(found)

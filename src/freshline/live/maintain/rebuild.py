@@ -1,0 +1,115 @@
+"""A derived table made anew, late records included."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from uuid import uuid4
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+
+from freshline.base.errors import InputError
+from freshline.definitions.computation import Computation
+from freshline.definitions.live_checks import check_runnable
+from freshline.definitions.sections.stored import Stored
+from freshline.definitions.warehouse import Warehouse
+from freshline.live.run.heartbeat import sole_writer
+from freshline.live.tables.definition_changes import (
+    column_differences,
+    columns_remedy,
+    last_edge,
+    stored_table,
+)
+from freshline.spark.loading.frames import between, derived_rows, read_parquet
+from freshline.spark.loading.schemas import schemas
+from freshline.spark.loading.sink import write_by_executors
+from freshline.spark.loading.slices import dealt, slice_column
+from freshline.sql.columns import RESERVED_COLUMNS
+from freshline.storage.control.layout import Layout
+from freshline.storage.delta.computations import told
+from freshline.storage.delta.stored_table import StoredTable, TableTaken
+
+
+def table_to_rebuild(warehouse: Warehouse, storage: Path, name: str) -> Stored:
+    """The derived table of that name, if it can be rebuilt as far as can be told without Spark."""
+    check_runnable(warehouse)
+    table = warehouse.stored.get(name)
+    if table is None:
+        raise InputError(f"there is no table {name}", f"The tables are {', '.join(warehouse.stored)}")
+    if table.feed is not None:
+        raise InputError(f"{name} is a base table: it has every record already", "Name a derived table")
+    if stored_table(Layout(storage), table) is None:
+        raise _never_loaded(table)
+    return table
+
+
+def rebuild(session: SparkSession, warehouse: Warehouse, storage: Path, name: str) -> int:
+    """Replaces a derived table by its query over all its sources' rows up to its freshness; its rows.
+
+    The runner keeps late records out of derived tables; this takes them in. Where the query has other columns
+    than the table, the table gets them in the same commit; so it does the record of what it is computed by.
+    It needs the storage for itself.
+    """
+    table = table_to_rebuild(warehouse, storage, name)
+    layout = Layout(storage)
+    with sole_writer(layout, warehouse.nodes, "rebuild"):
+        return _replace(session, warehouse, layout, table)
+
+
+def _replace(session: SparkSession, warehouse: Warehouse, layout: Layout, table: Stored) -> int:
+    columns = schemas(session, warehouse)
+    stored = stored_table(layout, table)
+    if stored is None or stored.freshness is None:
+        raise _never_loaded(table)
+    schema = to_arrow_schema(columns[table.name], timezone="UTC")
+    stored.check_can_have(schema)
+    sources = {name: _source(layout, warehouse.stored[name], columns[name]) for name in table.sources}
+    # A new `align`, or a source that was itself rebuilt with one, may let it reach less far than it did. What
+    # then is missing is loaded by the next run; half a window would never be made whole.
+    reached = [source.freshness for source in sources.values() if source and source.freshness is not None]
+    loaded_to = last_edge(min([stored.freshness, *reached]), table.align_us)
+    frames = {
+        name: _rows(session, source, warehouse.stored[name], columns[name], loaded_to)
+        for name, source in sources.items()
+    }
+    folder = f"data/rebuild-{uuid4().hex[:8]}"
+    rows = dealt(
+        derived_rows(session, table, frames, None, loaded_to), slice_column(table, columns[table.name])
+    )
+    write_by_executors(rows, stored, folder)
+    computation = Computation.of(table, warehouse.feeds)
+    details = {"table": table.name, "rebuilt": True, **told(stored.computation, computation, "rebuilt")}
+    try:
+        stored.commit(folder, loaded_to, (), details, schema, computation)
+    except TableTaken as error:
+        raise InputError(
+            f"another writer has changed {table.name} meanwhile, and it stays as that left it",
+            "Rebuild it again",
+        ) from error
+    return sum(file.rows for file in stored.files)
+
+
+def _source(layout: Layout, source: Stored, columns: StructType) -> StoredTable | None:
+    """A source as it is stored, with the columns that it is defined with; None of one not made yet."""
+    stored = stored_table(layout, source)
+    if stored is not None:
+        others = column_differences(stored, columns)
+        if others:
+            what = f"its source {source.name} is not as it is defined: {others}"
+            raise InputError(what, columns_remedy(source, others))
+    return stored
+
+
+def _rows(
+    session: SparkSession, stored: StoredTable | None, source: Stored, columns: StructType, loaded_to: int
+) -> DataFrame:
+    """A source's rows up to an instant, late ones included."""
+    assert source.timestamp is not None
+    files = [] if stored is None else stored.files_between(None, loaded_to)
+    frame = between(read_parquet(session, files, columns), source.timestamp, None, loaded_to)
+    return frame.drop(*RESERVED_COLUMNS)
+
+
+def _never_loaded(table: Stored) -> InputError:
+    return InputError(f"nothing was ever loaded into {table.name}", "Run the warehouse first")

@@ -1,0 +1,1 @@
+"""Several runs on one storage: steps, followed tables, the supervisor."""

@@ -1,0 +1,98 @@
+"""How a node joins the others: with the same definitions, and the same placement."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any, Final
+
+from freshline.base.duration import SECOND
+from freshline.base.errors import InputError
+from freshline.definitions.sections.cost import Cost
+from freshline.definitions.sections.nodes import reachable
+from freshline.definitions.warehouse import Warehouse
+from freshline.live.nodes.same_definitions import agree, digest_of
+from freshline.planning.costs.learned import learned_costs
+from freshline.planning.plan.outputs import plan_outputs
+from freshline.planning.plan.placed_steps import unknown_costs
+from freshline.planning.plan.step_placement import Placed
+from freshline.storage.control.layout import Layout
+from freshline.storage.control.lease import Identity
+from freshline.storage.control.node_runs import ToldRuns
+
+# What is assumed of a step of which it is not known what it costs.
+_PROVISIONAL: Final = Cost(SECOND, Fraction(0))
+
+
+def join_nodes(warehouse: Warehouse, node: str, layout: Layout, identity: Identity) -> Placed:
+    """The placement that this node runs by, and all others. Called with the node's lease held."""
+    control = layout.control(node)
+    control.drained.unlink(missing_ok=True)
+    others = [layout.control(other) for other in warehouse.nodes if other != node]
+    agree(control, others, digest_of(warehouse), identity)
+    return agreed_placement(warehouse, layout)
+
+
+def agreed_placement(warehouse: Warehouse, layout: Layout) -> Placed:
+    """The placement in the storage; made, beside what stays, where it is not one of these steps.
+
+    It lacks one or has one too many, or one may not be where it was: the node is gone, or not its own. Where
+    something else was defined otherwise, a deadline or a cost, nobody moves: only sub-deadlines are others.
+    """
+    digest = digest_of(warehouse)
+    while True:
+        number, record = layout.placements.newest()
+        known = _placed(record)
+        staying = {} if known is None else _staying(warehouse, known)
+        stays = known is not None and known.nodes == staying and staying.keys() == warehouse.steps.keys()
+        if known is not None and stays and known.definitions == digest:
+            return known
+        told = ToldRuns(control.runs for control in layout.controls(warehouse.nodes))
+        made = make_placement(learned_costs(warehouse, told).warehouse, staying)
+        made = replace(made, definitions=digest)
+        if layout.placements.add(made.record(), number):
+            return made
+
+
+def _placed(record: Mapping[str, Any] | None) -> Placed | None:
+    try:
+        return None if record is None else Placed.from_record(record)
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def _staying(warehouse: Warehouse, known: Placed) -> dict[str, str]:
+    """By step, where it was, if that is a node that it may be on and that others that stay lead to."""
+    ways = {node: reachable(warehouse.links, warehouse.nodes, node) for node in warehouse.nodes}
+    found: dict[str, str] = {}
+    for name in warehouse.step_order:
+        step, node = warehouse.steps[name], known.nodes.get(name)
+        if node is None or node not in warehouse.nodes or step.node not in (None, node):
+            continue
+        if all(node in ways[found.get(source, node)] for source in step.sources):
+            found[name] = node
+    return found
+
+
+def make_placement(warehouse: Warehouse, kept: Mapping[str, str] | None = None) -> Placed:
+    """A placement of all steps, those that are `kept` where they are. InputError where there is none.
+
+    Steps of unknown cost, or of unknown rows where these count, are taken to need a second. Where not all
+    outputs can be in time it is the one with its deadlines stretched.
+    """
+    unknown = unknown_costs(warehouse)
+    steps = {**warehouse.steps}
+    steps |= {name: replace(steps[name], cost=_PROVISIONAL) for name in unknown}
+    found = plan_outputs(replace(warehouse, steps=steps), kept=kept or None)
+    if found.placed is None and kept:  # links have changed: nothing leads to where these would stay
+        found = plan_outputs(replace(warehouse, steps=steps))
+    if found.placed is None:
+        reasons = {output.reason for output in found.outputs if output.reason is not None}
+        what = f"the steps cannot be placed: {'; '.join(sorted(reasons))}"
+        raise InputError(what, "`freshline place` shows what binds")
+    unproven = {**found.placed.unproven}
+    if unknown:
+        doubt = f"it is not known what {', '.join(unknown)} cost{'s' if len(unknown) == 1 else ''}"
+        unproven = {output.name: output.reason or doubt for output in found.outputs}
+    return replace(found.placed, unproven=unproven, assumed=unknown)

@@ -1,0 +1,55 @@
+"""That all nodes of a warehouse run the same definitions: each says by which it runs, and asks the others."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from hashlib import blake2b
+from pathlib import Path
+
+from freshline.base.atomic_write import replace_text
+from freshline.base.errors import InputError
+from freshline.definitions.serial import to_record
+from freshline.definitions.warehouse import Warehouse
+from freshline.storage.control.control_folder import ControlFolder
+from freshline.storage.control.lease import Identity, StorageInUse, holding_run
+
+
+def digest_of(warehouse: Warehouse) -> str:
+    """What two files have in common that define the same: comments and spelling are left out."""
+    return blake2b(json.dumps(to_record(warehouse)).encode(), digest_size=16).hexdigest()
+
+
+def agree(mine: ControlFolder, others: Iterable[ControlFolder], digest: str, identity: Identity) -> None:
+    """Says by which definitions this node runs; InputError where one that runs has others.
+
+    Called with the lease held. Of two nodes that start together at least one sees what the other has said.
+    What a run before has said counts for nothing: who holds the lease now is about to say something else.
+    """
+    replace_text(mine.definitions, json.dumps({"digest": digest, "run": identity.run}))
+    for other in others:
+        said, run = _said(other.definitions)
+        if said is not None and said != digest and run == holding_run(other.lease, identity):
+            what = f"node {other.folder.name} runs with other definitions than this one"
+            raise InputError(what, "Give all nodes the same file, and restart those with another")
+
+
+def check_no_other(controls: Iterable[ControlFolder], identity: Identity) -> None:
+    """StorageInUse where one of these, which the definitions do not know, runs.
+
+    It would write the same tables. Called with the lease held, so of two at least one sees the other.
+    """
+    for control in controls:
+        run = holding_run(control.lease, identity)
+        if run is not None:
+            what = f"the storage is in use by other definitions (run {run}, {control.folder})"
+            raise StorageInUse(what, "Stop that run, or give this one another storage")
+
+
+def _said(path: Path) -> tuple[str | None, str | None]:
+    """The digest, and the run that said it."""
+    try:
+        record = json.loads(path.read_bytes())
+        return str(record["digest"]), str(record["run"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None, None

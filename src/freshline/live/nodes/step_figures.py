@@ -1,0 +1,121 @@
+"""What is seen of steps and outputs during a run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from freshline.base.latency_histogram import Latencies
+from freshline.definitions.warehouse import Warehouse
+from freshline.kernel.core.kernel import Kernel
+from freshline.kernel.steps.job import Part
+from freshline.kernel.steps.task import steps_of
+from freshline.live.status.step_status import OutputStatus, StepStatus
+from freshline.live.tables.judge import Troubles
+from freshline.spark.loading.load_result import Committed
+from freshline.sql.columns import LATE_COLUMN
+from freshline.storage.delta.read_table import ReadTable
+
+Instants = npt.NDArray[np.int64]
+NO_ROWS: Final[Instants] = np.array([], np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A step of a job that is committed, and when that was."""
+
+    part: Part
+    committed: Committed | None  # None: before this run
+    at: int
+    instants: Instants  # of the rows of an output that are not late
+
+
+@dataclass(slots=True)
+class _Seen:
+    rows: int = 0
+    rows_late: int = 0
+    rows_shed: int = 0
+    misses: int = 0
+    # Of an output:
+    rows_missed: int = 0
+    latencies: Latencies = field(default_factory=Latencies)
+
+
+class StepBook:
+    """Counts what each step did. The driver's thread alone asks it, and tells it."""
+
+    def __init__(self, warehouse: Warehouse, node: str, troubles: Troubles) -> None:
+        self._steps = warehouse.steps
+        self._node = node
+        self._troubles = troubles
+        self._seen = {name: _Seen() for name in warehouse.steps}
+
+    def done(self, done: Done) -> None:
+        """A step was committed."""
+        name = done.part.name
+        seen, deadline_us = self._seen[name], self._steps[name].deadline_us
+        seen.misses += done.at > done.part.instance.deadline
+        if done.committed is not None:
+            seen.rows += done.committed.rows
+            seen.rows_late += done.committed.rows_late
+            seen.rows_shed += done.committed.rows_shed
+        if deadline_us is not None:
+            ages_us = done.at - done.instants
+            seen.latencies.add(ages_us)
+            seen.rows_missed += int((ages_us > deadline_us).sum())
+
+    def steps(self, kernel: Kernel) -> tuple[StepStatus, ...]:
+        """How the steps are."""
+        return tuple(
+            StepStatus(
+                name=step.name,
+                node=self._node,
+                sub_deadline_us=step.terms.sub_deadline_us,
+                misses=self._seen[step.name].misses,
+                backlog=len(step.waiting) + (step.job is not None),
+                rows=self._seen[step.name].rows,
+                rows_late=self._seen[step.name].rows_late,
+                freshness_us=None if step.empty else step.freshness,
+                message=self._troubles.reason(step.name),
+                rows_shed=self._seen[step.name].rows_shed,
+            )
+            for step in steps_of(kernel)
+        )
+
+    def outputs(self) -> tuple[OutputStatus, ...]:
+        """How old their rows were."""
+        return tuple(
+            OutputStatus(
+                name=name,
+                node=self._node,
+                deadline_us=step.deadline_us,
+                rows=self._seen[name].latencies.rows,
+                misses=self._seen[name].rows_missed,
+                p50_us=self._seen[name].latencies.quantile_us(0.5),
+                p95_us=self._seen[name].latencies.quantile_us(0.95),
+                max_us=self._seen[name].latencies.max_us,
+            )
+            for name, step in self._steps.items()
+            if step.deadline_us is not None
+        )
+
+
+def rows_of(table: ReadTable, committed: Committed) -> Instants:
+    """The timestamps of the rows that a commit brought, but for late ones."""
+    has_late = LATE_COLUMN in table.schema.names
+    columns = [table.timestamp, *([LATE_COLUMN] if has_late else [])]
+    found = [NO_ROWS]
+    for file in committed.files:
+        rows = pq.read_table(table.path / file.path, columns=columns, partitioning=None)
+        if has_late:
+            rows = rows.filter(pc.invert(rows[LATE_COLUMN]))
+        instants = rows[table.timestamp]
+        instants = instants.cast(pa.timestamp("us", instants.type.tz), safe=False).cast(pa.int64())
+        found.append(instants.to_numpy())
+    return np.concatenate(found)

@@ -1,0 +1,131 @@
+"""Steps on Spark: what a track does with a job of them, and what its end means."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, cast
+
+from freshline.base.clock import Clock, clock
+from freshline.kernel.core.events import Event, Failed
+from freshline.kernel.steps.events import Committed as StepsCommitted
+from freshline.kernel.steps.events import Dropped
+from freshline.kernel.steps.job import Instance, Part, StepJob
+from freshline.kernel.tables.task import TableTask
+from freshline.kernel.tables.update import Update
+from freshline.live.loop.messages import Ended
+from freshline.live.nodes.step_figures import NO_ROWS, Done, StepBook, rows_of
+from freshline.live.tables.judge import Failures
+from freshline.live.tables.update_worker import SparkWorker
+from freshline.spark.loading.load_result import Committed
+from freshline.storage.delta.stored_table import StoredTable
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """What an update asks of the task that it is of."""
+
+    name: str
+    empty: bool
+    came_at: int  # when the burst came to its source
+
+
+class _Commit(NamedTuple):
+    """What a step last committed, for which instance, and when."""
+
+    instance: Instance
+    committed: Committed
+    at: int
+
+
+class StepWorker:
+    """Does the steps of a job one after the other, each an update with a commit of its own.
+
+    A job may fail between two commits. What is committed stands, although the kernel does the job again: the
+    tables themselves say how far they are, and of files the instance that was done last is known here. It
+    counts as it was then, for what is seen of the step.
+    """
+
+    def __init__(
+        self,
+        worker: SparkWorker,
+        tables: Mapping[str, StoredTable],
+        outputs: Collection[str],
+        now: Clock = clock,
+    ) -> None:
+        self._worker = worker
+        self._tables = tables
+        self._outputs = outputs
+        self._clock = now
+        self._last: dict[str, _Commit] = {}  # by step
+
+    def run(self, job: StepJob) -> tuple[Done, ...] | None:
+        """What was done; None where the first one's file could not be loaded, and nothing was done."""
+        done: list[Done] = []
+        for part in job.parts:
+            this = self._do(job, part)
+            if this is None:
+                return None
+            done.append(this)
+        return tuple(done)
+
+    def _do(self, job: StepJob, part: Part) -> Done | None:
+        update = self._update(job, part)
+        if update is not None:
+            committed = self._worker.run(update)
+            if committed is None:
+                return None
+            self._last[part.name] = _Commit(part.instance, committed, self._clock())
+        last = self._last.get(part.name)
+        if last is None or last.instance != part.instance:
+            return Done(part, None, self._clock(), NO_ROWS)
+        is_output = part.name in self._outputs
+        instants = rows_of(self._tables[part.name], last.committed) if is_output else NO_ROWS
+        return Done(part, last.committed, last.at, instants)
+
+    def _update(self, job: StepJob, part: Part) -> Update | None:
+        """The step as an update of its table; None where it is done."""
+        reached = self._tables[part.name].freshness
+        loaded_from = max(part.loaded_from, reached or 0)
+        if part.files:
+            last = self._last.get(part.name)
+            done = last is not None and last.instance == part.instance
+        else:
+            done = reached is not None and reached >= part.loaded_to
+        if done:
+            return None
+        return Update(
+            cast(TableTask, _Step(part.name, reached is None, part.instance.came_at)),
+            job.number,
+            job.release,
+            part.instance.deadline,
+            self._clock(),
+            job.track,
+            loaded_from,
+            max(loaded_from, part.loaded_to),
+            part.files,
+        )
+
+
+class StepJudge:
+    """Judges how jobs of steps ended. The driver's thread alone asks it."""
+
+    def __init__(self, book: StepBook, failures: Failures) -> None:
+        self._book = book
+        self._failures = failures
+        self.on_loaded: Callable[[str, Sequence[str]], None] | None = None  # (step, names of files)
+
+    def judge(self, ended: Ended, now: int) -> Event:
+        job: StepJob = ended.job
+        outcome: Any = ended.outcome
+        if isinstance(outcome, BaseException):
+            return Failed(job, self._failures.failed(job.task.name, outcome, now))
+        self._failures.over(job.task.name)
+        for part in job.parts:
+            if self.on_loaded is not None and part.files:
+                self.on_loaded(part.name, [str(file.name) for file in part.files])
+        if outcome is None:  # its file was put aside; all are as fresh as they were
+            return Dropped(job)
+        for done in outcome:
+            self._book.done(done)
+        return StepsCommitted(job)

@@ -1,0 +1,73 @@
+"""Following the tables that other nodes write: a thread that tells the driver when one has gone on."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from freshline.base.clock import Clock, clock
+from freshline.live.loop.failures import sentence
+from freshline.live.loop.messages import Message
+from freshline.live.tables.notes import Notes
+from freshline.storage.delta.followed_table import FollowedTable
+
+LOOK_EVERY_S: Final = 0.05
+# A look may be answered by what a network's file system remembers; a listing of the log is not.
+RELOAD_EVERY_S: Final = 1.0
+
+# That a table is as fresh as that, since when it could be, and since when it is.
+Tell = Callable[[str, int, int | None, int | None], Message]
+
+
+class Following:
+    """Looks for the next commit of every followed table, and posts how fresh each has become."""
+
+    def __init__(
+        self, tables: Mapping[str, FollowedTable], notes: Notes, tell: Tell, now: Clock = clock
+    ) -> None:
+        self._tables = tables
+        self._notes = notes
+        self._tell = tell
+        self._clock = now
+        self._told: dict[str, int] = {name: table.freshness or 0 for name, table in tables.items()}
+        self._troubles: dict[str, str] = {}  # by table: what was last reported
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="follow", daemon=True)
+        self._post: Callable[[Message], None] = lambda message: None
+
+    def start(self, post: Callable[[Message], None]) -> None:
+        self._post = post
+        if self._tables:
+            self._thread.start()
+
+    def stop(self) -> None:
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join(10)
+
+    def _run(self) -> None:
+        reload_at = time.monotonic()
+        while not self._stop.wait(LOOK_EVERY_S):
+            listing = time.monotonic() >= reload_at
+            if listing:
+                reload_at = time.monotonic() + RELOAD_EVERY_S
+            for name, table in self._tables.items():
+                self._look(name, table, listing)
+
+    def _look(self, name: str, table: FollowedTable, listing: bool) -> None:
+        try:
+            table.look()
+            if listing:
+                table.reload()
+        except Exception as error:  # out of reach, damaged, cleaned just now: who follows goes on looking
+            if self._troubles.get(name) != (trouble := sentence(error)):
+                self._troubles[name] = trouble
+                self._notes.note(self._clock(), f"{name}: its log cannot be followed: {trouble}")
+            return
+        self._troubles.pop(name, None)
+        freshness = table.freshness
+        if freshness is not None and freshness > self._told[name]:
+            self._told[name] = freshness
+            self._post(self._tell(name, freshness, table.came_at, table.committed_at))

@@ -1,0 +1,132 @@
+"""An edited file, taken by the warehouse that runs: its queries come and go, and nothing else changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import CancelledError, Future
+from dataclasses import dataclass, replace
+from threading import Lock
+from typing import Any, Final
+
+from freshline.base.errors import NOWHERE, InputError
+from freshline.definitions.differences import differences
+from freshline.definitions.live_checks import check_runnable
+from freshline.definitions.load import loads
+from freshline.definitions.sections.queries import QUERIES, Query
+from freshline.definitions.warehouse import Warehouse
+from freshline.kernel.core.events import Event
+from freshline.live.loop.messages import Message, Observer
+from freshline.spark.answering.window_reading import PreparedQuery
+
+# Well below what a request may take (`service.guard`).
+_DECISION_MAX_S: Final = 60.0
+_NAMED_MAX: Final = 10
+
+Prepare = Callable[[Warehouse], Mapping[str, PreparedQuery]]  # its queries, as Spark understands them
+Decide = Callable[[Mapping[str, PreparedQuery], int], dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Edited:
+    """The queries of an edited file. Who sent it waits for the reply."""
+
+    queries: Mapping[str, PreparedQuery]
+    decide: Decide
+    reply: Future[dict[str, Any]]
+
+    def event(self, observer: Observer, now: int) -> Event | None:
+        """None: whoever decides tells the kernel of each query that comes or goes."""
+        if self.reply.set_running_or_notify_cancel():  # otherwise nobody waits for it any more
+            try:
+                self.reply.set_result(self.decide(self.queries, now))
+            except InputError as error:
+                self.reply.set_exception(error)
+        return None
+
+
+class Applying:
+    """Reads files in the thread of whoever sends them, and has the driver's decide on their queries."""
+
+    def __init__(
+        self,
+        warehouse: Warehouse,
+        post: Callable[[Message], None],
+        prepare: Prepare,
+        decide: Decide,
+        node: str | None = None,
+    ) -> None:
+        self._warehouse = warehouse
+        self._node = node
+        self._post = post
+        self._prepare = prepare
+        self._decide = decide
+        self._lock = Lock()
+        self._waiting: Future[dict[str, Any]] | None = None
+        self._closed = False
+
+    def apply(self, text: str, timeout_s: float = _DECISION_MAX_S) -> dict[str, Any]:
+        """What becomes of the file's queries; InputError where it is wrong, or more than they differs."""
+        edited = loads(text)
+        check_runnable(edited)
+        check_only_queries_differ(self._warehouse, edited)
+        own = of_node(self._warehouse, edited, self._node)
+        queries = self._prepare(own)
+        reply: Future[dict[str, Any]] = Future()
+        with self._lock:
+            if self._closed:
+                raise TimeoutError
+            self._waiting = reply
+        self._post(Edited(queries, self._decide, reply))
+        try:
+            return reply.result(timeout_s)
+        except (TimeoutError, CancelledError):
+            # Either nothing comes of it, or it was decided just now.
+            if reply.cancel() or reply.cancelled():
+                raise TimeoutError from None
+            return reply.result()
+
+    def close(self) -> None:
+        """The run ends: nobody decides any more."""
+        with self._lock:
+            self._closed = True
+            if self._waiting is not None:
+                self._waiting.cancel()
+
+
+def of_node(running: Warehouse, edited: Warehouse, node: str | None) -> Warehouse:
+    """The edited file with the queries of that node; InputError where those of others differ."""
+    if node is None:
+        return edited
+    before, after = (_elsewhere(warehouse, node) for warehouse in (running, edited))
+    for name in {**before, **after}:
+        if before.get(name) != after.get(name):
+            pool = edited.pools[(after.get(name) or before[name]).pool]
+            what = (
+                f"the query {name} is in the pool {pool.name} on node {pool.node}: only those of node {node}"
+            )
+            raise InputError(
+                f"{what} can change while the warehouse runs", "Undo that, or restart all with this file"
+            )
+    own = {name: query for name, query in edited.queries.items() if name not in after}
+    return replace(edited, queries=own)
+
+
+def _elsewhere(warehouse: Warehouse, node: str) -> dict[str, Query]:
+    """The queries of other nodes."""
+    queries, pools = warehouse.queries, warehouse.pools
+    return {
+        name: replace(query, place=NOWHERE)
+        for name, query in queries.items()
+        if pools[query.pool].node != node
+    }
+
+
+def check_only_queries_differ(running: Warehouse, edited: Warehouse) -> None:
+    """InputError that names what else differs."""
+    found = differences(running, edited, but=(QUERIES.name,))
+    if found:
+        named = ", ".join(f"`{path}`" for path in found[:_NAMED_MAX])
+        more = f" and {len(found) - _NAMED_MAX} more" if len(found) > _NAMED_MAX else ""
+        verb = "differs" if len(found) == 1 else "differ"
+        what = f"only `queries` can change while a warehouse runs, and {named}{more} {verb}"
+        raise InputError(what, "Undo that, or stop the run and start it with this file")

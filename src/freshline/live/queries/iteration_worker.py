@@ -1,0 +1,131 @@
+"""Iterations of queries on Spark: part by part on their track, within their budgets; what their ends mean."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from typing import Protocol
+
+from pyspark.sql import SparkSession
+
+from freshline.base.clock import Clock, clock
+from freshline.kernel.core.events import Event
+from freshline.kernel.queries.events import Answered
+from freshline.kernel.queries.iteration import Iteration
+from freshline.live.loop.failures import SparkEnded, sentence
+from freshline.live.loop.messages import Ended
+from freshline.live.queries.pacing import Pacing
+from freshline.live.queries.query_costs import QueryBook
+from freshline.live.queries.query_tables import QueryTables
+from freshline.live.queries.result_files import Results
+from freshline.planning.costs.iterations import PastPart
+from freshline.spark.answering.window_reading import Iteration as Reading
+from freshline.spark.answering.window_reading import PreparedQuery, session_for_queries
+from freshline.sql.slices import SLICES
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What an iteration did."""
+
+    keep: float
+    finished_us: int
+    ran_us: int  # without what it was put aside for
+    known: bool  # whether it was known what its parts would cost
+    looked: bool = False  # whether it read beyond its budget, to learn what that costs now
+
+
+@dataclass(frozen=True, slots=True)
+class Answering:
+    """What all tracks answer queries with, and where answers go."""
+
+    book: QueryBook
+    results: Results
+    tables: QueryTables
+
+
+class IterationWorker:
+    """A track's own session, in which it answers queries."""
+
+    def __init__(
+        self, session: SparkSession, pool: str, track: int, answering: Answering, now: Clock = clock
+    ) -> None:
+        self._session = session_for_queries(session)
+        self._answering = answering
+        self._clock = now
+        context = session.sparkContext
+        context.setLocalProperty("spark.scheduler.pool", pool)
+        context.setJobGroup(f"track-{track}", f"Freshline, track {track}", interruptOnCancel=True)
+
+    def run(self, job: Iteration) -> Generator[None, None, Done]:
+        """Each `next` reads some slices; the last one puts them together."""
+        asked, book = job.task.asked, self._answering.book
+        prepared, fitted = book.prepared(asked), book.fitted(asked)
+        began, lap = self._clock(), _Lap()
+        reading = prepared.begin(self._session, job.window_to)
+        rows_per_slice = reading.rows_in_slices() / SLICES
+        part_us, look = book.part_us(asked), book.looks(asked)
+        pacing = Pacing(
+            job.number, job.budget_us, job.keep, part_us, fitted, rows_per_slice, look, reading.rows_in_none()
+        )
+        pacing.rested(lap.us())
+        while (slices := pacing.next_slices()) > 0:
+            reading.read(slices)
+            pacing.took(began, slices, reading.rows_of_part(slices), lap.us())
+            yield
+            lap.us()  # it may have been put aside
+        finished_us, rows = self._answer(job, prepared, reading)
+        pacing.rested(lap.us())
+        book.enter(asked, [*pacing.parts, PastPart(began, pacing.rest_us, 0, rows)])
+        keep, is_known = pacing.read / SLICES, fitted is not None
+        return Done(keep, finished_us, pacing.spent_us, is_known, pacing.looked)
+
+    def _answer(self, job: Iteration, prepared: PreparedQuery, reading: Reading) -> tuple[int, int]:
+        """When the answer was there, and how many rows it has."""
+        query, outcome = prepared.query, reading.outcome()
+        finished_us = self._clock()
+        record = outcome.record(query.name, job.release, job.deadline, finished_us)
+        self._answering.results.write(query.name, record)
+        if query.into is not None:
+            self._answering.tables.add(prepared, outcome, job, finished_us)
+        return finished_us, len(outcome.answer.rows)
+
+
+class _Lap:
+    """The time since it was asked last."""
+
+    def __init__(self) -> None:
+        self._at = time.perf_counter_ns()
+
+    def us(self) -> int:
+        before, self._at = self._at, time.perf_counter_ns()
+        return (self._at - before) // 1_000
+
+
+class Watcher(Protocol):
+    """Who hears how iterations ended, in the driver's thread."""
+
+    def answered(self, job: Iteration, done: Done, now: int) -> None: ...
+
+    def failed(self, job: Iteration, reason: str, now: int) -> None: ...
+
+
+class IterationJudge:
+    """Judges how iterations ended. One that failed is over: the next is due soon, and others wait."""
+
+    def __init__(self, watcher: Watcher, stop: Callable[[str], None]) -> None:
+        self._watcher = watcher
+        self._stop = stop  # for what no other attempt helps with
+
+    def judge(self, ended: Ended, now: int) -> Event:
+        job: Iteration = ended.job
+        outcome = ended.outcome
+        if isinstance(outcome, BaseException):
+            self._watcher.failed(job, sentence(outcome), now)
+            if isinstance(outcome, SparkEnded):
+                self._stop(str(outcome))
+        else:
+            assert isinstance(outcome, Done)
+            self._watcher.answered(job, outcome, now)
+        return Answered(job)

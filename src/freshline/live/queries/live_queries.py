@@ -1,0 +1,269 @@
+"""The queries of a run: who runs, who comes and goes, and when they are measured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+from freshline.base.duration import seconds
+from freshline.definitions.sections.queries import Query
+from freshline.definitions.warehouse import Warehouse
+from freshline.kernel.assembly.query_tracks import asked_of, track_name
+from freshline.kernel.core.events import Event
+from freshline.kernel.core.kernel import Kernel
+from freshline.kernel.core.pool import Pool
+from freshline.kernel.core.timers import NEVER
+from freshline.kernel.queries.events import Measured
+from freshline.kernel.queries.iteration import Iteration
+from freshline.kernel.queries.membership import QueryAdded, QueryRemoved
+from freshline.kernel.queries.query_spec import Asked
+from freshline.kernel.queries.rescheduling import Rescheduling
+from freshline.kernel.queries.shedding import shedding_of
+from freshline.kernel.queries.task import QueryTask, queries_of
+from freshline.live.queries.iteration_worker import Done
+from freshline.live.queries.known_costs import Measuring, with_known_costs
+from freshline.live.queries.query_costs import QueryBook
+from freshline.live.queries.query_figures import QueryFigures
+from freshline.live.status.status import QueryState, QueryStatus
+from freshline.planning.analysis.admission import Refusal, refusal, track_for
+from freshline.planning.analysis.levels import Load
+from freshline.planning.plan.plan import Plan
+from freshline.planning.plan.query_loads import query_loads
+from freshline.spark.answering.window_reading import PreparedQuery
+from freshline.storage.control.history import History
+
+Tell = Callable[[Event], None]
+# Who hears of an iteration's end: what it did; None: it failed.
+Heard = Callable[[Iteration, Done | None], None]
+
+
+class Queries:
+    """Knows of each query what the kernel does not. The driver's thread alone asks it and tells it."""
+
+    def __init__(
+        self,
+        warehouse: Warehouse,
+        plan: Plan,
+        kernel: Kernel,
+        book: QueryBook,
+        measuring: Measuring,
+        history: History,
+        prepared: Mapping[str, PreparedQuery],
+    ) -> None:
+        self._warehouse = warehouse  # as it is declared
+        self._kernel = kernel
+        self._book = book
+        self._measuring = measuring
+        self._history = history
+        self._tell: Tell = lambda event: None
+        self.on_ended: Heard = lambda job, done: None
+        self._admitted: dict[str, tuple[PreparedQuery, Asked]] = {}  # in the order in which they came
+        self._refused: dict[str, tuple[Query, Refusal]] = {}
+        self._figures: dict[str, QueryFigures] = {}  # of those that are admitted
+        self._reschedulings = {pool.name: self._rescheduling(pool) for pool in kernel.pools if _sheds(pool)}
+        self._due_at = dict.fromkeys(self._reschedulings, kernel.now)  # when they are measured next
+        for task in queries_of(kernel):
+            self._admit(prepared[task.name], task.asked)
+        for planned in plan.queries:
+            if planned.refusal is not None:
+                self._refused[planned.name] = (warehouse.queries[planned.name], planned.refusal)
+        self._running = {name: each for name, (each, _) in self._admitted.items()}
+
+    def attach(self, tell: Tell) -> None:
+        """Who hands events on to the kernel."""
+        self._tell = tell
+
+    @property
+    def running(self) -> Mapping[str, PreparedQuery]:
+        """Those that are admitted. Any thread may ask: it is replaced, and never changed."""
+        return self._running
+
+    @property
+    def asked(self) -> list[Asked]:
+        """What the kernel was told of those that are admitted."""
+        return [asked for _, asked in self._admitted.values()]
+
+    # -- who comes and goes ------------------------------------------------------------------------------
+
+    def decide(self, edited: Mapping[str, PreparedQuery], now: int) -> dict[str, Any]:
+        """Takes the queries of an edited file, and says what becomes of each. One that was edited is new."""
+        unchanged = [name for name in edited if self._running.get(name) is edited[name]]
+        removed = [name for name in self._admitted if name not in unchanged]
+        for name in removed:
+            del self._admitted[name], self._figures[name]
+            self._tell(QueryRemoved(name))
+        self._refused.clear()
+        for name, prepared in edited.items():
+            if name not in unchanged:
+                self._comes(prepared)
+        self._running = {name: prepared for name, (prepared, _) in self._admitted.items()}
+        return {
+            "admitted": [name for name in edited if name in self._admitted and name not in unchanged],
+            "refused": [
+                {"name": name, "reason": refused.reason, "period_least": seconds(refused.period_least_us)}
+                for name, (_, refused) in self._refused.items()
+            ],
+            "removed": removed,
+            "unchanged": unchanged,
+        }
+
+    def _comes(self, prepared: PreparedQuery) -> None:
+        """It is admitted to the least loaded track where it fits, or refused."""
+        query = prepared.query
+        names = [
+            track_name(query.pool, number + 1) for number in range(self._warehouse.pools[query.pool].tracks)
+        ]
+        if names[0] not in {pool.name for pool in self._kernel.pools}:
+            reason = f"pool {query.pool} held nothing when the run began, and is ready for tables only"
+            self._refused[query.name] = (query, Refusal(query.name, f"{reason}: start the run anew", None))
+            return
+        loads = self._loads()
+        tracks = [[load for other, load in loads if other == name] for name in names]
+        load = self._load_of(query)
+        track = track_for(load, tracks)
+        if track is None:
+            self._refused[query.name] = (query, refusal(load, tracks))
+            return
+        asked = asked_of(query, load, track)
+        self._admit(prepared, asked)
+        self._tell(QueryAdded(asked))
+
+    def _admit(self, prepared: PreparedQuery, asked: Asked) -> None:
+        query = prepared.query
+        self._admitted[query.name] = (prepared, asked)
+        self._figures[query.name] = QueryFigures()
+        self._measuring.watch(query)
+        self._book.define(asked, prepared)
+
+    def _loads(self) -> list[tuple[str, Load]]:
+        """Those that are admitted, each with its kernel's pool: as measured last, or as they came."""
+        at_work = {task.name: task for task in queries_of(self._kernel)}
+        loads = []
+        for name, (_, asked) in self._admitted.items():
+            task = at_work.get(name)
+            known = task is not None and task.asked is asked
+            loads.append((asked.pool, task.load if task and known else asked.load(asked.measure)))
+        return loads
+
+    def _load_of(self, query: Query) -> Load:
+        """What a query that comes asks for, among those that are there."""
+        queries = {name: prepared.query for name, (prepared, _) in self._admitted.items()}
+        among = replace(self._warehouse, queries={**queries, query.name: query})
+        loads = query_loads(with_known_costs(among, self._history), self._warehouse.pools[query.pool])
+        return next(load for load in loads if load.name == query.name)
+
+    # -- measuring -----------------------------------------------------------------------------------------
+
+    def look(self, now: int) -> None:
+        """Before the kernel is called: measures those for which it is time."""
+        for pool, due_at in self._due_at.items():
+            if due_at <= now:
+                self._measure(pool, now)
+
+    def _measure(self, pool: str, now: int) -> None:
+        # Not those that go: by the time that the kernel hears it another may have the name.
+        tasks = [task for task in queries_of(self._kernel) if task.pool.name == pool and self._is_there(task)]
+        if not tasks:
+            return  # it stays due until somebody comes
+        rescheduling = self._reschedulings[pool]
+        rescheduling.done()
+        next_at = rescheduling.next_at(now, [task.stride_us for task in tasks])
+        self._due_at[pool] = NEVER if next_at is None else next_at
+        shortest_us = min(task.deadline_us for task in tasks)
+        measures = {task.name: self._measuring.measure(task, now, shortest_us) for task in tasks}
+        self._tell(Measured(measures))
+
+    def _rescheduling(self, pool: Pool) -> Rescheduling:
+        defined = self._warehouse.pools[pool.name.rpartition("/")[0]]
+        return Rescheduling(defined.rescheduling, defined.threshold)
+
+    # -- how iterations end ------------------------------------------------------------------------------
+
+    def answered(self, job: Iteration, done: Done, now: int) -> None:
+        figures = self._figures_of(job)
+        if figures is not None:
+            figures.answered(job, done)
+        self.on_ended(job, done)
+        self._lost(job, 1 - Fraction(done.keep), now)
+
+    def failed(self, job: Iteration, reason: str, now: int) -> None:
+        figures = self._figures_of(job)
+        if figures is not None:
+            figures.failed(reason, now)
+        self.on_ended(job, None)
+        self._lost(job, Fraction(1), now)
+
+    def _figures_of(self, job: Iteration) -> QueryFigures | None:
+        """None of one that is at its last iteration: another may have its name."""
+        return self._figures[job.task.name] if self._is_there(job.task) else None
+
+    def _is_there(self, task: QueryTask) -> bool:
+        known = self._admitted.get(task.name)
+        return known is not None and known[1] is task.asked
+
+    def _lost(self, job: Iteration, share: Fraction, now: int) -> None:
+        """Of an iteration's window so much was not read."""
+        pool, load = job.task.pool.name, job.task.load
+        rescheduling = self._reschedulings.get(pool)
+        if rescheduling is not None and rescheduling.is_due(
+            load.weight * load.selectivity * load.tuples * share
+        ):
+            self._measure(pool, now)
+
+    # -- status --------------------------------------------------------------------------------------------
+
+    def refusals(self) -> list[str]:
+        """Of each that was refused, why."""
+        return [f"query {name} is refused: {refused.reason}" for name, (_, refused) in self._refused.items()]
+
+    def statuses(self) -> tuple[QueryStatus, ...]:
+        """Those that run, come or go, and those that were refused."""
+        tasks = queries_of(self._kernel)
+        self._book.keep_only([*(task.asked for task in tasks), *self.asked])
+        at_work = {task.name: task for task in tasks}
+        found = [self._status(name, at_work.get(name)) for name in self._admitted]
+        found += [
+            QueryStatus(task.name, "LEAVING", task.asked.pool, task.stride_us, task.deadline_us)
+            for task in tasks
+            if task.leaving is not None and task.name not in self._admitted
+        ]
+        found += [
+            QueryStatus(
+                name,
+                "REFUSED",
+                query.pool,
+                query.stride_us,
+                query.deadline_us,
+                message=refused.reason,
+                period_least_us=refused.period_least_us,
+            )
+            for name, (query, refused) in self._refused.items()
+        ]
+        return tuple(found)
+
+    def _status(self, name: str, task: QueryTask | None) -> QueryStatus:
+        prepared, asked = self._admitted[name]
+        query, figures = prepared.query, self._figures[name]
+        state: QueryState = "RUNNING" if task is not None and task.asked is asked else "COMING"
+        return QueryStatus(
+            name,
+            state,
+            query.pool,
+            query.stride_us,
+            query.deadline_us,
+            figures.budget_us,
+            figures.iterations,
+            figures.missed,
+            figures.missed_because,
+            figures.keep,
+            figures.keep_sum / figures.iterations if figures.iterations else None,
+            figures.finished_us,
+            figures.message,
+            looks=figures.looks,
+        )
+
+
+def _sheds(pool: Pool) -> bool:
+    return shedding_of(pool) is not None

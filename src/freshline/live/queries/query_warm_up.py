@@ -1,0 +1,71 @@
+"""Queries that are answered a few times before a run begins, so that what they cost is known."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+from typing import Final
+
+from pyspark.sql import SparkSession
+
+from freshline.base import signals
+from freshline.base.clock import clock
+from freshline.kernel.queries.query_spec import Asked
+from freshline.live.loop.failures import sentence
+from freshline.live.queries.query_costs import QueryBook
+from freshline.planning.costs.iterations import PastPart
+from freshline.spark.answering.window_reading import PreparedQuery
+
+_logger = logging.getLogger(__name__)
+# Parts of unlike sizes, in as many answers as it takes to tell a part's cost from a row's.
+_PARTS: Final = (16, 48, 192)
+_ANSWERS: Final = 7
+
+
+def warm_up(session: SparkSession, book: QueryBook, queries: Sequence[Asked]) -> None:
+    """Answers queries over what is there; of one whose cost is known once, of one without data never.
+
+    The first answers count for nothing: they have Spark compile. All are answered in turn, so that those that
+    count are of a Spark which has done all of it before. What a query cannot compute it is told when it runs.
+    """
+    known = {asked.name for asked in queries if book.fitted(asked) is not None}
+    left = list(queries)
+    for number in range(_ANSWERS):
+        left = [asked for asked in left if number == 0 or book.fitted(asked) is None]
+        left = [a for a in left if _is_answered(session, book, a, number > 0 or a.name in known)]
+
+
+def _is_answered(session: SparkSession, book: QueryBook, asked: Asked, counts: bool) -> bool:
+    signals.check()
+    prepared = book.prepared(asked)
+    edges = [table.freshness for table in prepared.tables]
+    if None in edges:
+        return False
+    to_us = min(edge for edge in edges if edge is not None)
+    try:
+        parts = _answer(session, prepared, to_us)
+    except Exception as error:  # what a query can do to Spark has no end of names
+        _logger.info("%s cannot be warmed up: %s", asked.name, sentence(error))
+        return False
+    if counts:
+        book.enter(asked, parts)
+    return True
+
+
+def _answer(session: SparkSession, prepared: PreparedQuery, to_us: int) -> list[PastPart]:
+    began, at = clock(), time.perf_counter_ns()
+    reading = prepared.begin(session, to_us)
+    reading.rows_in_slices()
+    parts, rest_us = [], _us_since(at)
+    for slices in _PARTS:
+        at = time.perf_counter_ns()
+        reading.read(slices)
+        parts.append(PastPart(began, _us_since(at), slices, reading.rows_of_part(slices)))
+    at = time.perf_counter_ns()
+    rows = len(reading.outcome().answer.rows)
+    return [*parts, PastPart(began, rest_us + _us_since(at), 0, rows)]
+
+
+def _us_since(at_ns: int) -> int:
+    return (time.perf_counter_ns() - at_ns) // 1_000

@@ -1,0 +1,1 @@
+"""Requests of service classes in a live run."""

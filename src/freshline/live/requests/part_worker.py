@@ -1,0 +1,104 @@
+"""Parts of requests on Spark, each on its track; and what their ends mean."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from pyspark.sql import SparkSession
+
+from freshline.kernel.core.events import Event
+from freshline.kernel.requests.events import PartDone, PartLost
+from freshline.kernel.requests.request import Part
+from freshline.live.loop.failures import SparkEnded, is_of_a_row, sentence
+from freshline.live.loop.messages import Ended
+from freshline.live.requests.live_request import OpenRequest, failure_of
+from freshline.live.requests.live_requests import Requests
+from freshline.live.requests.request_costs import RequestBook
+from freshline.live.requests.request_sessions import Sessions
+from freshline.planning.costs.iterations import PastPart
+from freshline.service.failures import Failure
+from freshline.spark.answering.request_run import Cancelled
+from freshline.sql.request_sql import RequestRefused
+from freshline.sql.slices import SLICES
+from freshline.storage.delta.read_table import ReadTable
+
+_logger = logging.getLogger(__name__)
+# A part that fails for no fault of the request is tried once more: there is no time for a back-off.
+_ATTEMPTS_MAX = 2
+# Costs are learned by SQL (`live.requests.request_costs`). A part for which Spark has to compile takes many
+# times as long as the next one. A policy that planned with that cost would admit no request, and never learn
+# better.
+_OUTLIER = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """What all tracks answer requests with."""
+
+    requests: Requests
+    sessions: Sessions
+    tables: Mapping[str, ReadTable]
+    book: RequestBook
+
+
+class PartWorker:
+    """A track that reads parts of requests, each in the request's own session."""
+
+    def __init__(self, session: SparkSession, pool: str, serving: Serving) -> None:
+        self._serving = serving
+        session.sparkContext.setLocalProperty("spark.scheduler.pool", pool)
+
+    def run(self, job: Part) -> int:
+        """How long the part took, in microseconds."""
+        serving, request = self._serving, job.request
+        asked = serving.requests.find(request.number)
+        if asked is None:
+            raise Cancelled("the request is over")
+        at = time.perf_counter_ns()
+        asked.read(job.part, serving.sessions, serving.tables)
+        took_us = (time.perf_counter_ns() - at) // 1_000
+        slices = asked.sizes[job.part]
+        part = PastPart(request.submitted, took_us, slices, asked.extent.rows * slices // SLICES)
+        serving.book.enter(asked.text, asked.extent, [part])
+        return took_us
+
+
+class PartJudge:
+    """Judges how parts ended. The driver's thread alone asks it."""
+
+    def __init__(self, requests: Requests, stop: Callable[[str], None]) -> None:
+        self._requests = requests
+        self._stop = stop  # for what no other attempt helps with
+        self.work_us = 0  # of all parts that were done
+
+    def judge(self, ended: Ended, now: int) -> Event:
+        job: Part = ended.job
+        outcome = ended.outcome
+        if isinstance(outcome, int):
+            self.work_us += outcome
+            return PartDone(job, max(1, min(outcome, _OUTLIER * job.estimate_us)))
+        assert isinstance(outcome, BaseException), f"{job!r} ended with {outcome!r}"
+        if isinstance(outcome, SparkEnded):
+            self._stop(str(outcome))
+        asked = self._requests.find(job.request.number)
+        if isinstance(outcome, Cancelled) or asked is None:
+            return PartLost(job)
+        return PartLost(job, self._is_hopeless(asked, outcome))
+
+    def _is_hopeless(self, asked: OpenRequest, error: BaseException) -> bool:
+        if isinstance(error, RequestRefused):
+            asked.failure = failure_of(error)
+            return True
+        if is_of_a_row(error):
+            what = f"some row has no answer to it: {sentence(error).rstrip('.')}"
+            asked.failure = Failure("bad_sql", what, "Mend the SQL")
+            return True
+        asked.attempts += 1
+        _logger.warning("a part of a request of %s failed: %s", asked.question.class_name, sentence(error))
+        if asked.attempts < _ATTEMPTS_MAX:
+            return False  # if time is up before it is read, that is what is to be said
+        asked.failure = Failure("failed", "Spark could not read the tables", "Ask again; see the run's notes")
+        return True

@@ -1,0 +1,113 @@
+"""Questions read: SQL that Spark has looked at, and the parts that its answer is read in."""
+
+from __future__ import annotations
+
+import logging
+from collections import OrderedDict
+from collections.abc import Sequence
+from concurrent.futures import Future
+from fractions import Fraction
+from threading import Lock
+from typing import Any, Final
+
+from freshline.base import signals
+from freshline.base.duration import format_duration
+from freshline.definitions.sections.classes import PART_MOST_US
+from freshline.live.loop.failures import sentence
+from freshline.live.requests.live_request import OpenRequest, failure_of
+from freshline.live.requests.request_costs import Extent, RequestBook
+from freshline.live.requests.request_sessions import Sessions
+from freshline.live.run.opening import Opened
+from freshline.planning.costs.requests import PartCost, part_most_us, part_sizes
+from freshline.service.questions import Question
+from freshline.spark.answering.request_run import PreparedRequest, RequestRun
+from freshline.spark.answering.sliced_query import readable
+from freshline.sql.request_sql import RequestRefused, RequestSql, read_request
+from freshline.sql.slices import SLICES
+
+# What Spark said of SQL is kept: of so many texts, those that were asked last.
+_KEPT_MAX: Final = 256
+_WARM_PARTS: Final = (1, 4, 16)
+_logger = logging.getLogger(__name__)
+
+
+class Preparing:
+    """Reads questions, in the thread of whoever asks."""
+
+    def __init__(self, opened: Opened, sessions: Sessions, book: RequestBook) -> None:
+        self._tables = opened.tables.readable
+        self._schemas = opened.schemas
+        self._readable = readable(opened.part.whole, opened.schemas)  # other nodes' tables too
+        self._sessions = sessions
+        self._book = book
+        self._lock = Lock()
+        self._kept: OrderedDict[str, PreparedRequest] = OrderedDict()
+
+    def prepare(self, question: Question, reply: Future[Any]) -> OpenRequest:
+        """`Failure` where it cannot be asked."""
+        try:
+            prepared = self._prepared(read_request(question.sql, self._readable))
+            extent = self._extent(prepared.sql.tables)
+            cost = self._book.cost(prepared.sql.text, extent)
+            sizes = self._sizes(question, prepared, cost)
+        except RequestRefused as error:
+            raise failure_of(error) from None
+        parts_us = tuple(cost.us(slices) for slices in sizes)
+        return OpenRequest(question, prepared, extent, sizes, parts_us, reply)
+
+    def cost_of(self, sql: str) -> PartCost:
+        """What parts of that SQL cost, as far as it is known."""
+        request = read_request(sql, self._readable)
+        return self._book.cost(request.text, self._extent(request.tables))
+
+    def warm_up(self) -> None:
+        """Answers something over the table that has most rows, in parts."""
+        tables = sorted(self._readable, key=lambda name: -self._extent((name,)).rows)
+        if not tables or not self._extent(tables[:1]).rows:
+            return
+        session = self._sessions.take()
+        try:
+            request = read_request(f"SELECT count(*) AS n, avg(1) AS one FROM {tables[0]}", self._readable)
+            run = RequestRun(self._prepared(request), session, self._tables)
+            for slices in _WARM_PARTS:
+                signals.check()
+                run.read(slices)
+            run.answer()
+        except Exception as error:  # what can go wrong with Spark has no end of names
+            _logger.info("requests cannot be warmed up: %s", sentence(error))
+        finally:
+            self._sessions.give_back(session)
+
+    def _prepared(self, sql: RequestSql) -> PreparedRequest:
+        with self._lock:
+            known = self._kept.get(sql.text)
+            if known is not None:
+                self._kept.move_to_end(sql.text)
+                return known
+        session = self._sessions.take()
+        try:
+            prepared = PreparedRequest(session, sql, self._schemas)
+        finally:
+            self._sessions.give_back(session)
+        with self._lock:
+            self._kept[sql.text] = prepared
+            if len(self._kept) > _KEPT_MAX:
+                self._kept.popitem(last=False)
+        return prepared
+
+    def _extent(self, tables: Sequence[str]) -> Extent:
+        files = [file for name in tables for file in self._tables[name].files]
+        return Extent(sum(file.rows for file in files), sum(file.size for file in files))
+
+    def _sizes(self, question: Question, prepared: PreparedRequest, cost: PartCost) -> tuple[int, ...]:
+        most_us = part_most_us(question.deadline_us, PART_MOST_US)
+        if not prepared.is_whole:
+            return part_sizes(cost, most_us, question.share or Fraction(1))
+        cost_us = cost.us(SLICES)
+        if cost_us > most_us:
+            self._book.forget_oldest(prepared.sql.text)
+            what = "its answer cannot be put together from parts of the rows, and to read all of them takes "
+            what += f"{format_duration(cost_us)}: by its deadline a part may take {format_duration(most_us)}"
+            remedy = "Ask for count, sum, avg, min, max, variance or stddev, grouped; or make it a table"
+            raise RequestRefused("not_supported", what, remedy)
+        return (SLICES,)

@@ -1,0 +1,84 @@
+"""Everything of a run that is there for requests, and how it hangs together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from freshline.base.names import Names, cut
+from freshline.definitions.sections.classes import CLASSES
+from freshline.definitions.warehouse import Warehouse
+from freshline.kernel.core.job import Job
+from freshline.kernel.core.kernel import Kernel
+from freshline.kernel.requests.request import Part
+from freshline.live.loop.kinds import Kind
+from freshline.live.loop.messages import Message
+from freshline.live.requests.class_counts import ClassCounts
+from freshline.live.requests.live_requests import Asked, Requests
+from freshline.live.requests.part_worker import PartJudge, PartWorker, Serving
+from freshline.live.requests.request_costs import RequestBook
+from freshline.live.requests.request_preparer import Preparing
+from freshline.live.requests.request_sessions import Sessions
+from freshline.live.run.opening import Opened
+from freshline.live.status.status import ClassStatus
+from freshline.planning.costs.requests import PartCost
+from freshline.service.failures import Failure
+from freshline.service.questions import Question
+
+
+class RequestSide:
+    """Makes these parts. `ask` may be called by any thread, everything else by the driver's."""
+
+    def __init__(
+        self, warehouse: Warehouse, kernel: Kernel, opened: Opened, stop: Callable[[str], None]
+    ) -> None:
+        self._warehouse = warehouse
+        self._kernel = kernel
+        self._session = opened.session
+        sessions, book = Sessions(opened.session), RequestBook(opened.history)
+        self._counts = ClassCounts(warehouse.classes)
+        self.requests = Requests(sessions, self._counts)
+        self._preparing = Preparing(opened, sessions, book)
+        self._serving = Serving(self.requests, sessions, opened.tables.readable, book)
+        self._post: Callable[[Message], None] = lambda message: None
+        self._judge = PartJudge(self.requests, stop)
+
+    def attach(self, post: Callable[[Message], None]) -> None:
+        """Who hands messages to the driver."""
+        self._post = post
+
+    def ask(self, question: Question) -> Asked:
+        """A question on its way; `Failure` where there is no such class."""
+        name = question.class_name
+        if name not in self._warehouse.classes:
+            remedy = Names(CLASSES.name, self._warehouse.classes).remedy(name)
+            raise Failure("unknown_class", f"there is no class {cut(name)!r}", remedy)
+        return Asked(question, self._preparing.prepare, self.requests, self._post)
+
+    def cost_of(self, sql: str) -> PartCost:
+        """What parts of that SQL cost, as far as it is known."""
+        return self._preparing.cost_of(sql)
+
+    def warm_up(self) -> None:
+        """Before the run: whoever asks first is not to wait for all that Spark compiles then."""
+        if self._warehouse.classes:
+            self._preparing.warm_up()
+
+    @property
+    def work_us(self) -> int:
+        """What parts have taken on their tracks, all of them together."""
+        return self._judge.work_us
+
+    def kind(self, pools: Sequence[str]) -> Kind:
+        """How parts are done live; `pools` are by track."""
+
+        def worker(track: int) -> PartWorker:
+            return PartWorker(self._session, pools[track], self._serving)
+
+        def cancel(job: Job) -> None:
+            assert isinstance(job, Part), f"{job!r} is not of a request"
+            self.requests.cancel(job.request.number)
+
+        return Kind(worker, self._judge, cancel)
+
+    def statuses(self) -> tuple[ClassStatus, ...]:
+        return self._counts.statuses(self._warehouse, self._kernel)

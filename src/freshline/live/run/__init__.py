@@ -1,0 +1,1 @@
+"""One run as a whole: how it opens, learns, reports and ends."""

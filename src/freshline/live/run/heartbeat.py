@@ -1,0 +1,58 @@
+"""The lease's heartbeat, from the moment it is taken: opening Spark alone takes longer than a lease lives."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Collection, Iterator
+from contextlib import ExitStack, contextmanager
+from uuid import uuid4
+
+from freshline.live.nodes.same_definitions import check_no_other
+from freshline.storage.control.layout import Layout
+from freshline.storage.control.lease import Identity, Lease, LeaseLost
+
+_EVERY_S = 2.0
+
+
+class Heartbeat:
+    """A thread that renews a lease every two seconds, and says so if it is lost."""
+
+    def __init__(self, lease: Lease, lost: Callable[[str], None]) -> None:
+        self._lease = lease
+        self._lost = lost
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._beat, name="heartbeat", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stop.set()
+        self._thread.join(10)
+
+    def _beat(self) -> None:
+        while not self._stop.wait(_EVERY_S):
+            try:
+                self._lease.renew()
+            except LeaseLost as error:
+                self._lost(str(error))
+                return
+            except OSError:
+                continue  # the storage is in trouble; a lease that is really lost is found at the next beat
+
+
+@contextmanager
+def sole_writer(layout: Layout, nodes: Collection[str], doing: str) -> Iterator[None]:
+    """The storage is ours alone while this lasts, whichever nodes run on it."""
+    identity = Identity.mine(f"{doing}-{uuid4().hex[:6]}")
+    with ExitStack() as stack:
+        for control in layout.controls(nodes):
+            layout.prepare(control)
+            lease = Lease.acquire(control.lease, identity)
+            stack.callback(lease.release)
+            # Should the lease be lost all the same, the commit of whoever has it then makes ours fail.
+            heartbeat = Heartbeat(lease, lambda reason: None)
+            heartbeat.start()
+            stack.callback(heartbeat.stop)
+        check_no_other(layout.other_controls(nodes), identity)
+        yield

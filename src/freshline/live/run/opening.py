@@ -1,0 +1,230 @@
+"""What a run needs before anything can be loaded: the storage for itself, Spark, the tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from heapq import nlargest
+from itertools import count
+from pathlib import Path
+from typing import Final, Literal
+
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
+
+from freshline.base import signals
+from freshline.base.clock import clock
+from freshline.base.free_memory import share_arenas
+from freshline.definitions.warehouse import Warehouse
+from freshline.landing.directories import remember_directories
+from freshline.landing.scanner import Scanner
+from freshline.live.nodes.node_join import join_nodes
+from freshline.live.nodes.same_definitions import check_no_other
+from freshline.live.run.heartbeat import Heartbeat
+from freshline.live.run.run_end import Ending
+from freshline.live.run.start_up import StartUp
+from freshline.live.status.status import Progress
+from freshline.live.status.step_status import PlacementStatus
+from freshline.live.tables.definition_changes import OpenTables, open_tables
+from freshline.live.tables.node_share import Part, all_of, part_of
+from freshline.live.tables.warm_plans import Warmth
+from freshline.live.tables.warm_up_threads import Warming
+from freshline.planning.plan.step_placement import Placed
+from freshline.spark.loading.same_plan import alike
+from freshline.spark.loading.schemas import schemas
+from freshline.spark.loading.sink import driver_limit
+from freshline.spark.loading.warm_up import WarmUp
+from freshline.spark.session.java import end_java
+from freshline.spark.session.session import is_local, open_session
+from freshline.storage.control.control_folder import ControlFolder
+from freshline.storage.control.history import History
+from freshline.storage.control.layout import Layout
+from freshline.storage.control.lease import Identity, Lease
+from freshline.storage.control.permissions import modes_of
+from freshline.storage.control.scratch import scratch_folder
+from freshline.storage.delta.ledger import Ledger
+
+# Which plans are warmed up before the first file is looked for: those that are begun first, all, or none.
+Warm = Literal["first", "all", "none"]
+# A feed's newest files tell whether some are waiting. No more depends on it than what is warmed up first.
+_NEWEST: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A warehouse, or a node of it, and where that is to run: its files, its storage, its Spark."""
+
+    warehouse: Warehouse
+    node: str | None
+    landing: Mapping[str, Path]  # by feed
+    layout: Layout
+    control: ControlFolder  # of this run
+    history: Path
+    accepted: Sequence[str]  # tables that were changed and go on all the same
+    master: str | None
+    settings: Mapping[str, str] | None
+    session: SparkSession | None  # somebody else's, who closes it
+    warm: Warm
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """What was opened at a site."""
+
+    part: Part
+    placed: Placed | None  # where steps run, in a warehouse with nodes
+    scratch: Path
+    session: SparkSession
+    history: History
+    ledger: Ledger
+    schemas: dict[str, StructType]
+    tables: OpenTables
+    warmth: Warmth
+    warming: Warming | None
+
+
+def open_site(
+    site: Site,
+    run_id: str,
+    stack: ExitStack,
+    ending: Ending,
+    lose: Callable[[str], None],
+    listener: Callable[[Progress], None] | None = None,
+) -> Opened:
+    """Opens everything, in this order; the stack closes it in the other. The lease is held all the time.
+
+    `listener` hears how far it is.
+    """
+    share_arenas()
+    scratch, placed = _open_storage(site, run_id, stack, lose)
+    part = all_of(site.warehouse)
+    if site.node is not None and placed is not None:
+        part = part_of(site.warehouse, site.node, placed.nodes)
+    placement = None if placed is None else PlacementStatus.of(placed)
+    start_up = StartUp(site.warehouse.name, run_id, site.control.status, listener, site.node, placement)
+    start_up.open()
+    stack.callback(start_up.close)
+    start_up.say(Progress("starting Spark"))
+    session = _open_spark(site, scratch, stack, ending)
+    signals.check()
+    history = stack.enter_context(History(site.history))
+    ledger = Ledger(site.control.ledger)
+    stack.callback(ledger.close)
+    numbers = count(1)
+    of = len(site.warehouse.stored)
+    start_up.say(Progress("opening tables", 0, of))
+    columns = schemas(
+        session, site.warehouse, lambda: start_up.say(Progress("opening tables", next(numbers), of))
+    )
+    opened = open_tables(part, site.layout, columns, site.accepted)
+    for name, table in opened.tables.items():
+        ledger.catch_up(name, table)
+    warmth, warming = Warmth(), None
+    if site.warm != "none":
+        warmth = Warmth(plans_to_warm(part.local, site.landing, columns, ledger))
+        warming = _open_warming(site, part, warmth, session, columns, scratch / "warm-up", stack, ending)
+        _await_warmth(warmth, warming, start_up, None if site.warm == "all" else warming.at_once)
+    signals.check()
+    return Opened(part, placed, scratch, session, history, ledger, columns, opened, warmth, warming)
+
+
+def plans_to_warm(
+    warehouse: Warehouse,
+    landing: Mapping[str, Path],
+    columns: Mapping[str, StructType],
+    ledger: Ledger,
+) -> list[tuple[str, ...]]:
+    """Those of tables with waiting files first, then those of tables that are computed from them."""
+    newest = {feed: _newest(folder) for feed, folder in landing.items()}
+    waiting: set[str] = set()
+    for name in warehouse.stored_order:
+        table = warehouse.stored[name]
+        files = [] if table.feed is None else newest[table.feed]
+        if not waiting.isdisjoint(table.sources) or any(ledger.find(name, file) is None for file in files):
+            waiting.add(name)
+
+    def rank(table: str) -> tuple[bool, bool]:
+        return table not in waiting, warehouse.stored[table].feed is None
+
+    return sorted(alike(warehouse, columns), key=lambda plan: min(map(rank, plan)))
+
+
+def _newest(landing: Path) -> list[str]:
+    """The names of the newest files in a directory."""
+    newest = nlargest(_NEWEST, Scanner(landing).scan(clock()), key=lambda found: found.mtime_ns)
+    return [found.name for found in newest]
+
+
+def _open_warming(
+    site: Site,
+    part: Part,
+    warmth: Warmth,
+    session: SparkSession,
+    columns: Mapping[str, StructType],
+    folder: Path,
+    stack: ExitStack,
+    ending: Ending,
+) -> Warming:
+    tracks = sum(pool.tracks for pool in part.local.pools.values()) + bool(part.local.steps)
+    at_once = min(tracks, session.sparkContext.defaultParallelism)  # so many cores Spark has
+    warming = Warming(warmth, WarmUp(site.warehouse, columns, folder), session, folder, at_once)
+    stack.callback(warming.close, lambda: ending.abandoned)
+    warming.start()
+    return warming
+
+
+def _await_warmth(warmth: Warmth, warming: Warming, start_up: StartUp, enough: int | None) -> None:
+    """Until so many plans are warm, or all of them: nothing would be quick before."""
+
+    def is_enough() -> bool:
+        progress = warmth.progress()
+        if progress is None:
+            return True
+        start_up.say(progress)
+        return enough is not None and progress.done >= enough
+
+    warming.wait(is_enough)
+
+
+def _open_storage(
+    site: Site, run_id: str, stack: ExitStack, lose: Callable[[str], None]
+) -> tuple[Path, Placed | None]:
+    """The storage is ours from here on; the run's scratch folder in it, and where steps are placed."""
+    layout, control = site.layout, site.control
+    layout.prepare(control, private=is_local(site.master))
+    stack.enter_context(modes_of(layout.root))
+    identity = Identity.mine(run_id)
+    lease = Lease.acquire(control.lease, identity)
+    stack.callback(lease.release)
+    heartbeat = Heartbeat(lease, lose)
+    heartbeat.start()
+    stack.callback(heartbeat.stop)
+    check_no_other(layout.other_controls(site.warehouse.nodes), identity)
+    control.clear(identity)
+    layout.clear(site.landing)
+    remember_directories(site.landing, control.landing)
+    scratch = stack.enter_context(scratch_folder(control.scratch, identity, has_lease=True))
+    return scratch, None if site.node is None else join_nodes(site.warehouse, site.node, layout, identity)
+
+
+def _open_spark(site: Site, scratch: Path, stack: ExitStack, ending: Ending) -> SparkSession:
+    if site.session is not None:
+        return site.session
+    # Before: it may be interrupted when Spark is there and nobody knows.
+    stack.callback(lambda: ending.interrupted and end_java())
+    session = open_session(site.warehouse.name, site.master, site.settings, scratch / "spark")
+    stack.callback(_stop_spark, session, ending)
+    driver_limit(session)  # a setting that is wrong is told now, not by every update
+    return session
+
+
+def _stop_spark(session: SparkSession, ending: Ending) -> None:
+    if ending.interrupted and end_java():
+        return
+    try:
+        session.stop()
+    except (Py4JError, OSError):
+        if not ending.lost:
+            raise

@@ -1,0 +1,80 @@
+"""How far the start of a run is, for those who wait for it."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from freshline.base.clock import clock
+from freshline.live.status.status import Progress, WarehouseStatus
+from freshline.live.status.step_status import PlacementStatus
+
+
+class StartUp:
+    """Writes the status until the run itself does; `listener` hears of it too.
+
+    `node` and `placement` are of a warehouse with nodes. Where the run never comes about, the status is again
+    what it was before: that of the run before.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        run_id: str,
+        path: Path,
+        listener: Callable[[Progress], None] | None = None,
+        node: str | None = None,
+        placement: PlacementStatus | None = None,
+    ) -> None:
+        self._name = name
+        self._run_id = run_id
+        self._path = path
+        self._listener = listener
+        self._node = node
+        self._placement = placement
+        self._started = clock()
+        self._before: bytes | None = None
+        self._last: bytes | None = None
+        self._told: Progress | None = None
+
+    def open(self) -> None:
+        """The storage is ours: the status too."""
+        with suppress(OSError):
+            self._before = self._path.read_bytes()
+
+    def say(self, progress: Progress) -> None:
+        if progress == self._told:
+            return
+        self._told = progress
+        status = WarehouseStatus(
+            name=self._name,
+            run_id=self._run_id,
+            host=socket.gethostname(),
+            pid=os.getpid(),
+            at_us=clock(),
+            started_us=self._started,
+            tables=(),
+            tracks=(),
+            broken_assumptions=(),
+            quarantined=0,
+            starting=progress,
+            node=self._node,
+            placement=self._placement,
+        )
+        with suppress(OSError):  # a full disk; that the file is old can be seen in it
+            status.write(self._path)
+            self._last = self._path.read_bytes()
+        if self._listener is not None:
+            self._listener(progress)
+
+    def close(self) -> None:
+        with suppress(OSError):
+            if self._last is None or self._path.read_bytes() != self._last:
+                return
+            if self._before is None:
+                self._path.unlink()
+            else:
+                self._path.write_bytes(self._before)

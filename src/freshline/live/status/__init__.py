@@ -1,0 +1,1 @@
+"""The status of a run: its record, the terminal view, the summary."""

@@ -1,0 +1,1 @@
+"""Tables in a live run: finding files, loading them, failures, observation, housekeeping."""

@@ -1,0 +1,81 @@
+"""What becomes of files that a job keeps failing for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from freshline.kernel.tables.events import DataFile
+from freshline.kernel.tables.update import Update
+from freshline.live.loop.failures import ATTEMPTS_MAX
+from freshline.live.tables.file_trial import Findings, Trial
+from freshline.live.tables.file_watch import Watch
+from freshline.live.tables.landing_feeds import Feeds
+from freshline.live.tables.quarantine_queue import Refusals
+from freshline.storage.delta.stored_table import StoredTable
+
+# For the last that loaded files: others only compact, or clean up.
+_COMMITS_SEARCHED = 10
+
+
+class BadFiles:
+    """Tries a job's files, puts those at fault aside, and has those that are out of reach looked for anew."""
+
+    def __init__(
+        self, feeds: Feeds, trial: Trial, refusals: Refusals, watch: Watch, attempts: Callable[[str], int]
+    ) -> None:
+        self._feeds = feeds
+        self._trial = trial
+        self._refusals = refusals
+        self._watch = watch
+        self._attempts = attempts  # by table: how often its present job has failed already
+
+    def may_be_why(self, job: Update) -> bool:
+        """Whether a job that has just failed has done so often enough for its files to be tried."""
+        return bool(job.files) and self._attempts(job.task.name) + 1 >= ATTEMPTS_MAX
+
+    def judge(self, session: SparkSession, job: Update, error: Exception) -> Findings:
+        return self._trial.judge(session, job, error)
+
+    def put_aside(self, job: Update, bad: Mapping[DataFile, str]) -> None:
+        """Moves files into quarantine, each with what is wrong with it."""
+        table = job.task.name
+        feed, attempts = self._feeds.of(table), self._attempts(table) + 1
+        for file, reason in bad.items():
+            name = str(file.name)
+            self._refusals.put(feed, name, self._feeds.landing(feed) / name, reason, attempts)
+
+    def leave(self, job: Update, files: Iterable[DataFile]) -> None:
+        """The job is about to end without these files: no fault of theirs."""
+        for file in files:
+            self._watch.leave(job.task.name, str(file.name))
+
+
+class OtherFiles:
+    """Files that a suspect can be compared with."""
+
+    def __init__(
+        self,
+        feeds: Feeds,
+        tables: Mapping[str, StoredTable],
+        archive: Path,
+        waiting: Callable[[str], Sequence[str]],
+    ) -> None:
+        self._feeds = feeds
+        self._tables = tables
+        self._archive = archive
+        self._waiting = waiting  # by feed: the names of files that some table has yet to load
+
+    def of(self, table: str) -> list[Path]:
+        """Files of a table's feed: the last that it has loaded, then those that wait, newest first."""
+        feed, stored = self._feeds.of(table), self._tables[table]
+        commits = [files for _, files in stored.consumed_since(max(-1, stored.version - _COMMITS_SEARCHED))]
+        loaded = [file.name for files in reversed(commits) for file in files][:1]
+        paths = [
+            folder / name
+            for name in (*loaded, *reversed(self._waiting(feed)))
+            for folder in (self._feeds.landing(feed), self._archive / feed)
+        ]
+        return [path for path in paths if path.is_file()]

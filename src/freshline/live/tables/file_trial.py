@@ -1,0 +1,199 @@
+"""Which of a job's files are to blame for its failures: found by trying them, not by the error's name."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from copy import copy
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import Final
+
+from pyspark.sql import SparkSession
+
+from freshline.kernel.tables.events import DataFile
+from freshline.kernel.tables.update import Update
+from freshline.live.loop.failures import SENTENCE_MAX, sentence
+from freshline.live.tables.landing_feeds import Feeds
+from freshline.spark.loading.malformed import malformed_record
+from freshline.spark.loading.updater import Updater
+from freshline.spark.loading.warm_up import write_made_up
+
+# Where made-up rows fail, so many other files are tried before the definition is held to be at fault.
+_OTHERS_MAX: Final = 5
+_CHUNK: Final = 1 << 20
+
+
+class NotTheFile(Exception):  # noqa: N818  (it is what was found)
+    """A job fails, and so does what has no fault: it is the machine or the definition."""
+
+    def __init__(self, error: Exception, control: Exception) -> None:
+        said, also = sentence(error)[:160], sentence(control)[:80]
+        why = "fail too" if also in said else f"fail too ({also})"
+        super().__init__(f"{said}; made-up rows {why}, so no file is put aside")
+
+
+@dataclass(slots=True)
+class Findings:
+    """What was found out about a job's files."""
+
+    bad: dict[DataFile, str] = field(default_factory=dict)  # with the reason
+    left: list[DataFile] = field(default_factory=list)  # gone, or out of reach: no fault of their content
+
+
+class Trial:
+    """Tries a job's files as an update would, short of the commit.
+
+    A file is bad if it fails alone, as a copy in the storage, before and after a *control* passes there: rows
+    made up for its feed, or where the definition cannot compute those, other files of the feed. The two
+    differ in nothing but their content. If the control fails as well, or the copy passes, the machine, the
+    definition or the landing directory is in trouble, and no file is blamed.
+    """
+
+    def __init__(
+        self,
+        feeds: Feeds,
+        updater: Updater,
+        folder: Path,
+        others: Callable[[str], Sequence[Path]],
+    ) -> None:
+        self._feeds = feeds
+        self._updater = updater
+        self._folder = folder
+        self._others = others  # by table: files of its feed, the likeliest to be good first
+
+    def judge(self, session: SparkSession, job: Update, error: Exception) -> Findings:
+        """What is wrong with the files of a job that failed with this error.
+
+        It raises where they are not at fault; empty findings say that they fail only together.
+        """
+        with tempfile.TemporaryDirectory(prefix="trial-", dir=self._folder) as scratch:
+            return _Case(self, session, job, error, Path(scratch)).findings()
+
+
+class _Case:
+    """One job's trial."""
+
+    def __init__(
+        self, trial: Trial, session: SparkSession, job: Update, error: Exception, scratch: Path
+    ) -> None:
+        feed = trial._feeds.of(job.task.name)
+        self._feed = trial._feeds[feed]
+        self._landing = trial._feeds.landing(feed)
+        self._trial = trial
+        self._session = session
+        self._job = job
+        self._error = error
+        self._scratch = scratch
+        self._numbers = count(1)
+
+    def findings(self) -> Findings:
+        findings = Findings()
+        suspects = self._readable(self._job.files, findings, _CHUNK)
+        # One that is left may have failed for another that is gone.
+        if len(suspects) > 1 or (suspects and findings.left):
+            if self._wrong_with(suspects, self._landing) is None:
+                return findings
+            self._control()  # before many are tried in vain
+            suspects = self._failing(suspects)
+        suspects = self._readable(suspects, findings, sys.maxsize)
+        if not suspects:
+            return findings
+        seen = {file: self._seen(file) for file in suspects}
+        for file in suspects:
+            self._copy(file)
+            self._fails_as_copy(file)
+        self._control(suspects)
+        # Trouble that came and went, a job cancelled among it, does not strike before and after.
+        findings.bad = {file: self._described(file, self._fails_as_copy(file)) for file in suspects}
+        if any(self._seen(file) != seen[file] for file in suspects):
+            raise self._error  # another has taken its place meanwhile
+        return findings
+
+    def _failing(self, files: tuple[DataFile, ...]) -> tuple[DataFile, ...]:
+        """Which of the files that fail together fail alone, found by halves."""
+        if len(files) == 1:
+            return files
+        middle = len(files) // 2
+        halves = (files[:middle], files[middle:])
+        failing = [half for half in halves if self._wrong_with(half, self._landing) is not None]
+        return tuple(file for half in failing for file in self._failing(half))
+
+    def _fails_as_copy(self, file: DataFile) -> str:
+        """What is wrong with a file."""
+        wrong = self._wrong_with((file,), self._scratch)
+        if wrong is None:
+            raise self._error
+        return sentence(wrong)
+
+    def _described(self, file: DataFile, said: str) -> str:
+        """What is wrong with a file, and with which of its records."""
+        try:
+            where = malformed_record(self._session, self._feed, self._scratch / str(file.name), said)
+        except Exception:  # the file is known to be bad, and what that does has no end: some words less
+            where = ""
+        return said[: SENTENCE_MAX - len(where)].rstrip(".") + where if where else said
+
+    def _wrong_with(self, files: tuple[DataFile, ...], folder: Path) -> Exception | None:
+        try:
+            self._trial._updater.check(self._session, part(self._job, files), folder)
+        except Exception as error:  # whatever it is, it is what was to be found out
+            return error
+        return None
+
+    def _control(self, suspects: Sequence[DataFile] = ()) -> None:
+        """Made-up rows, or another file, must pass."""
+        made_up = self._scratch / f".made-up-{next(self._numbers)}"
+        try:
+            write_made_up(self._session, self._feed, made_up)
+            self._trial._updater.check_control(self._session, self._job.task.name, made_up)
+        except Exception as failure:  # as with a suspect, or the two could not be compared
+            blamed = {self._landing / str(file.name) for file in suspects}
+            others = [path for path in self._trial._others(self._job.task.name) if path not in blamed]
+            if not any(self._passes(path) for path in others[:_OTHERS_MAX]):
+                raise NotTheFile(self._error, failure) from self._error
+
+    def _passes(self, path: Path) -> bool:
+        try:
+            self._trial._updater.check_control(self._session, self._job.task.name, path)
+        except Exception:  # the same
+            return False
+        return True
+
+    def _readable(
+        self, files: tuple[DataFile, ...], findings: Findings, bytes_max: int
+    ) -> tuple[DataFile, ...]:
+        """The files of which so much can be read; the others are left, for that is no fault of theirs."""
+        readable = tuple(file for file in files if self._can_be_read(file, bytes_max))
+        findings.left += [file for file in files if file not in readable]
+        return readable
+
+    def _can_be_read(self, file: DataFile, bytes_max: int) -> bool:
+        try:
+            with (self._landing / str(file.name)).open("rb") as data:
+                while bytes_max > 0 and (chunk := data.read(_CHUNK)):
+                    bytes_max -= len(chunk)
+        except OSError:
+            return False
+        return True
+
+    def _copy(self, file: DataFile) -> None:
+        target = self._scratch / str(file.name)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(self._landing / str(file.name), target)
+
+    def _seen(self, file: DataFile) -> tuple[int, int, int]:
+        seen = os.stat(self._landing / str(file.name))
+        return seen.st_ino, seen.st_size, seen.st_mtime_ns
+
+
+def part(job: Update, files: Sequence[DataFile]) -> Update:
+    """The job with only these of its files."""
+    smaller = copy(job)
+    smaller.files = tuple(files)
+    smaller.loaded_to = smaller.jump_to = max(job.loaded_from, *(file.timestamp for file in files))
+    return smaller

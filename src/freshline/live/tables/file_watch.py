@@ -1,0 +1,269 @@
+"""The thread that looks for data files."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Collection, Iterable
+from functools import partial
+
+from freshline.base.clock import Clock, clock
+from freshline.base.duration import SECOND
+from freshline.landing.discovery import Clash, Discovered, Discovery, FoundFile, Repeated, Unreadable
+from freshline.landing.parquet_process import ParquetProcess
+from freshline.live.loop.failures import sentence
+from freshline.live.loop.messages import Emptied, Landed, Message
+from freshline.live.tables.discard_control import Discarding
+from freshline.live.tables.landing_feeds import Feeds
+from freshline.live.tables.load_records import Books
+from freshline.live.tables.notes import Notes
+from freshline.live.tables.quarantine_queue import Refusals
+from freshline.live.tables.warm_plans import Warmth
+from freshline.spark.loading.file_to_load import FileFacts, FileToLoad
+from freshline.storage.delta.files import Consumed
+
+_EVERY_MAX_S = 0.5
+# What is read of one feed in one look: a backlog must not keep the files of other feeds from being found.
+_BYTES_MAX = 2 << 20
+
+
+class Watch:
+    """Finds the files of all feeds, reads their timestamps off the tracks, and posts them to the driver."""
+
+    def __init__(
+        self,
+        feeds: Feeds,
+        books: Books,
+        refusals: Refusals,
+        notes: Notes,
+        files_max: int | None = None,
+        now: Clock = clock,
+        warmth: Warmth | None = None,
+        discarding: Discarding | None = None,
+    ) -> None:
+        self._feeds = feeds
+        self._books = books
+        self._refusals = refusals
+        self._notes = notes
+        self._clock = now
+        self._warmth = warmth or Warmth()
+        self._discarding = discarding
+        self._files_left = dict.fromkeys(feeds.read, files_max)
+        # One for all feeds, and warm by the time that Spark is.
+        reads_parquet = any(feeds[name].landing.format == "parquet" for name in feeds.read)
+        self._process = ParquetProcess() if reads_parquet else None
+        self._discoveries = {
+            name: Discovery(
+                feeds[name],
+                feeds.landing(name),
+                partial(books.known, name),
+                process=self._process,
+                compared=None if discarding is None else discarding.columns(name),
+            )
+            for name in feeds.read
+        }
+        # By feed and name, and by the tables that have yet to load it: the file that each was told of.
+        self._files: dict[tuple[str, str], dict[str, FileToLoad]] = {}
+        self._left: set[tuple[str, str]] = set()  # (table, name) of files that a running job leaves
+        self._again: deque[tuple[str, str]] = deque()  # (feed, name) of files to be looked for anew
+        self._lock = threading.Lock()  # for these: tables load files while others are found
+        self._untold: list[tuple[str, Callable[[], None]]] = []  # by feed: what is still to be done
+        self._troubles: dict[tuple[str, str | None], str] = {}  # by feed and folder: what was last reported
+        self._backlogged: deque[str] = deque()  # feeds with files that no look has reached yet
+        self._begun: set[str] = set()  # feeds whose files of before the run have been found
+        self._stop = threading.Event()
+        self._looks = 0  # how often all feeds were looked at
+        self._found_at_look = 0
+        shortest = min((feeds[name].period_us or SECOND for name in feeds.read), default=SECOND)
+        self._every_s = min(_EVERY_MAX_S, shortest / SECOND / 20)
+        self._thread = threading.Thread(target=self._run, name="watch", daemon=True)
+        self._post: Callable[[Message], None] = lambda message: None
+
+    def start(self, post: Callable[[Message], None]) -> None:
+        self._post = post
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join(10)
+        if self._process is not None:
+            self._process.close()
+
+    def is_quiet(self) -> bool:
+        """Whether the last looks found nothing: a file that cannot be read yet is tried a few times."""
+        return self._looks - self._found_at_look > 4
+
+    def loaded(self, table: str, names: Iterable[str]) -> None:
+        """A table has loaded these files, or they were put aside."""
+        feed = self._feeds.of(table)
+        with self._lock:
+            for name in names:
+                waiting = self._files[feed, name]
+                file = waiting.pop(table, None)
+                if file is not None:
+                    self._let_go(table, file.facts)
+                if not waiting:
+                    del self._files[feed, name]
+                if (table, name) in self._left:
+                    self._left.remove((table, name))
+                    self._again.append((feed, name))
+
+    def leave(self, table: str, name: str) -> None:
+        """A table's job is about to end without this file, which is out of reach: it is looked for anew."""
+        with self._lock:
+            self._left.add((table, name))
+
+    def waiting(self, feed: str) -> list[str]:
+        """The names of a feed's files that some table has yet to load, as they were found."""
+        with self._lock:
+            return [name for of, name in self._files if of == feed]
+
+    def _run(self) -> None:
+        look_at = time.monotonic()
+        # While there is a backlog there is no pause; others are looked at no more often for it: a file that
+        # cannot be read yet is given time.
+        while not self._stop.wait(0 if self._backlogged else max(0.0, look_at - time.monotonic())):
+            if time.monotonic() >= look_at:
+                self._look()
+                look_at = time.monotonic() + self._every_s
+            elif self._backlogged:
+                self._scan(self._backlogged.popleft())
+            self._refusals.try_again()
+            while self._again:
+                feed, name = self._again.popleft()
+                self._discoveries[feed].look_again(name)
+                self._found_at_look = self._looks
+            # Discovery tells of a file once: what the storage's trouble prevented is tried again.
+            self._untold = [(feed, tell) for feed, tell in self._untold if not self._tell(feed, tell)]
+            if self._untold or self._backlogged or self._refusals.are_fresh():
+                self._found_at_look = self._looks
+
+    def _look(self) -> None:
+        """Looks at every feed whose tables are warm; of one with a backlog, parts are read in between."""
+        for feed in self._discoveries:
+            if any(self._warmth.is_awaited(table) for table in self._feeds.readers(feed)):
+                self._found_at_look = self._looks + 1  # nobody knows what it has
+            elif feed not in self._backlogged:
+                self._scan(feed)
+        self._looks += 1
+
+    def _scan(self, feed: str) -> None:
+        try:
+            found = self._discoveries[feed].scan(self._clock(), _BYTES_MAX)
+        except (OSError, sqlite3.Error) as error:  # what was found is told by the next scan
+            self._report(feed, sentence(error))
+            return
+        if found.left:
+            self._backlogged.append(feed)
+        else:
+            self._take(feed, found)
+            self._complain(feed, found)
+
+    def _complain(self, feed: str, found: Discovered) -> None:
+        """Says what cannot be looked at; that a directory is not there, once a file should be in it."""
+        for folder, trouble in found.troubles.items():
+            self._report(feed, f"{folder}: {trouble}" if folder else trouble, folder)
+        if found.link is not None:
+            note = f"{feed}: {found.link} is a symbolic link, and links are not followed: put files there"
+            self._notes.note(self._clock(), note)
+        period_us = self._feeds[feed].period_us or 0
+        if found.missing and self._looks * self._every_s * SECOND > period_us:
+            self._report(feed, "its landing directory is not there", "")
+
+    def _take(self, feed: str, found: Discovered) -> None:
+        waited = feed not in self._begun
+        self._begun.add(feed)
+        if found.landed or found.clashes or found.unreadable:
+            self._found_at_look = self._looks
+        refusals: list[Clash | Unreadable] = [*found.clashes, *found.unreadable]
+        for refused in refusals:
+            self._refusals.put(feed, refused.name, refused.path, refused.reason, 1)
+        for repeated in found.repeated:
+            # Loaded long ago: if it cannot be cleared away now, the next run does it.
+            self._tell(repeated.feed, partial(self._books.forget, repeated.feed, _consumed(repeated)))
+        for changed in found.changed:
+            # Overwritten before it was loaded: the commit notes what is there now.
+            with self._lock:
+                self._correct(changed)
+            if changed.timestamp_us is not None:  # tables that had skipped it are to load what it is now
+                self._untold.append((changed.feed, partial(self._landed, changed, waited)))
+        self._untold += [(landed.feed, partial(self._landed, landed, waited)) for landed in found.landed]
+
+    def _tell(self, feed: str, tell: Callable[[], None]) -> bool:
+        """Whether it could be told."""
+        try:
+            tell()
+        except (OSError, sqlite3.Error) as error:
+            self._report(feed, sentence(error))
+            return False
+        self._troubles.pop((feed, None), None)
+        return True
+
+    def _report(self, feed: str, trouble: str, folder: str | None = None) -> None:
+        if self._troubles.get((feed, folder)) != trouble:  # once, not at every look
+            self._troubles[feed, folder] = trouble
+            self._notes.note(self._clock(), f"{feed}: its files cannot be taken in: {trouble}")
+
+    def _landed(self, landed: FoundFile, waited: bool) -> None:
+        left = self._files_left[landed.feed]
+        if left == 0:
+            return
+        if landed.timestamp_us is None:
+            self._post(Emptied(landed.feed, landed.arrival_us))
+            self._books.enter_empty(landed.feed, _consumed(landed))
+            return
+        wanting, file = self._hand_out(landed, max(1, landed.timestamp_us))
+        if not wanting:
+            return
+        if left is not None:
+            self._files_left[landed.feed] = left - 1
+        if landed.cut:
+            note = f"{landed.feed}: {landed.name} is dated ahead of its arrival, and was cut to it"
+            self._notes.note(landed.arrival_us, note)
+        self._post(Landed(landed.feed, file, wanting, landed.arrival_us, waited))
+
+    def _hand_out(self, landed: FoundFile, timestamp_us: int) -> tuple[frozenset[str], FileToLoad]:
+        """The tables that are to be told of a file, and what they are told.
+
+        Some may know of it already: it may go and come back before it is loaded, from quarantine too.
+        """
+        with self._lock:
+            missing = self._books.missing(landed.feed, landed.name)
+            waiting = self._correct(landed)
+            wanting = frozenset(missing - waiting.keys())
+            file = FileToLoad(timestamp_us, landed.name, self._facts(landed, wanting))
+            if wanting:
+                self._files[landed.feed, landed.name] = waiting | dict.fromkeys(wanting, file)
+            return wanting, file
+
+    def _correct(self, landed: FoundFile) -> dict[str, FileToLoad]:
+        """What tables were told of and have yet to load, now with what has just been found in it."""
+        waiting = self._files.get((landed.feed, landed.name), {})
+        if waiting:
+            for table, file in waiting.items():
+                self._let_go(table, file.facts)
+            facts = self._facts(landed, waiting)
+            for file in waiting.values():
+                file.facts = facts
+        return waiting
+
+    def _facts(self, landed: FoundFile, tables: Collection[str]) -> FileFacts:
+        # A name's timestamp is not that of a record.
+        newest = None if landed.oldest_us is None else landed.newest_us
+        offers = {}
+        if self._discarding is not None:
+            compared = {table: each for table, each in landed.values.items() if table in tables}
+            offers = self._discarding.offers(compared, self._clock(), newest)
+        return FileFacts(_consumed(landed), landed.records, landed.oldest_us, newest, offers)
+
+    def _let_go(self, table: str, facts: FileFacts) -> None:
+        """A table does not wait for what was found there: it is loaded, put aside or overwritten."""
+        if self._discarding is not None and table in facts.offers:
+            self._discarding.last_values[table].let_go(facts.offers[table])
+
+
+def _consumed(file: FoundFile | Repeated) -> Consumed:
+    return Consumed(file.name, file.size, file.mtime_ns, file.digest)

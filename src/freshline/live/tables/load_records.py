@@ -1,0 +1,85 @@
+"""What is remembered of loaded files and of updates, on disk."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import sqlite3
+from contextlib import suppress
+from pathlib import Path
+
+from freshline.kernel.tables.update import Update
+from freshline.live.loop.failures import sentence
+from freshline.live.tables.landing_feeds import Feeds
+from freshline.planning.costs.fit import PastRun
+from freshline.spark.loading.load_result import Committed
+from freshline.storage.control.history import History
+from freshline.storage.delta.files import Consumed
+from freshline.storage.delta.ledger import Ledger
+
+_logger = logging.getLogger(__name__)
+
+
+class Books:
+    """Ledger and history, and what becomes of files that are loaded."""
+
+    def __init__(self, feeds: Feeds, ledger: Ledger, history: History, archive: Path) -> None:
+        self._feeds = feeds
+        self._ledger = ledger
+        self._history = history
+        self._archive = archive
+
+    def known(self, feed: str, name: str) -> Consumed | None:
+        """A file as it was loaded; None while some table of its feed has yet to load it."""
+        found = [self._ledger.find(table, name) for table in self._feeds.readers(feed)]
+        return found[0] if all(found) else None
+
+    def missing(self, feed: str, name: str) -> set[str]:
+        """The tables of a feed that have not loaded a file of that name."""
+        return {table for table in self._feeds.readers(feed) if self._ledger.find(table, name) is None}
+
+    def enter(self, job: Update, update: Committed, duration_us: int) -> None:
+        """A job's commit stands: remember its files and its cost. A crash before this loses nothing.
+
+        Nor does trouble with it: a job that failed after its commit would load its files again.
+        """
+        table = job.task.name
+        if update.computed:  # what a commit alone takes says nothing of what an update costs
+            length_us = 0 if job.task.empty else job.length_us
+            read = update.rows + update.rows_shed  # it read all of them
+            rows = read if update.rows_in is None else update.rows_in
+            files = len(update.consumed) - update.discarded
+            run = PastRun(job.start, duration_us, rows, length_us, files)
+            with suppress(sqlite3.Error):  # a cost less to learn from
+                self._history.record(table, run)
+        try:
+            self._ledger.record(table, update.version, update.consumed)
+            for consumed in update.consumed:
+                self.forget(self._feeds.of(table), consumed)
+        except (sqlite3.Error, OSError) as error:
+            # The ledger reads what it missed from the table's log; a file left in its place is known.
+            _logger.warning("after an update of %s: %s", table, sentence(error))
+
+    def enter_empty(self, feed: str, seen: Consumed) -> None:
+        """A file without records needs no job: it is done with as if it had had one."""
+        for table in self._feeds.readers(feed):
+            self._ledger.remember(table, seen)
+        self.forget(feed, seen)
+
+    def forget(self, feed: str, loaded: Consumed) -> None:
+        """Does with a loaded file what its feed says: once every table has it, it may be moved or deleted."""
+        action = self._feeds[feed].landing.after_load
+        path = self._feeds.landing(feed) / loaded.name
+        # A correction may have taken its place meanwhile: what nobody has loaded stays, and is found.
+        if action == "keep" or not loaded.is_at(path):
+            return
+        for reader in self._feeds.readers(feed):
+            known = self._ledger.find(reader, loaded.name)
+            if known is None or known.digest != loaded.digest:
+                return  # another table has yet to load it, or has loaded something else
+        if action == "delete":
+            path.unlink(missing_ok=True)
+        else:
+            target = self._archive / feed / loaded.name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.move(path, target)

@@ -1,0 +1,113 @@
+"""What people are to know of a run: assumptions of the bounds that did not hold, files put aside."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, replace
+from operator import itemgetter
+from threading import Lock
+
+from freshline.base.clock import Clock, clock
+from freshline.base.duration import format_duration
+from freshline.kernel.core.kernel import Kernel
+from freshline.kernel.recovery.aus import given_up
+
+_NOTES_MAX = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Overruns:
+    """A table's updates that took longer than assumed, and the worst of them."""
+
+    count: int
+    took_us: int
+    assumed_us: int
+    at: int
+
+    def __str__(self) -> str:
+        took, assumed = format_duration(self.took_us, up=True), format_duration(self.assumed_us)
+        if self.count == 1:
+            return f"an update took {took}, assumed were at most {assumed}"
+        return f"{self.count} updates took longer than assumed, at worst {took} instead of {assumed}"
+
+
+@dataclass(frozen=True, slots=True)
+class FallBacks:
+    """How often a pool fell back to `aus`, when last, and why."""
+
+    count: int
+    at: int
+    why: str
+
+    def __str__(self) -> str:
+        return f"fell back to aus, {self.count} in all: {self.why}"
+
+
+class Notes:
+    """The latest notes, and how many files are in quarantine.
+
+    All threads write here: whoever finds something out notes it. A lock makes that safe, and nothing that
+    takes long is done while it is held.
+    """
+
+    def __init__(self, started: int, now: Clock = clock) -> None:
+        self.started = started
+        self._clock = now
+        self._lock = Lock()
+        self._latest: deque[tuple[int, str]] = deque(maxlen=_NOTES_MAX)
+        # One note for each table, or for each pool: they would push out all others.
+        self._overruns: dict[str, Overruns] = {}
+        self._fall_backs: dict[str, FallBacks] = {}
+        self._quarantined = 0
+
+    def note(self, at: int, text: str) -> None:
+        with self._lock:
+            self._latest.append((at, text))
+
+    def refused(self, feed: str, name: str, reason: str) -> None:
+        """A file was put into quarantine."""
+        with self._lock:
+            self._quarantined += 1
+            self._latest.append((self._clock(), f"{feed}: {name} put into quarantine: {reason}"))
+
+    @property
+    def quarantined(self) -> int:
+        """How many files are in quarantine, as far as known."""
+        return self._quarantined
+
+    def counted(self, quarantined: int) -> None:
+        """They are counted anew now and then, for people take them out."""
+        with self._lock:
+            self._quarantined = quarantined
+
+    def took(self, table: str, took_us: int, assumed_us: int, at: int) -> None:
+        """An update ended; it is noted if it took longer than assumed."""
+        if took_us <= assumed_us:
+            return
+        with self._lock:
+            worst = self._overruns.get(table, Overruns(0, 0, 0, 0))
+            if took_us > worst.took_us:
+                self._overruns[table] = Overruns(worst.count + 1, took_us, assumed_us, at)
+            else:
+                self._overruns[table] = replace(worst, count=worst.count + 1)
+
+    def look(self, kernel: Kernel) -> None:
+        """Certificates that were given up since the last look."""
+        for pool in kernel.pools:
+            for at, why in given_up(pool):
+                last = self._fall_backs.get(pool.name, FallBacks(0, -1, ""))
+                if at > last.at:
+                    with self._lock:
+                        self._fall_backs[pool.name] = FallBacks(last.count + 1, at, why)
+
+    @property
+    def lines(self) -> list[str]:
+        """The notes, oldest first; overruns as of the worst one, fall-backs as of the last."""
+        with self._lock:
+            notes = [
+                *self._latest,
+                *((worst.at, f"{table}: {worst}") for table, worst in self._overruns.items()),
+                *((last.at, f"pool {pool} {last}") for pool, last in self._fall_backs.items()),
+            ]
+        notes.sort(key=itemgetter(0))
+        return [f"+{format_duration(at - self.started)} {text}" for at, text in notes]

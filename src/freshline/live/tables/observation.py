@@ -1,0 +1,193 @@
+"""What a live run shows of its tables and feeds: staleness, lag, rows, which bounds are asserted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from freshline.definitions.warehouse import Warehouse
+from freshline.kernel.core.kernel import Kernel
+from freshline.kernel.recovery.modes import is_recovering, recovery_rule
+from freshline.kernel.tables.asserted_bounds import Asserted
+from freshline.kernel.tables.state import TableState, table_state
+from freshline.kernel.tables.task import TableTask, tables_of
+from freshline.kernel.tables.update import Update
+from freshline.live.loop.messages import Landed
+from freshline.live.tables.feed_health import FeedHealth
+from freshline.live.tables.notes import Notes
+from freshline.live.tables.recoveries import Recoveries
+from freshline.live.tables.warm_plans import Warmth
+from freshline.planning.plan.plan import Plan
+from freshline.spark.loading.load_result import Committed
+
+
+@dataclass(slots=True)
+class ObservedTable:
+    """What is remembered of one table during a run."""
+
+    rows: int = 0
+    rows_late: int = 0
+    rows_shed: int = 0
+    discarded: int = 0  # files
+    jobs: int = 0
+    staleness_max_us: int | None = None
+    lag_max_us: int | None = None
+    asserted_max_us: int | None = None  # the worst staleness while its bound was asserted
+    recovering: bool = False
+    samples: list[tuple[int, int]] = field(default_factory=list)  # (instant, staleness)
+
+
+class Observation:
+    """Hears of everything before the kernel does, and looks twice a second; in the driver's thread alone."""
+
+    def __init__(self, warehouse: Warehouse, plan: Plan, started: int, notes: Notes, warmth: Warmth) -> None:
+        self._warehouse = warehouse
+        self._started = started
+        self._notes = notes
+        self._warmth = warmth
+        self.tables = {name: ObservedTable() for name in warehouse.tables}
+        self.feeds = {name: FeedHealth(feed, started) for name, feed in warehouse.feeds.items()}
+        sources = {name: warehouse.tables[name].sources for name in warehouse.topological_order}
+        self.asserted = Asserted(sources)
+        self.recoveries = Recoveries(started)
+        self.keep_samples = False
+        self.learn(plan)
+
+    def learn(self, plan: Plan) -> None:
+        """Costs became known, and bounds with them."""
+        self._plans = {table.name: table for table in plan.tables}
+
+    def resume(self, kernel: Kernel) -> None:
+        """What the run before left undone has a known reason: that it ended."""
+        for task in tables_of(kernel):
+            behind_us = task.intake.trailing_edge(kernel.now) - task.freshness
+            self.tables[task.name].recovering = not task.empty and behind_us > task.period_us
+            feed = self.feed_of(task.name)
+            if feed is not None and not task.empty:
+                feed.came(self._started)
+
+    def feed_of(self, table: str) -> FeedHealth | None:
+        """The feed of a base table."""
+        feed = self._warehouse.tables[table].feed
+        return None if feed is None else self.feeds[feed]
+
+    @property
+    def asserted_max_us(self) -> dict[str, int | None]:
+        """By table, the worst staleness while its bound was asserted."""
+        return {name: seen.asserted_max_us for name, seen in self.tables.items()}
+
+    # -- what comes --------------------------------------------------------------------------------
+
+    def landed(self, landed: Landed) -> None:
+        """A file came. After a silence, or while no runner ran, a backlog has a known reason."""
+        feed = self.feeds[landed.feed]
+        feed.came(landed.arrival)
+        tables = [name for name in landed.tables if name in self.tables]  # the others are steps
+        if landed.waited or feed.is_dry(landed.arrival):
+            for name in tables:
+                self.tables[name].recovering = True
+            self.asserted.suspend(tables)
+        feed.landed(landed.arrival, landed.file.timestamp)
+        if feed.is_old:
+            self.asserted.suspend(tables)
+        if not any(self.tables[name].recovering for name in tables):  # a backlog is old
+            age = feed.tell_age()
+            if age is not None:
+                self._notes.note(landed.arrival, age)
+
+    def emptied(self, feed: str, at: int) -> None:
+        """A file without records came."""
+        self.feeds[feed].empty(at)
+
+    def came(self, feed: str, at: int) -> None:
+        """A feed brought something that has records, or should have."""
+        self.feeds[feed].came(at)
+
+    # -- how updates end ---------------------------------------------------------------------------
+
+    def ending(self, task: TableTask, now: int) -> None:
+        """An update ends, well or badly; its table may have recovered by it."""
+        self.recoveries.notice(task, now, self._plans[task.name].expected)
+
+    def failed(self, table: str) -> None:
+        self.asserted.suspend([table])
+
+    def succeeded(self, task: TableTask, now: int, after_failures: bool) -> None:
+        """Staleness and lag are at their worst just now; what piled up during failures has a known reason."""
+        self._observe(task, now)
+        if after_failures:
+            self.tables[task.name].recovering = True
+
+    def committed(self, job: Update, update: Committed, now: int, ended_at: int) -> None:
+        """Rows were loaded; does the table's bound count from here on?"""
+        name = job.task.name
+        seen, feed = self.tables[name], self.feed_of(name)
+        seen.rows += update.rows
+        seen.rows_late += update.rows_late
+        seen.rows_shed += update.rows_shed
+        seen.discarded += update.discarded
+        seen.jobs += 1
+        if self.keep_samples:
+            seen.samples.append((now, now - update.freshness))
+        delivers = feed is None or not (feed.is_dry(ended_at) or feed.is_old)
+        bound_us = self._plans[name].staleness_bound_us
+        warm = self._warmth.was_warm(name, job.start)
+        self.asserted.ended(job, update.freshness, ended_at, bound_us, delivers, warm)
+        if update.computed:
+            self._warmth.warmed(name, ended_at)
+
+    # -- looking -----------------------------------------------------------------------------------
+
+    def look(self, now: int, kernel: Kernel) -> None:
+        for name, table in self._warehouse.tables.items():
+            if table.feed is not None and self._warmth.is_awaited(name):
+                self.feeds[table.feed].not_looked_for(now)
+        self._note_silence(now)
+        for task in tables_of(kernel):
+            self._observe(task, now)
+            self.recoveries.notice(task, now, self._plans[task.name].expected)
+
+    def _note_silence(self, now: int) -> None:
+        for feed in self.feeds.values():
+            silence = feed.tell_silence(now)
+            if silence is not None:
+                self._notes.note(now, silence)
+        dry = {name for name, feed in self.feeds.items() if feed.is_dry(now)}
+        self.asserted.suspend(name for name, table in self._warehouse.tables.items() if table.feed in dry)
+
+    def _observe(self, task: TableTask, now: int) -> None:
+        """Staleness and lag just before they change; nothing to say before the first load."""
+        if task.empty:
+            return
+        seen = self.tables[task.name]
+        staleness_us = now - task.freshness
+        lag_us = max(0, task.intake.trailing_edge(now) - task.freshness)
+        seen.staleness_max_us = max(seen.staleness_max_us or 0, staleness_us)
+        seen.lag_max_us = max(seen.lag_max_us or 0, lag_us)
+        if task.name in self.asserted:
+            seen.asserted_max_us = max(seen.asserted_max_us or 0, staleness_us)
+        if self.keep_samples:
+            seen.samples.append((now, staleness_us))
+
+    def state(self, task: TableTask, now: int, sources: Sequence[TableState], failed: bool) -> TableState:
+        """The one word for how the table is, given those for its sources: these are asked first."""
+        seen, feed = self.tables[task.name], self.feed_of(task.name)
+        lag_us = None if task.empty else max(0, task.intake.trailing_edge(now) - task.freshness)
+        if "RECOVERING" in sources:
+            seen.recovering = True  # what its sources catch up with comes down to it
+        elif lag_us is not None and lag_us <= task.period_us:
+            seen.recovering = False
+        rule = recovery_rule(task)
+        bound_us = self._plans[task.name].staleness_bound_us
+        return table_state(
+            loaded=not task.empty,
+            lag_us=lag_us,
+            period_us=task.period_us,
+            staleness_bound_us=rule.terms.threshold_us if rule else bound_us,
+            silent=feed is not None and feed.is_silent(now),
+            failed=failed,
+            upstream_failed="FAILED" in sources or "UPSTREAM_FAILED" in sources,
+            # A policy with a recovery mode says itself which tables recover.
+            recovering=seen.recovering and rule is None,
+            in_recovery=is_recovering(task),
+        )

@@ -1,0 +1,101 @@
+"""Files on their way into quarantine: what cannot be moved now is moved later, and holds up nothing."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Lock
+
+from freshline.base.clock import Clock, clock
+from freshline.live.loop.failures import ATTEMPTS_MAX, Trouble, sentence
+from freshline.live.loop.messages import Came, Message
+from freshline.live.tables.notes import Notes
+from freshline.storage.control.quarantine import Quarantine
+
+
+@dataclass(slots=True)
+class _Refusal:
+    """A file that is to be put aside, as it was when that was decided."""
+
+    feed: str
+    name: str
+    path: Path
+    reason: str
+    attempts: int  # to load it
+    seen: tuple[int, int, int]
+    trouble: Trouble = field(default_factory=Trouble)  # with putting it aside
+    retry_at: int = 0
+
+
+class Refusals:
+    """Puts files into quarantine, for the thread that finds them and for tracks."""
+
+    def __init__(
+        self,
+        quarantine: Quarantine,
+        notes: Notes,
+        post: Callable[[Message], None],
+        now: Clock = clock,
+    ) -> None:
+        self._quarantine = quarantine
+        self._notes = notes
+        self._post = post
+        self._clock = now
+        self._waiting: dict[tuple[str, str], _Refusal] = {}  # by feed and name
+        self._lock = Lock()
+
+    def put(self, feed: str, name: str, path: Path, reason: str, attempts: int) -> None:
+        """Puts a file aside, or where that fails leaves it where it is and tries again later."""
+        with self._lock:
+            seen = _seen(path)
+            # Its sender may have taken it back, or another table of the feed may have put it aside.
+            if seen is not None:
+                self._post(Came(feed, self._clock()))
+                self._try(_Refusal(feed, name, path, reason, attempts, seen))
+
+    def try_again(self) -> None:
+        """Puts aside what could not be before; what has changed since is left alone, for it is found anew."""
+        if not self._waiting:
+            return
+        with self._lock:
+            now = self._clock()
+            for refusal in [*self._waiting.values()]:
+                if now >= refusal.retry_at:
+                    if _seen(refusal.path) == refusal.seen:
+                        self._try(refusal)
+                    else:
+                        del self._waiting[refusal.feed, refusal.name]
+
+    def are_fresh(self) -> bool:
+        """Whether some file has been tried a few times only: one that waits for nothing more waits for it."""
+        with self._lock:
+            return any(refusal.trouble.attempts < ATTEMPTS_MAX for refusal in self._waiting.values())
+
+    def _try(self, refusal: _Refusal) -> None:
+        feed, name = refusal.feed, refusal.name
+        try:
+            self._quarantine.put(feed, name, refusal.path, refusal.reason, refusal.attempts)
+        except OSError as error:
+            trouble, said = refusal.trouble, refusal.trouble.reason
+            trouble.attempts += 1
+            trouble.reason = sentence(error)
+            refusal.retry_at = trouble.retry_at(self._clock())
+            self._waiting[feed, name] = refusal
+            if trouble.reason != said:
+                why = f"it cannot be put into quarantine ({trouble.reason}), which is tried again"
+                note = f"{feed}: {name} is skipped: {why}; it is bad: {refusal.reason}"
+                self._notes.note(self._clock(), note)
+        else:
+            self._waiting.pop((feed, name), None)
+            self._notes.refused(feed, name, refusal.reason)
+
+
+def _seen(path: Path) -> tuple[int, int, int] | None:
+    """What a file is known by; None where it is not there, or nobody can tell."""
+    try:
+        seen = os.stat(path)
+    except OSError:
+        return None
+    return seen.st_ino, seen.st_size, seen.st_mtime_ns

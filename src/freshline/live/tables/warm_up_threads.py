@@ -1,0 +1,114 @@
+"""The threads that warm Spark up, from before the first file is looked for until every plan is warm."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.sql import SparkSession
+
+from freshline.base.clock import Clock, clock
+from freshline.live.tables.warm_plans import Warmth
+from freshline.spark.loading.warm_up import WarmUp
+
+_GROUP: Final = "warm-up"
+_LOOK_EVERY_S: Final = 0.05
+# How long the end of a run waits for jobs that it has cancelled.
+_ENDING_S: Final = 10.0
+_logger = logging.getLogger(__name__)
+
+
+class Warming:
+    """So many threads, each with a session of its own, as updates are later on.
+
+    One of them goes on whatever the tracks do, for feeds wait for it. The others begin another plan only
+    while there are as many idle tracks.
+    """
+
+    def __init__(
+        self,
+        warmth: Warmth,
+        warm_up: WarmUp,
+        session: SparkSession,
+        folder: Path,
+        at_once: int,
+        now: Clock = clock,
+    ) -> None:
+        self._warmth = warmth
+        self._warm_up = warm_up
+        self._session = session
+        self._folder = folder
+        self._clock = now
+        self.at_once = at_once
+        self._idle: Callable[[], int] = lambda: at_once
+        self._stop = threading.Event()
+        self._threads = [
+            threading.Thread(target=self._run, args=(number,), name=f"warm-up-{number}", daemon=True)
+            for number in range(at_once)
+        ]
+
+    def start(self) -> None:
+        for thread in self._threads:
+            thread.start()
+
+    def mind(self, idle: Callable[[], int]) -> None:
+        """From now on there are tracks at work: so many are idle."""
+        self._idle = idle
+
+    def wait(self, is_enough: Callable[[], bool]) -> None:
+        """Until that is so, or all is done. In parts: whoever waits may be interrupted."""
+        while not is_enough() and any(thread.is_alive() for thread in self._threads):
+            self._stop.wait(_LOOK_EVERY_S)
+
+    def close(self, abandoned: Callable[[], bool]) -> None:
+        """Ends it wherever it is. Who has no time does not wait for it: it fails when Spark ends."""
+        self._stop.set()
+        give_up_at = time.monotonic() + _ENDING_S
+        while (
+            any(thread.is_alive() for thread in self._threads)
+            and not abandoned()
+            and time.monotonic() < give_up_at
+        ):
+            with suppress(Py4JError, OSError):  # there may be no Spark any more
+                self._session.sparkContext.cancelJobGroup(_GROUP)
+            self._join()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _join(self) -> None:
+        for thread in self._threads:
+            thread.join(_LOOK_EVERY_S)
+
+    def _run(self, number: int) -> None:
+        session: SparkSession | None = None
+        while self._may_begin(number) and (plan := self._warmth.take()) is not None:
+            try:
+                session = session or self._new_session()
+                self._warm_up.run(session, plan[0], lambda: not self._stop.is_set())
+            # The thread's boundary. Of made-up rows not everything can be computed, and Spark may end: that
+            # is no reason not to go on.
+            except Exception as error:
+                _logger.debug("not warmed up: %s: %s", plan[0], error)
+                self._warmth.gave_up(plan[0])
+            else:
+                if not self._stop.is_set():
+                    self._warmth.warmed(plan[0], self._clock())
+
+    def _new_session(self) -> SparkSession:
+        context = self._session.sparkContext
+        context.setLocalProperty("spark.scheduler.pool", _GROUP)
+        context.setJobGroup(_GROUP, "Freshline, warm-up", interruptOnCancel=True)
+        return self._session.newSession()
+
+    def _may_begin(self, number: int) -> bool:
+        """Waits until there is an idle track for this thread too. Whether there is anything left to do."""
+        while 0 < number >= self._idle() and self._warmth.progress() is not None:
+            if self._stop.wait(_LOOK_EVERY_S):
+                break
+        return not self._stop.is_set()

@@ -1,0 +1,1 @@
+"""Pure functions from definitions and costs to verdicts, bounds, placements and shedding."""

@@ -1,0 +1,1 @@
+"""Schedulability and tardiness on plain task sets, on integers and exact rationals."""

@@ -1,0 +1,125 @@
+"""Which continuous queries are taken in, and on which track.
+
+A query is taken in if all meet their deadlines at their least costs, its own and those of the queries that
+were taken in before: then shedding can always make them fit. Who was taken in is not put out for others.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Collection, Sequence
+from typing import Final, NamedTuple
+
+from freshline.base.duration import HOUR, MILLISECOND, format_duration
+from freshline.planning.analysis.exact import scaled_quotients
+from freshline.planning.analysis.levels import Load, first_late, holds, last_late
+from freshline.planning.analysis.utilization import fits
+
+_STRIDE_MOST_US: Final = HOUR
+
+
+class Refusal(NamedTuple):
+    """A query that is not taken in."""
+
+    name: str
+    reason: str
+    period_least_us: int | None  # the smallest stride, with the deadline at it, that would fit
+
+
+def admit(loads: Sequence[Load], running: Collection[str] = ()) -> list[Refusal]:
+    """Those that do not fit on one track: in the order of definition, those that run before new ones."""
+    waiting = sorted(loads, key=lambda load: load.name not in running)
+    admitted: list[Load] = []
+    refused = []
+    while waiting:
+        count = _most_that_fit(admitted, waiting)
+        admitted += waiting[:count]
+        refused += [refusal(load, [admitted]) for load in waiting[count : count + 1]]
+        waiting = waiting[count + 1 :]
+    return refused
+
+
+def placed(loads: Sequence[Load], tracks: int) -> list[int]:
+    """The track of each: by falling utilisation, to the one with least so far, ties to the lower number."""
+    shares = scaled_quotients([load.cost_us for load in loads], [load.period_us for load in loads])
+    track_of = [0] * len(loads)
+    taken = [0] * tracks
+    for place in sorted(range(len(loads)), key=shares.__getitem__, reverse=True):
+        track_of[place] = taken.index(min(taken))
+        taken[track_of[place]] += shares[place]
+    return track_of
+
+
+def track_for(load: Load, tracks: Sequence[Sequence[Load]]) -> int | None:
+    """The least loaded track on which a new query fits beside those that run there; None where on none."""
+    taken = [
+        sum(scaled_quotients([each.cost_us for each in track], [each.period_us for each in track]))
+        for track in tracks
+    ]
+    by_load = sorted(range(len(tracks)), key=taken.__getitem__)
+    return next((track for track in by_load if _fit([*tracks[track], load])), None)
+
+
+def refusal(load: Load, tracks: Sequence[Sequence[Load]]) -> Refusal:
+    """Why a query fits on none of the tracks, and at what stride it would on one of them."""
+    late = [_late(load, track) for track in tracks]
+    whose = "its own deadline" if load.name in late else f"the deadline of {late[0]!r}"
+    least = format_duration(load.least_us, up=True)
+    reason = f"even at the least costs, {least} of its own, {whose} would be missed"
+    strides = [_period_least_us(load, track) for track in tracks]
+    return Refusal(load.name, reason, min((stride for stride in strides if stride), default=None))
+
+
+def _late(load: Load, track: Sequence[Load]) -> str:
+    together = [*track, load]
+    place = first_late(together, [each.least_us for each in together])
+    assert place is not None, "a query that fits is not refused"
+    return together[place].name
+
+
+def _fit(loads: Sequence[Load]) -> bool:
+    """Whether all meet their deadlines at their least costs."""
+    least = [load.least_us for load in loads]
+    return fits(least, [load.period_us for load in loads], 1) and first_late(loads, least) is None
+
+
+def _most_that_fit(admitted: Sequence[Load], waiting: Sequence[Load]) -> int:
+    """How many of those that wait can be taken in, one after the other, until one does not fit.
+
+    Who fits still does if others are left out, so that the place can be searched for: usually all fit, or
+    where the track is full none.
+    """
+    if _fit([*admitted, *waiting]):
+        return len(waiting)
+    reach = 1
+    while reach < len(waiting) and _fit([*admitted, *waiting[:reach]]):
+        reach *= 2
+    counts = range(reach // 2, min(reach, len(waiting)))
+    return counts.start + bisect_left(
+        counts, True, key=lambda count: not _fit([*admitted, *waiting[: count + 1]])
+    )
+
+
+def _period_least_us(load: Load, track: Sequence[Load]) -> int | None:
+    """The smallest stride in whole milliseconds at which a query fits.
+
+    A longer one asks for less, and its lower priority is right for it: shorter deadlines first is the best
+    fixed order there is, so that whatever fits at some stride does at a longer one. The stride is searched
+    for with one query that is late, which is quick; then all are asked.
+    """
+    least = [each.least_us for each in (*track, load)]
+    strides = range(1, _STRIDE_MOST_US // MILLISECOND + 1)
+    late: int | None = len(track)
+    while late is not None and strides:
+
+        def holds_at(stride_ms: int, place: int = late) -> bool:
+            return holds(_with_stride(load, track, stride_ms), place, least)
+
+        strides = strides[bisect_left(strides, True, key=holds_at) :]
+        late = last_late(_with_stride(load, track, strides[0]), least) if strides else None
+    return strides[0] * MILLISECOND if strides else None
+
+
+def _with_stride(load: Load, track: Sequence[Load], stride_ms: int) -> list[Load]:
+    stride_us = stride_ms * MILLISECOND
+    return [*track, load._replace(period_us=stride_us, deadline_us=stride_us)]

@@ -1,0 +1,96 @@
+"""The warehouse with the costs that its own runs have shown, where none is declared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import ceil
+from typing import Final, Protocol
+
+from freshline.base.duration import SECOND
+from freshline.definitions.sections.cost import Cost
+from freshline.definitions.warehouse import Warehouse
+from freshline.planning.costs.bounds import longest_update_us
+from freshline.planning.costs.fit import RUNS_LEAST, Fitted, PastRun, fit
+from freshline.planning.costs.step_rows import rows_of_steps
+
+# Kernel and plan count with whole numbers: small denominators keep them small.
+_RATE_GRAIN: Final = 1_000_000
+_VARIABILITY_GRAIN: Final = 1_000
+
+
+class Runs(Protocol):
+    """Where the runs of tables are remembered."""
+
+    def runs(self, table: str) -> Sequence[PastRun]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """A warehouse, and by table or query from how many runs its cost was learned."""
+
+    warehouse: Warehouse
+    runs: Mapping[str, int]
+
+
+def learned_costs(warehouse: Warehouse, history: Runs) -> Learned:
+    """Fills in the cost of every table that declares none and has run often enough."""
+    tables = dict(warehouse.tables)
+    runs: dict[str, int] = {}
+    for name, table in warehouse.tables.items():
+        if table.cost is not None:
+            continue
+        feed = None if table.feed is None else warehouse.feeds[table.feed]
+        fitted = fit(_alone(history.runs(name)), longest_update_us(table, feed))
+        if fitted is not None:
+            tables[name] = replace(table, cost=cost_of(fitted))
+            runs[name] = fitted.runs
+    steps = dict(warehouse.steps)
+    rows = rows_of_steps(warehouse)
+    for name, step in warehouse.steps.items():
+        fitted = None if step.cost is not None else fit_step(history.runs(name), rows[name].read)
+        if fitted is not None:
+            steps[name] = replace(step, cost=step_cost_of(fitted))
+            runs[name] = fitted.runs
+    return Learned(replace(warehouse, tables=tables, steps=steps) if runs else warehouse, runs)
+
+
+def fit_step(runs: Sequence[PastRun], rows_most: Fraction | None) -> Fitted | None:
+    """The cost of a step for up to so many rows; where nobody knows how many, whatever they are.
+
+    A step is as long as it has rows. Without a number of rows it costs what its runs did, each with the rows
+    that it had: a cost per row would be of no use.
+    """
+    if rows_most is None:
+        return fit([run._replace(rows=1, length_us=1) for run in runs], 0)
+    return fit([run._replace(length_us=run.rows) for run in runs], ceil(rows_most))
+
+
+def step_cost_of(fitted: Fitted) -> Cost:
+    """The fit of a step, which costs by its rows; rounded up."""
+    raised = max(1.0, (1 + fitted.variability) / 2)
+    return Cost(
+        ceil(fitted.startup_us * raised),
+        Fraction(0),
+        min(Fraction(1), Fraction(ceil(fitted.variability * _VARIABILITY_GRAIN), _VARIABILITY_GRAIN)),
+        Fraction(ceil(fitted.us_per_row * raised * _RATE_GRAIN), _RATE_GRAIN),
+    )
+
+
+def _alone(runs: Sequence[PastRun]) -> Sequence[PastRun]:
+    """The runs of one file or none, if they are enough: what several cost together is another question."""
+    alone = [run for run in runs if run.files < 2]
+    return alone if len(alone) >= RUNS_LEAST else runs
+
+
+def cost_of(fitted: Fitted) -> Cost:
+    """The fit as the plan counts it, by the length of an update instead of its rows; rounded up."""
+    rate = fitted.us_per_row * fitted.rows_per_second / SECOND
+    # No cost varies by more than 100 % downwards, so neither upwards: what goes beyond raises the whole.
+    raised = max(1.0, (1 + fitted.variability) / 2)
+    return Cost(
+        ceil(fitted.startup_us * raised),
+        Fraction(ceil(rate * raised * _RATE_GRAIN), _RATE_GRAIN),
+        min(Fraction(1), Fraction(ceil(fitted.variability * _VARIABILITY_GRAIN), _VARIABILITY_GRAIN)),
+    )

@@ -1,0 +1,69 @@
+"""The warehouse with what its own answers have cost, where a query declares nothing."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+from itertools import groupby
+from math import ceil
+from statistics import median
+from typing import Final, Protocol
+
+from freshline.definitions.sections.cost import Cost
+from freshline.definitions.sections.queries import Query
+from freshline.definitions.warehouse import Warehouse
+from freshline.planning.costs.iterations import FittedParts, PastPart, fit_parts, part_length_us
+from freshline.planning.costs.learned import Learned
+from freshline.sql.slices import SLICES
+
+_RATE_GRAIN: Final = 1_000_000
+
+
+class Parts(Protocol):
+    """Where the parts of answers are remembered."""
+
+    def parts(self, query: str) -> Sequence[PastPart]: ...
+
+
+def learned_query_costs(warehouse: Warehouse, history: Parts) -> Learned:
+    """Fills in the cost of every query that declares none and has been answered often enough."""
+    queries = dict(warehouse.queries)
+    answers: dict[str, int] = {}
+    for name, query in warehouse.queries.items():
+        if query.cost is None:
+            parts = parts_of(history, query)
+            fitted = fit_parts(parts)
+            if fitted is not None:
+                queries[name] = replace(query, cost=_cost_of(query, parts, fitted))
+                answers[name] = fitted.iterations
+    return Learned(replace(warehouse, queries=queries) if answers else warehouse, answers)
+
+
+def parts_of(history: Parts, query: Query) -> Sequence[PastPart]:
+    """What parts of that query's answers took in runs before."""
+    return history.parts(key_of(query))
+
+
+def key_of(query: Query) -> str:
+    """Whose costs are alike: those of one name and one text."""
+    return f"{query.name} {hashlib.blake2b(query.sql.encode(), digest_size=8).hexdigest()}"
+
+
+def _cost_of(query: Query, parts: Sequence[PastPart], fitted: FittedParts) -> Cost:
+    """Over a window as they were, in parts as they would be beside nobody else."""
+    part_us = query.part_us or part_length_us(query.deadline_us, fitted.part_us)
+    cost_us, fixed_us = fitted.cost_us(_rows_of_windows(parts), part_us)
+    rate = Fraction(ceil(Fraction(cost_us - fixed_us, query.window_us) * _RATE_GRAIN), _RATE_GRAIN)
+    return Cost(fixed_us, rate)
+
+
+def _rows_of_windows(parts: Sequence[PastPart]) -> int:
+    """What whole windows held, in the middle of what was seen."""
+    whole = []
+    for _, group in groupby(parts, key=lambda part: part.iteration):
+        read = [part for part in group if part.slices]
+        if read:
+            whole.append(sum(part.rows for part in read) * SLICES / sum(part.slices for part in read))
+    return round(median(whole or [0.0]))

@@ -1,0 +1,73 @@
+"""The tasks of a node (5.3): operators that run one after the other for the same input."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from fractions import Fraction
+from functools import cache
+
+from freshline.planning.placement.placement import Layout, Task
+from freshline.planning.placement.plan import PlacementPlan
+from freshline.planning.placement.programme import topological
+
+
+def tasks_of(plan: PlacementPlan, layout: Layout) -> tuple[Task, ...]:
+    """By node, then by first operator; without operators that no output needs."""
+    operators, sub_deadline = plan.operators, layout.sub_deadline
+    following = _following(plan, layout.nodes)
+    continued = set(following.values())
+    tasks = []
+    for first, operator in enumerate(operators):
+        if first in continued or operator.name not in sub_deadline:
+            continue
+        chain = [first]
+        while chain[-1] in following:
+            chain.append(following[chain[-1]])
+        names = tuple([operators[each].name for each in chain])
+        cost = float(sum(operators[each].cost for each in chain))
+        length = sum(sub_deadline[name] for name in names)
+        tasks.append(Task(layout.nodes[operator.name], names, cost, length))
+    place = {node.name: number for number, node in enumerate(plan.nodes)}
+    return tuple(sorted(tasks, key=lambda task: place[task.node]))
+
+
+def _following(plan: PlacementPlan, nodes: Mapping[str, str]) -> dict[int, int]:
+    """By operator the one that its task goes on with.
+
+    Of an operator's edges, one for each reader of a stream and each own output of the plan, the one that
+    leads to the least deadline counts: it goes on there if that reader has no other input and is on the
+    same node.
+    """
+    operators = plan.operators
+    readers: dict[str, list[int]] = defaultdict(list)
+    for number, operator in enumerate(operators):
+        for stream in operator.inputs:
+            readers[stream].append(number)
+    deadline = {output.stream: output.deadline for output in plan.outputs}
+
+    def edges(number: int) -> list[tuple[Fraction, int]]:
+        """(deadline, reader), -1 where the output itself is read: of equal ones it comes first."""
+        found = []
+        for stream in operators[number].outputs:
+            if stream in deadline:
+                found.append((deadline[stream], -1))
+            for reader in readers[stream]:
+                behind = least(reader)
+                if behind is not None:
+                    found.append((behind, reader))
+        return found
+
+    @cache
+    def least(number: int) -> Fraction | None:
+        """The least deadline of the outputs behind an operator; None where none is."""
+        return min((each for each, _ in edges(number)), default=None)
+
+    following = {}
+    for number in reversed(topological(plan)):
+        _, reader = min(edges(number), default=(None, -1))
+        if reader < 0 or len(operators[reader].inputs) != 1:
+            continue
+        if nodes[operators[reader].name] == nodes[operators[number].name]:
+            following[number] = reader
+    return following

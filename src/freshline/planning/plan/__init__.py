@@ -1,0 +1,1 @@
+"""A warehouse's verdict: clusters, response and staleness bounds, least tracks, queries, outputs, advice."""

@@ -1,0 +1,272 @@
+"""From definitions to the verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from freshline.base.errors import InputError
+from freshline.definitions.language.policies import POLICIES, Held, PolicyName
+from freshline.definitions.sections.classes import PART_MOST_US
+from freshline.definitions.sections.pools import Pool, Recovery
+from freshline.definitions.sections.tables import Table
+from freshline.definitions.warehouse import Warehouse
+from freshline.planning.analysis.clusters import Cluster
+from freshline.planning.analysis.utilization import fits, utilization
+from freshline.planning.costs.bounds import average_us, longest_update_us, worst_case_us
+from freshline.planning.plan.advice import advise
+from freshline.planning.plan.blocking import Tasks, batch_limit, blocking_most, tasks_of
+from freshline.planning.plan.least_tracks import Least, least_tracks
+from freshline.planning.plan.plan import ClusterPlan, Plan, PoolPlan, TablePlan
+from freshline.planning.plan.queries import QueryPlan, advise_queries, plan_queries
+from freshline.planning.plan.query_loads import query_loads
+from freshline.planning.plan.reach import Reach
+from freshline.planning.plan.staleness import staleness_model
+from freshline.planning.plan.tracks import divide, pool_tardiness, recovery_periods
+
+
+def make_plan(
+    warehouse: Warehouse,
+    learned: Mapping[str, int] | None = None,
+    steps_us: Mapping[str, int] | None = None,
+) -> Plan:
+    """Works out whether every target holds. Raises InputError where a cost is missing.
+
+    `learned` says of which tables and queries the cost was learned, and from how many runs; `steps_us` how
+    stale steps can become that tables read.
+    """
+    costs = _worst_cases_us(warehouse)
+    members: dict[str, list[Table]] = {name: [] for name in warehouse.pools}
+    for table in warehouse.tables.values():
+        members[table.pool].append(table)
+    classes: dict[str, list[str]] = {name: [] for name in warehouse.pools}
+    for each in warehouse.classes.values():
+        classes[each.pool].append(each.name)
+    schedules = [
+        _schedule(pool, members[name], costs, classes[name]) for name, pool in warehouse.pools.items()
+    ]
+    response_us: dict[str, int | None] = {}
+    for schedule in schedules:
+        response_us.update(zip(schedule.plan.tables, schedule.response_us, strict=True))
+    model = staleness_model(warehouse, steps_us)
+    tables = _table_plans(warehouse, costs, response_us, model.bounds(response_us), learned or {})
+    _add_recovery(tables, schedules)
+    _mark_expected_downstream(tables, warehouse)
+    least: list[Least] = []
+    pools: list[PoolPlan] = []
+    for schedule in schedules:
+        reach = Reach(schedule.plan.tables, tables, model)
+        least.append(least_tracks(schedule.plan, schedule.recovery, tables, reach))
+        most_us = blocking_most(schedule.plan.policy, schedule.parts, reach)
+        pools.append(replace(_with_least(schedule.plan, least[-1]), blocking_most_us=most_us))
+    advice = advise(pools, tables, least, model)
+    pools, queries = _with_queries(pools, warehouse, learned or {})
+    advice += advise_queries(queries)
+    return Plan(warehouse, tuple(pools), tuple(tables.values()), tuple(advice), queries)
+
+
+def what_if(warehouse: Warehouse, policy: PolicyName | None, tracks: Mapping[str, int]) -> Warehouse:
+    """The same warehouse with another policy in all pools that may have it, or other numbers of tracks."""
+    with_queries = {query.pool for query in warehouse.queries.values()}
+    with_classes = {each.pool for each in warehouse.classes.values()}
+    pools: dict[str, Pool] = {}
+    for name, pool in warehouse.pools.items():
+        changed = replace(pool, tracks=tracks.get(name, pool.tracks))
+        held: Held = "queries" if name in with_queries else "classes" if name in with_classes else "tables"
+        if policy is not None and held in POLICIES[policy].holds:
+            changed = replace(changed, policy=policy)
+        pools[name] = changed
+    return replace(warehouse, pools=pools)
+
+
+def _with_queries(
+    pools: list[PoolPlan], warehouse: Warehouse, learned: Mapping[str, int]
+) -> tuple[list[PoolPlan], tuple[QueryPlan, ...]]:
+    """The pools with what queries ask of them, and the plans of all queries."""
+    plans: dict[str, QueryPlan] = {}
+    for place, pool in enumerate(pools):
+        loads = query_loads(warehouse, warehouse.pools[pool.name])
+        if loads:
+            planned = plan_queries(warehouse.pools[pool.name], loads, learned)
+            plans |= {query.name: query for query in planned.queries}
+            names = tuple(load.name for load in loads)
+            pools[place] = replace(pool, utilization=planned.utilization, fits=planned.fits, queries=names)
+    return pools, tuple(plans[name] for name in warehouse.queries)
+
+
+def _with_least(pool: PoolPlan, least: Least) -> PoolPlan:
+    """The pool with its least number of tracks, where that proves what it is: all of its tables."""
+    proves = least.policy == pool.policy and least.tables.issuperset(pool.tables)
+    return replace(pool, tracks_least=least.tracks if proves else None)
+
+
+def _worst_cases_us(warehouse: Warehouse) -> dict[str, int]:
+    missing = [table for table in warehouse.tables.values() if table.cost is None]
+    if missing:
+        names = ", ".join(table.name for table in missing[:10])
+        more = f" and {len(missing) - 10} more" if len(missing) > 10 else ""
+        raise InputError(
+            f"no cost is known for {names}{more}",
+            "Declare one, such as `cost: {startup: 3s, rate: 0.1}` (seconds of work for each second of data)"
+            ", or have it learned: run it, or `freshline calibrate`",
+            missing[0].place,
+        )
+    return {name: _worst_case_us(warehouse, table) for name, table in warehouse.tables.items()}
+
+
+def _worst_case_us(warehouse: Warehouse, table: Table) -> int:
+    assert table.cost is not None
+    feed = None if table.feed is None else warehouse.feeds[table.feed]
+    return worst_case_us(table.cost, longest_update_us(table, feed))
+
+
+@dataclass(frozen=True, slots=True)
+class _Schedule:
+    """How a pool serves its tables; the lists are in the order of its tables."""
+
+    plan: PoolPlan
+    parts: list[tuple[Tasks, Sequence[int]]]  # its clusters, or it as a whole, and the places of their tables
+    response_us: list[int | None]
+    provisioned_us: list[int]
+    recovery_periods_us: list[int] | None
+    recovery: Recovery | None
+
+
+def _schedule(pool: Pool, own: list[Table], costs_us: Mapping[str, int], classes: Sequence[str]) -> _Schedule:
+    costs, periods = [costs_us[table.name] for table in own], [table.period_us for table in own]
+    adaptive = POLICIES[pool.policy].adaptive
+    provisioned = costs
+    if adaptive and pool.provisioning == "average":
+        provisioned = [_average_us(table) for table in own]
+    recovering = recovery_periods(pool.recovery, provisioned, periods, pool.tracks) if adaptive else None
+    clusters = divide(pool.policy, costs, periods, pool.tracks, pool.cluster_factor)
+    blocking_us, part_us = pool.counted_blocking_us, PART_MOST_US if classes else 0
+    tardiness = pool_tardiness(
+        pool.policy, provisioned, periods, pool.tracks, clusters, recovering, blocking_us, part_us
+    )
+    isolated = clusters if POLICIES[pool.policy].clusters == "isolated" else None
+    parts = tasks_of(provisioned, periods, pool.tracks, isolated, recovering)
+    limits = [batch_limit(pool.policy, part, blocking_us) for part in parts]
+    names = tuple(table.name for table in own)
+    plan = PoolPlan(
+        name=pool.name,
+        tracks=pool.tracks,
+        policy=pool.policy,
+        utilization=utilization(costs, periods),
+        fits=fits(provisioned, periods, pool.tracks),
+        tables=names,
+        clusters=None if clusters is None else _of_tables(clusters, names, limits),
+        tracks_least=None,
+        provisioning=pool.provisioning if adaptive else "worst",
+        blocking_us=blocking_us,
+        batch_limit_us=min((limit for limit in limits if limit is not None), default=None),
+        classes=tuple(classes),
+        part_us=part_us,
+    )
+    response_us = [None if y is None else p + y for p, y in zip(periods, tardiness, strict=True)]
+    places = [range(len(own))] if isolated is None else [cluster.members for cluster in isolated]
+    return _Schedule(
+        plan,
+        list(zip(parts, places, strict=True)),
+        response_us,
+        provisioned,
+        recovering,
+        pool.recovery if adaptive else None,
+    )
+
+
+def _of_tables(
+    clusters: Sequence[Cluster], names: Sequence[str], limits: Sequence[int | None]
+) -> tuple[ClusterPlan, ...]:
+    # Where clusters help each other out nothing is limited.
+    own = limits if len(limits) == len(clusters) else [None] * len(clusters)
+    return tuple(
+        ClusterPlan(tuple(names[member] for member in cluster.members), cluster.tracks, limit)
+        for cluster, limit in zip(clusters, own, strict=True)
+    )
+
+
+def without_bounds(plan: Plan, unknown: frozenset[str]) -> Plan:
+    """No bounds for the pools of tables of unknown cost, nor for what is downstream of them."""
+    warehouse = plan.warehouse
+    pools = {warehouse.tables[name].pool for name in unknown}
+    unbounded: set[str] = set()
+    for name in warehouse.topological_order:
+        table = warehouse.tables[name]
+        if table.pool in pools or not unbounded.isdisjoint(table.sources):
+            unbounded.add(name)
+    tables = tuple(
+        replace(table, response_bound_us=None, staleness_bound_us=None, holds=False)
+        if table.name in unbounded
+        else table
+        for table in plan.tables
+    )
+    return replace(
+        plan,
+        tables=tables,
+        pools=tuple(_unlimited(pool) if pool.name in pools else pool for pool in plan.pools),
+    )
+
+
+def _unlimited(pool: PoolPlan) -> PoolPlan:
+    """A pool without bounds: there is nothing that batches could break."""
+    if "blocking" not in POLICIES[pool.policy].options:
+        return pool
+    clusters = None
+    if pool.clusters is not None:
+        clusters = tuple(replace(cluster, batch_limit_us=None) for cluster in pool.clusters)
+    return replace(pool, blocking_most_us=None, batch_limit_us=None, clusters=clusters)
+
+
+def _average_us(table: Table) -> int:
+    assert table.cost is not None
+    return average_us(table.cost, table.period_us)
+
+
+def _add_recovery(tables: dict[str, TablePlan], schedules: Iterable[_Schedule]) -> None:
+    """Recovery periods for the tables of adaptive pools; expected bounds are marked as such."""
+    for schedule in schedules:
+        if schedule.recovery_periods_us is None:
+            continue
+        expected = schedule.plan.provisioning == "average"
+        for place, name in enumerate(schedule.plan.tables):
+            tables[name] = replace(
+                tables[name],
+                provisioned_us=schedule.provisioned_us[place],
+                recovery_period_us=schedule.recovery_periods_us[place],
+                expected=expected,
+            )
+
+
+def _mark_expected_downstream(tables: dict[str, TablePlan], warehouse: Warehouse) -> None:
+    """What counts with the expected bound of a source is no more than expected, in whatever pool."""
+    for name in warehouse.topological_order:
+        if any(tables[source].expected for source in warehouse.tables[name].sources if source in tables):
+            tables[name] = replace(tables[name], expected=True)
+
+
+def _table_plans(
+    warehouse: Warehouse,
+    costs: Mapping[str, int],
+    response_us: Mapping[str, int | None],
+    bounds: Mapping[str, int | None],
+    learned: Mapping[str, int],
+) -> dict[str, TablePlan]:
+    return {
+        name: TablePlan(
+            name=name,
+            pool=table.pool,
+            period_us=table.period_us,
+            cost_us=costs[name],
+            response_bound_us=response_us[name],
+            staleness_bound_us=bounds[name],
+            target_lag_us=table.target_lag_us,
+            holds=_holds(bounds[name], table.target_lag_us),
+            learned_from_runs=learned.get(name, 0),
+        )
+        for name, table in warehouse.tables.items()
+    }
+
+
+def _holds(bound_us: int | None, target_us: int | None) -> bool:
+    return bound_us is not None and (target_us is None or bound_us <= target_us)

@@ -1,0 +1,190 @@
+"""Which outputs are in time, where their steps run, and by when each is to be done."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from math import floor
+
+from freshline.base.duration import SECOND, format_duration
+from freshline.base.names import one_of
+from freshline.definitions.warehouse import Warehouse
+from freshline.planning.placement.place import Method, place
+from freshline.planning.placement.placement import Layout, Placement
+from freshline.planning.placement.plan import PlacementPlan
+from freshline.planning.placement.tasks import tasks_of
+from freshline.planning.plan.placed_steps import Steps, on_node_us, placement_plan, unknown_costs, why_unknown
+from freshline.planning.plan.plan import OutputPlan, Plan
+from freshline.planning.plan.step_placement import Placed
+
+
+@dataclass(frozen=True, slots=True)
+class OutputsPlan:
+    """What can be said of the outputs of a warehouse."""
+
+    outputs: tuple[OutputPlan, ...]
+    placed: Placed | None = None  # None where nothing could be placed
+    placement: Placement | None = None  # None where costs are not known
+    unknown: tuple[str, ...] = ()  # the steps of which it is not known what they cost
+    staleness_us: Mapping[str, int] = field(default_factory=dict)  # of steps, where all outputs hold
+
+
+def plan_outputs(
+    warehouse: Warehouse,
+    limit_s: float = 60.0,
+    method: Method = "deadline",
+    kept: Mapping[str, str] | None = None,
+) -> OutputsPlan:
+    """Places the steps, but for those that are `kept`, and works out which outputs hold."""
+    unknown = unknown_costs(warehouse)
+    if unknown:
+        reason = why_unknown(warehouse, unknown)
+        outputs = [_unplaced(warehouse, name, reason) for name in _names(warehouse)]
+        return OutputsPlan(tuple(outputs), unknown=unknown)
+    steps = Steps(warehouse)
+    plan = placement_plan(steps)
+    placement = place(plan, limit_s, method, kept)
+    layout = _layout(placement) if method == "deadline" else placement.layout
+    if layout is None:
+        reason = "no placement was found" if placement.infeasible is None else placement.infeasible.reason
+        outputs = [_unplaced(warehouse, name, reason) for name in _names(warehouse)]
+        return OutputsPlan(tuple(outputs), None, placement)
+    placed = _placed(steps, plan, placement, layout)
+    found = _outputs(steps, placed, placement)
+    in_time = all(output.holds for output in found)
+    staleness_us = steps.staleness_us(placed.sub_deadlines_us) if in_time else {}
+    return OutputsPlan(found, _with_reasons(placed, found), placement, staleness_us=staleness_us)
+
+
+def placed_by(warehouse: Warehouse, placement: Placement) -> Placed | None:
+    """A placement by deadlines, of a warehouse whose costs are known, as a run keeps it.
+
+    Where not all outputs can be in time it is the one with its deadlines stretched; None where there is none.
+    """
+    steps, layout = Steps(warehouse), _layout(placement)
+    if layout is None:
+        return None
+    placed = _placed(steps, placement_plan(steps), placement, layout)
+    return _with_reasons(placed, _outputs(steps, placed, placement))
+
+
+def _with_reasons(placed: Placed, outputs: tuple[OutputPlan, ...]) -> Placed:
+    unproven = {output.name: output.reason for output in outputs if output.reason is not None}
+    return replace(placed, unproven=unproven)
+
+
+def _layout(placement: Placement) -> Layout | None:
+    if not placement.holds and placement.infeasible is not None:
+        return placement.infeasible.layout
+    return placement.layout
+
+
+def with_outputs(plan: Plan, found: OutputsPlan) -> Plan:
+    """The plan with what was found out about its outputs."""
+    return replace(plan, placed=found.placed, outputs=found.outputs)
+
+
+def _outputs(steps: Steps, placed: Placed, placement: Placement) -> tuple[OutputPlan, ...]:
+    """The outputs under a placement."""
+    warehouse = steps.warehouse
+    slack_us = {node.name: _us(node.slack) for node in placement.nodes if node.slack is not None}
+    found = []
+    for name in _names(warehouse):
+        step = warehouse.steps[name]
+        above = [each for each in warehouse.step_order if each in steps.upstream[name]]
+        nodes = {placed.nodes[each] for each in above}
+        reason = _reason(steps, name, above, placed, placement)
+        slacks = [slack_us[node] for node in nodes if node in slack_us]
+        assert step.deadline_us is not None
+        found.append(
+            OutputPlan(
+                name,
+                step.deadline_us,
+                reason is None,
+                placed.nodes[name],
+                {each: placed.sub_deadlines_us[each] for each in above},
+                min(slacks, default=None) if reason is None else None,
+                reason,
+            )
+        )
+    return tuple(found)
+
+
+def _placed(steps: Steps, plan: PlacementPlan, placement: Placement, layout: Layout) -> Placed:
+    nodes = steps.warehouse.nodes
+    costs_us = {
+        name: on_node_us(cost_us, nodes[layout.nodes[name]].speed) for name, cost_us in steps.costs_us.items()
+    }
+    slack_us = {node.name: _us(node.slack or 0.0) for node in placement.nodes}
+    return Placed(
+        {name: layout.nodes[name] for name in steps.warehouse.steps},
+        {name: _us(layout.sub_deadline[name]) for name in steps.warehouse.steps},
+        costs_us,
+        tuple(task.operators for task in placement.tasks or tasks_of(plan, layout)),
+        {name: steps.longest_us(name) + slack_us.get(name, 0) for name in nodes},
+        _stretch(placement),
+    )
+
+
+def _stretch(placement: Placement) -> float:
+    why = placement.infeasible
+    return 1.0 if placement.holds or why is None or why.stretch is None else why.stretch
+
+
+def _reason(steps: Steps, output: str, above: list[str], placed: Placed, placement: Placement) -> str | None:
+    """Why an output is not proven to be in time; None where it is."""
+    warehouse = steps.warehouse
+    left_us = steps.left_us(output)
+    if left_us <= 0:
+        waited_us = (warehouse.steps[output].deadline_us or 0) - left_us
+        return f"its records may be {format_duration(waited_us)} old before anything is computed of them"
+    if not placement.holds:
+        infeasible = placement.infeasible
+        return "it is not known whether all fits" if infeasible is None else infeasible.reason
+    beside = _beside(steps, above, placed)
+    nodes = dict.fromkeys(placed.nodes[name] for name in beside)
+    unproven = [node for node in nodes if warehouse.nodes[node].policy != "edf"]
+    if unproven:
+        return f"nothing is proven of `policy: fifo` on {one_of(unproven)}"
+    before_us = steps.before_us(placed.sub_deadlines_us)
+    for name in beside:
+        node = placed.nodes[name]
+        load_us = sum(placed.costs_us[each] for each, there in placed.nodes.items() if there == node)
+        busy_us = steps.blocking_us(node) + load_us
+        if busy_us > steps.distance_us(name) - before_us[name]:
+            return (
+                f"node {node} may still be busy with a burst for {name} when the next comes: it takes up to "
+                f"{format_duration(busy_us + before_us[name], up=True)} "
+                f"and they come {format_duration(steps.distance_us(name))} apart"
+            )
+    return None
+
+
+def _beside(steps: Steps, above: list[str], placed: Placed) -> list[str]:
+    """These steps, all that share a node with one, all that those are computed from, and so on.
+
+    What one of them does again too soon delays whatever is on its node (docs/placement.md).
+    """
+    found = set(above)
+    while True:
+        nodes = {placed.nodes[name] for name in found}
+        there = [name for name, node in placed.nodes.items() if node in nodes]
+        more = found.union(*(steps.upstream[name] for name in there))
+        if more == found:
+            return [name for name in steps.warehouse.step_order if name in found]
+        found = more
+
+
+def _unplaced(warehouse: Warehouse, name: str, reason: str) -> OutputPlan:
+    deadline_us = warehouse.steps[name].deadline_us
+    assert deadline_us is not None
+    return OutputPlan(name, deadline_us, False, None, {}, None, reason)
+
+
+def _names(warehouse: Warehouse) -> list[str]:
+    return [name for name, step in warehouse.steps.items() if step.deadline_us is not None]
+
+
+def _us(seconds: float) -> int:
+    """Whole microseconds, rounded down, but for what a float lacks of one."""
+    return floor(seconds * SECOND + 1e-3)

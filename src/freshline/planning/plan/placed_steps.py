@@ -1,0 +1,191 @@
+"""A warehouse's steps as operators to be placed: what they cost, and what is left of their deadlines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+from typing import Final
+
+from freshline.base.duration import MILLISECOND, SECOND
+from freshline.definitions.sections.feeds import Feed
+from freshline.definitions.warehouse import Warehouse
+from freshline.planning.costs.step_rows import rows_of_steps
+from freshline.planning.placement.plan import Node, Operator, Output, PlacementPlan, Source
+
+# From a commit on one node until the job that reads it starts on another.
+HOP_US: Final = 150 * MILLISECOND
+
+
+class Steps:
+    """The steps of a warehouse, all of known cost, with what follows from their places in the graph."""
+
+    def __init__(self, warehouse: Warehouse) -> None:
+        self.warehouse = warehouse
+        self.upstream: dict[str, frozenset[str]] = {}  # by step: itself and all that it is computed from
+        self.feeds: dict[str, frozenset[str]] = {}  # by step: the feeds that it is computed from
+        self.costs_us: dict[str, int] = {}  # by step, at worst, on a node of speed 1
+        rows = rows_of_steps(warehouse)
+        for name in warehouse.step_order:
+            step = warehouse.steps[name]
+            above = [self.upstream[source] for source in step.sources]
+            self.upstream[name] = frozenset({name}).union(*above)
+            own = frozenset() if step.feed is None else frozenset({step.feed})
+            self.feeds[name] = own.union(*(self.feeds[source] for source in step.sources))
+            assert step.cost is not None, f"nobody knows what {name} costs"
+            cost = step.cost
+            worst = (1 + cost.variability) * (cost.startup_us + cost.per_row_us * (rows[name].read or 0))
+            self.costs_us[name] = max(1, -(-worst.numerator // worst.denominator))
+
+    def longest_us(self, node: str) -> int:
+        """The longest that a step takes that may run there: for so long others may have to wait for it."""
+        allowed = [name for name, step in self.warehouse.steps.items() if step.node in (None, node)]
+        speed = self.warehouse.nodes[node].speed
+        return max((on_node_us(self.costs_us[name], speed) for name in allowed), default=0)
+
+    def hop_us(self, node: str) -> int:
+        """What it takes until a node finds out what another has committed; 0 where it reads no other."""
+        links, nodes = self.warehouse.links, self.warehouse.nodes
+        linked = len(nodes) > 1 if links is None else any(end == node for _, end in links)
+        return HOP_US if linked else 0
+
+    def blocking_us(self, node: str) -> int:
+        return self.longest_us(node) + self.hop_us(node)
+
+    def left_us(self, output: str) -> int:
+        """What of an output's deadline is left when its records can be computed; it may be below 0.
+
+        A record is as old as its feed says when it is found. Then it waits until all inputs are as fresh as
+        it, which may take the slowest feed's next file, and for the end of its window.
+        """
+        feeds = [self.warehouse.feeds[name] for name in self.feeds[output]]
+        deadline_us = self.warehouse.steps[output].deadline_us
+        assert deadline_us is not None
+        age_us = max(feed.age_us for feed in feeds)
+        lateness_us = max(feed.landing.lateness_us for feed in feeds)
+        align_us = self._align_us(output)
+        left_us = deadline_us - age_us - lateness_us - align_us
+        next_file_us = max(_period_us(feed) + feed.jitter_us for feed in feeds)
+        if lateness_us or len(feeds) > 1:
+            return left_us - next_file_us
+        # The end of a window is seen with the first file after it, which may be that much younger.
+        return left_us - (max(0, next_file_us - age_us) if align_us else 0)
+
+    def distance_us(self, step: str) -> int:
+        """How far apart two bursts are at least that a step is done for."""
+        feeds = [self.warehouse.feeds[name] for name in self.feeds[step]]
+        return min(_period_us(feed) - feed.jitter_us for feed in feeds)
+
+    def before_us(self, sub_deadlines_us: Mapping[str, int]) -> dict[str, int]:
+        """By step, the longest sum of sub-deadlines of those before it."""
+        found: dict[str, int] = {}
+        for name in self.warehouse.step_order:
+            sources = self.warehouse.steps[name].sources
+            found[name] = max((found[source] + sub_deadlines_us[source] for source in sources), default=0)
+        return found
+
+    def staleness_us(self, sub_deadlines_us: Mapping[str, int]) -> dict[str, int]:
+        """By step, how stale it can become if it is done in time: until the next file has come to it."""
+        before_us = self.before_us(sub_deadlines_us)
+        found = {}
+        for name in self.warehouse.step_order:
+            feeds = [self.warehouse.feeds[feed] for feed in self.feeds[name]]
+            next_file_us = max(
+                max(_period_us(feed), feed.phase_us)
+                + feed.jitter_us
+                + feed.timestamp_jitter_us
+                + feed.landing.lateness_us
+                for feed in feeds
+            )
+            found[name] = next_file_us + self._align_us(name) + before_us[name] + sub_deadlines_us[name]
+        return found
+
+    def _align_us(self, name: str) -> int:
+        steps = [self.warehouse.steps[above] for above in self.upstream[name]]
+        return _aligned_us({step.align_us for step in steps if step.align_us is not None})
+
+
+def on_node_us(cost_us: int, speed: Fraction) -> int:
+    """A cost on a node of that speed, rounded up."""
+    return -(-cost_us * speed.denominator // speed.numerator)
+
+
+def unknown_costs(warehouse: Warehouse) -> tuple[str, ...]:
+    """The steps of which it is not known what they cost: by themselves, or as nobody knows how many rows."""
+    rows = rows_of_steps(warehouse)
+    return tuple(
+        name
+        for name, step in warehouse.steps.items()
+        if step.cost is None or (step.cost.per_row_us and rows[name].read is None)
+    )
+
+
+def why_unknown(warehouse: Warehouse, unknown: Iterable[str]) -> str:
+    """What nobody knows of these steps, and what can be done about it."""
+    steps, feeds = warehouse.steps, warehouse.feeds
+    without = [name for name in unknown if steps[name].cost is None]
+    by_rows = [name for name in unknown if steps[name].cost is not None]
+    said = [f"no cost is known for {', '.join(without)} (run it, or declare `cost`)"] if without else []
+    if by_rows:
+        used = dict.fromkeys(step.feed for step in steps.values() if step.feed is not None)
+        unsized = ", ".join(name for name in used if feeds[name].rows_most is None)
+        rows = f"nobody knows how many rows {', '.join(by_rows)} may get"
+        said.append(f"{rows} (declare `burst`, or `rows`, of {unsized})")
+    return "; ".join(said)
+
+
+def placement_plan(steps: Steps) -> PlacementPlan:
+    """What is to be placed. An output whose deadline is over before it begins gets what it computes for."""
+    warehouse = steps.warehouse
+    operators = tuple(
+        Operator(
+            name,
+            step.sources if step.feed is None else (_stream(step.feed),),
+            (name,),
+            _seconds(steps.costs_us[name]),
+            None if step.node is None else (step.node,),
+            step.selectivity,
+        )
+        for name, step in warehouse.steps.items()
+    )
+    outputs = tuple(
+        Output(name, _seconds(left_us if (left_us := steps.left_us(name)) > 0 else _own_us(steps, name)))
+        for name, step in warehouse.steps.items()
+        if step.deadline_us is not None
+    )
+    nodes = tuple(
+        Node(name, node.speed, _seconds(steps.blocking_us(name))) for name, node in warehouse.nodes.items()
+    )
+    return PlacementPlan(nodes, tuple(_sources(warehouse)), operators, outputs, warehouse.links)
+
+
+def _sources(warehouse: Warehouse) -> Iterable[Source]:
+    loaded = {step.feed for step in warehouse.steps.values()}
+    for name, feed in warehouse.feeds.items():
+        if name in loaded:
+            assert feed.node is not None, f"nobody knows where {name} lands"
+            rows = feed.rows_most_loaded or Fraction(1)
+            yield Source(_stream(name), feed.node, rows * SECOND / _period_us(feed))
+
+
+def _own_us(steps: Steps, output: str) -> int:
+    return sum(steps.costs_us[name] for name in steps.upstream[output])
+
+
+def _stream(feed: str) -> str:
+    return f"feed {feed}"  # a table may be called as its feed is
+
+
+def _seconds(microseconds: int) -> Fraction:
+    return Fraction(microseconds, SECOND)
+
+
+def _period_us(feed: Feed) -> int:
+    assert feed.period_us is not None, f"{feed.name} has files and no period"
+    return feed.period_us
+
+
+def _aligned_us(windows_us: set[int]) -> int:
+    """How long a record waits for the ends of all windows: one after the other where they do not nest."""
+    longest_us = max(windows_us, default=0)
+    nested = all(longest_us % window_us == 0 for window_us in windows_us)
+    return longest_us if nested else sum(windows_us)

@@ -1,0 +1,124 @@
+"""What is known before anything runs: per pool and table, whether the targets hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from freshline.definitions.language.policies import POLICIES, PolicyName
+from freshline.definitions.sections.pools import Provisioning
+from freshline.definitions.warehouse import Warehouse
+from freshline.planning.analysis.adaptive import recovery_time
+from freshline.planning.plan.queries import QueryPlan
+from freshline.planning.plan.step_placement import Placed
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterPlan:
+    """Tables of a pool, and the tracks that serve them first, or them alone."""
+
+    tables: tuple[str, ...]
+    tracks: int
+    batch_limit_us: int | None = None  # as a pool's, where it serves them alone
+
+
+@dataclass(frozen=True, slots=True)
+class PoolPlan:
+    """A pool, how busy it is at worst, and how its tracks are divided."""
+
+    name: str
+    tracks: int
+    policy: PolicyName
+    utilization: float
+    fits: bool  # U <= tracks, decided exactly
+    tables: tuple[str, ...]  # by name, in the order of definition
+    clusters: tuple[ClusterPlan, ...] | None  # where the policy divides its tracks
+    # The least number of tracks for which all of its tables hold, the other pools as they are, and all
+    # downstream of them that it could make hold; None where it cannot make all of its own hold.
+    tracks_least: int | None
+    provisioning: Provisioning = "worst"  # with `average` the bounds hold in expectation only
+    blocking_us: int = 0  # for how long a batch may block others, as every bound counts it
+    # The longest with which every target in its reach still holds that its tracks can prove; None where
+    # nothing limits it, or nothing is proven.
+    blocking_most_us: int | None = None
+    # How long a batch may be (docs/batches.md), if it is no longer than its table's period; None: that alone
+    # counts, and 0: there are no batches. Where clusters are isolated, the least of theirs.
+    batch_limit_us: int | None = 0
+    queries: tuple[str, ...] = ()  # by name, in the order of definition; of a pool that holds queries
+    classes: tuple[str, ...] = ()  # by name, the most important first
+    part_us: int = 0  # the longest part of their requests, for which each track may block updates
+
+    def behaves_as(self, tables: Sequence[TablePlan]) -> PolicyName:
+        """The policy that it is run by, given the plans of all tables.
+
+        Without a bound there is no recovery mode, and in an overloaded pool there are no clusters: that is
+        `edf`.
+        """
+        bounded = any(table.staleness_bound_us is not None for table in tables if table.pool == self.name)
+        known = POLICIES[self.policy]
+        if self.tables and ((known.adaptive and not bounded) or (known.clusters and self.clusters is None)):
+            return "edf"
+        return self.policy
+
+
+@dataclass(frozen=True, slots=True)
+class TablePlan:
+    """A table, what it costs at worst, and how stale it can become."""
+
+    name: str
+    pool: str
+    period_us: int
+    cost_us: int
+    response_bound_us: int | None  # Θ; None where no bound is proven
+    staleness_bound_us: int | None  # A(V)
+    target_lag_us: int | None
+    holds: bool
+    # From how many runs of the table its cost was learned; 0 where it is declared.
+    learned_from_runs: int = 0
+    # Of a table that can recover (adaptive policies): the cost its share is made for, and p^[r].
+    provisioned_us: int | None = None
+    recovery_period_us: int | None = None
+    expected: bool = False  # whether the bounds hold in expectation only
+
+    def recovery_time_us(self, outage_us: int, jitter_us: int = 0) -> int | None:
+        """How long after an outage of that length the table is late at most; None if that is not bounded."""
+        if self.recovery_period_us is None or self.response_bound_us is None:
+            return None
+        return recovery_time(
+            self.response_bound_us, self.period_us, self.recovery_period_us, outage_us, jitter_us
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class OutputPlan:
+    """An output, and whether it is in time whatever happens."""
+
+    name: str
+    deadline_us: int
+    holds: bool
+    node: str | None  # None where nothing could be placed
+    sub_deadlines_us: Mapping[str, int]  # by step: D of all that it is computed from
+    slack_us: int | None  # the further blocking that its nodes bear; None where nothing holds
+    reason: str | None = None  # why it does not hold
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The verdict on a warehouse."""
+
+    warehouse: Warehouse
+    pools: tuple[PoolPlan, ...]
+    tables: tuple[TablePlan, ...]  # in the order of definition
+    advice: tuple[str, ...]
+    queries: tuple[QueryPlan, ...] = ()  # in the order of definition
+    placed: Placed | None = None  # where steps run; None where there are none, or it is not known
+    outputs: tuple[OutputPlan, ...] = ()  # in the order of definition
+
+    @property
+    def tables_by_name(self) -> dict[str, TablePlan]:
+        return {table.name: table for table in self.tables}
+
+    @property
+    def holds(self) -> bool:
+        in_time = all(query.holds for query in self.queries) and all(each.holds for each in self.outputs)
+        return in_time and all(table.holds for table in self.tables)

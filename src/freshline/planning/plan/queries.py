@@ -1,0 +1,157 @@
+"""Which continuous queries a pool can answer in time, and how much of their windows they then read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from freshline.base.duration import format_duration
+from freshline.definitions.language.policies import PolicyName
+from freshline.definitions.sections.pools import Pool
+from freshline.planning.analysis.admission import Refusal, admit, placed
+from freshline.planning.analysis.levels import Load, is_schedulable, response_us
+from freshline.planning.analysis.shedding import Rule, keep, raised, shed
+from freshline.planning.analysis.utilization import fits, utilization
+
+
+@dataclass(frozen=True, slots=True)
+class QueryPlan:
+    """A query, what an answer costs, and what its pool can promise."""
+
+    pool: str
+    load: Load
+    track: int | None  # of the pool's, from 0; None where it is refused
+    budget_us: int | None  # the time that an answer gets; None where nothing is shed
+    keep: Fraction | None  # the share of its window that it reads; None where it is refused
+    response_bound_us: int | None  # None where none is known: it may be late by more than a stride
+    refusal: Refusal | None = None
+    learned_from_answers: int = 0  # how many its cost was learned from; 0: declared, or by its operators
+
+    @property
+    def name(self) -> str:
+        return self.load.name
+
+    @property
+    def holds(self) -> bool:
+        """Whether every answer is there by its deadline."""
+        return self.response_bound_us is not None and self.response_bound_us <= self.load.deadline_us
+
+
+@dataclass(frozen=True, slots=True)
+class QueriesPlan:
+    """The queries of one pool, in the order of definition."""
+
+    queries: tuple[QueryPlan, ...]
+    utilization: float  # of all, at what they cost in full
+    fits: bool
+
+
+# How much is shed, by policy; the others shed nothing.
+_RULES: dict[PolicyName, Rule] = {"lrm": "least-error", "lrm-paper": "paper"}
+
+
+def plan_queries(pool: Pool, loads: Sequence[Load], learned: Mapping[str, int]) -> QueriesPlan:
+    """Admission in the order of definition, and then each track by itself.
+
+    `learned` says of which queries the cost was learned, and from how many answers.
+    """
+    tracks, refused = _admitted(loads, pool)
+    plans: dict[str, QueryPlan] = {
+        each.name: QueryPlan(pool.name, each, None, None, None, None, refused[each.name])
+        for each in loads
+        if each.name in refused
+    }
+    for number, track in enumerate(tracks):
+        plans |= {plan.name: plan for plan in _on_track(pool, number, track)}
+    costs, periods = [load.cost_us for load in loads], [load.period_us for load in loads]
+    return QueriesPlan(
+        tuple(replace(plans[load.name], learned_from_answers=learned.get(load.name, 0)) for load in loads),
+        utilization(costs, periods) if loads else 0.0,
+        fits(costs, periods, pool.tracks),
+    )
+
+
+def advise_queries(queries: Sequence[QueryPlan]) -> list[str]:
+    """What is wrong with queries that are refused, or may be late."""
+    advice = []
+    for query in queries:
+        if query.refusal is not None:
+            least_us = query.refusal.period_least_us
+            remedy = "no stride up to an hour would do"
+            if least_us is not None:
+                as_long = query.load.deadline_us < query.load.period_us
+                more = ", with a deadline as long," if as_long else ""
+                remedy = f"a stride of {format_duration(least_us)}{more} would do"
+            advice.append(f"Query {query.name} is refused: {query.refusal.reason}; {remedy}.")
+        elif not query.holds:
+            deadline = format_duration(query.load.deadline_us)
+            may = "has no bound"
+            if query.response_bound_us is not None:
+                may = f"may take {format_duration(query.response_bound_us, up=True)}"
+            advice.append(
+                f"Query {query.name} {may}, and its deadline is {deadline}: `policy: lrm` would shed input "
+                "so that it is met."
+            )
+    return advice
+
+
+def _admitted(loads: Sequence[Load], pool: Pool) -> tuple[list[list[Load]], dict[str, Refusal]]:
+    """The queries of each track, in the order of definition, and those that fit on none."""
+    # Where nobody is put aside the others wait for a whole iteration: at its least cost, for that long.
+    at_least = loads if pool.preempts else [load._replace(part_us=load.least_us) for load in loads]
+    tracks = range(pool.tracks)
+    track_of = dict(zip((load.name for load in loads), placed(loads, pool.tracks), strict=True))
+    groups = [[load for load in at_least if track_of[load.name] == number] for number in tracks]
+    refused = {each.name: each for group in groups for each in admit(group)}
+    kept = [[load for load in group if load.name not in refused] for group in groups]
+    for load in at_least:
+        # Another track may have room.
+        track = _track_with_room(load, kept, at_least) if load.name in refused else None
+        if track is not None:
+            kept[track].append(load)
+            track_of[load.name] = track
+            del refused[load.name]
+    admitted = [load for load in loads if load.name not in refused]
+    return [[load for load in admitted if track_of[load.name] == number] for number in tracks], refused
+
+
+def _track_with_room(load: Load, tracks: Sequence[Sequence[Load]], order: Sequence[Load]) -> int | None:
+    """The least loaded track on which it fits where it stands in the order; None where on none.
+
+    Not after those that are there: of queries with one deadline the first goes before the others.
+    """
+
+    def has_room(track: Sequence[Load]) -> bool:
+        names = {load.name, *(each.name for each in track)}
+        together = [each for each in order if each.name in names]
+        return is_schedulable(together, [each.least_us for each in together])
+
+    def share(track: Sequence[Load]) -> float:
+        return utilization([each.cost_us for each in track], [each.period_us for each in track])
+
+    by_share = sorted(range(len(tracks)), key=lambda number: share(tracks[number]))
+    return next((number for number in by_share if has_room(tracks[number])), None)
+
+
+def _on_track(pool: Pool, number: int, loads: Sequence[Load]) -> list[QueryPlan]:
+    costs_us = [load.cost_us for load in loads]
+    rule = _RULES.get(pool.policy)
+    if rule is not None and loads:
+        if not is_schedulable(loads):
+            after = shed(loads, rule)
+            assert after is not None, "least costs fit, or it would be refused"
+            costs_us = after
+        if rule == "least-error":
+            costs_us = raised(loads, costs_us)
+    return [
+        QueryPlan(
+            pool=pool.name,
+            load=load,
+            track=number,
+            budget_us=None if rule is None else cost_us,
+            keep=keep(load, cost_us),
+            response_bound_us=response,
+        )
+        for load, cost_us, response in zip(loads, costs_us, response_us(loads, costs_us), strict=True)
+    ]

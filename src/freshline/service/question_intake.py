@@ -1,0 +1,150 @@
+"""`POST /v1/query`: from a body to an answer, for as long as somebody waits for it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Final, TypeVar
+
+import pyarrow as pa
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from freshline.base.duration import SECOND
+from freshline.service.bodies import read_body
+from freshline.service.failures import Failure, no_answer, rejected
+from freshline.service.questions import Question, read_question
+from freshline.service.running_warehouse import Answer, Asked, Site
+
+QUESTION_MAX: Final = 1 << 20
+ARROW: Final = "application/vnd.apache.arrow.stream"
+# Of one class at most; more would only wait for one another. Of many classes each has a share of the
+# connections, and some are left for whoever asks something else: no class holds what others need.
+WAITING_MAX: Final = 64
+CONNECTIONS_MAX: Final = 256
+_CONNECTIONS_LEFT: Final = 32
+# JSON of more takes seconds to write and hundreds of megabytes.
+JSON_ROWS_MAX: Final = 100_000
+# SQL is read, and answers are written out, by so many threads of a class at a time.
+_THREADS_OF_CLASS: Final = 2
+_THREADS_MAX: Final = 16
+# The run replies at the deadline. If it does not, nobody waits for ever.
+_GRACE_S: Final = 10.0
+
+_T = TypeVar("_T")
+
+
+class Asking:
+    """Takes questions in the service's loop. No class takes up what another needs to be heard."""
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+        self._waiting: Counter[str] = Counter()
+        self._turns: dict[str, asyncio.Semaphore] = {}
+        self._threads = ThreadPoolExecutor(_THREADS_MAX, "question")
+
+    async def __call__(self, request: Request) -> Response:
+        question = read_question(await read_body(request.receive, QUESTION_MAX))
+        asked, name = self._site.ask(question), question.class_name
+        if self._waiting[name] >= waiting_max(len(self._site.classes())):
+            raise rejected(SECOND)
+        self._waiting[name] += 1
+        try:
+            answering = self._answer(asked, question, wants_arrow(request.headers.get("accept", "")))
+            return await _unless_gone(request, answering)
+        finally:
+            self._waiting[name] -= 1
+            asked.drop()
+
+    async def _answer(self, asked: Asked, question: Question, arrow: bool) -> Response:
+        """An answer waits for its deadline, and whoever keeps it waiting longer is at fault."""
+        name = question.class_name
+        try:
+            async with asyncio.timeout(question.deadline_us / SECOND + _GRACE_S):
+                await self._in_turn(name, asked.submit)
+                answer = await asyncio.wrap_future(asked.reply)
+        except TimeoutError:
+            raise no_answer() from None
+        return await self._in_turn(name, _as_arrow if arrow else _as_json, answer)
+
+    async def _in_turn(self, name: str, what: Callable[..., _T], *arguments: object) -> _T:
+        """Done by a thread, of which a class has so many and no more.
+
+        A turn lasts as long as its thread is at work, even if nobody waits for that any longer.
+        """
+        turns = self._turns.setdefault(name, asyncio.Semaphore(_THREADS_OF_CLASS))
+        await turns.acquire()
+        done = asyncio.get_running_loop().run_in_executor(self._threads, what, *arguments)
+        done.add_done_callback(lambda _: turns.release())
+        return await asyncio.shield(done)
+
+
+def waiting_max(classes: int) -> int:
+    """How many questions of a class may wait at a time, where there are so many classes.
+
+    >>> waiting_max(1), waiting_max(4), waiting_max(1_000)
+    (64, 56, 1)
+    """
+    return max(1, min(WAITING_MAX, (CONNECTIONS_MAX - _CONNECTIONS_LEFT) // max(1, classes)))
+
+
+async def _unless_gone(request: Request, answering: Coroutine[Any, Any, Response]) -> Response:
+    """The answer, or nothing as soon as who asked has hung up."""
+    answer = asyncio.ensure_future(answering)
+    gone = asyncio.ensure_future(_hung_up(request))
+    try:
+        await asyncio.wait({answer, gone}, return_when=asyncio.FIRST_COMPLETED)
+        if answer.done():
+            return answer.result()
+        raise Failure("bad_request", "nobody waits for the answer", "Keep the connection open")
+    finally:
+        answer.cancel()
+        gone.cancel()
+
+
+async def _hung_up(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
+def wants_arrow(accept: str) -> bool:
+    """Whether Arrow is asked for by name, and JSON is not liked better.
+
+    >>> wants_arrow(ARROW), wants_arrow("*/*"), wants_arrow(f"{ARROW};q=0.5, application/json")
+    (True, False, False)
+    """
+    liked = dict(_liking(each) for each in accept.split(","))
+    return liked.get(ARROW, 0.0) > 0 and liked[ARROW] >= liked.get("application/json", 0.0)
+
+
+def _liking(media: str) -> tuple[str, float]:
+    name, *parameters = (part.strip().lower() for part in media.split(";"))
+    for parameter in parameters:
+        if parameter.startswith("q="):
+            try:
+                return name, float(parameter.removeprefix("q="))
+            except ValueError:
+                return name, 0.0
+    return name, 1.0
+
+
+def _as_json(answer: Answer) -> Response:
+    rows = answer.row_count()
+    if rows > JSON_ROWS_MAX:
+        what = f"the answer has {rows:,} rows, and as JSON it may have {JSON_ROWS_MAX:,}"
+        raise Failure("not_supported", what, f"Add a LIMIT, or send `Accept: {ARROW}`")
+    return JSONResponse(answer.record())
+
+
+def _as_arrow(answer: Answer) -> Response:
+    """Rows as a stream of Arrow; whatever else there is to say is JSON in its schema's metadata."""
+    table, record = answer.table(), answer.record()
+    about = {key: value for key, value in record.items() if key != "rows"}
+    table = table.replace_schema_metadata({"freshline": json.dumps(about)})
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table)
+    return Response(sink.getvalue().to_pybytes(), media_type=ARROW)

@@ -1,0 +1,1 @@
+"""Continuous queries and requests: reading slices, estimates, merged answers."""

@@ -1,0 +1,130 @@
+"""Which rows a part reads, said so that Spark has the code for it already.
+
+Window and slices are others in every part. As plain numbers Spark would write them into the code that it
+generates, compile that for every part, and run it cold. Arrays it hands over beside the code: so the window's
+bounds stand in arrays, by slice. What can be skipped of the files is said to Parquet's reader itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any, Final
+
+from pyspark.sql import SparkSession
+
+from freshline.spark.session.quoting import quoted
+from freshline.sql.columns import SLICE_COLUMN
+from freshline.sql.slices import NO_SLICE, SLICES
+
+# Where Parquet's reader looks for what it may skip.
+_SKIPPING: Final = "parquet.private.read.filter.predicate"
+SETTINGS: Final = {
+    # Otherwise Spark puts there what it makes of the conditions that it knows.
+    "spark.sql.parquet.filterPushdown": "false",
+    # A part's slices are side by side in a file: cut in a few large pieces, one task would have all of them.
+    "spark.sql.files.maxPartitionBytes": "16m",
+    "spark.sql.files.openCostInBytes": "1m",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Slices:
+    """So many slices from the first on, around the ring, and the rows of no slice with the first ones."""
+
+    first: int
+    count: int
+    is_first: bool = True  # of the parts: it has the rows that are in no slice
+
+    @property
+    def is_all(self) -> bool:
+        return self.count == SLICES and self.is_first
+
+    def has(self, number: int) -> bool:
+        """Whether a slice is among them; `NO_SLICE` stands for outliers, and for rows of another writer."""
+        if number == NO_SLICE:
+            return self.is_first
+        return (number - self.first) % SLICES < self.count
+
+
+ALL: Final = Slices(0, SLICES)
+# By place in the arrays: rows of no slice come first.
+_PLACES: Final = range(NO_SLICE, SLICES)
+_PLACE: Final = f"coalesce({SLICE_COLUMN}, {NO_SLICE}) - ({NO_SLICE})"
+
+
+def rows_of(slices: Slices) -> str:
+    """The condition for rows of these slices."""
+    return f"get({_by_place(slices, 'true', 'false')}, {_PLACE})"
+
+
+def rows_in_window(window: tuple[int, int], timestamp: str, slices: Slices | None) -> str:
+    """The condition for a window, in microseconds, and slices; None for a table that has no such column."""
+    after, to = (f"timestamp_micros({instant})" for instant in window)
+    column = quoted(timestamp)
+    place = _PLACE
+    if slices is None:
+        # Always 0, but Spark does not know.
+        place = f"CAST(unix_micros({column}) & 0 AS int)"
+        slices = ALL
+    # Of slices that are not wanted the window is empty.
+    return (
+        f"{column} > get(array_repeat({after}, {len(_PLACES)}), {place})"
+        f" AND {column} <= get({_by_place(slices, to, after)}, {place})"
+    )
+
+
+def _by_place(slices: Slices, wanted: str, other: str) -> str:
+    """An array with one of two values for each slice."""
+    runs = [(is_wanted, len(list(run))) for is_wanted, run in groupby(_PLACES, slices.has)]
+    ends = ", ".join(f"array_repeat({wanted if is_wanted else other}, {count})" for is_wanted, count in runs)
+    return f"concat({ends})"
+
+
+@contextmanager
+def skipping_other(session: SparkSession, slices: Slices) -> Iterator[None]:
+    """Files that are read meanwhile are read without most of the rows of other slices."""
+    if slices.is_all:
+        yield
+        return
+    session.conf.set(_SKIPPING, _predicate(session, slices))
+    try:
+        yield
+    finally:
+        session.conf.unset(_SKIPPING)
+
+
+def skipping_none(session: SparkSession) -> dict[str, str]:
+    """Options of a table of which all rows are read, whatever is skipped of others."""
+    api, column = _parquet(session)
+    return {_SKIPPING: _text(session, api.notEq(column, NO_SLICE - 1))}
+
+
+def _predicate(session: SparkSession, slices: Slices) -> str:
+    api, column = _parquet(session)
+    end = slices.first + slices.count - 1
+    at_least, at_most = api.gtEq(column, slices.first), api.ltEq(column, end % SLICES)
+    if end < SLICES:
+        wanted = getattr(api, "and")(at_least, at_most)
+    else:
+        # Around the ring's end: those from 0 on begin after the rows of no slice.
+        wanted = getattr(api, "or")(at_least, getattr(api, "and")(api.gtEq(column, 0), at_most))
+    if slices.is_first:
+        none = getattr(api, "or")(api.eq(column, NO_SLICE), api.eq(column, None))
+        wanted = getattr(api, "or")(wanted, none)
+    return _text(session, wanted)
+
+
+def _parquet(session: SparkSession) -> tuple[Any, Any]:
+    assert session._jvm is not None
+    api = session._jvm.org.apache.parquet.filter2.predicate.FilterApi
+    return api, api.intColumn(SLICE_COLUMN)
+
+
+def _text(session: SparkSession, predicate: Any) -> str:
+    java: Any = session._jvm
+    configuration = java.org.apache.hadoop.conf.Configuration(False)
+    java.org.apache.parquet.hadoop.ParquetInputFormat.setFilterPredicate(configuration, predicate)
+    return str(configuration.get(_SKIPPING))

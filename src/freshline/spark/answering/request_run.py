@@ -1,0 +1,300 @@
+"""One request on Spark: its tables read in parts of some slices each, and what they come to so far.
+
+All parts read the tables as the first found them. One thread reads; any other may ask for the answer
+meanwhile, or have the part that runs cancelled.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Final
+
+import pyarrow as pa
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructField, StructType
+from sqlglot import exp
+from sqlglot.errors import UnsupportedError
+
+from freshline.base.errors import InputError
+from freshline.spark.answering.merging import Column, merged_columns
+from freshline.spark.answering.partials import as_written, with_inputs
+from freshline.spark.answering.result_rows import can_apply, chosen
+from freshline.spark.answering.slice_reader import Reading
+from freshline.spark.answering.sliced_query import Rewritten, is_same, show_empty, visible_columns
+from freshline.spark.loading.frames import read_parquet
+from freshline.spark.session.quoting import quoted
+from freshline.sql.request_sql import NOW, InSlices, RequestRefused, RequestSql
+from freshline.sql.slices import SLICES
+from freshline.storage.delta.read_table import ReadTable
+
+# Fewer rows behind a value tell little: neither it nor its interval is to be relied on.
+FEW_ROWS: Final = 30
+# What an answer may have at most, and all its parts by group and slice: it goes through the driver's memory.
+ROWS_MAX: Final = 1_000_000
+CELLS_MAX: Final = 4 * ROWS_MAX
+_JOB_GROUP: Final = "spark.jobGroup.id"
+# Joins that compare each row with each: there is no end to them, and no way to stop them inside.
+_EACH_WITH_EACH: Final = ("NestedLoopJoin", "CartesianProduct")
+
+Interval = tuple[float, float] | None
+
+
+class Cancelled(Exception):  # noqa: N818  (it is what happened)
+    """A part was given up because somebody asked for it. What was read before stays."""
+
+
+@dataclass(frozen=True, slots=True)
+class RequestAnswer:
+    """What is known so far. `intervals` and `few` are by row and column, as `rows` is."""
+
+    schema: StructType
+    rows: tuple[tuple[Any, ...], ...]
+    intervals: tuple[tuple[Interval, ...], ...]  # None: of keys, of min and max, and where nothing is known
+    few: tuple[tuple[bool, ...], ...]
+    slices: int  # that were read
+    freshness: Mapping[str, int | None]  # by table, in microseconds; None: nothing was ever loaded
+    notes: tuple[str, ...] = ()
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(self.schema.names)
+
+    @property
+    def share(self) -> Fraction:
+        return Fraction(self.slices, SLICES)
+
+    @property
+    def is_complete(self) -> bool:
+        return self.slices == SLICES
+
+    def table(self) -> pa.Table:
+        """The rows as Arrow has them."""
+        schema = to_arrow_schema(self.schema, timezone="UTC")
+        columns = [pa.array([row[at] for row in self.rows], field.type) for at, field in enumerate(schema)]
+        return pa.Table.from_arrays(columns, schema=schema)
+
+
+class PreparedRequest:
+    """A request that Spark has looked at; it may run many times, in several sessions."""
+
+    def __init__(self, session: SparkSession, sql: RequestSql, schemas: Mapping[str, StructType]) -> None:
+        """Makes views without rows in the session, by the tables' names. Raises RequestRefused."""
+        self.sql = sql
+        self.schemas = {name: schemas[name] for name in sql.tables}
+        self.named = {column.name.lower() for column in sql.query.find_all(exp.Column)}
+        for name, schema in self.schemas.items():
+            show_empty(session, name, schema, self.named)
+        self.schema, self.text, is_faithful = _analysed(session, sql)
+        self.in_slices = sql.in_slices
+        self.rewritten = None
+        if self.in_slices is not None and is_faithful:
+            self.rewritten = self._rewritten(session, self.in_slices)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is answered in one part."""
+        return self.rewritten is None
+
+    def _rewritten(self, session: SparkSession, request: InSlices) -> Rewritten | None:
+        """None where parts would not give what Spark gives."""
+        sql = with_inputs(request.sql)
+        of_tables = [self.schemas[each.table.name] for each in sql.tables.all]
+        try:
+            answer = session.sql(as_written(sql.select)).schema
+            rewritten = Rewritten(sql, request.sides, of_tables, answer)
+        except (InputError, UnsupportedError, PySparkException):
+            return None
+        types = [field.dataType for field in answer.fields]
+        return rewritten if can_apply(request.clauses, types) else None
+
+
+class RequestRun:
+    """A request as it is answered: `read` by one thread, `answer` and `cancel` by any."""
+
+    def __init__(
+        self,
+        prepared: PreparedRequest,
+        session: SparkSession,
+        tables: Mapping[str, ReadTable],
+        start: int | random.Random | None = None,
+        now_us: int | None = None,
+    ) -> None:
+        """Slices are read from `start` on, or from one that is drawn; to all parts it is `now_us`, or now.
+
+        The session is the reader's own.
+        """
+        self._prepared = prepared
+        self._session = session
+        drawn = random.Random() if start is None else start
+        first = drawn.randrange(SLICES) if isinstance(drawn, random.Random) else drawn
+        self._snapshots = {name: tables[name].snapshot for name in prepared.sql.tables}
+        self._paths = {
+            name: [tables[name].path / file.path for file in snapshot.files if file.rows]
+            for name, snapshot in self._snapshots.items()
+        }
+        self._group = f"request-{uuid.uuid4().hex}"
+        self._lock = threading.Lock()  # over what follows
+        self._is_cancelled = False
+        self._parts: list[pa.Table] = []
+        self._slices = 0
+        self._reading: Reading | None = None
+        if prepared.rewritten is not None and prepared.in_slices is not None:
+            paths = [self._paths[each.table.name] for each in prepared.in_slices.sql.tables.all]
+            instant = time.time_ns() // 1_000 if now_us is None else now_us
+            sql = prepared.rewritten.partials.sql.replace(str(NOW), str(instant))
+            self._reading = Reading(prepared.rewritten, session, paths, first, sql=sql)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it has one part only, of all slices."""
+        return self._reading is None
+
+    @property
+    def slices_left(self) -> int:
+        return SLICES - self._slices
+
+    def read(self, slices: int) -> None:
+        """A part: the next so many slices, or all of a request that is whole.
+
+        Raises `Cancelled` where somebody cancelled it, RequestRefused for an answer that is too large; other
+        trouble is Spark's, such as that of a row for which there is no answer.
+        """
+        if not self.slices_left or slices < 1:
+            return
+        with self._lock:
+            if self._is_cancelled:
+                raise Cancelled("the request was cancelled")
+        try:
+            with _job_group(self._session, self._group):
+                found, read = self._read(min(slices, self.slices_left))
+        except (PySparkException, Py4JError) as error:
+            if self._is_cancelled:
+                raise Cancelled("the part that was read was cancelled") from error
+            raise
+        with self._lock:
+            if self._is_cancelled:
+                raise Cancelled("the part that was read was cancelled")
+            if found.num_rows + sum(part.num_rows for part in self._parts) > CELLS_MAX:
+                what = f"its groups, by slice, are more than {CELLS_MAX:,}"
+                raise RequestRefused("not_supported", what, "Group by what has fewer values")
+            self._parts.append(found)
+            self._slices += read
+
+    def cancel(self) -> None:
+        """Ends the part that is being read, at once; there will be no other."""
+        with self._lock:
+            self._is_cancelled = True
+        context: Any = self._session.sparkContext
+        context._jsc.sc().cancelJobGroupAndFutureJobs(self._group)
+
+    def answer(self) -> RequestAnswer:
+        """From the parts that were read so far. Raises RequestRefused for a sum beyond its type."""
+        with self._lock:
+            parts, slices = [*self._parts], self._slices
+        freshness = {name: snapshot.freshness for name, snapshot in self._snapshots.items()}
+        prepared = self._prepared
+        if not slices:
+            return RequestAnswer(prepared.schema, (), (), (), 0, freshness)
+        if prepared.rewritten is None or prepared.in_slices is None:
+            rows = tuple(tuple(row.values()) for row in _positional(parts[0]).to_pylist())
+            width = len(prepared.schema.names)
+            none: tuple[Interval, ...] = (None,) * width
+            return RequestAnswer(
+                prepared.schema, rows, (none,) * len(rows), ((False,) * width,) * len(rows), slices, freshness
+            )
+        rewritten, clauses = prepared.rewritten, prepared.in_slices.clauses
+        try:
+            merged = merged_columns(rewritten.partials, rewritten.schema, parts, slices, lends=False)
+        except ArithmeticError as error:
+            remedy = "Add up decimals or doubles, as in sum(CAST(x AS double))"
+            raise RequestRefused("not_supported", str(error), remedy) from None
+        left = chosen(clauses, [column.values for column in merged.columns])
+        shown = merged.columns[: clauses.shown]
+        said = clauses.in_words
+        notes = () if said is None or slices == SLICES else (f"{said}: applied to estimates",)
+        return RequestAnswer(
+            prepared.schema,
+            tuple(tuple(column.values[row] for column in shown) for row in left),
+            tuple(tuple(_interval(column, row) for column in shown) for row in left),
+            tuple(tuple(merged.scaled[row] and _is_few(column, row) for column in shown) for row in left),
+            slices,
+            freshness,
+            notes,
+        )
+
+    def _read(self, slices: int) -> tuple[pa.Table, int]:
+        reading = self._reading
+        if reading is not None:
+            before = reading.slices
+            reading.read(slices)
+            return reading.parts[-1], reading.slices - before
+        for name, schema in self._prepared.schemas.items():
+            rows = read_parquet(self._session, [*map(str, self._paths[name])], schema)
+            columns = visible_columns(schema, self._prepared.named)
+            rows.selectExpr(*map(quoted, columns)).createOrReplaceTempView(name)
+        frame = self._session.sql(self._prepared.text)
+        found = frame.limit(ROWS_MAX + 1).toArrow()
+        if found.num_rows > ROWS_MAX:
+            what = f"the answer has more than {ROWS_MAX:,} rows"
+            raise RequestRefused("not_supported", what, "Group them, or add a LIMIT")
+        return found, SLICES
+
+
+def _analysed(session: SparkSession, sql: RequestSql) -> tuple[StructType, str, bool]:
+    """The answer's columns, what to ask for all of it, and whether what was parsed is what was written."""
+    try:
+        written = session.sql(sql.text)
+        _check_joins(written)
+        schema = StructType([StructField(field.name, field.dataType) for field in written.schema.fields])
+    except PySparkException as error:
+        sentence = str(error).splitlines()[0].rstrip(".")
+        raise RequestRefused("bad_sql", f"Spark refuses the SQL: {sentence}", "Mend the SQL") from None
+    try:
+        parsed = as_written(sql.query)
+        is_faithful = is_same(written, session.sql(parsed))
+    except (PySparkException, UnsupportedError):
+        is_faithful = False
+    return schema, sql.text, is_faithful
+
+
+def _check_joins(frame: DataFrame) -> None:
+    plan = str(frame._jdf.queryExecution().sparkPlan())
+    if any(join in plan for join in _EACH_WITH_EACH):
+        what = "it compares each row of one table with each of another"
+        raise RequestRefused("not_supported", what, "Join by equal columns, as in `a JOIN b ON a.k = b.k`")
+
+
+def _positional(rows: pa.Table) -> pa.Table:
+    """With columns by number: two may be called alike."""
+    return rows.rename_columns([str(number) for number in range(rows.num_columns)])
+
+
+def _interval(column: Column, row: int) -> Interval:
+    low, high = (None, None) if column.bounds is None else column.bounds[row]
+    return None if low is None or high is None else (low, high)
+
+
+def _is_few(column: Column, row: int) -> bool:
+    return column.seen is not None and column.seen[row] < FEW_ROWS
+
+
+@contextmanager
+def _job_group(session: SparkSession, group: str) -> Iterator[None]:
+    """This thread's Spark jobs are of the group meanwhile."""
+    context = session.sparkContext
+    before = context.getLocalProperty(_JOB_GROUP)
+    context.setJobGroup(group, "Freshline, a request", interruptOnCancel=True)
+    try:
+        yield
+    finally:
+        context.setLocalProperty(_JOB_GROUP, before)  # type: ignore[arg-type]

@@ -1,0 +1,90 @@
+"""A SELECT that Spark has looked at, and that can be read in parts of some slices each."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from freshline.definitions.warehouse import Warehouse
+from freshline.spark.answering.partials import Partials, partials_of
+from freshline.spark.loading.slices import slice_together
+from freshline.sql.columns import LATE_COLUMN, SLICE_COLUMN
+from freshline.sql.from_tables import Readable, columns_of
+from freshline.sql.query_sql import QuerySql
+
+
+class Rewritten:
+    """What parts ask Spark, and of which columns. `answer` says what the whole answer's types are."""
+
+    def __init__(
+        self, sql: QuerySql, sides: Collection[int], schemas: Sequence[StructType], answer: StructType
+    ) -> None:
+        """`schemas` are those of the tables of the FROM, in their order; `sql` has its inputs."""
+        self.schemas = schemas
+        self.schema = answer
+        self._named = named_columns(sql)
+        self.sliced = _sliced_together(sorted(sides), sql, schemas)
+        self.partials: Partials = partials_of(
+            sql, self.sliced, {field.name: field.dataType for field in answer.fields}
+        )
+
+    def visible(self, place: int) -> list[str]:
+        """The columns of a table that the SQL can name."""
+        return visible_columns(self.schemas[place], self._named)
+
+
+def named_columns(sql: QuerySql) -> set[str]:
+    """What it names, in small letters."""
+    return {column.name.lower() for column in columns_of(sql.select)}
+
+
+def visible_columns(schema: StructType, named: Collection[str]) -> list[str]:
+    """The columns of a table that SQL can name which names these; `*` has no other."""
+    own = {SLICE_COLUMN, *(() if LATE_COLUMN in named else (LATE_COLUMN,))}
+    return [name for name in schema.names if name not in own]
+
+
+def show_empty(session: SparkSession, name: str, schema: StructType, named: Collection[str]) -> None:
+    """Makes a view of a table without rows, for Spark to look at SQL by."""
+    shown = StructType([schema[each] for each in visible_columns(schema, named)])
+    session.createDataFrame([], shown).createOrReplaceTempView(name)
+
+
+def readable(warehouse: Warehouse, schemas: Mapping[str, StructType]) -> dict[str, Readable]:
+    """The tables as SQL knows them."""
+    own = (LATE_COLUMN, SLICE_COLUMN)
+    return {
+        name: Readable(
+            name,
+            tuple(each.lower() for each in schemas[name].names if each not in own),
+            table.timestamp,
+            table.slices,
+        )
+        for name, table in warehouse.stored.items()
+    }
+
+
+def is_same(one: DataFrame, other: DataFrame) -> bool:
+    """Whether Spark takes two queries for one: `IS NOT NULL` and `NOT ... IS NULL` are the same there."""
+    return bool(_plan(one).sameResult(_plan(other)))
+
+
+def _plan(frame: DataFrame) -> Any:
+    return frame._jdf.queryExecution().optimizedPlan()
+
+
+def _sliced_together(places: Sequence[int], sql: QuerySql, schemas: Sequence[StructType]) -> frozenset[int]:
+    """The places of the FROM that are read in slices: of keys that Spark compares otherwise, only one."""
+    kinds = {}
+    for place in places:
+        slices = sql.tables.all[place].table.slices
+        if slices is not None and slices.by is not None:
+            folded = slices.by.lower()
+            kinds[place] = next(f.dataType for f in schemas[place].fields if f.name.lower() == folded)
+    first = places[0]
+    return frozenset(
+        place for place in places if place == first or slice_together(kinds[first], kinds[place])
+    )

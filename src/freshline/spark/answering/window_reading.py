@@ -1,0 +1,203 @@
+"""One iteration of a continuous query on Spark: its window read in parts of some slices each.
+
+A part is a Spark job of its own, so that an iteration can be put aside, or end, between two of them. All
+parts read the tables' files of the iteration's beginning.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
+from sqlglot.errors import UnsupportedError
+
+from freshline.base.duration import SECOND
+from freshline.base.errors import InputError
+from freshline.definitions.sections.queries import Query
+from freshline.definitions.warehouse import Warehouse
+from freshline.spark.answering.merging import Answer, merge
+from freshline.spark.answering.part_rows import SETTINGS
+from freshline.spark.answering.partials import as_written, with_inputs
+from freshline.spark.answering.slice_reader import Reading
+from freshline.spark.answering.sliced_query import Rewritten, is_same, named_columns, readable, show_empty
+from freshline.sql.query import parse_query
+from freshline.sql.query_sql import QuerySql, read_query
+from freshline.sql.slices import NO_SLICE, SLICES
+from freshline.storage.delta.read_table import ReadTable
+from freshline.storage.delta.slice_counts import Counts, SliceCounts
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What an iteration came to so far."""
+
+    answer: Answer
+    window: tuple[int, int]  # (from, to], in microseconds
+    keep: Fraction  # the share of its slices that was read
+    rows_seen: int  # of all windows, those of tables that are read whole included
+
+    def record(self, query: str, released_us: int, deadline_us: int, finished_us: int) -> dict[str, Any]:
+        """As `freshline results` has it; instants in seconds since the epoch."""
+        return {
+            "query": query,
+            "window": [instant / SECOND for instant in self.window],
+            "released": released_us / SECOND,
+            "deadline": deadline_us / SECOND,
+            "finished": finished_us / SECOND,
+            "met": finished_us <= deadline_us,
+            "keep": float(self.keep),
+            "rows_seen": self.rows_seen,
+            "rows": list(self.answer.rows),
+            "estimates": [estimate._asdict() for estimate in self.answer.estimates],
+        }
+
+
+def session_for_queries(session: SparkSession) -> SparkSession:
+    """A session of its own for iterations, in which parts skip what they do not read."""
+    own = session.newSession()
+    for key, value in SETTINGS.items():
+        own.conf.set(key, value)
+    return own
+
+
+class PreparedQuery:
+    """A query that Spark has looked at. Its iterations may be of several sessions, one after the other."""
+
+    def __init__(
+        self,
+        session: SparkSession,
+        warehouse: Warehouse,
+        query: Query,
+        tables: Mapping[str, ReadTable],
+        schemas: Mapping[str, StructType],
+    ) -> None:
+        self.query = query
+        self.tables = [tables[side.table] for side in query.sides]
+        known = {name.lower(): each for name, each in readable(warehouse, schemas).items()}
+        sql = read_query(query.sql, lambda name: known[name.lower()])
+        self.schema = _analysed(session, query, sql, schemas)
+        sides = [place for place, side in enumerate(query.sides) if side.in_slices]
+        of_tables = [schemas[side.table] for side in query.sides]
+        whole = with_inputs(sql)
+        inputs = session.sql(as_written(whole.select)).schema.fields[len(self.schema.fields) :]
+        self.rewritten = Rewritten(whole, sides, of_tables, StructType([*self.schema.fields, *inputs]))
+        self.counts = [SliceCounts(table) for table in self.tables]
+
+    @property
+    def sliced(self) -> frozenset[int]:
+        """The places of the FROM that are read in slices."""
+        return self.rewritten.sliced
+
+    def begin(self, session: SparkSession, to_us: int, first: int | None = None) -> Iteration:
+        """An iteration over the window that ends there, its slices read from `first` on, or from any."""
+        return Iteration(self, session, to_us, random.randrange(SLICES) if first is None else first)
+
+
+class Iteration:
+    """The slices of a window, read from one of them on around the ring."""
+
+    def __init__(self, prepared: PreparedQuery, session: SparkSession, to_us: int, first: int) -> None:
+        self._prepared = prepared
+        self.window = (to_us - prepared.query.window_us, to_us)
+        self._files = [table.files_with(*self.window) for table in prepared.tables]
+        paths = [
+            [table.path / file.path for file in files]
+            for table, files in zip(prepared.tables, self._files, strict=True)
+        ]
+        windows = [(table.timestamp, self.window) for table in prepared.tables]
+        self._reading = Reading(prepared.rewritten, session, paths, first, windows)
+        self._counts: list[Counts] | None = None
+
+    @property
+    def slices(self) -> int:
+        """That were read."""
+        return self._reading.slices
+
+    @property
+    def slices_left(self) -> int:
+        return self._reading.slices_left
+
+    def read(self, slices: int) -> None:
+        """A part: the next so many slices. Other iterations of the session may have had theirs before."""
+        self._reading.read(slices)
+
+    def outcome(self) -> Outcome:
+        """The answer from what was read so far."""
+        reading, prepared = self._reading, self._prepared
+        answer = merge(prepared.rewritten.partials, prepared.rewritten.schema, reading.parts, reading.slices)
+        return Outcome(answer, self.window, Fraction(reading.slices, SLICES), self._rows_seen())
+
+    def rows(self) -> int:
+        """How many the windows hold, of all tables."""
+        return sum(int(np.sum(counts)) for counts in self._counted())
+
+    def rows_in_slices(self) -> int:
+        """Of the tables that are read in slices, all rows of slices, read or not."""
+        return self._rows_of(range(SLICES))
+
+    def rows_in_none(self) -> int:
+        """Of these tables, the rows that are in no slice: the first part reads them."""
+        return self._rows_of([NO_SLICE])
+
+    def rows_of_part(self, slices: int) -> int:
+        """Of these tables, the rows of the last part, which was of so many slices."""
+        reading = self._reading
+        ring = reading.ring(reading.slices - slices, reading.slices)
+        return self._rows_of([*ring, NO_SLICE] if slices == reading.slices else ring)
+
+    def _rows_of(self, slices: Sequence[int]) -> int:
+        counted = self._counted()
+        return sum(int(counted[place][list(slices)].sum()) for place in self._prepared.sliced)
+
+    def _counted(self) -> list[Counts]:
+        """Rows in the windows, by slice."""
+        if self._counts is None:
+            prepared = self._prepared
+            self._counts = [
+                counts.rows(files, *self.window)
+                for counts, files in zip(prepared.counts, self._files, strict=True)
+            ]
+        return self._counts
+
+    def _rows_seen(self) -> int:
+        if not self.slices:
+            return 0
+        read = [*self._reading.ring(0, self.slices), NO_SLICE]
+        return sum(
+            int(counts[read].sum() if place in self._prepared.sliced else counts.sum())
+            for place, counts in enumerate(self._counted())
+        )
+
+
+def _analysed(
+    session: SparkSession, query: Query, sql: QuerySql, schemas: Mapping[str, StructType]
+) -> StructType:
+    """The answer's columns. What is rewritten here must be to Spark what the user wrote."""
+    named = named_columns(sql)
+    for side in query.sides:
+        show_empty(session, side.table, schemas[side.table], named)
+    try:
+        answer = session.sql(query.sql)
+        again = session.sql(as_written(parse_query(query.sql)))
+        is_faithful = is_same(answer, again) and answer.schema == again.schema
+    except PySparkException as error:
+        sentence = str(error).splitlines()[0].rstrip(".")
+        what = f"Spark refuses query {query.name}: {sentence}"
+        raise InputError(what, "Mend its SQL", query.place) from error
+    except UnsupportedError as error:
+        raise _not_rewritten(query) from error
+    if not is_faithful:
+        raise _not_rewritten(query)
+    return answer.schema
+
+
+def _not_rewritten(query: Query) -> InputError:
+    what = f"query {query.name} has something in its SQL that cannot be rewritten for parts of the rows"
+    return InputError(what, "Write it in another way, or make it a table and read that", query.place)

@@ -1,0 +1,76 @@
+"""Which tables' updates are alike to Spark: the same code runs for them, so it is warmed up once for all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from pyspark.sql.types import DataType, StructType
+from sqlglot import exp
+
+from freshline.definitions.warehouse import Warehouse
+from freshline.sql.dialect import SPARK
+from freshline.sql.query import parse_query
+
+
+def alike(warehouse: Warehouse, schemas: Mapping[str, StructType]) -> list[tuple[str, ...]]:
+    """The tables by the plans of their updates: each table once, a plan in the place of its first table.
+
+    Two plans are alike if they differ in nothing but names and constants: the types that they read and give,
+    the files' format, and the steps in between are the same. Spark writes some constants into the code that
+    it generates; to compile that again is little beside a cold start.
+    """
+    found: dict[object, list[str]] = {}
+    for name in warehouse.stored:
+        found.setdefault(_plan(warehouse, name, schemas), []).append(name)
+    return [tuple(tables) for tables in found.values()]
+
+
+def _plan(warehouse: Warehouse, name: str, schemas: Mapping[str, StructType]) -> object:
+    table = warehouse.stored[name]
+    if table.feed is None:
+        how: object = None
+        read = {source: schemas[source] for source in table.sources}
+    else:
+        landing = warehouse.feeds[table.feed].landing
+        shed = warehouse.feeds[table.feed].shed
+        how = (landing.format, landing.header, landing.encoding, shed and shed.value)
+        assert landing.schema is not None
+        declared = DataType.fromDDL(landing.schema)
+        assert isinstance(declared, StructType)
+        read = {table.feed: declared}
+    text = table.sql or table.select
+    steps = None if text is None else _steps(text, {source: schema.names for source, schema in read.items()})
+    given = schemas[name]
+    assert table.timestamp is not None
+    # By its timestamp what is given is cut to what is loaded.
+    return how, tuple(map(_types, read.values())), steps, _types(given), given.names.index(table.timestamp)
+
+
+def _types(schema: StructType) -> tuple[str, ...]:
+    return tuple(field.dataType.simpleString() for field in schema.fields)
+
+
+def _steps(sql: str, read: Mapping[str, Sequence[str]]) -> str:
+    """A query with its constants left out, and with places instead of names.
+
+    A name is the place of what it names: of a table among those that are read, or of a column among theirs.
+    What the query names itself is counted.
+    """
+    places: dict[str, str] = {}
+    for number, (table, columns) in enumerate(read.items()):
+        places.setdefault(table.lower(), f"t{number}")
+        for place, column in enumerate(columns):
+            places.setdefault(column.lower(), f"c{number}_{place}")
+    query = parse_query(sql)
+    for identifier in query.find_all(exp.Identifier, bfs=False):
+        named = places.setdefault(identifier.name.lower(), f"n{len(places)}")
+        identifier.set("this", named)
+        identifier.set("quoted", False)
+    for literal in _constants(query):
+        literal.set("this", "0")
+    return query.sql(SPARK, comments=False)
+
+
+def _constants(query: exp.Query) -> Iterable[exp.Literal]:
+    """Not those that are part of a type, as in `decimal(9, 2)`."""
+    return [each for each in query.find_all(exp.Literal) if not isinstance(each.parent, exp.DataTypeParam)]

@@ -1,0 +1,143 @@
+"""Of each window of time the records of the highest value: which of a job's files stay (`shed` of a feed).
+
+It is decided file by file, in the order of the files, and what is there of a window counts. A file adds the
+best of its records as long as there is room, so of all files of a job together the first `most` stay, less
+those that are there: by file, then by value, then by the columns. So it is one pass, and the same rows stay
+whatever is loaded together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
+from typing import Any, Final
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as f
+from pyspark.sql.types import ArrayType, DataType, MapType, NumericType, StructType, VariantType
+from pyspark.sql.window import Window
+
+from freshline.base.errors import InputError
+from freshline.definitions.sections.feeds import Feed
+from freshline.spark.loading.nondeterminism import unsteady
+from freshline.spark.session.quoting import quoted
+from freshline.storage.delta.files import LiveFile
+from freshline.storage.delta.read_table import ReadTable
+from freshline.storage.delta.window_counts import files_of_windows, window_counts
+
+# Beyond so many windows, or rows to look at, Spark counts what is there.
+_WINDOWS_COUNTED: Final = 10_000
+_ROWS_COUNTED: Final = 2_000_000
+_SCHEME: Final = "^[A-Za-z][A-Za-z0-9+.-]*:(//[^/]*)?"
+
+
+def check_value(records: DataFrame, feed: Feed) -> None:
+    """Refuses a feed's value that is no number to Spark, or has another one each time it is asked."""
+    if feed.shed is None:
+        return
+    values = records.select(f.expr(feed.shed.value).alias("value"))
+    kind = values.schema.fields[0].dataType
+    if not isinstance(kind, NumericType):
+        what = f"feed {feed.name}: the value by which it sheds is {kind.simpleString()}, and no number"
+        raise InputError(what, "Write an expression that gives a number", feed.place)
+    changing = unsteady(values)
+    if changing:
+        what = f"feed {feed.name}: `{changing[0]}` gives something else each time it is asked"
+        raise InputError(what, "Use only what the records say, such as their timestamps", feed.place)
+
+
+def kept_records(
+    records: DataFrame,
+    feed: Feed,
+    paths: Sequence[str] = (),
+    there: Mapping[int, int] | DataFrame | None = None,
+) -> DataFrame:
+    """The records that stay, of files in the order of their paths; one path may also be a folder.
+
+    `there` is how many rows each window has already, or a data frame of windows and rows.
+    """
+    shed = feed.shed
+    assert shed is not None
+    assert feed.landing.timestamp is not None
+    own = records.columns
+    window, file, value, rank, rows = (
+        _free(name, own) for name in ("window", "file", "value", "rank", "rows")
+    )
+    instant = f.unix_micros(f.col(quoted(feed.landing.timestamp)))
+    marked = records.select(
+        "*",
+        (instant - f.pmod(instant, f.lit(shed.per_us))).alias(window),
+        _place(records.sparkSession, paths).alias(file),
+        f.expr(shed.value).alias(value),
+    )
+    order = [f.col(file), f.col(value).desc_nulls_last(), *map(_comparable, records.schema.fields)]
+    # The plain condition lets Spark drop what cannot stay before it is sorted.
+    ranked = marked.withColumn(rank, f.row_number().over(Window.partitionBy(window).orderBy(*order)))
+    ranked = ranked.where(f.col(rank) <= shed.most)
+    if isinstance(there, DataFrame):
+        ranked = ranked.join(there.toDF(window, rows), window, "left")
+        ranked = ranked.where(f.col(rank) <= shed.most - f.coalesce(rows, f.lit(0)))
+    elif there:
+        known = f.create_map(*(f.lit(each).cast("long") for each in chain(*there.items())))
+        taken = f.coalesce(f.try_element_at(known, f.col(window)), f.lit(0))
+        ranked = ranked.where(f.col(rank) <= shed.most - taken)
+    return ranked.select(*map(quoted, own))
+
+
+def rows_there(
+    table: ReadTable,
+    feed: Feed,
+    oldest_us: int,
+    newest_us: int,
+    read: Callable[[Sequence[LiveFile]], DataFrame],
+) -> Mapping[int, int] | DataFrame:
+    """How many rows a table has in the windows of its next files; `read` has Spark read some of its own."""
+    shed = feed.shed
+    assert shed is not None
+    files = files_of_windows(table, oldest_us, newest_us, shed.per_us)
+    if not files:
+        return {}
+    windows = (newest_us - oldest_us) // shed.per_us
+    if windows <= _WINDOWS_COUNTED and sum(file.rows for file in files) <= _ROWS_COUNTED:
+        return window_counts(table, files, oldest_us, newest_us, shed.per_us)
+    instant = f.unix_micros(f.col(quoted(table.timestamp)))
+    starts = read(files).select((instant - f.pmod(instant, f.lit(shed.per_us))).alias("window"))
+    return starts.groupBy("window").count()
+
+
+def _place(session: SparkSession, paths: Sequence[str]) -> Column:
+    """The number of a record's file among these."""
+    if len(paths) < 2:
+        return f.lit(0)
+    jvm: Any = session._jvm
+    # As Spark names them: a name may have characters that have to be written otherwise in an address.
+    named = (jvm.org.apache.hadoop.fs.Path(path).toUri().getRawPath() for path in paths)
+    numbers = chain(*((f.lit(name), f.lit(number)) for number, name in enumerate(named)))
+    name = f.regexp_replace(f.input_file_name(), _SCHEME, "")
+    return f.coalesce(f.try_element_at(f.create_map(*numbers), name), _unknown(name))
+
+
+def _unknown(name: Column) -> Column:
+    return f.raise_error(f.concat(f.lit("nobody asked for the file "), name)).cast("int")
+
+
+def _comparable(field: Any) -> Column:
+    """What rows of one value are ordered by; what nothing orders goes by its text."""
+    column = f.col(quoted(field.name))
+    return column if _has_order(field.dataType) else f.to_json(column)
+
+
+def _has_order(kind: DataType) -> bool:
+    if isinstance(kind, StructType):
+        return all(_has_order(field.dataType) for field in kind.fields)
+    if isinstance(kind, ArrayType):
+        return _has_order(kind.elementType)
+    return not isinstance(kind, MapType | VariantType)
+
+
+def _free(name: str, taken: Sequence[str]) -> str:
+    """A name that no column has."""
+    lower = {each.lower() for each in taken}
+    while name in lower:
+        name = f"_{name}"
+    return name

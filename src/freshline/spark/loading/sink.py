@@ -1,0 +1,243 @@
+"""Where an update's rows are written: small results by the driver, all others by Spark's executors.
+
+Spark's own Parquet sink is a third of a small update: its commit protocol, temporary folders, reading footers
+back. Of a result that comes back as Arrow the driver writes one file, and knows its statistics already.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from pyspark import __version__ as spark_version
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import ArrayType, DataType, MapType, StructType, VariantType
+
+from freshline.base.errors import InputError
+from freshline.spark.loading.outliers import outliers_marked, outliers_marked_by_spark
+from freshline.spark.session.session import REQUIRED
+from freshline.sql.columns import LATE_COLUMN, SLICE_COLUMN
+from freshline.storage.delta.files import LiveFile
+from freshline.storage.delta.sliced_files import ARROW_OPTIONS, SPARK_OPTIONS, group_rows, in_order, is_sliced
+from freshline.storage.delta.statistics import footer_of
+from freshline.storage.delta.stored_table import StoredTable, Written
+
+# The setting that says how many bytes of a result the driver takes at most, as Spark writes sizes; 0: none.
+LIMIT_SETTING: Final = "spark.freshline.driverWrites"
+_LIMIT: Final = "32m"
+# How much larger than its sources a result may be, of which nothing is known yet.
+_RATIO_AT_FIRST: Final = 32.0
+# What is known is of the last updates: the next may be so much larger. Nobody counts on its being smaller
+# than its sources: a range that is longer than any before may come with other files.
+_UPDATES_KNOWN: Final = 8
+_LARGER: Final = 2.0
+_RATIO_LEAST: Final = 1.0
+# Sources of fewer bytes say nothing about larger ones: they are headers for the most part.
+_TELLING_BYTES: Final = 4_096
+# After an update that the driver could not write and the executors could, so many are left to them.
+_LEFT_TO_EXECUTORS: Final = 100
+_SAMPLE_ROWS: Final = 1_000
+_PARQUET: Final = "spark.sql.parquet."
+_FILE: Final = "part-0.parquet"
+# As Spark writes them: whoever reads finds the same types, and by the version how old dates are counted.
+_AS_SPARK: Final[dict[str, Any]] = {
+    "compression": "snappy",
+    "store_decimal_as_integer": True,
+    "store_schema": False,
+    # Texts that hardly repeat are not worth a large dictionary, which is given up in the end.
+    "dictionary_pagesize_limit": 1 << 16,
+}
+_METADATA: Final = {"org.apache.spark.version": spark_version}
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What the driver wrote and knows; what executors wrote has to be looked up."""
+
+    files: Written | None = None
+    rows_late: int | None = None
+    bytes: int | None = None  # in memory
+
+
+@dataclass(slots=True)
+class _Known:
+    """Of one table: what its last updates were like."""
+
+    ratios: deque[float] = field(default_factory=lambda: deque(maxlen=_UPDATES_KNOWN))
+    failed_in_driver: bool = False
+    left_to_executors: int = 0
+
+    def result_bytes(self, source_bytes: int) -> float:
+        """What a result may take, at most."""
+        ratio = max(_RATIO_LEAST, _LARGER * max(self.ratios)) if self.ratios else _RATIO_AT_FIRST
+        return source_bytes * ratio
+
+
+class Sink:
+    """Writes the rows of updates. Several tracks use it at once, never two for one table."""
+
+    def __init__(
+        self, schemas: Mapping[str, StructType], outliers: Mapping[str, str | None] | None = None
+    ) -> None:
+        """`outliers` by table: the column whose largest values are in no slice."""
+        self._outliers = outliers or {}
+        self._limit: int | None = None  # known once there is a session to ask
+        self._known = {name: _Known() for name, schema in schemas.items() if carried(schema)}
+
+    def write(
+        self, frame: DataFrame, name: str, stored: StoredTable, folder: str, source_bytes: int
+    ) -> Result:
+        """Writes an update into its folder. If one way fails, the next attempt takes the other."""
+        known, outliers = self._known.get(name), self._outliers.get(name)
+        if known is None:
+            return write_by_executors(frame, stored, folder, outliers)
+        if self._is_for_driver(frame, known, source_bytes):
+            known.failed_in_driver = True
+            result = write_by_driver(frame, stored, folder, outliers)
+            known.failed_in_driver = False
+            return result
+        failed_in_driver, known.failed_in_driver = known.failed_in_driver, False
+        result = write_by_executors(frame, stored, folder, outliers)
+        known.left_to_executors = (
+            _LEFT_TO_EXECUTORS if failed_in_driver else max(0, known.left_to_executors - 1)
+        )
+        return result
+
+    def try_out(
+        self, frame: DataFrame, name: str, stored: StoredTable, folder: str, source_bytes: int
+    ) -> Result:
+        """What the next attempt would do; nothing is learned from it."""
+        known = self._known.get(name)
+        for_driver = known is not None and self._is_for_driver(frame, known, source_bytes)
+        write = write_by_driver if for_driver else write_by_executors
+        return write(frame, stored, folder, self._outliers.get(name))
+
+    def learn(
+        self, name: str, stored: StoredTable, result: Result, source_bytes: int, added: Sequence[LiveFile]
+    ) -> None:
+        """Notes how large the result of a committed update was in memory, found or estimated."""
+        known = self._known.get(name)
+        if known is None or source_bytes < _TELLING_BYTES:
+            return
+        # The commit stands: what cannot be read back here is not known, no more.
+        with suppress(OSError, pa.ArrowException):
+            taken = _bytes_of(stored, added) if result.bytes is None else result.bytes
+            known.ratios.append(taken / source_bytes)
+
+    def _is_for_driver(self, frame: DataFrame, known: _Known, source_bytes: int) -> bool:
+        if self._limit is None:
+            self._limit = driver_limit(frame.sparkSession)
+        return (
+            not known.failed_in_driver
+            and not known.left_to_executors
+            and known.result_bytes(source_bytes) <= self._limit
+        )
+
+
+def carried(kind: DataType) -> bool:
+    """Whether Arrow has the type. A variant would come back as the two parts that it is made of."""
+    if isinstance(kind, StructType):
+        return all(carried(each.dataType) for each in kind.fields)
+    if isinstance(kind, ArrayType):
+        return carried(kind.elementType)
+    if isinstance(kind, MapType):
+        return carried(kind.keyType) and carried(kind.valueType)
+    return not isinstance(kind, VariantType)
+
+
+def count_late(stored: StoredTable, files: Sequence[LiveFile], after: int) -> int:
+    """How many of the rows just loaded are late; files that reach back no further than F have none."""
+    late = 0
+    for file in files:
+        if file.oldest is None or file.oldest <= after:
+            # The commit stands: an error here must not make the job a failed one, to be run again.
+            with suppress(OSError, pa.ArrowException):
+                column = pq.read_table(stored.path / file.path, columns=[LATE_COLUMN])[LATE_COLUMN]
+                late += pc.sum(column).as_py() or 0
+    return late
+
+
+def write_by_executors(
+    frame: DataFrame, stored: StoredTable, folder: str, outliers: str | None = None
+) -> Result:
+    options: dict[str, str] = {}
+    if SLICE_COLUMN in frame.columns:
+        frame = outliers_marked_by_spark(frame, outliers)
+        frame, options = frame.sortWithinPartitions(SLICE_COLUMN), SPARK_OPTIONS
+    frame.write.options(**options).parquet(str(stored.path / folder))
+    return Result()
+
+
+def write_by_driver(
+    frame: DataFrame, stored: StoredTable, folder: str, outliers: str | None = None
+) -> Result:
+    """One file of all rows; none of no rows."""
+    rows = frame.toArrow()
+    late = 0
+    if LATE_COLUMN in rows.column_names:
+        late = pc.sum(rows[LATE_COLUMN]).as_py() or 0
+    if not rows.num_rows:
+        return Result((), late, 0)
+    path = stored.path / folder / _FILE
+    path.parent.mkdir(parents=True)
+    metadata: list[Any] = []
+    options = _AS_SPARK
+    if is_sliced(rows.schema):
+        rows = in_order(outliers_marked(rows, outliers))
+        options = {**_AS_SPARK, **ARROW_OPTIONS, "row_group_size": group_rows(rows)}
+    bounded = [name for name in rows.column_names if _has_bounds(rows[name])]
+    try:
+        pq.write_table(
+            rows.replace_schema_metadata(_METADATA),
+            path,
+            metadata_collector=metadata,
+            write_statistics=bounded,
+            **options,
+        )
+    except OSError as error:
+        error.filename = error.filename or str(path)  # Arrow does not say which disk is full
+        raise
+    nulls = {name: rows[name].null_count for name in rows.column_names}
+    footer = footer_of(path, path.stat().st_size, metadata[0], stored.schema, stored.timestamp, nulls)
+    return Result(((f"{folder}/{_FILE}", footer),), late, rows.nbytes)
+
+
+def _has_bounds(column: pa.ChunkedArray) -> bool:
+    """Not so with NaN: Arrow passes it over, and Spark, to which it is the largest, would skip its rows."""
+    if pa.types.is_nested(column.type):
+        return False  # what is in it, nobody asks; and it may be NaN
+    return not pa.types.is_floating(column.type) or not pc.any(pc.is_nan(column)).as_py()
+
+
+def _bytes_of(stored: StoredTable, files: Sequence[LiveFile]) -> float:
+    """What the rows of files take in memory, as far as the first of them tell."""
+    largest = max(files, key=lambda file: file.rows, default=None)
+    if largest is None:
+        return 0.0
+    with pq.ParquetFile(stored.path / largest.path) as file:
+        sample = next(file.iter_batches(_SAMPLE_ROWS))
+    return float(sum(file.rows for file in files) * sample.nbytes / sample.num_rows)
+
+
+def driver_limit(session: SparkSession) -> int:
+    """How many bytes the driver takes. Who has told Spark how to write Parquet has it written by Spark."""
+    context = session.sparkContext
+    settings = dict(context.getConf().getAll())
+    text = settings.get(LIMIT_SETTING, _LIMIT)
+    assert context._jvm is not None
+    assert context._jsc is not None
+    try:
+        limit = int(context._jvm.org.apache.spark.network.util.JavaUtils.byteStringAsBytes(text))
+    except (Py4JJavaError, PySparkException) as error:
+        raise InputError(f"{LIMIT_SETTING}={text} is no size", "Write one such as 32m, or 0") from error
+    told = [key for key in settings if key.startswith(_PARQUET) and key not in REQUIRED]
+    told += context._jsc.hadoopConfiguration().getPropsWithPrefix("parquet.")
+    return 0 if told else limit

@@ -1,0 +1,350 @@
+"""One update on Spark: read, transform, write, commit."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from freshline.definitions.sections.feeds import Feed
+from freshline.definitions.sections.stored import Stored
+from freshline.definitions.warehouse import Warehouse
+from freshline.kernel.tables.update import Update
+from freshline.spark.loading.discarded_files import LeavingOut
+from freshline.spark.loading.file_to_load import FileFacts, facts_of
+from freshline.spark.loading.frames import (
+    NONE_LATE,
+    Watched,
+    base_rows,
+    derived_rows,
+    is_one_pass,
+    keeps_records,
+    keeps_timestamp,
+    late_expression,
+    read_files,
+    read_parquet,
+    source_rows,
+)
+from freshline.spark.loading.load_result import Committed
+from freshline.spark.loading.prepared_frames import PreparedFrames
+from freshline.spark.loading.shedding import kept_records, rows_there
+from freshline.spark.loading.sink import Sink, count_late
+from freshline.spark.loading.slices import dealt, outliers_of, slice_column
+from freshline.storage.delta.extent import Extent
+from freshline.storage.delta.last_values import LastValues
+from freshline.storage.delta.next_row import next_row
+from freshline.storage.delta.read_table import ReadTable
+from freshline.storage.delta.row_counts import rows_between
+from freshline.storage.delta.statistics import read_footers
+from freshline.storage.delta.stored_table import Consumed, LiveFile, StoredTable
+
+
+class Updater:
+    """Runs the jobs of a warehouse. Several tracks use it at once, never two for one table."""
+
+    def __init__(
+        self,
+        warehouse: Warehouse,
+        tables: Mapping[str, StoredTable],
+        schemas: Mapping[str, StructType],
+        landing: Mapping[str, Path],
+        last_values: Mapping[str, LastValues] | None = None,
+        sources: Mapping[str, ReadTable] | None = None,
+    ) -> None:
+        self._warehouse = warehouse
+        self._tables = tables
+        self._readable = tables if sources is None else sources  # those that others write, too
+        self._schemas = schemas
+        self._landing = landing  # by feed: where its files are
+        self._leaving_out = LeavingOut(last_values or {})
+        self._keeps_timestamp = {
+            table.name: keeps_timestamp(table, warehouse.feeds[table.feed])
+            for table in warehouse.stored.values()
+            if table.feed is not None
+        }
+        self._keeps_records: dict[str, bool] = {}  # of base tables that have been updated
+        self._slices = {
+            table.name: slice_column(table, schemas[table.name]) for table in warehouse.stored.values()
+        }
+        self._sink = Sink(schemas, {table.name: outliers_of(table) for table in warehouse.stored.values()})
+        self._prepared = PreparedFrames()
+
+    def run(self, session: SparkSession, job: Update) -> Committed:
+        """Loads (F, NF] into the job's table. Nothing is visible before the commit, and all of it after."""
+        feed = self._warehouse.stored[job.task.name].feed
+        if feed is None:
+            return self._run_derived(session, job)
+        facts = facts_of(job.files)  # once: a file may be overwritten meanwhile
+
+        def work(kept: Update, files: list[FileFacts], consumed: tuple[Consumed, ...]) -> Committed:
+            if not files:
+                return self._advance(job, job.loaded_to, consumed)
+            return self._run_base(session, kept, files, consumed)
+
+        return self._leaving_out.commit(job, facts, self._tables[job.task.name], self._landing[feed], work)
+
+    def _run_base(
+        self,
+        session: SparkSession,
+        job: Update,
+        files: Sequence[FileFacts],
+        consumed: tuple[Consumed, ...],
+    ) -> Committed:
+        table = self._warehouse.stored[job.task.name]
+        assert table.feed is not None
+        frame, watched = self._base(session, table, job, files, self._landing[table.feed])
+
+        def expected() -> Extent | None:
+            return self._expected(table, files, watched)
+
+        source_bytes = sum(file.consumed.size for file in files)
+        sheds = self._warehouse.feeds[table.feed].shed is not None
+        records = sum(file.records for file in files) if sheds else None
+        return self._commit(frame, job, job.loaded_to, source_bytes, consumed, expected, records)
+
+    def _run_derived(self, session: SparkSession, job: Update) -> Committed:
+        table = self._warehouse.stored[job.task.name]
+        after = None if job.task.empty else job.loaded_from
+        sources = self._sources(table, after, job.loaded_to)
+        freshness = self._jumped(table, job)
+        if not any(sources.values()):
+            return self._advance(job, freshness)
+        source_bytes = sum(file.size for found in sources.values() for file in found)
+        frame = self._derived(session, table, sources, after, job.loaded_to)
+        return self._commit(frame, job, freshness, source_bytes)
+
+    def _commit(
+        self,
+        frame: DataFrame,
+        job: Update,
+        freshness: int,
+        source_bytes: int,
+        consumed: tuple[Consumed, ...] = (),
+        expected: Callable[[], Extent | None] = lambda: None,
+        records: int | None = None,
+    ) -> Committed:
+        """Has Spark compute the rows, and commits them; `expected` is asked once they are written.
+
+        `records` is how many were read, where not all of them may become rows: the commit says how many.
+        """
+        name = job.task.name
+        stored = self._tables[name]
+        folder = f"data/{stored.sequence + 1:08d}-{uuid4().hex[:8]}"
+        result = self._sink.write(frame, name, stored, folder, source_bytes)
+        written, details, rows_shed = result.files, _details(job), 0
+        if records is not None:
+            if written is None:
+                written = read_footers(stored.path, folder, stored.schema, stored.timestamp)
+            rows_shed = details["rows_shed"] = records - sum(footer.rows for _, footer in written)
+        version = stored.commit(folder, freshness, consumed, details, expected=expected(), written=written)
+        added = tuple(file for file in stored.files if file.path.startswith(f"{folder}/"))
+        self._sink.learn(name, stored, result, source_bytes, added)
+        rows_late = result.rows_late
+        if rows_late is None:
+            rows_late = count_late(stored, added, job.loaded_from) if job.files else 0
+        return Committed(
+            freshness=freshness,
+            rows=sum(file.rows for file in added),
+            rows_late=rows_late,
+            version=version,
+            consumed=consumed,
+            rows_shed=rows_shed,
+            files=added,
+            rows_in=self._rows_in(job),
+        )
+
+    def _rows_in(self, job: Update) -> int | None:
+        step = self._warehouse.steps.get(job.task.name)
+        if step is None:
+            return None
+        if step.feed is not None:
+            return sum(file.records for file in facts_of(job.files))
+        after = None if job.task.empty else job.loaded_from - step.lookback_us
+        return sum(rows_between(self._readable[name], after, job.loaded_to) for name in step.sources)
+
+    def _advance(self, job: Update, freshness: int, consumed: tuple[Consumed, ...] = ()) -> Committed:
+        """Commits that nothing is to be loaded up to there: Spark need not be asked for no rows."""
+        version = self._tables[job.task.name].commit(None, freshness, consumed, _details(job))
+        return Committed(freshness, 0, 0, version, consumed, computed=False)
+
+    def check(self, session: SparkSession, job: Update, landing: Path) -> None:
+        """Does with a job's files, as they lie in that folder, what an update does, short of the commit.
+
+        It raises what would be wrong with them, and leaves nothing.
+        """
+        table = self._warehouse.stored[job.task.name]
+        assert table.feed is not None
+        job, files, _ = self._leaving_out.kept(job, facts_of(job.files))
+        if not files:
+            return
+        frame, watched = self._base(session, table, job, files, landing)
+        source_bytes = sum(file.consumed.size for file in files)
+        self._check(table, frame, source_bytes, lambda: self._expected(table, files, watched))
+
+    def check_control(self, session: SparkSession, name: str, path: Path) -> None:
+        """The same with any other file of the table's feed, or a folder of files."""
+        table = self._warehouse.stored[name]
+        assert table.feed is not None
+        assert table.timestamp is not None
+        feed = self._warehouse.feeds[table.feed]
+        late = late_expression(table.timestamp, 0, None)
+        records = read_files(session, feed, [str(path)])
+        if feed.shed is not None:
+            records = kept_records(records, feed)
+        rows = dealt(base_rows(session, table, feed, records, late), self._slices[name])
+        self._check(table, rows, _bytes_below(path), lambda: None)
+
+    def _check(
+        self, table: Stored, frame: DataFrame, source_bytes: int, expected: Callable[[], Extent | None]
+    ) -> None:
+        stored = self._tables[table.name]
+        folder = f"data/check-{uuid4().hex}"
+        try:
+            result = self._sink.try_out(frame, table.name, stored, folder, source_bytes)
+            stored.check(folder, expected(), result.files)
+        finally:
+            shutil.rmtree(stored.path / folder, ignore_errors=True)
+
+    def _base(
+        self, session: SparkSession, table: Stored, job: Update, files: Sequence[FileFacts], landing: Path
+    ) -> tuple[DataFrame, Watched | None]:
+        """The rows of a job's files, as they lie in that folder, and who watches what is read for them."""
+        assert table.feed is not None
+        assert table.timestamp is not None
+        feed = self._warehouse.feeds[table.feed]
+        assert feed.landing.timestamp is not None
+        keeps = feed.shed is None and self._keeps(session, table)
+        known = [file.oldest for file in files if file.oldest is not None]
+        oldest = min(known) if self._keeps_timestamp[table.name] and len(known) == len(files) else None
+        late = late_expression(table.timestamp, job.loaded_from, oldest)
+        paths = [str(landing / str(file.name)) for file in job.files]
+        slices = self._slices[table.name]
+
+        def read() -> DataFrame:
+            return read_files(session, feed, paths)
+
+        if keeps and late == NONE_LATE and is_one_pass(table):
+            name = ("rows", table.name)
+            rows = self._prepared.of(
+                session, name, paths, lambda: dealt(base_rows(session, table, feed, read(), late), slices)
+            )
+            return rows, None
+        records = self._prepared.of(session, ("records", table.feed), paths, read)
+        watched = None if keeps else Watched(records, feed.landing.timestamp)
+        records = watched.records if watched else records
+        if feed.shed is not None:
+            records = self._shed(session, table, feed, records, paths, files)
+        return dealt(base_rows(session, table, feed, records, late), slices), watched
+
+    def _shed(
+        self,
+        session: SparkSession,
+        table: Stored,
+        feed: Feed,
+        records: DataFrame,
+        paths: Sequence[str],
+        files: Sequence[FileFacts],
+    ) -> DataFrame:
+        oldest = [file.oldest for file in files if file.oldest is not None]
+        newest = [file.newest for file in files if file.newest is not None]
+        assert len(oldest) == len(newest) == len(files), "a file whose records nobody has looked at"
+        stored, schema = self._tables[table.name], self._schemas[table.name]
+
+        def read(own: Sequence[LiveFile]) -> DataFrame:
+            return read_parquet(session, [str(stored.path / file.path) for file in own], schema)
+
+        there = rows_there(stored, feed, min(oldest), max(newest), read)
+        return kept_records(records, feed, paths, there)
+
+    def _keeps(self, session: SparkSession, table: Stored) -> bool:
+        assert table.feed is not None
+        if table.name not in self._keeps_records:
+            feed = self._warehouse.feeds[table.feed]
+            self._keeps_records[table.name] = keeps_records(session, table, feed)
+        return self._keeps_records[table.name]
+
+    def _expected(self, table: Stored, files: Sequence[FileFacts], watched: Watched | None) -> Extent | None:
+        """What must have been written, now that it is: the records that were found in the files.
+
+        Where a `select` leaves some out, what was read for it is compared here instead.
+        """
+        newest = [file.newest for file in files if file.newest is not None]
+        oldest = [file.oldest for file in files if file.oldest is not None]
+        known = len(newest) == len(oldest) == len(files)
+        records = sum(file.records for file in files)
+        found = Extent(records, min(oldest), max(newest)) if known else Extent(records, None, None)
+        if watched is not None:
+            found.check(watched.extent())
+            return None
+        return found if self._keeps_timestamp[table.name] else replace(found, oldest=None, newest=None)
+
+    def _sources(self, table: Stored, after: int | None, to: int) -> dict[str, list[LiveFile]]:
+        """The files of each source that may have rows which count for a range."""
+        since = None if after is None else after - table.lookback_us
+        return {name: self._readable[name].files_with(since, to) for name in table.sources}
+
+    def _derived(
+        self,
+        session: SparkSession,
+        table: Stored,
+        sources: Mapping[str, Sequence[LiveFile]],
+        after: int | None,
+        to: int,
+    ) -> DataFrame:
+        since = None if after is None else after - table.lookback_us
+        frames = {name: self._source(session, name, files, since, to) for name, files in sources.items()}
+        return dealt(derived_rows(session, table, frames, after, to), self._slices[table.name])
+
+    def _source(
+        self, session: SparkSession, name: str, files: Sequence[LiveFile], after: int | None, to: int
+    ) -> DataFrame:
+        """A source's rows of a range that are not late, out of these files."""
+        timestamp = self._warehouse.stored[name].timestamp
+        assert timestamp is not None
+        paths = [str(self._readable[name].path / file.path) for file in files]
+        schema = self._schemas[name]
+        rows = self._prepared.of(
+            session, ("table", name), paths, lambda: read_parquet(session, paths, schema)
+        )
+        return source_rows(rows, schema, timestamp, after, to)
+
+    def _jumped(self, table: Stored, job: Update) -> int:
+        """The freshness to commit: NF, or further where no source has a row after it.
+
+        What its sources had up to their freshness when the job started they have still: all that has come
+        since is newer, or late. So it is the same rows that the table is made of, up to NF and up to there.
+        """
+        if job.jump_to == job.loaded_to:
+            return job.loaded_to
+        near = job.loaded_to + job.task.period_us
+        next_rows = []
+        # A file that cannot be read is the trouble of the update that is to load its rows.
+        try:
+            for name in table.sources:
+                row = next_row(self._readable[name], job.loaded_to, job.jump_to, near)
+                if row is not None:
+                    next_rows.append(row)
+        except (OSError, pa.ArrowException):
+            return job.loaded_to
+        return job.task.intake.jumped(job, min(next_rows, default=None))
+
+
+def _details(job: Update) -> dict[str, Any]:
+    details = {"table": job.task.name, "job": job.number}
+    came_at = getattr(job.task, "came_at", None)  # of a step: other nodes may go by it
+    if came_at is not None:
+        details["came_at"] = came_at
+    return details
+
+
+def _bytes_below(path: Path) -> int:
+    """Of a file, or of the files in a folder."""
+    files = path.iterdir() if path.is_dir() else [path]
+    return sum(file.stat().st_size for file in files)

@@ -1,0 +1,1 @@
+"""Spark sessions, the Java process behind them, and how names are quoted."""

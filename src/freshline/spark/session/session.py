@@ -1,0 +1,144 @@
+"""One Spark application for all tracks."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+
+from pyspark.core import context
+from pyspark.sql import SparkSession
+
+from freshline.base.errors import InputError
+from freshline.spark.session.java import no_java_left_behind
+
+JAVA_LEAST = 17
+_LOGGING = Path(__file__).with_name("log4j2.properties")
+
+# What the warehouse relies on; a user's own settings cannot change these.
+REQUIRED = {
+    "spark.scheduler.mode": "FAIR",
+    # INT96, the default, has no statistics: nothing could be pruned by time.
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    "spark.sql.session.timeZone": "UTC",
+    # Without it Spark knows no encoding of Windows, in which most files that are not UTF-8 are.
+    "spark.sql.legacy.javaCharsets": "true",
+    # Every job writes into a folder of its own that only its Delta commit makes visible.
+    "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
+    "spark.hadoop.mapreduce.fileoutputcommitter.algorithm.version": "2",
+}
+_DEFAULTS = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_LOGGING.as_uri()}",
+    "spark.driver.memory": "2g",
+    # Updates are small: many partitions cost more than they save.
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.adaptive.enabled": "false",
+    # Queries come back with the code that they had: that of updates, new each time, must not push it out.
+    "spark.sql.codegen.cache.maxEntries": "400",
+    # The files of a job are known by name: beyond 32 of them Spark would make a job of looking at them, with
+    # a task for each.
+    "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
+    # What Spark keeps of past work for its web pages, by default of the last thousand, which takes 30 MB.
+    "spark.ui.retainedJobs": "100",
+    "spark.ui.retainedStages": "100",
+    "spark.ui.retainedTasks": "1000",
+    "spark.sql.ui.retainedExecutions": "100",
+    # Checksum files beside every file: Parquet has its own.
+    "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+}
+_LOOPBACK = "127.0.0.1"
+# Spark listens for its executors, even where they are in the same process.
+_ON_THIS_MACHINE = {"spark.driver.bindAddress": _LOOPBACK, "spark.driver.host": _LOOPBACK}
+
+
+def open_session(
+    name: str,
+    master: str | None = None,
+    settings: Mapping[str, str] | None = None,
+    scratch: Path | None = None,
+) -> SparkSession:
+    """Starts Spark, or joins the cluster at `master`.
+
+    A FAIR pool for each of ours needs no file: Spark makes one when a job first names it. What a Spark on
+    this machine writes for itself goes to the folder `scratch`, if one is given.
+    """
+    ensure_java()
+    chosen = {"spark.master": master or f"local[{os.cpu_count() or 2}]", **(settings or {})}
+    defaults = {**_DEFAULTS, "spark.hadoop.fs.permissions.umask-mode": f"{_umask():03o}"}
+    if is_local(chosen["spark.master"]):
+        defaults |= _ON_THIS_MACHINE
+        # Other users of the machine reach the loopback too. For a `local-cluster` Spark makes no secret.
+        if not chosen["spark.master"].startswith("local-cluster"):
+            defaults["spark.authenticate"] = "true"
+        # A comma would make two folders of one.
+        if scratch is not None and "," not in str(scratch):
+            defaults["spark.local.dir"] = str(scratch.absolute())
+    builder = SparkSession.builder.appName(f"freshline {name}")
+    for key, value in {**defaults, **chosen, **REQUIRED}.items():
+        builder = builder.config(key, value)
+    with _listening_at(chosen["spark.master"]), _same_interrupts(), no_java_left_behind():
+        return builder.getOrCreate()
+
+
+def is_local(master: str | None) -> bool:
+    """Whether all of Spark is on this machine: `local[2]`, and `local-cluster[2,1,1024]` too."""
+    return master is None or master.startswith("local")
+
+
+@contextmanager
+def _listening_at(master: str) -> Iterator[None]:
+    """Web pages, if they are asked for, and the parts of a `local-cluster` listen where a variable says."""
+    if not is_local(master) or "SPARK_LOCAL_IP" in os.environ:
+        yield
+        return
+    os.environ["SPARK_LOCAL_IP"] = _LOOPBACK
+    try:
+        yield
+    finally:
+        del os.environ["SPARK_LOCAL_IP"]
+
+
+@contextmanager
+def _same_interrupts() -> Iterator[None]:
+    """PySpark has its own idea of Ctrl-C; where somebody listens for it already, that stays so."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        yield
+        return
+    usual = vars(context)["signal"]
+    vars(context)["signal"] = SimpleNamespace(SIGINT=signal.SIGINT, signal=lambda number, handler: None)
+    try:
+        yield
+    finally:
+        vars(context)["signal"] = usual
+
+
+def _umask() -> int:
+    """Hadoop asks nobody what modes files are to have: it is told."""
+    umask = os.umask(0o077)
+    os.umask(umask)
+    return umask
+
+
+def ensure_java() -> None:
+    """A sentence instead of Spark's stack trace where Java is missing or too old."""
+    home = os.environ.get("JAVA_HOME")
+    java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    remedy = (
+        f"Install Java {JAVA_LEAST} or 21 (Debian: apt-get install openjdk-17-jre-headless) or set JAVA_HOME"
+    )
+    if java is None or not Path(java).exists():
+        raise InputError("Spark needs Java, and none was found", remedy)
+    answer = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
+    words = answer.split('"')
+    major = words[1].split(".")[0] if len(words) > 1 else ""
+    if not major.isdecimal() or int(major) < JAVA_LEAST:
+        raise InputError(
+            f"Spark needs Java {JAVA_LEAST} or newer, and {java} is {major or 'unknown'}", remedy
+        )

@@ -1,0 +1,1 @@
+"""The control folder of a storage: lease, layout, history of runs, quarantine, scratch."""

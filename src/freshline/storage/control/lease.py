@@ -1,0 +1,247 @@
+"""Who may write to a storage: one runner at a time, until it stops or dies.
+
+The lease is a folder of numbered files, and whoever wrote the highest number holds it. Taking it over means
+making the next number, which the file system grants to one only. Released leases stay, so that numbers only
+go up. Even if two runners believed that they hold it their commits would conflict: it saves work, not data.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from freshline.base.errors import InputError
+
+STALE_AFTER_S: Final = 10.0
+_POLL_S: Final = 0.25
+# Process numbers mean nothing in another container, even on the same host.
+_NAMESPACE: Final = Path("/proc/self/ns/pid")
+_BOOT: Final = Path("/proc/sys/kernel/random/boot_id")
+
+Clock = Callable[[], float]  # seconds since the Unix epoch
+ProcessTable = Callable[[int], str | None]  # when a process started, in any words; None: there is none
+
+
+class StorageInUse(InputError):  # noqa: N818  (it is what was found)
+    """Another runner holds the storage."""
+
+
+class LeaseLost(Exception):  # noqa: N818  (it is what happened)
+    """Another runner has taken the storage over, since it saw no heartbeat of ours."""
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """One run of one process."""
+
+    host: str
+    pid: int
+    started: str
+    run: str
+
+    @classmethod
+    def mine(cls, run: str) -> Identity:
+        """This process."""
+        pid = os.getpid()
+        space = f" {os.readlink(_NAMESPACE)}" if _NAMESPACE.exists() else ""
+        return cls(socket.gethostname() + space, pid, process_start(pid) or "", run)
+
+
+@dataclass(frozen=True, slots=True)
+class _Holder:
+    identity: Identity
+    since: float
+    heartbeat: float
+    released: bool = False
+
+
+def process_start(pid: int) -> str | None:
+    """When a process of this host started, so that a process number that is used again is noticed."""
+    if _BOOT.exists():
+        try:
+            status = Path(f"/proc/{pid}/stat").read_text()
+        except OSError:
+            return None
+        # The name in parentheses may have spaces; a zombie (Z) is dead.
+        fields = status.rpartition(")")[2].split()
+        return None if fields[0] in "ZX" else f"{_BOOT.read_text().strip()} {fields[19]}"
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return None
+    except PermissionError:
+        pass
+    return ""
+
+
+class Lease:
+    """A storage held. Its holder calls `renew` every two seconds."""
+
+    def __init__(self, folder: Path, number: int, holder: _Holder, clock: Clock) -> None:
+        self._folder = folder
+        self._number = number
+        self._holder = holder
+        self._clock = clock
+
+    @classmethod
+    def acquire(
+        cls,
+        path: Path,
+        identity: Identity,
+        *,
+        clock: Clock = time.time,
+        wait: Callable[[float], None] = time.sleep,
+        process_table: ProcessTable = process_start,
+    ) -> Lease:
+        """Takes the lease, after waiting for a holder that may be dead; one that lives is an error."""
+        path.mkdir(parents=True, exist_ok=True)
+        while True:
+            number = _highest(path)
+            _await_end(path, number, identity, clock, wait, process_table)
+            now = clock()
+            lease = cls(path, number + 1, _Holder(identity, now, now), clock)
+            if lease._claim():
+                return lease
+
+    def renew(self) -> None:
+        """The heartbeat."""
+        self._check()
+        self._holder = replace(self._holder, heartbeat=self._clock())
+        _write(self._folder, self._number, self._holder)
+        self._check()
+
+    def release(self) -> None:
+        """Gives the lease back; the next starter need not wait. Does nothing if it is no longer ours."""
+        if _highest(self._folder) == self._number:
+            _write(self._folder, self._number, replace(self._holder, released=True))
+
+    def _check(self) -> None:
+        number = _highest(self._folder)
+        if number != self._number:
+            other = _read(self._folder, number)
+            raise LeaseLost(f"taken over by {_words(other)}" if other else "the lease's files are gone")
+
+    def _claim(self) -> bool:
+        """Makes our number; False if somebody else was quicker."""
+        draft = _draft(self._folder, self._holder)
+        try:
+            os.link(draft, _file(self._folder, self._number))
+        except FileExistsError:
+            return False
+        finally:
+            draft.unlink()
+        if _highest(self._folder) != self._number:
+            # Ours is a number that others have gone beyond, and tidied away, meanwhile.
+            _file(self._folder, self._number).unlink(missing_ok=True)
+            return False
+        for number in _numbers(self._folder):
+            if number < self._number:
+                _file(self._folder, number).unlink(missing_ok=True)
+        return True
+
+
+def holding_run(
+    path: Path,
+    identity: Identity,
+    *,
+    clock: Clock = time.time,
+    wait: Callable[[float], None] = time.sleep,
+    process_table: ProcessTable = process_start,
+) -> str | None:
+    """The run that holds the lease; one that may be dead is waited for, as by who wants it. None: nobody."""
+    number = _highest(path)
+    holder = _read(path, number)
+    try:
+        _await_end(path, number, identity, clock, wait, process_table)
+    except StorageInUse:
+        return None if holder is None else holder.identity.run
+    return None
+
+
+def _await_end(
+    folder: Path,
+    number: int,
+    identity: Identity,
+    clock: Clock,
+    wait: Callable[[float], None],
+    process_table: ProcessTable,
+) -> None:
+    """Returns at once if nobody holds that number, or when its holder turns out to be dead; else raises."""
+    holder = _read(folder, number)
+    if holder is None or holder.released:
+        return
+    if holder.identity.host == identity.host:
+        if process_table(holder.identity.pid) != holder.identity.started:
+            return
+        if clock() - holder.heartbeat < STALE_AFTER_S:
+            raise _in_use(holder)
+    _watch(folder, number, holder, wait)
+
+
+def _watch(folder: Path, number: int, holder: _Holder, wait: Callable[[float], None]) -> None:
+    """Returns once the holder has given no heartbeat for long, or no longer holds; raises if it gives one.
+
+    Heartbeats are watched rather than compared with our clock, which may differ from that of another host,
+    or have gone on while the holder's machine slept.
+    """
+    waited = 0.0
+    while waited < STALE_AFTER_S:
+        wait(_POLL_S)
+        waited += _POLL_S
+        now = _read(folder, number)
+        if now is None or now.released:
+            return
+        if now.heartbeat != holder.heartbeat:
+            raise _in_use(now)
+
+
+def _in_use(holder: _Holder) -> StorageInUse:
+    return StorageInUse(
+        f"the storage is in use by {_words(holder)}", "Stop that run, or give this one another storage"
+    )
+
+
+def _words(holder: _Holder) -> str:
+    since = datetime.fromtimestamp(holder.since, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    identity = holder.identity
+    return f"process {identity.pid} on {identity.host.split(' ')[0]} (run {identity.run}), since {since}"
+
+
+def _numbers(folder: Path) -> list[int]:
+    return [int(path.stem) for path in folder.glob("*.json") if path.stem.isdecimal()]
+
+
+def _highest(folder: Path) -> int:
+    return max(_numbers(folder), default=0)
+
+
+def _file(folder: Path, number: int) -> Path:
+    return folder / f"{number:09d}.json"
+
+
+def _read(folder: Path, number: int) -> _Holder | None:
+    """Who wrote that number; None if nobody did, or not so that it can be read."""
+    try:
+        content = json.loads(_file(folder, number).read_bytes())
+        return _Holder(**{**content, "identity": Identity(**content["identity"])})
+    except (FileNotFoundError, ValueError, TypeError, KeyError):
+        return None
+
+
+def _write(folder: Path, number: int, holder: _Holder) -> None:
+    _draft(folder, holder).replace(_file(folder, number))
+
+
+def _draft(folder: Path, holder: _Holder) -> Path:
+    """The content in a file of its own, so that nobody ever sees half of it."""
+    draft = folder / f".{uuid.uuid4().hex}"
+    draft.write_text(json.dumps(asdict(holder)))
+    return draft

@@ -1,0 +1,162 @@
+"""Data files that could not be loaded, kept with the reason until somebody decides about them.
+
+`files/` has the data files, `reasons/` what is known of each, both by feed and name. The reason is written
+first: a crash in between leaves the file where it was, and a reason without a file counts for nothing. A name
+too long to have anything added to it is cut there; the reason keeps the whole of it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import shutil
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path, PurePath
+from typing import Final
+
+from freshline.base.errors import InputError
+from freshline.storage.control.layout import confined
+
+# File systems take 255 bytes: what is left is for `.json`, and for a number where a name comes again.
+_NAME_BYTES_MAX: Final = 240
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A file in quarantine. `stored` is its path there, `name` what it was called in its feed's landing."""
+
+    stored: str
+    feed: str
+    name: str
+    reason: str
+    attempts: int
+    at: int  # µs since the Unix epoch
+
+
+class Quarantine:
+    """The quarantine of one storage."""
+
+    def __init__(self, folder: Path, clock: Callable[[], int] = time.time_ns) -> None:
+        self._files = folder / "files"
+        self._reasons = folder / "reasons"
+        self._clock_ns = clock
+
+    def put(self, feed: str, name: str, path: Path, reason: str, attempts: int) -> Entry:
+        """Moves a feed's file here."""
+        stored = self._free(feed, name)
+        entry = Entry(stored, feed, name, reason, attempts, self._clock_ns() // 1_000)
+        _write_reason(self._reason(stored), entry)
+        _move(path, self._files / stored)
+        return entry
+
+    def entries(self) -> list[Entry]:
+        """All files in quarantine, by feed and name."""
+        found = []
+        for path in self._reasons.rglob("*.json"):
+            stored = path.relative_to(self._reasons).as_posix().removesuffix(".json")
+            # Another process may have dropped it since it was listed.
+            with contextlib.suppress(FileNotFoundError):
+                if (self._files / stored).is_file():
+                    found.append(Entry(stored, **json.loads(path.read_text(encoding="utf-8"))))
+        return sorted(found, key=lambda entry: (entry.feed, entry.name, entry.stored))
+
+    def count(self) -> int:
+        """How many files are there, not counting those that are being written: no reason is read for it."""
+        return sum(not name.startswith(".") for _, _, names in os.walk(self._files) for name in names)
+
+    def retry(self, entry: Entry, landing: Path) -> Path:
+        """Moves the file back to its feed's landing folder, to be loaded as if it had just come."""
+        back = confined(landing, entry.name)
+        if back.exists():
+            raise InputError(f"{back} is there already", "Move one of the two away first")
+        _move(confined(self._files, entry.stored), back)
+        self._forget(entry)
+        return back
+
+    def drop(self, entry: Entry) -> None:
+        """Deletes the file."""
+        confined(self._files, entry.stored).unlink(missing_ok=True)
+        self._forget(entry)
+
+    def _forget(self, entry: Entry) -> None:
+        self._reason(entry.stored).unlink(missing_ok=True)
+
+    def _reason(self, stored: str) -> Path:
+        path = confined(self._reasons, stored)
+        return path.with_name(path.name + ".json")
+
+    def _free(self, feed: str, name: str) -> str:
+        """Where to put a file so that it overwrites none; a second `a.csv` becomes `a~2.csv`."""
+        place = confined(confined(self._files, feed), name)
+        free = place = place.with_name(_fitting(place.name))
+        number = 1
+        while free.exists():
+            number += 1
+            free = place.with_name(f"{place.stem}~{number}{place.suffix}")
+        return free.relative_to(self._files).as_posix()
+
+
+class InPlace(Quarantine):
+    """For trials on files that are somebody else's: what cannot be loaded stays where it is."""
+
+    def __init__(self, folder: Path, clock: Callable[[], int] = time.time_ns) -> None:
+        super().__init__(folder, clock)
+        self.left: list[Entry] = []
+
+    def put(self, feed: str, name: str, path: Path, reason: str, attempts: int) -> Entry:
+        self.left.append(Entry(f"{feed}/{name}", feed, name, reason, attempts, self._clock_ns() // 1_000))
+        return self.left[-1]
+
+
+def _fitting(name: str) -> str:
+    """The name, or its beginning and what tells it from others of the same one."""
+    if len(name.encode()) <= _NAME_BYTES_MAX:
+        return name
+    suffix = PurePath(name).suffix
+    end = f"~{_digest(name)}{suffix if len(suffix.encode()) <= 16 else ''}"
+    beginning = name.encode()[: _NAME_BYTES_MAX - len(end.encode())].decode(errors="ignore")
+    return beginning + end
+
+
+def _digest(name: str) -> str:
+    return blake2b(name.encode(), digest_size=8).hexdigest()
+
+
+def _write_reason(path: Path, entry: Entry) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    content = {
+        "feed": entry.feed,
+        "name": entry.name,
+        "reason": entry.reason,
+        "attempts": entry.attempts,
+        "at": entry.at,
+    }
+    draft = path.with_name(f".{_digest(path.name)}.draft")
+    draft.write_text(json.dumps(content, ensure_ascii=False, indent=1), encoding="utf-8")
+    draft.replace(path)
+
+
+def _move(source: Path, target: Path) -> None:
+    """Moves a file, whole or not at all, to another file system too."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        source.rename(target)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        # Hidden until it is complete: neither the quarantine nor a feed looks at such names.
+        draft = target.with_name(f".{_digest(target.name)}.tmp")
+        try:
+            shutil.copy2(source, draft)
+            with draft.open("rb") as copied:
+                os.fsync(copied.fileno())
+            draft.rename(target)
+        except OSError:
+            draft.unlink(missing_ok=True)  # half a file helps nobody on a full disk
+            raise
+        source.unlink()

@@ -1,0 +1,1 @@
+"""Delta tables that are committed exactly once: log, files, statistics, compaction, ledger."""

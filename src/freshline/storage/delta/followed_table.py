@@ -1,0 +1,139 @@
+"""A table that another node writes, as it is seen from here: by its log alone, without asking that node."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import unquote
+
+import pyarrow as pa
+from deltalake import DeltaTable
+from deltalake.exceptions import TableNotFoundError
+
+from freshline.storage.delta import log
+from freshline.storage.delta.files import LiveFile
+from freshline.storage.delta.read_table import ReadTable
+from freshline.storage.delta.snapshot import Snapshot, read_snapshot
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND: Final = timedelta(microseconds=1)
+_NOTHING: Final = Snapshot(-1, 0, None, ())
+
+
+class _NotPlain(Exception):  # noqa: N818  (it is what was found)
+    """A commit that says more than which files come and go: delta-rs reads it."""
+
+
+class FollowedTable(ReadTable):
+    """A reader's snapshot that goes on with the table's log. One thread moves it, any other may ask.
+
+    A commit becomes visible as a whole, under a name that is known before. So looking for it costs a look at
+    one name, and taking it over the few lines of it, however long the log is. What that cannot see, such as a
+    log that was cleaned up to beyond what is known, or a table that is another one, `reload` finds: it lists.
+    """
+
+    def __init__(self, path: Path, timestamp: str, schema: pa.Schema) -> None:
+        self.path = path
+        self.timestamp = timestamp
+        self.schema = schema
+        self._snapshot = _NOTHING
+        # Of the last commit that made it fresher, as far as that is told, by its writer's clock: when it was
+        # made, and when what it was made for came to its source.
+        self.committed_at: int | None = None
+        self.came_at: int | None = None
+        self._log: int | None = None  # the folder that its log was listed in, by its number
+
+    @property
+    def snapshot(self) -> Snapshot:
+        return self._snapshot
+
+    def look(self) -> bool:
+        """Takes over what has been committed since; whether that was anything."""
+        before = self._snapshot.version
+        try:
+            while (following := self._next()) is not None:
+                self._snapshot = following
+        except (_NotPlain, ValueError, KeyError, TypeError):
+            self._load()
+        return self._snapshot.version != before
+
+    def reload(self) -> bool:
+        """Lists the log, and takes over what it has if that is not what is known; whether it was not."""
+        try:
+            newest, folder = log.commits(self.path).stop - 1, _log_folder(self.path).stat().st_ino
+        except FileNotFoundError:
+            return False
+        if newest == self._snapshot.version and folder == self._log:
+            return False
+        self._log = folder
+        return self._load()
+
+    def _load(self) -> bool:
+        before = self._snapshot
+        try:
+            self._snapshot = read_snapshot(self.path, self.timestamp, DeltaTable(self.path))
+            self.came_at = self.committed_at = None
+        except TableNotFoundError:
+            return False  # its node is about to make it
+        return self._snapshot != before
+
+    def _next(self) -> Snapshot | None:
+        """The snapshot after the next commit; None if there is none."""
+        before = self._snapshot
+        try:
+            actions = _actions(log.commit_path(self.path, before.version + 1))
+        except FileNotFoundError:
+            return None
+        after = replace(before, version=before.version + 1)
+        added: list[LiveFile] = []
+        removed: set[str] = set()
+        information: dict[str, Any] = {}
+        for kind, action in actions:
+            if kind == "add":
+                added.append(_live(action, self.timestamp))
+            elif kind == "remove":
+                removed.add(unquote(action["path"]))
+            elif kind == "txn":
+                after = after.told(action["appId"], action["version"])
+            elif kind == "commitInfo":
+                information = action
+            elif kind != "protocol" and (kind != "metaData" or before.version >= 0):
+                raise _NotPlain(kind)
+        if after.freshness != before.freshness:
+            self.came_at = information.get(log.KEY, {}).get("came_at")
+            self.committed_at = log.committed_at(information)
+        kept = (file for file in before.files if file.path not in removed) if removed else before.files
+        return replace(after, files=(*kept, *added))
+
+
+def _actions(commit: Path) -> list[tuple[str, dict[str, Any]]]:
+    lines = commit.read_text(encoding="utf-8").split("\n")
+    return [action for line in lines if line.strip() for action in json.loads(line).items()]
+
+
+def _live(add: dict[str, Any], timestamp: str) -> LiveFile:
+    if add.get("deletionVector"):
+        raise _NotPlain("deletionVector")
+    statistics = json.loads(add["stats"])
+    low, high = statistics.get("minValues", {}), statistics.get("maxValues", {})
+    return LiveFile(
+        unquote(add["path"]),
+        statistics["numRecords"],
+        add["size"],
+        _instant(low.get(timestamp)),
+        _instant(high.get(timestamp)),
+    )
+
+
+def _instant(text: str | None) -> int | None:
+    if text is None:
+        return None
+    at = datetime.fromisoformat(text)
+    return ((at if at.tzinfo else at.replace(tzinfo=UTC)) - _EPOCH) // _MICROSECOND
+
+
+def _log_folder(table: Path) -> Path:
+    return table / "_delta_log"

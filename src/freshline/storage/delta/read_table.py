@@ -1,0 +1,61 @@
+"""What readers of a table ask, whoever writes it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+
+from freshline.storage.delta.files import LiveFile
+from freshline.storage.delta.snapshot import Snapshot
+
+# Statistics of other writers, delta-rs itself among them, are cut to milliseconds.
+_STATISTICS_GRAIN_US: Final = 999
+
+
+class ReadTable:
+    """A table at the newest version that is known here. Any thread may ask."""
+
+    path: Path
+    timestamp: str
+    schema: pa.Schema
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """All that is known of it at once: whoever asks twice may be told of two versions."""
+        raise NotImplementedError
+
+    @property
+    def version(self) -> int:
+        """The Delta version of the snapshot."""
+        return self.snapshot.version
+
+    @property
+    def sequence(self) -> int:
+        """How many updates have been committed."""
+        return self.snapshot.sequence
+
+    @property
+    def freshness(self) -> int | None:
+        """The newest timestamp loaded, in microseconds; None before the first update."""
+        return self.snapshot.freshness
+
+    @property
+    def files(self) -> tuple[LiveFile, ...]:
+        """The table's files; a tuple that stays as it is whatever is committed meanwhile."""
+        return self.snapshot.files
+
+    def files_between(self, after_us: int | None, to_us: int) -> list[str]:
+        """The absolute paths of the files that may have rows with after < timestamp <= to."""
+        return [str(self.path / file.path) for file in self.files_with(after_us, to_us)]
+
+    def files_with(self, after_us: int | None, to_us: int) -> list[LiveFile]:
+        """The files that may have rows with after < timestamp <= to; None: from the beginning."""
+        return [
+            file
+            for file in self.files
+            if file.rows
+            and (file.oldest is None or file.oldest <= to_us)
+            and (after_us is None or file.newest is None or file.newest + _STATISTICS_GRAIN_US > after_us)
+        ]

@@ -1,0 +1,80 @@
+"""How many rows of a table are in a range of time, by slice: of columns that take next to nothing to read."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from freshline.sql.columns import SLICE_COLUMN
+from freshline.sql.slices import NO_SLICE, SLICES
+from freshline.storage.delta.files import LiveFile
+from freshline.storage.delta.read_table import ReadTable
+from freshline.storage.delta.sliced_files import is_sliced
+
+Counts = npt.NDArray[np.int64]  # by slice, and at last, which is place NO_SLICE, of rows that are in none
+_FILES_KNOWN: Final = 10_000
+
+
+class SliceCounts:
+    """Of one table. Its files never change, so what was counted of one is known for good."""
+
+    def __init__(self, table: ReadTable) -> None:
+        self._table = table
+        self._is_sliced = is_sliced(table.schema)  # if not, all rows count as of the first slice
+        self._known: OrderedDict[str, Counts] = OrderedDict()
+
+    def rows(self, files: Iterable[LiveFile], after_us: int, to_us: int) -> Counts:
+        """Rows of these files with after < timestamp <= to."""
+        found = _none()
+        for file in files:
+            is_inside = (
+                file.oldest is not None
+                and file.newest is not None
+                and file.oldest > after_us
+                and file.newest <= to_us
+            )
+            found += self._all(file) if is_inside else self._some(file, after_us, to_us)
+        return found
+
+    def _all(self, file: LiveFile) -> Counts:
+        counts = self._known.pop(file.path, None)
+        if counts is None:
+            counts = _counted(self._read(file, [])) if self._is_sliced else _of_first(file.rows)
+        self._known[file.path] = counts
+        if len(self._known) > _FILES_KNOWN:
+            self._known.popitem(last=False)
+        return counts
+
+    def _some(self, file: LiveFile, after_us: int, to_us: int) -> Counts:
+        rows = self._read(file, [self._table.timestamp])
+        instants = rows[self._table.timestamp]
+        instants = instants.cast(pa.timestamp("us", instants.type.tz), safe=False).cast(pa.int64())
+        rows = rows.filter(pc.and_(pc.greater(instants, after_us), pc.less_equal(instants, to_us)))
+        return _counted(rows) if self._is_sliced else _of_first(rows.num_rows)
+
+    def _read(self, file: LiveFile, columns: list[str]) -> pa.Table:
+        if self._is_sliced:
+            columns = [SLICE_COLUMN, *columns]
+        return pq.read_table(self._table.path / file.path, columns=columns, partitioning=None)
+
+
+def _counted(rows: pa.Table) -> Counts:
+    slices = pc.fill_null(rows[SLICE_COLUMN], NO_SLICE).to_numpy().astype(np.int64)
+    return np.bincount(slices % len(_none()), minlength=len(_none())).astype(np.int64)
+
+
+def _of_first(rows: int) -> Counts:
+    counts = _none()
+    counts[0] = rows
+    return counts
+
+
+def _none() -> Counts:
+    return np.zeros(SLICES + 1, np.int64)

@@ -1,0 +1,34 @@
+"""How a sliced table's Parquet files are laid out: sorted by slice, in row groups that are small.
+
+Who reads some slices skips the row groups that have none of them, and in the others most of the pages.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import pyarrow as pa
+
+from freshline.sql.columns import SLICE_COLUMN
+
+GROUP_BYTES: Final = 4 << 20
+_PAGE_BYTES: Final = 64 << 10
+
+# The same for Spark's writer and for Arrow's.
+SPARK_OPTIONS: Final = {"parquet.block.size": str(GROUP_BYTES), "parquet.page.size": str(_PAGE_BYTES)}
+ARROW_OPTIONS: Final[dict[str, Any]] = {"data_page_size": _PAGE_BYTES, "write_page_index": True}
+
+
+def is_sliced(schema: pa.Schema) -> bool:
+    return SLICE_COLUMN in schema.names
+
+
+def in_order(rows: pa.Table) -> pa.Table:
+    """The rows sorted by slice; those of one slice stay as they were."""
+    return rows.sort_by(SLICE_COLUMN)
+
+
+def group_rows(rows: pa.Table) -> int:
+    """How many of these rows make a row group."""
+    bytes_a_row = rows.nbytes / max(1, rows.num_rows)
+    return max(1, int(GROUP_BYTES / max(1.0, bytes_a_row)))

@@ -1,0 +1,1 @@
+"""Generated input by the thousand, and what must hold for it."""

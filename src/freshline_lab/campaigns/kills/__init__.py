@@ -1,0 +1,1 @@
+"""Processes that are killed, and files that are damaged."""

@@ -1,0 +1,1 @@
+"""Generated sets of continuous queries."""

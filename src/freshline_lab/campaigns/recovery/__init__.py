@@ -1,0 +1,1 @@
+"""Outages, failures and crashes of generated warehouses."""

@@ -1,0 +1,169 @@
+"""Runs in which things go wrong, and whether all that was proven and promised was kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TextIO
+
+from freshline.definitions.language.policies import PolicyName
+from freshline.definitions.warehouse import Warehouse
+from freshline.kernel.core.journal import Journal
+from freshline.kernel.core.validation import validate
+from freshline.kernel.recovery.aus import admission
+from freshline.kernel.recovery.modes import recovery_rule
+from freshline.kernel.recovery.terms import Recovery
+from freshline.kernel.tables.batches import BatchCost
+from freshline.kernel.tables.events import Batches
+from freshline.kernel.tables.task import TableTask, tables_of
+from freshline.kernel.tables.update import Update
+from freshline.planning.plan.make import make_plan, what_if
+from freshline.planning.plan.plan import Plan
+from freshline.simulation.conditions import Conditions
+from freshline.simulation.gaps import Gaps
+from freshline.simulation.outages import Outages
+from freshline.simulation.simulated_run import SimulatedRun, header_of
+from freshline_lab.campaigns.recovery.once import LoadedOnce
+
+
+@dataclass(slots=True)
+class Kept:
+    """What a run showed in which things went wrong."""
+
+    plan: Plan
+    jobs: int = 0
+    jumps: int = 0  # jobs that went on over time without rows
+    batches: int = 0  # jobs of several files
+    failures: int = 0
+    crashes: int = 0
+    files: int = 0  # loaded, by each table that loads the feed
+    recoveries: list[Recovery] = field(default_factory=list)
+    exceeded: list[str] = field(default_factory=list)  # bounds
+    outlasted: list[str] = field(default_factory=list)  # promises
+    not_once: list[str] = field(default_factory=list)  # loaded twice, forgotten, or out of order
+    tightest_bound: float = 0.0  # staleness over bound, of what was asserted
+    tightest_promise: float = 0.0  # time taken over time promised
+    certificates: int = 0
+
+    @property
+    def wrong(self) -> list[str]:
+        return self.exceeded + self.outlasted + self.not_once
+
+
+class _Witness:
+    """Looks at every job that ends well, just before the kernel hears of it."""
+
+    def __init__(self, plan: Plan, kept: Kept, once: LoadedOnce) -> None:
+        self._plan = plan
+        self._kept = kept
+        self._once = once
+        self._bounds_us = {table.name: table.staleness_bound_us for table in plan.tables}
+        self.run: SimulatedRun
+        self.recoveries: dict[tuple[str, int], Recovery] = {}
+
+    def finished(self, now: int, job: Update, freshness: int) -> None:
+        task, rule = job.task, recovery_rule(job.task)
+        self._kept.jobs += 1
+        self._kept.jumps += freshness > job.loaded_to
+        self._kept.batches += len(job.files) > 1
+        self._once.finished(now, job, freshness)
+        self.note(task)
+        # As long as no runner was new to the tables, their policy asserts bounds as it should.
+        if rule is not None and not rule.excused and len(self.run.kernels) == 1 and self._counts(task):
+            self.compare(task.name, now, now - job.loaded_from)
+
+    def note(self, task: TableTask) -> None:
+        rule = recovery_rule(task)
+        if rule is not None and rule.recovery is not None and self._counts(task):
+            self.recoveries[task.name, rule.recovery.entered] = rule.recovery
+
+    def _counts(self, task: TableTask) -> bool:
+        return self.run.assertions is None or self.run.assertions.promises_count(task)
+
+    def compare(self, name: str, now: int, staleness_us: int) -> None:
+        bound_us = self._bounds_us[name]
+        if bound_us is None:
+            return
+        self._kept.tightest_bound = max(self._kept.tightest_bound, staleness_us / bound_us)
+        if staleness_us > bound_us:
+            self._kept.exceeded.append(f"{name} at {now}: {staleness_us} > {bound_us}")
+
+
+def run_through(
+    warehouse: Warehouse,
+    policy: PolicyName | None,
+    conditions: Conditions,
+    end: int,
+    seed: int = 0,
+    log: TextIO | None = None,
+    known_batches: bool = False,
+) -> Kept:
+    """Simulates a warehouse, under another policy maybe, and compares what happens with what was proven.
+
+    With `known_batches` runs are said to have shown that several files cost no more than one may at worst, so
+    that released jobs take several too.
+    A bound is asserted of every table but for the time from an outage, a failure or a crash until it is
+    fresh. A recovery must be over when it was promised to be. All that comes is loaded once, in its order.
+    """
+    plan = make_plan(what_if(warehouse, policy, {}))
+    kept = Kept(plan)
+    once = LoadedOnce(plan.warehouse, seed, conditions.outages)
+    witness = _Witness(plan, kept, once)
+    journal = None if log is None else Journal(log, header_of(plan, end, seed, conditions))
+    witness.run = run = SimulatedRun(plan, seed, conditions, witness, journal)
+    if run.assertions is not None:
+        run.assertions.compared = witness.compare
+    if known_batches:
+        for at in (0, *(back_at for _, back_at in conditions.crashes)):
+            run.driver.tell(at + 1, Batches(_known_batches(plan, seed)))
+    run.run(end)
+    validate(run.kernel)
+    if run.assertions is None:
+        for name, seen in run.updates.observation.tables.items():
+            witness.compare(name, end, seen.staleness_max_us)
+    once.ended(end, run.kernel)
+    kept.not_once, kept.files = once.wrong, once.files
+    kept.crashes = len(conditions.crashes)
+    kept.failures = 0 if run.failures is None else sum(run.failures.count.values())
+    for kernel in run.kernels[:-1]:  # a kernel that is gone keeps no promise
+        for task in tables_of(kernel):
+            rule = recovery_rule(task)
+            if rule is not None and rule.recovery is not None and rule.recovery.ended is None:
+                rule.recovery.due = None
+    for task in tables_of(run.kernel):
+        witness.note(task)
+    _compare_promises(kept, witness.recoveries, end)
+    policies = [admission(pool) for kernel in run.kernels for pool in kernel.pools]
+    kept.certificates = sum(policy.certificates for policy in policies if policy)
+    return kept
+
+
+def _known_batches(plan: Plan, seed: int) -> dict[str, BatchCost]:
+    """By table: 2 to 8 files cost as much together as one may at worst."""
+    loaded = [table for table in plan.tables if plan.warehouse.tables[table.name].feed is not None]
+    return {
+        table.name: BatchCost(1, table.cost_us * 1_000 // (2 + (seed + place) % 7), 0)
+        for place, table in enumerate(loaded)
+    }
+
+
+def run_with_outages(
+    warehouse: Warehouse,
+    policy: PolicyName,
+    outages: Outages,
+    end: int,
+    seed: int = 0,
+    gaps: Gaps | None = None,
+) -> Kept:
+    """The same where nothing but feeds go wrong."""
+    return run_through(warehouse, policy, Conditions(outages=outages, gaps=gaps or {}), end, seed)
+
+
+def _compare_promises(kept: Kept, recoveries: dict[tuple[str, int], Recovery], end: int) -> None:
+    for (name, _), recovery in sorted(recoveries.items()):
+        kept.recoveries.append(recovery)
+        ended = end if recovery.ended is None else recovery.ended
+        if recovery.due is not None and recovery.due > recovery.entered:
+            taken = (ended - recovery.entered) / (recovery.due - recovery.entered)
+            kept.tightest_promise = max(kept.tightest_promise, taken)
+            if ended > recovery.due:
+                kept.outlasted.append(f"{name} of {recovery.entered}: {ended} > {recovery.due}")

@@ -1,0 +1,1 @@
+"""Generated statements, compared with plain Spark."""

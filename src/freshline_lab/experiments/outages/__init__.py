@@ -1,0 +1,1 @@
+"""Paper 001, figure 9: recovery after an outage."""

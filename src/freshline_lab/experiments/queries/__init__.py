@@ -1,0 +1,1 @@
+"""Paper 000, figures 8 to 12: continuous queries under overload."""

@@ -1,0 +1,1 @@
+"""Paper 004, section 5: observed staleness and its bounds."""

@@ -1,0 +1,1 @@
+"""Simulated runs that experiments and campaigns share."""

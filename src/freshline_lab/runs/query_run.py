@@ -1,0 +1,97 @@
+"""Queries over streams of tuples, in simulated time, without a warehouse around them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from freshline.definitions.sections.pools import Pool
+from freshline.definitions.sections.queries import Query
+from freshline.kernel.assembly.query_tracks import add_query_tracks, track_name
+from freshline.kernel.core.journal import Journal
+from freshline.kernel.core.kernel import Kernel
+from freshline.kernel.queries.iteration import Iteration
+from freshline.kernel.queries.query_spec import Asked
+from freshline.kernel.queries.rescheduling import Rescheduling
+from freshline.simulation.driver import Driver
+from freshline.simulation.iterations import Iterations, Outcome, Windows, WindowsOfStreams
+from freshline.simulation.streams import TupleStream
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What became of all iterations that ended or were due, and how often budgets were worked out anew."""
+
+    outcomes: list[Outcome]
+    reschedules: int
+
+
+def simulate_queries(
+    queries: Sequence[Query],
+    streams: Mapping[str, TupleStream],
+    pool: Pool,
+    end: int,
+    journal: Journal | None = None,
+) -> Answers:
+    """From instant 0 on, on a pool of one track; all queries are taken as admitted.
+
+    Their tables are the streams, and costs are by their operators. A query without `part` can be put aside at
+    any instant.
+    """
+    windows = {query.name: windows_of(query, streams) for query in queries}
+    asked = [asked_of(query, windows[query.name]) for query in queries]
+    outcomes: list[Outcome] = []
+    run = QueryRun(pool, asked, windows, outcomes.append, journal)
+    run.driver.run(end)
+    return Answers(outcomes, run.rescheduling.times)
+
+
+class QueryRun:
+    """A kernel of one track of queries, and the simulated driver that runs it."""
+
+    def __init__(
+        self,
+        pool: Pool,
+        asked: Sequence[Asked],
+        windows: Mapping[str, Windows],
+        watch: Callable[[Outcome], None],
+        journal: Journal | None = None,
+        kind: Callable[..., Iterations] = Iterations,
+    ) -> None:
+        self.rescheduling = Rescheduling(pool.rescheduling, pool.threshold)
+        kernel = query_kernel(pool, asked)
+        sheds = kernel.pools[0].controller is not None
+        reschedulings = {kernel.pools[0].name: self.rescheduling} if sheds else {}
+        iterations = kind(windows, watch, reschedulings)
+        self.driver = Driver(kernel, {Iteration: iterations}, {}, journal)
+        iterations.attach(self.driver)
+
+
+def query_kernel(pool: Pool, asked: Sequence[Asked]) -> Kernel:
+    """A kernel of queries alone, at instant 0."""
+    assert pool.tracks == 1, "these queries share one track"
+    kernel = Kernel()
+    add_query_tracks(kernel, pool, asked, 0)
+    kernel.begin(0)
+    return kernel
+
+
+def windows_of(query: Query, streams: Mapping[str, TupleStream]) -> WindowsOfStreams:
+    """What a query reads of the streams that are called as its tables."""
+    assert query.operators is not None, f"nothing says what {query.name} costs"
+    return WindowsOfStreams(query.operators, {name: streams[name] for name in query.tables})
+
+
+def asked_of(query: Query, windows: Windows) -> Asked:
+    """A query as the kernel hears of it, at instant 0."""
+    return Asked(
+        query.name,
+        track_name(query.pool, 1),
+        query.window_us,
+        query.stride_us,
+        query.deadline_us,
+        query.part_us or 0,
+        windows.measure(-query.window_us, 0),
+        query.weight,
+        query.keep_least,
+    )
