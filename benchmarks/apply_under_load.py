@@ -17,8 +17,8 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from typing import Any
 
-from freshline_lab.experiments.queries.live_queries import POLICIES, QUERIES, Edit, calibrate, run_policy
-from freshline_lab.experiments.queries.live_table_2 import Sizes, project, sizes
+from freshline_lab.experiments.queries.live_queries import POLICIES, QUERIES, FileEdit, calibrate, run_policy
+from freshline_lab.experiments.queries.live_table_2 import QuerySizes, project, sizes
 
 # Most of its stride whatever it reads: beside the others that is too much, and a longer stride would do.
 IMPOSSIBLE = (
@@ -27,11 +27,11 @@ IMPOSSIBLE = (
 )
 
 
-def edited(sized: Sizes, after_s: float) -> tuple[Sizes, Edit]:
+def edited(sized: QuerySizes, after_s: float) -> tuple[QuerySizes, FileEdit]:
     """The queries to begin with, and the edit after which the last comes and the one before it is gone."""
     *others, going, coming = sized.queries
     text = project((*others, coming), sized.rows_a_second, POLICIES["lrm"]) + IMPOSSIBLE
-    return replace(sized, queries=(*others, going)), Edit(
+    return replace(sized, queries=(*others, going)), FileEdit(
         after_s, text, frozenset(each.name for each in others)
     )
 

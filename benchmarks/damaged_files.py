@@ -21,17 +21,17 @@ from pyspark.sql import SparkSession
 from freshline.definitions.sections.feeds import Feed, FileFormat, Landing
 from freshline.landing.parquet_process import ParquetProcess
 from freshline.landing.record_reader import RecordReader
-from freshline.landing.records import Records, UnreadableFile
+from freshline.landing.records import FileRecords, UnreadableFile
 from freshline.live.loop.failures import spark_ended
 from freshline.spark.loading.frames import read_files
 from freshline.spark.session.session import open_session
 from freshline_lab.campaigns.kills.damage import SCHEMA, write_files
-from freshline_lab.campaigns.kills.record_agreement import Read, disagreements, read_by_spark
+from freshline_lab.campaigns.kills.record_agreement import SparkRead, disagreements, read_by_spark
 
 BATCH = 1_000
 
 
-def find(reader: RecordReader, paths: list[Path], refused: Counter[str]) -> dict[Path, Records]:
+def find(reader: RecordReader, paths: list[Path], refused: Counter[str]) -> dict[Path, FileRecords]:
     found = {}
     for path in paths:
         try:
@@ -43,7 +43,7 @@ def find(reader: RecordReader, paths: list[Path], refused: Counter[str]) -> dict
 
 def read_alone(
     session: SparkSession, feed: Feed, paths: list[Path], refused: Counter[str]
-) -> dict[Path, Read]:
+) -> dict[Path, SparkRead]:
     """What Spark reads of each Parquet file that it can read; the others it must outlive."""
     read = {}
     for path in paths:
@@ -57,7 +57,7 @@ def read_alone(
                 raise ended from error
             continue
         newest = [row.newest for row in rows if row.newest is not None]
-        read[path] = Read(len(rows), max(newest, default=None))
+        read[path] = SparkRead(len(rows), max(newest, default=None))
     return read
 
 

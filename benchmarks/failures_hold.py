@@ -29,7 +29,7 @@ from freshline.testing.warehouses import (
     random_warehouse,
     with_random_blocking,
 )
-from freshline_lab.campaigns.recovery.recoveries import Kept, run_through
+from freshline_lab.campaigns.recovery.recoveries import RecoveryReport, run_through
 
 LENGTH_US = 600 * SECOND
 # Time for what broke late to recover.
@@ -41,7 +41,7 @@ def policy_of(seed: int) -> PolicyName:
     return PROVEN[seed % len(PROVEN)]
 
 
-def kept(seed: int) -> tuple[Kept, bool]:
+def kept(seed: int) -> tuple[RecoveryReport, bool]:
     """What a run showed, and whether its journal replays."""
     rng = Random(f"failures hold:{seed}")
     warehouse = crowded_warehouse(seed) if rng.random() < 0.3 else random_warehouse(seed)

@@ -30,8 +30,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import DoubleType, LongType, StructField, StructType
 
 from freshline.base.duration import SECOND
-from freshline.spark.answering.merging import Merged, merged_columns
-from freshline.spark.answering.partials import SLICE, Output, Partials
+from freshline.spark.answering.merging import MergedColumns, merged_columns
+from freshline.spark.answering.partials import SLICE, OutputColumn, Partials
 from freshline.spark.answering.request_run import FEW_ROWS, RequestRun
 from freshline.spark.answering.window_reading import session_for_queries
 from freshline.spark.loading.outliers import outliers_marked
@@ -56,8 +56,8 @@ SHARE = SLICES // 16
 ASKED, ASKED_HEAVY, ASKED_COST = 0.93, 0.91, 0.2
 KINDS = {"n": "count", "s": "sum", "m": "avg", "v": "var_samp", "d": "stddev_samp"}
 OUTPUTS = (
-    Output("g", "key", 0),
-    *(Output(name, kind, number) for number, (name, kind) in enumerate(KINDS.items())),
+    OutputColumn("g", "key", 0),
+    *(OutputColumn(name, kind, number) for number, (name, kind) in enumerate(KINDS.items())),
 )
 PARTIALS = Partials("", OUTPUTS, ("_k0",), ())
 ANSWER = StructType([StructField(name, LongType() if name in "gn" else DoubleType()) for name in "gnsmvd"])
@@ -132,7 +132,7 @@ class Tally:
         }
 
 
-def note(tally: Tally, merged: Merged, truth: dict[str, Any]) -> None:
+def note(tally: Tally, merged: MergedColumns, truth: dict[str, Any]) -> None:
     keys = merged.columns[0].values
     for column in merged.columns[1:]:
         assert column.bounds is not None

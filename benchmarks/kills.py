@@ -13,7 +13,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from freshline_lab.campaigns.kills.discard_kills import LeftOutReport, kill_and_check_left_out
+from freshline_lab.campaigns.kills.discard_kills import DiscardReport, kill_and_check_left_out
 from freshline_lab.campaigns.kills.kills import kill_and_check
 
 
@@ -37,7 +37,7 @@ def main() -> int:
     print(f"{'table':<10}{'rows':>10}{'lost':>8}{'twice':>8}")
     for table, rows in report.rows.items():
         print(f"{table:<10}{rows:>10,}{report.lost[table]:>8}{report.doubled[table]:>8}")
-    if isinstance(report, LeftOutReport):
+    if isinstance(report, DiscardReport):
         changing = f"{report.discarded_changing} of them would have changed something"
         print(f"{report.discarded} files were discarded, {changing}, {report.largest_error:.3f} at most")
     print("Nothing is lost, and nothing is there twice." if report.exact else "NOT EXACT")

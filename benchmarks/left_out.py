@@ -18,7 +18,7 @@ from statistics import median
 
 from freshline.definitions.sections.feeds import Landing
 from freshline.landing.record_reader import RecordReader
-from freshline.storage.delta.last_values import LastValues, Limit, Offer
+from freshline.storage.delta.last_values import DiscardLimit, FileOffer, LastValues
 
 RUNS = 15
 LANDING = Landing(
@@ -38,11 +38,11 @@ def main() -> None:
         values = reader.compared(path, "src", "n")
         assert values is not None, "too many keys to be compared"
         known = LastValues()
-        with known.storing([Offer(values)], [False]):
+        with known.storing([FileOffer(values)], [False]):
             pass
 
         def decide() -> None:
-            offer = known.offered(values, Limit(0.1, 1.0))
+            offer = known.offered(values, DiscardLimit(0.1, 1.0))
             assert known.discarded([offer]) == [True]
             with known.storing([offer], [True]):
                 pass

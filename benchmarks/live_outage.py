@@ -27,13 +27,13 @@ from typing import Any, Final
 from freshline.base.duration import SECOND
 from freshline_lab.experiments.noise import Noise
 from freshline_lab.experiments.outages.live_outage import HASHED, ROWS, TRACKS, freshline, run
-from freshline_lab.experiments.outages.live_verdict import FileCosts, Verdict, healthy, judge, show
+from freshline_lab.experiments.outages.live_verdict import FileCosts, TableVerdict, healthy, judge, show
 from freshline_lab.experiments.outages.outage_feeds import (
     DOWN,
     LONG,
     RATES,
     SHORT,
-    Copies,
+    CopiedFeeds,
     Rows,
     generating,
     is_short,
@@ -84,7 +84,7 @@ def streaming(folder: Path, rows: Rows, seconds: int) -> None:
             .trigger(processingTime=f"{spec.period_us // 1000} milliseconds")
             .start(str(folder / "tables" / spec.name))
         )
-    with Noise() as noise, generating(Copies(feeds, folder / "landing", start)) as generator:
+    with Noise() as noise, generating(CopiedFeeds(feeds, folder / "landing", start)) as generator:
         time.sleep(max(0.0, (start + seconds * SECOND) / SECOND - time.time()))
     end = time.time_ns() // 1_000
     loads = {name: list(_batches(query.recentProgress)) for name, query in queries.items()}
@@ -193,7 +193,7 @@ def _times(rows: Rows, factor: float) -> Rows:
     return round(rows[0] * factor), round(rows[1] * factor)
 
 
-def write_record(folder: Path, name: str, verdicts: Sequence[Verdict]) -> None:
+def write_record(folder: Path, name: str, verdicts: Sequence[TableVerdict]) -> None:
     """What the table at the end has of a run."""
     late = [verdict.caught_up_s for verdict in verdicts[:4]]
     record = {
@@ -271,7 +271,7 @@ def main() -> None:
     elif arguments.kind == "freshline":
         policy = arguments.policy[0]
         outcome = freshline(arguments.here, rows, policy, arguments.seconds, tuple(arguments.costs))
-        verdicts = [Verdict(**table) for table in outcome["tables"]]
+        verdicts = [TableVerdict(**table) for table in outcome["tables"]]
         write_record(arguments.here, policy, verdicts)
     elif arguments.kind == "streaming":
         streaming(arguments.here, rows, arguments.seconds)

@@ -14,7 +14,7 @@ import time
 from functools import partial
 from pathlib import Path
 
-from freshline.storage.control.layout import Layout
+from freshline.storage.control.layout import StorageLayout
 from freshline.storage.delta import log
 from freshline_lab.campaigns.kills.node_kills import NODES, NodesRun, write_file, write_node_project
 
@@ -40,7 +40,7 @@ def main() -> int:
             run.wait_until(lambda: _backlog(run) == 0, _PATIENCE_S)
         finally:
             run.stop(120)
-        hops_ms = sorted(_hops_ms(Layout(folder / "warehouse")))
+        hops_ms = sorted(_hops_ms(StorageLayout(folder / "warehouse")))
     median = statistics.median(hops_ms)
     print(f"{len(hops_ms)} hops: median {median:.0f} ms, 95 % {hops_ms[int(0.95 * len(hops_ms))]:.0f} ms")
     return 0 if median <= _MOST_MS else 1
@@ -50,7 +50,7 @@ def _backlog(run: NodesRun) -> int:
     return sum(step.backlog for node in NODES for step in getattr(run.status(node), "steps", ()))
 
 
-def _hops_ms(layout: Layout) -> list[float]:
+def _hops_ms(layout: StorageLayout) -> list[float]:
     """Of commits of `high` after which the centre was idle: until the start of `alerts` for them."""
     table = layout.table("high")
     committed: dict[int, float] = {}  # by freshness

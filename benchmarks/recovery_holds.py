@@ -26,7 +26,7 @@ from freshline.testing.warehouses import (
     random_warehouse,
     with_random_blocking,
 )
-from freshline_lab.campaigns.recovery.recoveries import Kept, run_through
+from freshline_lab.campaigns.recovery.recoveries import RecoveryReport, run_through
 
 LENGTH_US = 1_000 * SECOND
 LENGTH_CROWDED_US = 2_000 * SECOND
@@ -34,7 +34,7 @@ LENGTH_CROWDED_US = 2_000 * SECOND
 AFTERWARDS_US = 1_000 * SECOND
 
 
-def kept(case: tuple[int, PolicyName]) -> Kept:
+def kept(case: tuple[int, PolicyName]) -> RecoveryReport:
     seed, policy = case
     warehouse = random_warehouse(seed)
     if seed % 5 == 0:
@@ -51,7 +51,7 @@ def kept(case: tuple[int, PolicyName]) -> Kept:
     return run_through(warehouse, policy, conditions, end, seed, known_batches=seed % 5 == 1)
 
 
-def kept_crowded(case: tuple[int, PolicyName]) -> Kept:
+def kept_crowded(case: tuple[int, PolicyName]) -> RecoveryReport:
     seed, policy = case
     warehouse = crowded_warehouse(seed)
     if seed % 5 == 0:

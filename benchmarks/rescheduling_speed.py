@@ -17,7 +17,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 
-from freshline.planning.analysis.levels import Load, is_schedulable
+from freshline.planning.analysis.levels import QueryLoad, is_schedulable
 from freshline.planning.analysis.shedding import raised, shed
 from freshline_lab.campaigns.recovery.overloads import overloaded
 from freshline_lab.experiments.queries.table_2 import table_2
@@ -29,13 +29,13 @@ SHORTEST_US, LONGEST_US = 500_000, 20_000_000
 TEN_MOST, SOME_STRIDES_MOST, DIFFERENT_MOST = 0.2, 20.0, 1_000.0
 
 
-def reschedule(loads: Sequence[Load]) -> list[int]:
+def reschedule(loads: Sequence[QueryLoad]) -> list[int]:
     costs_us = shed(loads, "least-error")
     assert costs_us is not None
     return raised(loads, costs_us)
 
 
-def measured(sets: Sequence[Sequence[Load]], rounds: int) -> tuple[float, float]:
+def measured(sets: Sequence[Sequence[QueryLoad]], rounds: int) -> tuple[float, float]:
     """Milliseconds of CPU: of the first rescheduling of a set, and of one later on."""
     first, later = [], []
     for loads in sets:
@@ -45,13 +45,13 @@ def measured(sets: Sequence[Sequence[Load]], rounds: int) -> tuple[float, float]
     return statistics.mean(first), statistics.mean(later)
 
 
-def cpu_ms(loads: Sequence[Load]) -> float:
+def cpu_ms(loads: Sequence[QueryLoad]) -> float:
     started = time.process_time()
     reschedule(loads)
     return (time.process_time() - started) * 1_000
 
 
-def different(rng: random.Random, queries: int) -> list[Load]:
+def different(rng: random.Random, queries: int) -> list[QueryLoad]:
     """Each of a stride of its own."""
     strides_us = rng.sample(range(SHORTEST_US, LONGEST_US, 1_000), queries)
     loads = overloaded(rng, queries, strides_us=(1_000_000,), utilization=1.5)
@@ -61,7 +61,7 @@ def different(rng: random.Random, queries: int) -> list[Load]:
     ]
 
 
-def some_strides(rng: random.Random, queries: int) -> list[Load]:
+def some_strides(rng: random.Random, queries: int) -> list[QueryLoad]:
     strides_us = rng.sample(range(SHORTEST_US, LONGEST_US, 1_000), STRIDES)
     return overloaded(rng, queries, strides_us, utilization=1.5)
 
@@ -73,7 +73,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=15)
     arguments = parser.parse_args()
     rng = random.Random(0)
-    kinds: dict[str, Callable[[random.Random, int], list[Load]]] = {
+    kinds: dict[str, Callable[[random.Random, int], list[QueryLoad]]] = {
         f"of {STRIDES} strides": some_strides,
         "of different strides": different,
     }

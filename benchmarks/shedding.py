@@ -12,7 +12,7 @@ import sys
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 
-from freshline_lab.campaigns.queries.shedding import RULES, Shed, shed_set
+from freshline_lab.campaigns.queries.shedding import RULES, ShedCheck, shed_set
 
 ERROR_MOST = 0.55  # of least-error over the paper's, on average
 OVER_BEST_MOST = 1.01
@@ -49,7 +49,7 @@ def main() -> None:
     sys.exit(not passed)
 
 
-def _against_best(found: list[Shed]) -> bool:
+def _against_best(found: list[ShedCheck]) -> bool:
     over = [each.error["least-error"] / each.error["best"] for each in found]
     mean = sum(over) / len(over)
     print(f"{len(found):,} of them: least-error over best: mean {mean:.5f}, worst {max(over):.4f}")

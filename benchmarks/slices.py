@@ -32,7 +32,7 @@ from pyspark.sql.types import DoubleType, LongType, StructField, StructType
 
 from freshline.base.duration import SECOND
 from freshline.spark.answering.merging import merge
-from freshline.spark.answering.partials import SLICE, Output, Partials
+from freshline.spark.answering.partials import SLICE, OutputColumn, Partials
 from freshline.spark.answering.window_reading import PreparedQuery, session_for_queries
 from freshline.spark.session.session import open_session
 from freshline.sql.slices import SLICES
@@ -52,7 +52,12 @@ UPDATES = 16
 WARM_UP = 6
 ASKED_COST, ASKED_COVERAGE = 0.65, 0.93
 # A query with a count, a sum and an average by group, as a part answers it.
-OUTPUTS = (Output("g", "key", 0), Output("n", "count", 0), Output("s", "sum", 1), Output("m", "avg", 2))
+OUTPUTS = (
+    OutputColumn("g", "key", 0),
+    OutputColumn("n", "count", 0),
+    OutputColumn("s", "sum", 1),
+    OutputColumn("m", "avg", 2),
+)
 PARTIALS = Partials("", OUTPUTS, ("_k0",), ())
 ANSWER = StructType([StructField(name, LongType() if name in "gn" else DoubleType()) for name in "gnsm"])
 

@@ -29,10 +29,10 @@ from deltalake import DeltaTable
 
 from freshline.base.duration import SECOND
 from freshline.kernel.core.kernel import Kernel
-from freshline.live.tables.housekeeping import Housekeeper, Kept
+from freshline.live.tables.housekeeping import Housekeeper, KeptTable
 from freshline.storage.delta import log
 from freshline.storage.delta.ledger import Ledger
-from freshline.storage.delta.stored_table import Consumed, StoredTable
+from freshline.storage.delta.stored_table import ConsumedFile, StoredTable
 
 SCHEMA: Final = pa.schema([("ts", pa.timestamp("us", "UTC")), ("number", pa.int64()), ("text", pa.string())])
 PERIOD_US: Final = 3 * SECOND
@@ -77,9 +77,9 @@ class AgeingTable:
         pq.write_table(rows, self.table.path / folder / "part-0.parquet")
         return folder
 
-    def _consumed(self, number: int) -> Consumed:
+    def _consumed(self, number: int) -> ConsumedFile:
         mtime_ns = self._begun_us * 1_000 + number
-        return Consumed(f"records-{number:08d}.csv", 1_000, mtime_ns, f"{number:064x}")
+        return ConsumedFile(f"records-{number:08d}.csv", 1_000, mtime_ns, f"{number:064x}")
 
     def commit(self, folder: str) -> None:
         """An update becomes visible, and the ledger notes its file."""
@@ -122,7 +122,7 @@ class AgeingTable:
 
     def age(self, commits: int) -> None:
         """So many updates, and between them the housekeeping of an idle warehouse."""
-        kept = Kept(self.table, Lock(), "records", lambda: self._ledger.applied("records"))
+        kept = KeptTable(self.table, Lock(), "records", lambda: self._ledger.applied("records"))
         keeper = Housekeeper(
             lambda: {"records": kept}, [self._ledger.path], lambda _, trouble: print(trouble, flush=True)
         )

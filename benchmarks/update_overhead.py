@@ -34,7 +34,7 @@ from freshline.spark.loading.file_to_load import FileFacts, FileToLoad
 from freshline.spark.loading.schemas import schemas
 from freshline.spark.loading.updater import Updater
 from freshline.spark.session.session import open_session
-from freshline.storage.delta.stored_table import Consumed, StoredTable
+from freshline.storage.delta.stored_table import ConsumedFile, StoredTable
 from freshline.testing.network import FeedSpec, Generator
 
 HASHED = "sha2(sha2(sha2(text, 256), 256), 256) AS text"
@@ -73,7 +73,7 @@ def updates(session: SparkSession, spec: FeedSpec, folder: Path) -> Iterator[flo
     task = TableTask(0, "records", 3_000_000, 1, FileIntake())
     for number, file in enumerate(landed, start=1):
         assert file.timestamp_us is not None
-        consumed = Consumed(file.name, file.size, file.mtime_ns, file.digest)
+        consumed = ConsumedFile(file.name, file.size, file.mtime_ns, file.digest)
         facts = FileFacts(consumed, file.records, file.oldest_us, file.newest_us)
         loaded = (FileToLoad(file.timestamp_us, file.name, facts),)
         job = Update(task, number, 0, 0, 0, 0, task.freshness, file.timestamp_us, loaded)

@@ -22,18 +22,18 @@ from freshline.definitions.serial import to_record
 from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.assembly.replay import kernel_of
 from freshline.kernel.assembly.terms import learned
-from freshline.kernel.core.events import Event, Failed
+from freshline.kernel.core.events import Event, JobFailed
 from freshline.kernel.core.journal import Journal
 from freshline.kernel.core.validation import validate
-from freshline.kernel.tables.events import Finished
+from freshline.kernel.tables.events import UpdateFinished
 from freshline.kernel.tables.update import Update
 from freshline.planning.costs.draws import CostDraws
 from freshline.planning.plan.make import make_plan, what_if
-from freshline.simulation.driver import Driver
+from freshline.simulation.driver import SimulatedDriver
 from freshline.simulation.outages import checked_outages
 from freshline.simulation.simulate import simulate
 from freshline.simulation.simulated_run import files_of
-from freshline.simulation.updates import Updates
+from freshline.simulation.updates import SimulatedUpdates
 from freshline.testing.warehouses import (
     ANY_SHAPE,
     crowded_warehouse,
@@ -52,7 +52,7 @@ class Wakes:
         return None
 
 
-class Troubled(Driver):
+class Troubled(SimulatedDriver):
     """A simulated run in which a plan becomes known at an instant, and one job in so many fails."""
 
     def trouble(self, seed: int, learned_at: int, warehouse: Warehouse) -> None:
@@ -67,8 +67,8 @@ class Troubled(Driver):
         return events
 
     def _maybe_failed(self, event: Event, now: int) -> Event:
-        if isinstance(event, Finished) and self._random.random() < 0.02:
-            return Failed(event.job, now + self._random.randint(1, 5 * SECOND))
+        if isinstance(event, UpdateFinished) and self._random.random() < 0.02:
+            return JobFailed(event.job, now + self._random.randint(1, 5 * SECOND))
         return event
 
 
@@ -108,7 +108,7 @@ def troubled(seed: int, policy: PolicyName, length_s: int) -> str:
         for name, feed in warehouse.feeds.items()
         if feed.arrival == "files"
     }
-    driver = Troubled(kernel_of(header), {Update: Updates(costs)}, files, Journal(log, header))
+    driver = Troubled(kernel_of(header), {Update: SimulatedUpdates(costs)}, files, Journal(log, header))
     driver.trouble(seed, rng.randrange(length_s * SECOND * 3 // 4), warehouse)
     driver.run(length_s * SECOND)
     validate(driver.kernel)

@@ -5,12 +5,12 @@ import json
 from pathlib import Path
 
 import pytest
-from holding_project import HOLDS
 from rich.console import Console
 from typer.testing import CliRunner, Result
 
 from freshline.cli.main import app
 from freshline.cli.shared import grid
+from holding_project import HOLDS
 
 
 def freshline(*arguments: str | Path) -> Result:

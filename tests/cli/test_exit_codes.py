@@ -9,9 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from holding_project import HOLDS
 
 from freshline.cli import main as entry
+from holding_project import HOLDS
 
 
 def freshline(*arguments: str | Path, **settings: str) -> subprocess.CompletedProcess[str]:

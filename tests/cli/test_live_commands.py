@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 from deltalake import DeltaTable
-from holding_project import HOLDS
 from pyspark.sql import SparkSession
 from typer.testing import CliRunner, Result
 
@@ -24,8 +23,9 @@ from freshline.definitions.load import loads
 from freshline.live.status.status import WarehouseStatus
 from freshline.planning.plan.make import make_plan
 from freshline.storage.control.history import History
-from freshline.storage.control.layout import Layout
+from freshline.storage.control.layout import StorageLayout
 from freshline.storage.control.quarantine import Quarantine
+from holding_project import HOLDS
 from patience import PATIENCE, PATIENCE_S
 
 pytestmark = pytest.mark.spark
@@ -270,7 +270,7 @@ def test_calibrate_measures_and_leaves_everything_else_alone(freshline, project)
     storage = project / "warehouse"
 
     def known() -> dict[str, int]:
-        with History(Layout(storage).control().history, read_only=True) as history:
+        with History(StorageLayout(storage).control().history, read_only=True) as history:
             return {table: len(history.runs(table)) for table in ("packets", "traffic", "hosts")}
 
     before = known()

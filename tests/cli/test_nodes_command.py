@@ -14,8 +14,8 @@ from freshline.live.nodes.node_join import agreed_placement
 from freshline.live.run.start_up import StartUp
 from freshline.live.status.status import Progress
 from freshline.live.status.step_status import PlacementStatus
-from freshline.planning.plan.step_placement import Placed
-from freshline.storage.control.layout import Layout
+from freshline.planning.plan.step_placement import StepPlacement
+from freshline.storage.control.layout import StorageLayout
 from freshline.storage.control.lease import Identity, Lease, StorageInUse
 from freshline_lab.campaigns.kills.node_kills import write_node_project
 
@@ -30,7 +30,7 @@ def freshline(*arguments: str | Path):
 
 
 def test_a_placement_is_made_once_and_kept_in_the_storage(project: Path) -> None:
-    warehouse, layout = load(project / "freshline.yml"), Layout(project / "warehouse")
+    warehouse, layout = load(project / "freshline.yml"), StorageLayout(project / "warehouse")
     made = agreed_placement(warehouse, layout)
     assert made.nodes == {"readings": "edge", "high": "edge", "near": "edge", "alerts": "centre"}
     assert agreed_placement(warehouse, layout) == made
@@ -38,7 +38,7 @@ def test_a_placement_is_made_once_and_kept_in_the_storage(project: Path) -> None
 
 
 def test_a_step_that_is_new_is_placed_beside_those_that_stay(project: Path) -> None:
-    layout = Layout(project / "warehouse")
+    layout = StorageLayout(project / "warehouse")
     made = agreed_placement(load(project / "freshline.yml"), layout)
     with (project / "freshline.yml").open("a", encoding="utf-8") as file:
         file.write('  more: {sql: "SELECT ts, sensor FROM alerts", deadline: 30s, cost: {startup: 300ms}}\n')
@@ -49,13 +49,13 @@ def test_a_step_that_is_new_is_placed_beside_those_that_stay(project: Path) -> N
 
 
 def test_a_placement_is_applied_while_no_node_runs(project: Path) -> None:
-    layout = Layout(project / "warehouse")
+    layout = StorageLayout(project / "warehouse")
     result = freshline("place", "-p", project, "--apply", "--json")
     assert result.exit_code == 0, result.output
     assert "Applied" in result.stderr
     number, record = layout.placements.newest()
     assert record is not None
-    assert (number, Placed.from_record(record).nodes["alerts"]) == (1, "centre")
+    assert (number, StepPlacement.from_record(record).nodes["alerts"]) == (1, "centre")
     assert json.loads(result.stdout)["placement"]["alerts"] == "centre"
     layout.prepare(layout.control("centre"))
     lease = Lease.acquire(layout.control("centre").lease, Identity.mine("run"))
@@ -93,7 +93,7 @@ def test_the_status_says_that_no_node_has_run(project: Path) -> None:
 
 
 def test_steps_whose_node_is_gone_or_not_their_own_any_more_are_placed_anew(project: Path) -> None:
-    file, layout = project / "freshline.yml", Layout(project / "warehouse")
+    file, layout = project / "freshline.yml", StorageLayout(project / "warehouse")
     made = agreed_placement(load(file), layout)
     text = file.read_text(encoding="utf-8")
     file.write_text(text.replace("centre", "core"), encoding="utf-8")
@@ -109,7 +109,7 @@ def test_a_step_that_costs_by_rows_is_placed_though_nobody_knows_how_many_there_
     file = project / "freshline.yml"
     text = file.read_text(encoding="utf-8").replace("startup: 300ms", "startup: 300ms, per_row: 1ms")
     file.write_text(text, encoding="utf-8")
-    placed = agreed_placement(load(file), Layout(project / "warehouse"))
+    placed = agreed_placement(load(file), StorageLayout(project / "warehouse"))
     assert placed.nodes == {"readings": "edge", "high": "edge", "near": "edge", "alerts": "centre"}
     # What is shed is not read any further: twelve rows of each of two windows are.
     assert placed.costs_us == {"readings": 1_000_000, **dict.fromkeys(["high", "near", "alerts"], 324_000)}
@@ -125,7 +125,7 @@ def changed(file: Path, old: str, new: str) -> None:
 
 
 def test_another_deadline_or_cost_changes_sub_deadlines_and_moves_nobody(project: Path) -> None:
-    file, layout = project / "freshline.yml", Layout(project / "warehouse")
+    file, layout = project / "freshline.yml", StorageLayout(project / "warehouse")
     changed(file, "period: 1s", "period: 30s")
     made = agreed_placement(load(file), layout)
     assert (made.stretch, made.unproven, made.shortcomings) == (1.0, {}, [])
@@ -139,7 +139,7 @@ def test_another_deadline_or_cost_changes_sub_deadlines_and_moves_nobody(project
 
 
 def test_deadlines_that_are_stretched_are_said_with_the_outputs_that_do_not_hold(project: Path) -> None:
-    file, layout = project / "freshline.yml", Layout(project / "warehouse")
+    file, layout = project / "freshline.yml", StorageLayout(project / "warehouse")
     changed(file, "deadline: 20s", "deadline: 600ms")
     placed = agreed_placement(load(file), layout)
     assert placed == agreed_placement(load(file), layout)
@@ -158,7 +158,7 @@ def test_whoever_starts_the_nodes_says_once_what_their_placement_falls_short_of(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     changed(project / "freshline.yml", "deadline: 20s", "deadline: 600ms")
-    warehouse, layout = load(project / "freshline.yml"), Layout(project / "warehouse")
+    warehouse, layout = load(project / "freshline.yml"), StorageLayout(project / "warehouse")
     placed = agreed_placement(warehouse, layout)
     nodes = RunningNodes(warehouse, project, project / "warehouse", [], None)
     for node in ("edge", "centre"):  # as a node tells it from its start on

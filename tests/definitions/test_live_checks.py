@@ -3,6 +3,11 @@
 from pathlib import Path
 
 import pytest
+
+from freshline.base.errors import DefinitionErrors, InputError
+from freshline.definitions.live_checks import check_runnable
+from freshline.definitions.load import load, loads
+from freshline.planning.plan.make import make_plan
 from refused_runs import (
     AS_IT_IS,
     BY_TIME,
@@ -15,11 +20,6 @@ from refused_runs import (
     of_query,
     of_select,
 )
-
-from freshline.base.errors import DefinitionErrors, InputError
-from freshline.definitions.live_checks import check_runnable
-from freshline.definitions.load import load, loads
-from freshline.planning.plan.make import make_plan
 
 AS_JOIN = "Write it as a join on equal timestamps, or on timestamps within a range of each other."
 FIXED = "Use windows of a fixed length that do not overlap."

@@ -3,10 +3,10 @@
 import re
 
 import pytest
-from complaints import HEAD, complaints, with_tables
 from hypothesis import given
 from hypothesis import strategies as st
 
+from complaints import HEAD, complaints, with_tables
 from freshline.base.errors import DefinitionErrors, InputError
 from freshline.definitions.load import loads
 

@@ -1,6 +1,7 @@
 """What a user reads when a pool, a feed or a table is wrong by itself."""
 
 import pytest
+
 from complaints import HEAD, complaints, with_feed, with_pool, with_tables
 
 NUMBER_AND_UNIT = "Write a number and a unit, such as '5 minutes' or '300s'."

@@ -6,9 +6,9 @@ import pytest
 
 from freshline.definitions.sections.feeds import Feed, FileFormat, Landing
 from freshline.landing.record_reader import RecordReader
-from freshline.landing.records import Records, UnreadableFile
+from freshline.landing.records import FileRecords, UnreadableFile
 from freshline_lab.campaigns.kills.damage import SCHEMA, write_files
-from freshline_lab.campaigns.kills.record_agreement import Read, disagreements, read_by_spark
+from freshline_lab.campaigns.kills.record_agreement import SparkRead, disagreements, read_by_spark
 
 FILES = 300
 
@@ -18,7 +18,7 @@ def feed_of(format: FileFormat) -> Feed:
     return Feed("damaged", "files", 1_000_000, landing=landing)
 
 
-def found_in(feed: Feed, paths: list[Path]) -> dict[Path, Records]:
+def found_in(feed: Feed, paths: list[Path]) -> dict[Path, FileRecords]:
     reader = RecordReader(feed.landing)
     found = {}
     for path in paths:
@@ -46,5 +46,5 @@ def test_a_disagreement_is_noticed(spark, tmp_path: Path) -> None:
     path = tmp_path / "1.json"
     path.write_text('{"ts": "2024-05-06T12:00:00Z"} {"ts": "2024-05-06T12:00:01Z"}\n')
     read = read_by_spark(spark, feed_of("json"), [path])
-    assert read == {path: Read(1, 1_714_996_800_000_000)}
-    assert disagreements({path: Records(2, 1_714_996_800_000_000, 1_714_996_801_000_000)}, read) != []
+    assert read == {path: SparkRead(1, 1_714_996_800_000_000)}
+    assert disagreements({path: FileRecords(2, 1_714_996_800_000_000, 1_714_996_801_000_000)}, read) != []

@@ -13,16 +13,23 @@ import pytest
 from freshline.base.duration import MINUTE, SECOND
 from freshline.definitions.sections.feeds import Feed, Landing
 from freshline.landing.digest import content_digest
-from freshline.landing.discovery import Clash, Discovered, Discovery, FoundFile, Repeated, Unreadable
+from freshline.landing.discovery import (
+    DiscoveredFiles,
+    Discovery,
+    FoundFile,
+    NameClash,
+    RejectedFile,
+    RepeatedFile,
+)
 from freshline.landing.parquet_process import ParquetProcess
 from freshline.landing.parquet_records import parquet_records
-from freshline.landing.scanner import Found
+from freshline.landing.scanner import SeenFile
 from freshline.sql.columns import parse_columns
 
 NOW = 1_714_996_800_000_000  # 2024-05-06 12:00 UTC, in µs
 LANDING = Landing(path="in", format="csv", schema="ts timestamp, n long", timestamp="ts")
 FEED = Feed("packets", "files", MINUTE, landing=LANDING)
-NOTHING = Discovered()
+NOTHING = DiscoveredFiles()
 LOADED_BEFORE = "a file of this name and of other content was loaded before"
 
 
@@ -55,21 +62,21 @@ class Project:
         os.replace(hidden, path)
         return path
 
-    def scan(self) -> Discovered:
+    def scan(self) -> DiscoveredFiles:
         self.now += SECOND
         return self.discovery.scan(self.now)
 
     def load(self, *landed: FoundFile) -> None:
         self.loaded.update((each.name, each) for each in landed)
 
-    def seen(self, name: str) -> Found:
+    def seen(self, name: str) -> SeenFile:
         path = self.root / name
-        return Found(name, str(path), path.stat().st_size, path.stat().st_mtime_ns)
+        return SeenFile(name, str(path), path.stat().st_size, path.stat().st_mtime_ns)
 
 
-def repeated(path: Path) -> Repeated:
+def repeated(path: Path) -> RepeatedFile:
     seen = path.stat()
-    return Repeated("packets", path.name, path, seen.st_size, seen.st_mtime_ns, content_digest(path))
+    return RepeatedFile("packets", path.name, path, seen.st_size, seen.st_mtime_ns, content_digest(path))
 
 
 def test_a_new_file_lands_with_all_that_is_to_be_known(tmp_path: Path) -> None:
@@ -77,7 +84,7 @@ def test_a_new_file_lands_with_all_that_is_to_be_known(tmp_path: Path) -> None:
     path = project.put("d/a.csv", "2024-05-06T11:59:00", "2024-05-06T11:59:30")
     seen = project.seen("d/a.csv")
     newest_us = NOW - 30 * SECOND
-    assert project.scan() == Discovered(
+    assert project.scan() == DiscoveredFiles(
         landed=[
             FoundFile(
                 feed="packets",
@@ -155,7 +162,7 @@ def test_a_file_that_was_loaded_and_should_be_gone_is_told_again_after_a_restart
     project.load(*project.scan().landed)
     assert project.scan() == NOTHING
     project.restart()
-    assert project.scan() == Discovered(repeated=[repeated(path)])
+    assert project.scan() == DiscoveredFiles(repeated=[repeated(path)])
     assert project.scan() == NOTHING
 
 
@@ -164,7 +171,7 @@ def test_the_same_content_again_is_told_and_not_landed(tmp_path: Path) -> None:
     path = project.put("a.csv", "2024-05-06T11:59:00")
     project.load(*project.scan().landed)
     os.utime(path, ns=(1, 1))
-    assert project.scan() == Discovered(repeated=[repeated(path)])
+    assert project.scan() == DiscoveredFiles(repeated=[repeated(path)])
     assert project.scan() == NOTHING
 
 
@@ -174,7 +181,7 @@ def test_other_content_under_a_name_that_was_loaded_clashes_when_it_stays_so(tmp
     project.load(*project.scan().landed)
     path = project.put("a.csv", "2024-05-06T11:59:00", "2024-05-06T11:59:01")
     assert [project.scan(), project.scan()] == [NOTHING, NOTHING]
-    assert project.scan() == Discovered(clashes=[Clash("packets", "a.csv", path, LOADED_BEFORE)])
+    assert project.scan() == DiscoveredFiles(clashes=[NameClash("packets", "a.csv", path, LOADED_BEFORE)])
     assert project.scan() == NOTHING
 
 
@@ -205,8 +212,8 @@ def test_an_unreadable_file_is_told_after_three_scans(tmp_path: Path) -> None:
     project = Project(tmp_path)
     path = project.put("a.csv", "soon")
     assert [project.scan(), project.scan()] == [NOTHING, NOTHING]
-    assert project.scan() == Discovered(
-        unreadable=[Unreadable("packets", "a.csv", path, "'soon' is not a timestamp")]
+    assert project.scan() == DiscoveredFiles(
+        unreadable=[RejectedFile("packets", "a.csv", path, "'soon' is not a timestamp")]
     )
     assert project.scan() == NOTHING
 
@@ -246,7 +253,7 @@ def test_a_file_that_went_and_comes_back_lands_again_if_it_was_not_loaded(tmp_pa
 
 def test_a_missing_directory_is_told(tmp_path: Path) -> None:
     project = Project(tmp_path / "later")
-    assert project.scan() == Discovered(missing=True)
+    assert project.scan() == DiscoveredFiles(missing=True)
     project.put("a.csv", "2024-05-06T11:59:00")
     result = project.scan()
     assert (result.missing, [landed.name for landed in result.landed]) == (False, ["a.csv"])
@@ -260,7 +267,7 @@ def test_a_name_may_carry_the_timestamp(tmp_path: Path) -> None:
     assert [landed.timestamp_us for landed in project.scan().landed] == [NOW - MINUTE - SECOND]
     project.scan()
     reason = "its name does not follow the pattern a-%Y%m%dT%H%M.csv"
-    assert project.scan().unreadable == [Unreadable("packets", "b.csv", path, reason)]
+    assert project.scan().unreadable == [RejectedFile("packets", "b.csv", path, reason)]
 
 
 def test_a_scan_that_ends_in_an_error_loses_nothing(tmp_path: Path) -> None:
@@ -296,7 +303,7 @@ def test_a_machine_in_trouble_costs_no_file(tmp_path: Path) -> None:
     for name in "abc":
         project.put(f"{name}.csv", "2024-05-06T11:59:00")
     discovery = Discovery(FEED, tmp_path, project.loaded.get)
-    assert discovery.scan(NOW, bytes_max=1) == Discovered(left=2)
+    assert discovery.scan(NOW, bytes_max=1) == DiscoveredFiles(left=2)
     with no_file_can_be_opened():
         told = [discovery.scan(NOW) for _ in range(5)]
     assert [[landed.name for landed in each.landed] for each in told] == [["a.csv"], [], [], [], []]
@@ -323,13 +330,13 @@ def test_a_file_that_cannot_be_looked_at_keeps_no_other_from_landing(tmp_path: P
     for name in ("a.csv", "d/b.csv", "e.csv"):
         project.put(name, "2024-05-06T11:59:00")
     discovery = Discovery(FEED, tmp_path, project.loaded.get)
-    assert discovery.scan(NOW, bytes_max=1) == Discovered(left=2)
+    assert discovery.scan(NOW, bytes_max=1) == DiscoveredFiles(left=2)
     os.rename(tmp_path / "d", tmp_path / ".d")
     (tmp_path / "d").symlink_to("d")  # it leads nowhere, for ever
     told = discovery.scan(NOW)
     assert [landed.name for landed in told.landed] == ["a.csv", "e.csv"]
     assert told.troubles == {"d/b.csv": "Too many levels of symbolic links"}
-    assert discovery.scan(NOW) == Discovered(link="d")
+    assert discovery.scan(NOW) == DiscoveredFiles(link="d")
     assert discovery.scan(NOW) == NOTHING
     (tmp_path / "d").unlink()
     os.rename(tmp_path / ".d", tmp_path / "d")
@@ -341,11 +348,11 @@ def test_a_backlog_is_examined_in_parts_and_told_at_once_by_timestamp(tmp_path: 
     for number in range(9):  # the later its name, the older its records
         project.put(f"{number}.csv", f"2024-05-06T11:5{9 - number}:00")
     discovery = Discovery(FEED, tmp_path, project.loaded.get)
-    assert discovery.scan(NOW, bytes_max=1) == Discovered(left=8)
-    assert discovery.scan(NOW, bytes_max=1) == Discovered(left=7)
+    assert discovery.scan(NOW, bytes_max=1) == DiscoveredFiles(left=8)
+    assert discovery.scan(NOW, bytes_max=1) == DiscoveredFiles(left=7)
     project.put("a.csv", "2024-05-06T11:49:00")  # not of this round
     (tmp_path / "8.csv").unlink()
-    assert discovery.scan(NOW, bytes_max=1 << 20) == Discovered(left=3)
+    assert discovery.scan(NOW, bytes_max=1 << 20) == DiscoveredFiles(left=3)
     told = discovery.scan(NOW)
     assert [landed.name for landed in told.landed] == [f"{number}.csv" for number in range(7, -1, -1)]
     assert told.left == 0

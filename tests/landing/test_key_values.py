@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from freshline.definitions.sections.feeds import FileFormat, Landing
 from freshline.landing import key_values
-from freshline.landing.key_values import KeyValues, Newest, digest
+from freshline.landing.key_values import KeyValues, NewestValue, digest
 from freshline.landing.parquet_process import ParquetProcess
 from freshline.landing.record_reader import RecordReader
 
@@ -91,10 +91,10 @@ ROWS = st.lists(
 def test_the_last_of_the_newest_records_of_a_key_counts(tmp_path_factory, format: FileFormat, rows) -> None:
     path = write(tmp_path_factory.mktemp("rows"), format, rows)
     for value in ("v", "n"):
-        expected: dict[bytes, Newest] = {}
+        expected: dict[bytes, NewestValue] = {}
         for each in sorted(rows, key=lambda each: each["ts"]):
             at_us = round((each["ts"] - START).total_seconds()) * 1_000_000 + START_US
-            expected[digest(each["k"])] = Newest(at_us, each[value])
+            expected[digest(each["k"])] = NewestValue(at_us, each[value])
         assert found(path, value=value) == KeyValues(expected)
 
 
@@ -108,7 +108,7 @@ def test_numbers_are_as_they_will_be_stored(tmp_path: Path, format: FileFormat) 
         "d": Decimal("12.3"),
         "f": 0.10000000149011612,
     }
-    assert found(path, key="n") == KeyValues({digest(2**53 + 1): Newest(START_US + 1_000_000, 1.0)})
+    assert found(path, key="n") == KeyValues({digest(2**53 + 1): NewestValue(START_US + 1_000_000, 1.0)})
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from freshline.landing.parquet_process import ParquetProcess
-from freshline.landing.records import Records, UnreadableFile
+from freshline.landing.records import FileRecords, UnreadableFile
 from freshline.sql.columns import parse_columns
 from freshline_lab.campaigns.kills.damage import write_files
 
@@ -38,7 +38,7 @@ def good(folder: Path) -> Path:
     return folder / "good.parquet"
 
 
-def read(process: ParquetProcess, path: Path) -> Records:
+def read(process: ParquetProcess, path: Path) -> FileRecords:
     return process.read(path, parse_columns("src string, ts timestamp, n long"), "ts")
 
 
@@ -58,7 +58,7 @@ def state(pid: int) -> str:
 
 def test_one_process_reads_all_files(process: ParquetProcess, tmp_path: Path) -> None:
     path, pid = good(tmp_path), process.pid
-    assert [read(process, path) for _ in range(3)] == [Records(2, NOON, NOON + 1)] * 3
+    assert [read(process, path) for _ in range(3)] == [FileRecords(2, NOON, NOON + 1)] * 3
     with pytest.raises(FileNotFoundError):
         read(process, tmp_path / "none.parquet")
     (tmp_path / "bad.parquet").write_bytes(b"PAR1 and no more")
@@ -182,7 +182,7 @@ def test_a_file_that_takes_too_much_memory_is_unreadable(process: ParquetProcess
         read(small, path)
     small.close()
     assert "malloc" in raised.value.reason
-    assert read(process, path) == Records(10_000_000, NOON, NOON)
+    assert read(process, path) == FileRecords(10_000_000, NOON, NOON)
 
 
 def test_randomly_damaged_files_are_read_or_unreadable(process: ParquetProcess, tmp_path: Path) -> None:
@@ -192,7 +192,7 @@ def test_randomly_damaged_files_are_read_or_unreadable(process: ParquetProcess, 
             outcomes.add(type(read(process, path)))
         except UnreadableFile as error:
             outcomes.add(type(error))
-    assert outcomes == {Records, UnreadableFile}
+    assert outcomes == {FileRecords, UnreadableFile}
 
 
 def test_it_ends_with_whoever_asks_and_a_ctrl_c_does_not_reach_it(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from freshline.landing.scanner import Found, Scanner
+from freshline.landing.scanner import Scanner, SeenFile
 
 NOW = 1_700_000_000_000_000  # µs
 OLD_NS = (NOW - 3_600_000_000) * 1_000
@@ -24,7 +24,7 @@ def settle(*folders: Path, mtime_ns: int = OLD_NS) -> None:
         os.utime(folder, ns=(mtime_ns, mtime_ns))
 
 
-def names(found: list[Found]) -> list[str]:
+def names(found: list[SeenFile]) -> list[str]:
     return sorted(each.name for each in found)
 
 
@@ -34,7 +34,7 @@ def test_all_visible_files_are_found_with_their_size_and_time(tmp_path: Path) ->
     scanner = Scanner(tmp_path)
     found = {each.name: each for each in scanner.scan(NOW)}
     assert found.keys() == {"2024/05/a.csv", "b.csv"}
-    assert found["2024/05/a.csv"] == Found("2024/05/a.csv", str(path), 4, OLD_NS)
+    assert found["2024/05/a.csv"] == SeenFile("2024/05/a.csv", str(path), 4, OLD_NS)
     assert names(scanner.fresh) == ["2024/05/a.csv", "b.csv"]
 
 

@@ -11,21 +11,21 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from asked_site import CLASSES, ROWS, Answer, Site, asked_service, body_of, post
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner, Result
 
 import freshline
+from asked_site import CLASSES, ROWS, Answer, Site, asked_service, body_of, post
 from freshline.base.errors import InputError
 from freshline.cli.main import app as cli
 from freshline.service import question_intake as asking
-from freshline.service.address import Address
-from freshline.service.client import Unanswered, ask
+from freshline.service.address import ServiceAddress
+from freshline.service.client import NoAnswer, ask
 from freshline.service.failures import STATUSES, stopping
 from patience import PATIENCE_S
 
-Service = tuple[Site, Path, Address]
+Service = tuple[Site, Path, ServiceAddress]
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +40,7 @@ def service(one_service: Service) -> Service:
     return one_service
 
 
-def told(address: Address, body: bytes, **headers: str) -> tuple[int, Any]:
+def told(address: ServiceAddress, body: bytes, **headers: str) -> tuple[int, Any]:
     status, _, text = post(address, body, **headers)
     return status, json.loads(text)
 
@@ -173,7 +173,7 @@ def test_two_megabytes_are_413_with_and_without_the_token(service: Service) -> N
     assert site.asked == []
 
 
-def _sent(address: Address, body: bytes, count: int | None = None) -> socket.socket:
+def _sent(address: ServiceAddress, body: bytes, count: int | None = None) -> socket.socket:
     """A connection on which so much of a question was sent."""
     head = f"POST /v1/query HTTP/1.1\r\nHost: 127.0.0.1:{address.port}\r\n"
     head += f"Authorization: Bearer {address.token}\r\nContent-Length: {len(body)}\r\n\r\n"
@@ -281,7 +281,7 @@ def asked_project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def test_python_gets_answers_and_is_told_why_there_are_none(asked_project: Path) -> None:
     about: dict[str, Any] = {"class_name": "operators", "deadline": "2s", "project": asked_project}
     assert freshline.query("SELECT 1", share=0.5, **about)["share"] == 0.5
-    with pytest.raises(Unanswered, match=r"not admitted.*Try again in 2 s") as found:
+    with pytest.raises(NoAnswer, match=r"not admitted.*Try again in 2 s") as found:
         freshline.query("SELECT too much", **about)
     assert found.value.code == "rejected"
     with pytest.raises(InputError, match="this is no SELECT"):

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from freshline.base.errors import DefinitionErrors, InputError, Place
 from freshline.definitions.load import loads
 from freshline.service import app, guard, server
-from freshline.service.address import Address
-from freshline.service.client import Unanswered, ask
+from freshline.service.address import ServiceAddress
+from freshline.service.client import NoAnswer, ask
 from freshline.service.server import serving
 from patience import PATIENCE_S
 
@@ -51,7 +51,7 @@ class Site:
 
 
 @contextmanager
-def running(folder: Path) -> Iterator[tuple[Site, Path, Address]]:
+def running(folder: Path) -> Iterator[tuple[Site, Path, ServiceAddress]]:
     site, path = Site(), folder / "warehouse" / "_freshline" / "service.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     with serving(site, path) as address:
@@ -59,20 +59,20 @@ def running(folder: Path) -> Iterator[tuple[Site, Path, Address]]:
 
 
 @pytest.fixture(scope="module")
-def one_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Site, Path, Address]]:
+def one_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Site, Path, ServiceAddress]]:
     with running(tmp_path_factory.mktemp("service")) as parts:
         yield parts
 
 
 @pytest.fixture
-def service(one_service: tuple[Site, Path, Address]) -> tuple[Site, Path, Address]:
+def service(one_service: tuple[Site, Path, ServiceAddress]) -> tuple[Site, Path, ServiceAddress]:
     """One for all tests that do not ask how it begins or ends."""
     one_service[0].applied.clear()
     return one_service
 
 
 def send(
-    address: Address,
+    address: ServiceAddress,
     path: str = "/v1/status",
     method: str = "GET",
     body: bytes | None = None,
@@ -140,11 +140,11 @@ def test_the_file_is_its_owners_alone_and_goes_with_the_run(tmp_path: Path) -> N
 
 def test_the_file_of_a_run_that_was_killed_is_replaced_and_of_a_later_one_left(tmp_path: Path) -> None:
     with running(tmp_path) as (_, path, first):
-        later = Address("http://127.0.0.1:9", "later")
+        later = ServiceAddress("http://127.0.0.1:9", "later")
         later.write(path)
-    assert Address.read(path) == later
+    assert ServiceAddress.read(path) == later
     with running(tmp_path) as (_, path, second):
-        assert Address.read(path) == second
+        assert ServiceAddress.read(path) == second
         assert second.token not in (first.token, later.token)
     assert not path.exists()
 
@@ -293,7 +293,7 @@ def test_the_client_gets_answers_and_the_errors_as_they_were(service) -> None:
     assert all(isinstance(each.place, Place) for each in found.value.errors)
     with pytest.raises(InputError, match="the file is empty"):
         ask(path, "POST", "/v1/apply", b"")
-    with pytest.raises(Unanswered):
+    with pytest.raises(NoAnswer):
         ask(path, "POST", "/v1/apply", b"late")
     with pytest.raises(InputError, match="404"):
         ask(path, "GET", "/v1/other")
@@ -322,7 +322,7 @@ def test_the_port_of_a_run_that_is_gone_may_be_somebody_elses(tmp_path: Path) ->
     with running(tmp_path / "other") as (_, _, other):
         path = tmp_path / "_freshline" / "service.json"
         path.parent.mkdir()
-        Address(other.url, "of another run").write(path)
+        ServiceAddress(other.url, "of another run").write(path)
         with pytest.raises(InputError, match="no warehouse runs"):
             ask(path, "GET", "/v1/status")
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from freshline.definitions.sections.feeds import Feed
 from freshline.kernel.tables.events import DataFile
-from freshline.simulation.arrivals import Arrivals
+from freshline.simulation.arrivals import FeedArrivals
 
 
 @given(
@@ -21,7 +21,7 @@ def test_files_are_late_by_at_most_the_jitter_and_old_by_at_most_the_timestamp_j
     period, phase, jitter_share, timestamp_jitter, seed
 ):
     jitter = int(jitter_share * period)
-    arrivals = Arrivals(Feed("f", "files", period, phase, jitter, timestamp_jitter), seed)
+    arrivals = FeedArrivals(Feed("f", "files", period, phase, jitter, timestamp_jitter), seed)
     files = [arrivals.next() for _ in range(30)]
     for number, (at, file) in enumerate(files):
         due = phase + number * period
@@ -33,6 +33,6 @@ def test_files_are_late_by_at_most_the_jitter_and_old_by_at_most_the_timestamp_j
 
 
 def test_a_feed_without_jitter_is_strictly_periodic():
-    arrivals = Arrivals(Feed("f", "files", 10, 3), seed=1)
+    arrivals = FeedArrivals(Feed("f", "files", 10, 3), seed=1)
     files = [(3, DataFile(3, 1)), (13, DataFile(13, 2)), (23, DataFile(23, 3))]
     assert [arrivals.next() for _ in range(3)] == files

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from freshline.base.duration import SECOND
 from freshline.planning.plan.make import make_plan
 from freshline.simulation.simulate import simulate
-from freshline.testing.warehouses import Shape, random_warehouse
+from freshline.testing.warehouses import WarehouseShape, random_warehouse
 
 seeds = st.integers(min_value=0, max_value=2**32)
 
@@ -24,7 +24,7 @@ def test_simulated_staleness_never_exceeds_the_bound(seed):
 @settings(max_examples=60, deadline=None)
 @given(seeds)
 def test_the_bound_holds_for_many_tables_on_few_tracks(seed):
-    shape = Shape(tables_max=40, tracks_max=3, policies=("edf", "edf-strict"), pools_max=1)
+    shape = WarehouseShape(tables_max=40, tracks_max=3, policies=("edf", "edf-strict"), pools_max=1)
     plan = make_plan(random_warehouse(seed, shape))
     result = simulate(plan, 100 * SECOND, seed)
     assert not [table.plan.name for table in result.tables if table.exceeded_bound]
@@ -37,9 +37,9 @@ def test_jobs_answer_within_their_response_bound(seed):
     from freshline.kernel.assembly.assemble import assemble
     from freshline.kernel.tables.update import Update
     from freshline.planning.costs.draws import CostDraws
-    from freshline.simulation.arrivals import Arrivals
-    from freshline.simulation.driver import Driver
-    from freshline.simulation.updates import Updates
+    from freshline.simulation.arrivals import FeedArrivals
+    from freshline.simulation.driver import SimulatedDriver
+    from freshline.simulation.updates import SimulatedUpdates
     from freshline.testing.script import Schedule
 
     warehouse = random_warehouse(seed)
@@ -50,8 +50,10 @@ def test_jobs_answer_within_their_response_bound(seed):
         for table in warehouse.tables.values()
         if table.cost
     }
-    files = {name: Arrivals(feed, seed) for name, feed in warehouse.feeds.items() if feed.arrival == "files"}
-    Driver(assemble(plan), {Update: Updates(costs, schedule)}, files).run(100 * SECOND)
+    files = {
+        name: FeedArrivals(feed, seed) for name, feed in warehouse.feeds.items() if feed.arrival == "files"
+    }
+    SimulatedDriver(assemble(plan), {Update: SimulatedUpdates(costs, schedule)}, files).run(100 * SECOND)
     bounds = {table.name: table.response_bound_us for table in plan.tables}
     for job in schedule.jobs:
         bound_us = bounds[job.table]

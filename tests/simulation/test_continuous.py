@@ -12,13 +12,13 @@ from freshline.base.duration import SECOND
 from freshline.definitions.sections.pools import Pool
 from freshline.definitions.sections.queries import Query
 from freshline.kernel.queries.membership import QueryAdded
-from freshline.kernel.queries.query_spec import Asked, Measure
+from freshline.kernel.queries.query_spec import QueryMeasure, QuerySpec
 from freshline.kernel.queries.rescheduling import Rescheduling
-from freshline.simulation.iterations import Outcome
+from freshline.simulation.iterations import IterationOutcome
 from freshline.simulation.streams import ChangingRate, ConstantRate
 from freshline.sql.operators import Aggregate, Join, Operator, Project, Select, Stream
 from freshline_lab.campaigns.queries.query_sets import answer, random_queries
-from freshline_lab.runs.query_run import Answers, QueryRun, simulate_queries
+from freshline_lab.runs.query_run import QueryRun, QueryRunAnswers, simulate_queries
 
 S = SECOND
 MS = SECOND // 1000
@@ -51,13 +51,13 @@ POLICIES = {
 }
 
 
-def error_share(answers: Answers, end: int) -> float:
+def error_share(answers: QueryRunAnswers, end: int) -> float:
     due = [outcome for outcome in answers.outcomes if outcome.deadline <= end]
     lost = sum(outcome.error for outcome in due)
     return float(lost / sum(outcome.worth * outcome.tuples for outcome in due))
 
 
-def answered(policy: str, streams: dict, queries: list[Query] = TABLE_2) -> Answers:
+def answered(policy: str, streams: dict, queries: list[Query] = TABLE_2) -> QueryRunAnswers:
     return simulate_queries(queries, streams, POLICIES[policy], 20 * S)
 
 
@@ -97,18 +97,18 @@ class Fixed:
     def __init__(self, cost_ms: int) -> None:
         self._cost_us = cost_ms * MS
 
-    def measure(self, from_us: int, to_us: int) -> Measure:
-        return Measure(900, self._cost_us, self._cost_us // 10, Fraction(1))
+    def measure(self, from_us: int, to_us: int) -> QueryMeasure:
+        return QueryMeasure(900, self._cost_us, self._cost_us // 10, Fraction(1))
 
 
-def run(pool: Pool, end: int, **costs_ms: tuple[int, int, int]) -> dict[str, list[Outcome]]:
+def run(pool: Pool, end: int, **costs_ms: tuple[int, int, int]) -> dict[str, list[IterationOutcome]]:
     """Queries by name: stride in seconds, cost and part in milliseconds."""
     windows = {name: Fixed(cost) for name, (_, cost, _) in costs_ms.items()}
     asked = [
-        Asked(name, "p/1", s * S, s * S, s * S, part * MS, windows[name].measure(0, 0))
+        QuerySpec(name, "p/1", s * S, s * S, s * S, part * MS, windows[name].measure(0, 0))
         for name, (s, _, part) in costs_ms.items()
     ]
-    outcomes: list[Outcome] = []
+    outcomes: list[IterationOutcome] = []
     QueryRun(pool, asked, windows, outcomes.append).driver.run(end)
     return {name: [each for each in outcomes if each.query == name] for name in costs_ms}
 
@@ -138,9 +138,11 @@ def test_without_preemption_an_iteration_runs_to_its_end():
 
 def test_a_query_that_comes_later_is_measured_and_answered():
     windows = {"a": Fixed(500), "b": Fixed(500)}
-    asked = [Asked(name, "p/1", 2 * S, 2 * S, 2 * S, 0, windows[name].measure(0, 0)) for name in ("a", "b")]
+    asked = [
+        QuerySpec(name, "p/1", 2 * S, 2 * S, 2 * S, 0, windows[name].measure(0, 0)) for name in ("a", "b")
+    ]
     for at_first in (asked[:1], []):
-        outcomes: list[Outcome] = []
+        outcomes: list[IterationOutcome] = []
         query_run = QueryRun(POLICIES["lrm"], at_first, windows, outcomes.append)
         query_run.driver.tell(5 * S, QueryAdded(asked[1]))
         query_run.driver.run(12 * S)
@@ -192,7 +194,7 @@ def test_what_is_read_in_a_time_and_what_that_costs_go_together():
     rng = Random(1)
     for _ in range(1000):
         cost_us = rng.randint(1, 10**6)
-        measure = Measure(100, cost_us, rng.randrange(cost_us), Fraction(1))
+        measure = QueryMeasure(100, cost_us, rng.randrange(cost_us), Fraction(1))
         time_us = rng.randint(1, 2 * cost_us)
         keep = measure.keep_in(time_us)
         assert 0 <= keep <= 1

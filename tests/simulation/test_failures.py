@@ -15,7 +15,7 @@ from freshline.definitions.language.policies import POLICIES, policies_for
 from freshline.kernel.assembly.replay import kernel_of, replay
 from freshline.planning.plan.make import make_plan, what_if
 from freshline.simulation.conditions import checked
-from freshline.simulation.failures import Failures, checked_failures
+from freshline.simulation.failures import JobFailures, checked_failures
 from freshline.simulation.outages import downstream
 from freshline.simulation.simulate import SimulationResult, simulate
 from freshline.testing.builder import Builder
@@ -46,7 +46,7 @@ def by_name(result: SimulationResult) -> dict:
 
 
 def test_attempts_are_ever_further_apart_up_to_a_minute_until_one_ends_well():
-    failures = Failures({"a": Fraction(999_999, 1_000_000)}, 0)
+    failures = JobFailures({"a": Fraction(999_999, 1_000_000)}, 0)
     waits = [failures.fails("a", 0) for _ in range(9)]
     assert [wait / S for wait in waits] == [0.5, 1, 2, 4, 8, 16, 32, 60, 60]
     assert failures.is_failing("a")
@@ -56,14 +56,14 @@ def test_attempts_are_ever_further_apart_up_to_a_minute_until_one_ends_well():
 
 
 def test_a_success_ends_the_back_off():
-    failures = Failures({"a": Fraction(1, 2)}, 0)
+    failures = JobFailures({"a": Fraction(1, 2)}, 0)
     waits = [failures.fails("a", 0) for _ in range(200)]
     assert {after for before, after in pairwise(waits) if before is None} == {None, S // 2}
     assert 70 < failures.count["a"] < 130
 
 
 def test_tables_that_are_not_named_never_fail():
-    failures = Failures({"a": Fraction(99, 100)}, 0)
+    failures = JobFailures({"a": Fraction(99, 100)}, 0)
     assert [failures.fails("b", 0) for _ in range(100)] == [None] * 100
 
 

@@ -15,21 +15,21 @@ from freshline.base.errors import InputError
 from freshline.kernel.assembly.assemble import assemble
 from freshline.kernel.assembly.replay import kernel_of, replay
 from freshline.kernel.core.validation import validate
-from freshline.kernel.tables.events import Finished
+from freshline.kernel.tables.events import UpdateFinished
 from freshline.kernel.tables.intake import DerivedIntake
 from freshline.kernel.tables.update import Update
 from freshline.planning.costs.draws import CostDraws
 from freshline.planning.plan.make import make_plan, what_if
-from freshline.simulation.driver import Driver
+from freshline.simulation.driver import SimulatedDriver
 from freshline.simulation.gaps import checked_gaps, gaps_of_sources, next_row
 from freshline.simulation.lag import lag_points
 from freshline.simulation.simulate import simulate
 from freshline.simulation.simulated_run import files_of
 from freshline.simulation.spans import common, merged
-from freshline.simulation.updates import Updates
+from freshline.simulation.updates import SimulatedUpdates
 from freshline.testing.builder import Builder
 from freshline.testing.script import FixedCosts, FixedFiles
-from freshline.testing.warehouses import Shape, random_gaps, random_outages, random_warehouse
+from freshline.testing.warehouses import WarehouseShape, random_gaps, random_outages, random_warehouse
 
 POLICIES = ["edf", "edf-strict", "clustered-edf", "aus", "aus-slack", "prp", "fifo", "rm"]
 seeds = st.integers(min_value=0, max_value=2**32)
@@ -151,11 +151,11 @@ def test_an_update_that_jumped_as_far_as_it_might_has_taken_all_there_was_at_its
 def test_a_job_never_claims_to_be_fresher_than_it_may():
     kernel = assemble(make_plan(back_from_an_outage().build()))
     costs = {task.name: FixedCosts([S]) for task in kernel.tasks}
-    driver = Driver(kernel, {Update: Updates(costs)}, {"v": FixedFiles([(10 * S, 10 * S)])})
+    driver = SimulatedDriver(kernel, {Update: SimulatedUpdates(costs)}, {"v": FixedFiles([(10 * S, 10 * S)])})
     driver.run(10 * S)
     job = kernel.tasks[0].job
     with pytest.raises(AssertionError, match="is not what it may load"):
-        kernel.handle(11 * S, [Finished(job, job.loaded_to + 1)])
+        kernel.handle(11 * S, [UpdateFinished(job, job.loaded_to + 1)])
 
 
 # -- what holds for every warehouse ----------------------------------------------------------------------
@@ -180,7 +180,7 @@ def test_the_same_with_windows_and_lateness(seed):
 @settings(max_examples=100, deadline=None)
 @given(seeds)
 def test_tables_without_an_outage_upstream_keep_their_bounds_with_gaps(seed):
-    plan = make_plan(random_warehouse(seed, Shape(tables_max=40, tracks_max=3, pools_max=1)))
+    plan = make_plan(random_warehouse(seed, WarehouseShape(tables_max=40, tracks_max=3, pools_max=1)))
     outages = random_outages(plan.warehouse, seed, 100 * S)
     result = simulate(plan, 150 * S, seed, outages=outages, gaps=random_gaps(plan.warehouse, seed, 150 * S))
     assert not [table.plan.name for table in result.tables if table.exceeded_bound]
@@ -222,7 +222,7 @@ def test_a_job_jumps_only_over_time_without_rows_and_to_the_edge_of_a_window(see
         for name, feed in warehouse.feeds.items()
         if feed.arrival == "files"
     }
-    Driver(kernel, {Update: Updates(costs, Jumps(by_table), by_table)}, files).run(150 * S)
+    SimulatedDriver(kernel, {Update: SimulatedUpdates(costs, Jumps(by_table), by_table)}, files).run(150 * S)
     validate(kernel)
 
 
@@ -242,8 +242,8 @@ def test_there_are_jumps_in_random_warehouses():
             for name, feed in warehouse.feeds.items()
             if feed.arrival == "files"
         }
-        updates = Updates(costs, witness, by_table)
-        Driver(assemble(make_plan(warehouse)), {Update: updates}, files).run(200 * S)
+        updates = SimulatedUpdates(costs, witness, by_table)
+        SimulatedDriver(assemble(make_plan(warehouse)), {Update: updates}, files).run(200 * S)
         jumps += witness.count
     assert jumps > 100
 

@@ -15,12 +15,12 @@ from freshline.definitions.sections.feeds import Feed
 from freshline.kernel.tables.events import DataFile
 from freshline.planning.plan.make import make_plan, what_if
 from freshline.simulation.lag import lag_points
-from freshline.simulation.outages import Interrupted, checked_outages, downstream
+from freshline.simulation.outages import InterruptedFeed, checked_outages, downstream
 from freshline.simulation.simulate import SimulationResult, simulate
 from freshline.simulation.simulated_run import files_of
 from freshline.testing.builder import Builder
 from freshline.testing.script import FixedFiles
-from freshline.testing.warehouses import Shape, random_outages, random_warehouse
+from freshline.testing.warehouses import WarehouseShape, random_outages, random_warehouse
 
 S = SECOND
 seeds = st.integers(min_value=0, max_value=2**32)
@@ -47,7 +47,9 @@ def states(result: SimulationResult) -> list[str]:
 
 
 def test_what_was_missed_comes_at_the_end_each_file_with_its_own_timestamp():
-    files = Interrupted(FixedFiles([(9, 8), (10, 10), (15, 11), (19, 18), (20, 20), (25, 25)]), [(10, 20)])
+    files = InterruptedFeed(
+        FixedFiles([(9, 8), (10, 10), (15, 11), (19, 18), (20, 20), (25, 25)]), [(10, 20)]
+    )
     coming = [files.next() for _ in range(7)]
     at_once = [(20, DataFile(at, number)) for number, at in ((2, 10), (3, 11), (4, 18), (5, 20))]
     assert coming == [(9, DataFile(8, 1)), *at_once, (25, DataFile(25, 6)), None]
@@ -55,7 +57,7 @@ def test_what_was_missed_comes_at_the_end_each_file_with_its_own_timestamp():
 
 def test_a_feed_may_be_down_several_times():
     outages = [(15, 25), (30, 31), (32, 35), (60, 90)]
-    files = Interrupted(FixedFiles((at, at) for at in range(10, 100, 10)), outages)
+    files = InterruptedFeed(FixedFiles((at, at) for at in range(10, 100, 10)), outages)
     expected = [10, 25, 31, 40, 50, 90, 90, 90, 90]
     assert [coming[0] for coming in iter(files.next, None)] == expected
 
@@ -261,8 +263,8 @@ def test_an_outage_affects_what_loads_the_feed_and_what_reads_that():
 @settings(max_examples=200, deadline=None)
 @given(seeds, st.booleans())
 def test_tables_without_an_outage_upstream_keep_their_bounds(seed, crowded):
-    crowd = Shape(tables_max=40, tracks_max=3, pools_max=1)
-    plan = make_plan(random_warehouse(seed, crowd if crowded else Shape()))
+    crowd = WarehouseShape(tables_max=40, tracks_max=3, pools_max=1)
+    plan = make_plan(random_warehouse(seed, crowd if crowded else WarehouseShape()))
     result = simulate(plan, 150 * S, seed, outages=random_outages(plan.warehouse, seed, 100 * S))
     assert not [table.plan.name for table in result.tables if table.exceeded_bound]
 

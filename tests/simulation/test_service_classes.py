@@ -19,14 +19,14 @@ from freshline.kernel.core.events import Event
 from freshline.kernel.core.journal import Journal
 from freshline.kernel.core.validation import validate
 from freshline.kernel.requests.events import PartLost
-from freshline.kernel.requests.request import Answer, Part, Reject, Request
+from freshline.kernel.requests.request import AnswerRequest, RejectRequest, Request, RequestPart
 from freshline.kernel.tables.update import Update
 from freshline.planning.plan.make import make_plan
 from freshline.simulation.conditions import Conditions
-from freshline.simulation.driver import Driver
-from freshline.simulation.requests import Coming, Requests
+from freshline.simulation.driver import SimulatedDriver
+from freshline.simulation.requests import ExpectedRequest, SimulatedRequests
 from freshline.simulation.simulated_run import files_of, header_of
-from freshline.simulation.updates import Updates
+from freshline.simulation.updates import SimulatedUpdates
 from freshline.testing.script import FixedCosts, Schedule
 from freshline_lab.experiments.classes.service_runs import simulate_classes
 
@@ -43,7 +43,7 @@ classes: {{gold: {{error: 0.3}}, iron: {{error: 0.2, data_error_factor: 3}}, lea
 """
 
 
-def random_requests(rng: random.Random) -> Iterator[Coming]:
+def random_requests(rng: random.Random) -> Iterator[ExpectedRequest]:
     """Too many or few, with deadlines from hopeless to generous, and costs that are not as expected."""
     rate, scale = rng.choice([5, 30, 80]), rng.choice([1, 20])
     at = 0.0
@@ -53,15 +53,15 @@ def random_requests(rng: random.Random) -> Iterator[Coming]:
         time_us = round(sum(parts) * rng.choice([0.5, 2, 15]))
         name = rng.choice(["gold", "iron", "lead"])
         costs = [max(1, round(part * rng.choice([0.5, 1, 1, 3]))) for part in parts]
-        yield Coming(Request(number, name, round(at), round(at) + time_us, parts), costs)
+        yield ExpectedRequest(Request(number, name, round(at), round(at) + time_us, parts), costs)
 
 
-class Losing(Requests):
+class Losing(SimulatedRequests):
     """Some parts fail, of some requests for good."""
 
     rng = random.Random(0)
 
-    def ended(self, now: int, job: Part) -> Event:
+    def ended(self, now: int, job: RequestPart) -> Event:
         ended = super().ended(now, job)
         fate = self.rng.random()
         return PartLost(job, hopeless=fate < 0.03) if fate < 0.1 else ended
@@ -72,26 +72,26 @@ class Watch:
 
     def __init__(self) -> None:
         self.asked: dict[int, Request] = {}
-        self.said: dict[int, Answer | Reject] = {}
+        self.said: dict[int, AnswerRequest | RejectRequest] = {}
 
     def submitted(self, request: Request) -> None:
         self.asked[request.number] = request
 
-    def started(self, now: int, job: Part) -> None:
+    def started(self, now: int, job: RequestPart) -> None:
         assert job.request.number not in self.said
         assert now < job.request.deadline
         assert not any(task.state == 2 for task in job.task.pool.order.ready() if hasattr(task, "intake"))
 
-    def ended(self, now: int, job: Part) -> None:
+    def ended(self, now: int, job: RequestPart) -> None:
         assert now <= job.request.deadline
 
-    def answered(self, now: int, answer: Answer) -> None:
+    def answered(self, now: int, answer: AnswerRequest) -> None:
         assert answer.request.number not in self.said
         assert now <= answer.request.deadline
         assert 0 <= answer.parts_done <= len(answer.request.parts_us)
         self.said[answer.request.number] = answer
 
-    def rejected(self, now: int, reject: Reject) -> None:
+    def rejected(self, now: int, reject: RejectRequest) -> None:
         assert reject.request.number not in self.said
         assert now == reject.request.submitted
         assert reject.retry_after_us > 0
@@ -109,10 +109,12 @@ def test_each_request_is_rejected_or_answered_once_and_by_its_deadline(
     lines, watch = io.StringIO(), Watch()
     kind = Losing(random_requests(rng), watch)
     kind.rng = rng
-    updates = Updates({name: FixedCosts([300 * MS, 500 * MS]) for name in warehouse.tables})
+    updates = SimulatedUpdates({name: FixedCosts([300 * MS, 500 * MS]) for name in warehouse.tables})
     files = {name: files_of(feed, seed, ()) for name, feed in warehouse.feeds.items()}
     journal = Journal(lines, header_of(plan, 0, seed, Conditions()))
-    driver = Driver(assemble(plan), {Part: kind, Update: updates}, files, journal, kind.listeners)
+    driver = SimulatedDriver(
+        assemble(plan), {RequestPart: kind, Update: updates}, files, journal, kind.listeners
+    )
     kind.attach(driver)
     end = 12 * SECOND
     while driver.next_at <= end:
@@ -140,13 +142,17 @@ def test_no_update_ends_later_than_is_proven_however_many_ask(seed: int, policy:
     plan = make_plan(loads(text))
     bounds = {table.name: table.response_bound_us for table in plan.tables}
     flood = (
-        Coming(Request(number, "gold", at, at + 9 * SECOND, (PART_MOST_US,) * 5), [PART_MOST_US] * 5)
+        ExpectedRequest(Request(number, "gold", at, at + 9 * SECOND, (PART_MOST_US,) * 5), [PART_MOST_US] * 5)
         for number, at in enumerate(range(0, 20 * SECOND, 700 * MS // tracks))
     )
-    kind, schedule = Requests(flood, Watch()), Schedule()
-    updates = Updates({name: FixedCosts([cost_ms * MS]) for name, cost_ms in costs_ms.items()}, schedule)
+    kind, schedule = SimulatedRequests(flood, Watch()), Schedule()
+    updates = SimulatedUpdates(
+        {name: FixedCosts([cost_ms * MS]) for name, cost_ms in costs_ms.items()}, schedule
+    )
     files = {name: files_of(feed, seed, ()) for name, feed in plan.warehouse.feeds.items()}
-    driver = Driver(assemble(plan), {Part: kind, Update: updates}, files, None, kind.listeners)
+    driver = SimulatedDriver(
+        assemble(plan), {RequestPart: kind, Update: updates}, files, None, kind.listeners
+    )
     kind.attach(driver)
     driver.run(20 * SECOND)
     assert schedule.jobs

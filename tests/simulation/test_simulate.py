@@ -28,10 +28,10 @@ from freshline.kernel.tables.update import Update
 from freshline.planning.costs.draws import CostDraws
 from freshline.planning.plan.make import make_plan, what_if
 from freshline.simulation import simulate as module
-from freshline.simulation.arrivals import Arrivals
-from freshline.simulation.driver import Driver
+from freshline.simulation.arrivals import FeedArrivals
+from freshline.simulation.driver import SimulatedDriver
 from freshline.simulation.simulate import simulate
-from freshline.simulation.updates import Updates
+from freshline.simulation.updates import SimulatedUpdates
 from freshline.testing.builder import Builder
 from freshline.testing.warehouses import random_warehouse
 
@@ -310,13 +310,15 @@ def test_a_driver_that_is_stepped_does_as_one_that_runs(seed, policy):
         stream = io.StringIO()
         costs = {name: CostDraws(table.cost, seed, name) for name, table in warehouse.tables.items()}
         files = {
-            name: Arrivals(feed, seed) for name, feed in warehouse.feeds.items() if feed.arrival == "files"
+            name: FeedArrivals(feed, seed)
+            for name, feed in warehouse.feeds.items()
+            if feed.arrival == "files"
         }
         kernel = assemble(make_plan(warehouse))
-        drive(Driver(kernel, {Update: Updates(costs)}, files, Journal(stream, {})))
+        drive(SimulatedDriver(kernel, {Update: SimulatedUpdates(costs)}, files, Journal(stream, {})))
         return stream.getvalue()
 
-    def step(driver: Driver) -> None:
+    def step(driver: SimulatedDriver) -> None:
         while driver.next_at <= 20 * SECOND:
             now = driver.next_at
             driver.step()

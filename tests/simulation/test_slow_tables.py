@@ -13,7 +13,7 @@ from freshline.base.duration import SECOND
 from freshline.base.errors import InputError
 from freshline.planning.plan.make import make_plan
 from freshline.simulation.simulate import SimulationResult, simulate
-from freshline.simulation.slow import Slowed
+from freshline.simulation.slow import SlowedCosts
 from freshline.testing.builder import Builder
 from freshline.testing.script import FixedCosts
 from freshline.testing.warehouses import random_warehouse
@@ -25,9 +25,9 @@ def costs(result: SimulationResult) -> list[int]:
 
 
 def test_costs_are_multiplied_rounded_down_and_at_least_a_microsecond():
-    slowed = Slowed(FixedCosts([7, 10, 1, 3]), Fraction(3, 2))
+    slowed = SlowedCosts(FixedCosts([7, 10, 1, 3]), Fraction(3, 2))
     assert [slowed.draw_us(0) for _ in range(4)] == [10, 15, 1, 4]
-    quicker = Slowed(FixedCosts([7, 1, 2]), Fraction("0.5"))
+    quicker = SlowedCosts(FixedCosts([7, 1, 2]), Fraction("0.5"))
     assert [quicker.draw_us(0) for _ in range(3)] == [3, 1, 1]
 
 

@@ -12,10 +12,10 @@ import numpy.typing as npt
 _BASE: Final = math.log(1.01)  # what falls together differs by a hundredth at most
 
 
-class Latencies:
+class LatencyHistogram:
     """Counts of latencies by their size, to a hundredth; the greatest as it is.
 
-    >>> seen = Latencies()
+    >>> seen = LatencyHistogram()
     >>> seen.add(np.array([10_000, 20_000, 1_000_000]))
     >>> seen.rows, seen.max_us, 19_800 <= seen.quantile_us(0.5) <= 20_200
     (3, 1000000, True)

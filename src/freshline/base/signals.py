@@ -18,7 +18,7 @@ _ENDING: Final = (signal.SIGINT, signal.SIGTERM)
 _came: list[int] = []
 
 
-class Told(SystemExit):
+class TerminationRequested(SystemExit):
     """Somebody wants this process to end."""
 
 
@@ -41,7 +41,7 @@ def check() -> None:
     Python drops an exception that a handler raises while an object is disposed of, and PySpark's are many.
     """
     if _came:
-        raise Told(128 + _came[0])
+        raise TerminationRequested(128 + _came[0])
 
 
 @contextmanager

@@ -18,8 +18,8 @@ from freshline.cli.shared import (
     print_json,
     storage_path,
 )
-from freshline.service.client import Unanswered, ask
-from freshline.storage.control.layout import Layout
+from freshline.service.client import NoAnswer, ask
+from freshline.storage.control.layout import StorageLayout
 
 
 def apply(project: ProjectOption = DEFAULT_PROJECT, as_json: JsonOption = False) -> None:
@@ -34,10 +34,10 @@ def apply(project: ProjectOption = DEFAULT_PROJECT, as_json: JsonOption = False)
     """
     warehouse = load_project(project)  # what is wrong with it is told with file and line
     file = project / DEFAULT_PROJECT if project.is_dir() else project
-    control = Layout(storage_path(project, warehouse)).first_control(warehouse.nodes)
+    control = StorageLayout(storage_path(project, warehouse)).first_control(warehouse.nodes)
     try:
         answer = ask(control.service, "POST", "/v1/apply", Path(file).read_bytes())
-    except Unanswered as error:
+    except NoAnswer as error:
         print(f"Nothing is known of it: {printable(error.message)}. Ask `freshline status`.", file=sys.stderr)
         raise typer.Exit(1) from None
     if as_json:

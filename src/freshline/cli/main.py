@@ -15,7 +15,7 @@ from freshline import __version__
 from freshline.base.disk import full_disk
 from freshline.base.errors import InputError
 from freshline.base.printable import printable
-from freshline.base.signals import Told, ignore, listen
+from freshline.base.signals import TerminationRequested, ignore, listen
 from freshline.cli.analyze import analyze
 from freshline.cli.apply import apply
 from freshline.cli.calibrate import calibrate
@@ -112,7 +112,7 @@ def main() -> None:
             app()
         finally:
             sys.stdout.flush()  # here a failure still can be told
-    except Told:
+    except TerminationRequested:
         ignore()
         raise
     except InputError as error:

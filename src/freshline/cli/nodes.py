@@ -20,7 +20,7 @@ from freshline.live.nodes.supervisor import Supervisor
 from freshline.live.status.status import WarehouseStatus
 from freshline.live.status.view import render
 from freshline.spark.session.session import is_local
-from freshline.storage.control.layout import Layout
+from freshline.storage.control.layout import StorageLayout
 
 _LOOK_EVERY_S = 0.5
 
@@ -32,7 +32,7 @@ class RunningNodes:
         self, warehouse: Warehouse, project: Path, storage: Path, options: Sequence[str], for_us: int | None
     ) -> None:
         self._warehouse = warehouse
-        self._layout = Layout(storage)
+        self._layout = StorageLayout(storage)
         self._for_us = for_us
         self._since_us = time.time_ns() // 1_000
         self._look_at = 0.0

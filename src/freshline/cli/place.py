@@ -27,9 +27,9 @@ from freshline.cli.shared import (
     storage_path,
     working,
 )
-from freshline.planning.placement.placement import Layout, Placement
+from freshline.planning.placement.placement import Placement, PlacementLayout
 from freshline.planning.placement.plan import PlacementPlan
-from freshline.planning.plan.placed_steps import Steps, placement_plan, unknown_costs, why_unknown
+from freshline.planning.plan.placed_steps import PlacedSteps, placement_plan, unknown_costs, why_unknown
 
 if TYPE_CHECKING:
     from freshline.planning.placement.place import Method
@@ -128,7 +128,7 @@ def _plan_of(file: Path | None, project: Path | None, as_json: bool) -> tuple[Pl
             print_json(placement_record(Placement("unknown", None, None, None), 0.0))
         say(why_unknown(warehouse, unknown))
         raise typer.Exit(1)
-    return placement_plan(Steps(warehouse)), warehouse.name
+    return placement_plan(PlacedSteps(warehouse)), warehouse.name
 
 
 def _apply(project: Path, found: Placement) -> None:
@@ -136,7 +136,7 @@ def _apply(project: Path, found: Placement) -> None:
     from freshline.live.nodes.same_definitions import digest_of
     from freshline.live.run.heartbeat import sole_writer
     from freshline.planning.plan.outputs import placed_by
-    from freshline.storage.control.layout import Layout as Storage
+    from freshline.storage.control.layout import StorageLayout as Storage
 
     warehouse, _ = load_with_costs(project)
     placed = placed_by(warehouse, found)
@@ -210,7 +210,7 @@ def placement_record(found: Placement, seconds: float) -> dict[str, Any]:
     }
 
 
-def _layout_record(layout: Layout | None) -> dict[str, Any]:
+def _layout_record(layout: PlacementLayout | None) -> dict[str, Any]:
     if layout is None:
         return {"placement": {}, "routes": [], "sub_deadlines": []}
     return {
@@ -247,7 +247,7 @@ def _show(screen: Console, plan: PlacementPlan, found: Placement) -> None:
         screen.print(table)
 
 
-def _show_operators(screen: Console, plan: PlacementPlan, layout: Layout) -> None:
+def _show_operators(screen: Console, plan: PlacementPlan, layout: PlacementLayout) -> None:
     sub_deadline = layout.sub_deadline
     table = grid("Operators", {"operator": False, "node": False, "cost": True, "sub-deadline": True})
     for operator in plan.operators[:ROWS_MAX]:

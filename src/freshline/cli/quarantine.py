@@ -22,8 +22,8 @@ from freshline.cli.shared import (
     storage_path,
 )
 from freshline.definitions.warehouse import Warehouse
-from freshline.storage.control.layout import Layout
-from freshline.storage.control.quarantine import Entry, Quarantine
+from freshline.storage.control.layout import StorageLayout
+from freshline.storage.control.quarantine import Quarantine, QuarantinedFile
 
 quarantine = typer.Typer(
     help="List, retry or drop files that could not be loaded.", no_args_is_help=True, rich_markup_mode=None
@@ -105,13 +105,13 @@ def drop(
         print_json({"dropped": [{"feed": entry.feed, "name": entry.name} for entry in chosen]})
 
 
-def _open(project: Path) -> tuple[Warehouse, Quarantine, list[Entry]]:
+def _open(project: Path) -> tuple[Warehouse, Quarantine, list[QuarantinedFile]]:
     warehouse = load_project(project)
-    store = Quarantine(Layout(storage_path(project, warehouse)).quarantine)
+    store = Quarantine(StorageLayout(storage_path(project, warehouse)).quarantine)
     return warehouse, store, store.entries()
 
 
-def _chosen(entries: list[Entry], files: list[str] | None) -> list[Entry]:
+def _chosen(entries: list[QuarantinedFile], files: list[str] | None) -> list[QuarantinedFile]:
     if not files:
         return entries
     by_name = {_shown(entry): entry for entry in entries}
@@ -122,5 +122,5 @@ def _chosen(entries: list[Entry], files: list[str] | None) -> list[Entry]:
     return [by_name[file] for file in files]
 
 
-def _shown(entry: Entry) -> str:
+def _shown(entry: QuarantinedFile) -> str:
     return printable(f"{entry.feed}/{entry.name}")

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from freshline.base.printable import printable
 from freshline.cli.shared import DEFAULT_PROJECT, JsonOption, ProjectOption, console, grid, print_json
-from freshline.service.client import Unanswered
+from freshline.service.client import NoAnswer
 from freshline.service.query import query as ask
 
 _ROWS_MAX = 40
@@ -38,7 +38,7 @@ def query(
     """
     try:
         answer = ask(sql, class_name=class_name, deadline=deadline, share=share, project=project)
-    except Unanswered as error:
+    except NoAnswer as error:
         if as_json:
             print_json(error.record())
         else:

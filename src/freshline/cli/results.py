@@ -24,7 +24,7 @@ from freshline.cli.shared import (
 )
 from freshline.definitions.sections.queries import QUERIES
 from freshline.live.queries.result_files import newest
-from freshline.storage.control.layout import Layout
+from freshline.storage.control.layout import StorageLayout
 
 _ROWS_MAX = 40
 
@@ -42,7 +42,7 @@ def results(
     Example: freshline results busiest --json
     """
     warehouse = load_project(project)
-    controls = Layout(storage_path(project, warehouse)).controls(warehouse.nodes)
+    controls = StorageLayout(storage_path(project, warehouse)).controls(warehouse.nodes)
     found = newest(controls, query)
     if found is None:
         if query not in warehouse.queries:

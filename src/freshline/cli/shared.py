@@ -25,8 +25,8 @@ from freshline.planning.costs.learned import learned_costs
 from freshline.planning.costs.learned_queries import learned_query_costs
 from freshline.planning.plan.plan import Plan, PoolPlan, TablePlan
 from freshline.storage.control.history import History
-from freshline.storage.control.layout import Layout
-from freshline.storage.control.node_runs import ToldRuns
+from freshline.storage.control.layout import StorageLayout
+from freshline.storage.control.node_runs import NodeRuns
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -60,10 +60,10 @@ def load_with_costs(project: Path) -> tuple[Warehouse, Mapping[str, int]]:
     costs += [query.cost for query in warehouse.queries.values()]
     if None not in costs:
         return warehouse, {}
-    layout = Layout(storage_path(project, warehouse))
+    layout = StorageLayout(storage_path(project, warehouse))
     if warehouse.nodes:
         told = learned_costs(
-            warehouse, ToldRuns(control.runs for control in layout.controls(warehouse.nodes))
+            warehouse, NodeRuns(control.runs for control in layout.controls(warehouse.nodes))
         )
         return told.warehouse, told.runs
     with History(layout.control().history, read_only=True) as history:

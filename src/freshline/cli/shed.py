@@ -11,7 +11,7 @@ from rich.console import Console
 from freshline.base.duration import SECOND, format_duration
 from freshline.base.errors import InputError, Place
 from freshline.cli.shared import JsonOption, console, grid, print_json, working
-from freshline.planning.analysis.levels import Load
+from freshline.planning.analysis.levels import QueryLoad
 from freshline.planning.analysis.utilization import fits, readable
 
 
@@ -58,7 +58,7 @@ def shed(
         raise typer.Exit(1)
 
 
-def _show(screen: Console, loads: list[Load], result: dict[str, Any]) -> None:
+def _show(screen: Console, loads: list[QueryLoad], result: dict[str, Any]) -> None:
     def say(line: str) -> None:
         screen.print(line, highlight=False, markup=False)
 

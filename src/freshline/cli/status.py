@@ -22,7 +22,7 @@ from freshline.definitions.warehouse import Warehouse
 from freshline.live.nodes.node_statuses import as_one, read_statuses, runs_now
 from freshline.live.status.status import WarehouseStatus
 from freshline.live.status.view import render
-from freshline.storage.control.layout import Layout
+from freshline.storage.control.layout import StorageLayout
 
 
 def status(project: ProjectOption = DEFAULT_PROJECT, as_json: JsonOption = False) -> None:
@@ -33,7 +33,7 @@ def status(project: ProjectOption = DEFAULT_PROJECT, as_json: JsonOption = False
     Example: freshline status --json
     """
     warehouse = load_project(project)
-    statuses = read_statuses(warehouse, Layout(storage_path(project, warehouse)))
+    statuses = read_statuses(warehouse, StorageLayout(storage_path(project, warehouse)))
     now_us = time.time_ns() // 1_000
     runs = [runs_now(each, now_us) for each in statuses]
     told = [each if runs_now else each.of_the_past() for each, runs_now in zip(statuses, runs, strict=True)]

@@ -14,7 +14,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from freshline.base.duration import format_duration
 from freshline.base.errors import InputError
 from freshline.definitions.sections.feeds import Feed
-from freshline.definitions.sections.stored import Stored
+from freshline.definitions.sections.stored import StoredDefinition
 from freshline.definitions.sections.tables import Table
 from freshline.sql.dialect import SPARK
 from freshline.sql.query import parse_query
@@ -40,7 +40,7 @@ class Computation:
     shed: str | None = None  # which rows of its feed are
 
     @classmethod
-    def of(cls, table: Stored, feeds: Mapping[str, Feed]) -> Self:
+    def of(cls, table: StoredDefinition, feeds: Mapping[str, Feed]) -> Self:
         discard = table.discard if isinstance(table, Table) else None
         shed = None if table.feed is None else feeds[table.feed].shed
         return cls(

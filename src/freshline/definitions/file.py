@@ -15,7 +15,7 @@ from freshline.definitions.language.values import Entry, Given, History, PathTex
 from freshline.definitions.warehouse import SECTIONS
 
 
-class Whole(Entry):
+class FileEntry(Entry):
     """The keys of the file beside its sections."""
 
     model_config = ConfigDict(title="Freshline warehouse")
@@ -60,7 +60,7 @@ _SECTIONS: Final[dict[str, Any]] = {name: _field(section) for name, section in S
 WarehouseFile = create_model(
     "WarehouseFile",
     __doc__="A warehouse: its feeds, its tables and the pools that update them.",
-    __base__=Whole,
+    __base__=FileEntry,
     **_SECTIONS,
 )
 

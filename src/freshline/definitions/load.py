@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from freshline.base.errors import DefinitionErrors, InputError, about
 from freshline.base.names import cut, is_name
-from freshline.definitions.file import WarehouseFile, Whole
+from freshline.definitions.file import FileEntry, WarehouseFile
 from freshline.definitions.language.document import Document, parse, read
 from freshline.definitions.language.section import Resolution
 from freshline.definitions.sentences import empty_error, input_errors
@@ -97,7 +97,7 @@ def _name_errors(document: Document) -> list[InputError]:
     return errors
 
 
-def _validated(document: Document, errors: list[InputError]) -> Whole | None:
+def _validated(document: Document, errors: list[InputError]) -> FileEntry | None:
     """The file, without the entries that are wrong by themselves; None if a whole section is."""
     try:
         return WarehouseFile.model_validate(document.tree)

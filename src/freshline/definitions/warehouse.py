@@ -17,7 +17,7 @@ from freshline.definitions.sections.nodes import NODES, Node
 from freshline.definitions.sections.pools import POOLS, Pool
 from freshline.definitions.sections.queries import QUERIES, Query
 from freshline.definitions.sections.steps import Step
-from freshline.definitions.sections.stored import Stored
+from freshline.definitions.sections.stored import StoredDefinition
 from freshline.definitions.sections.tables import TABLES, Table
 
 
@@ -48,7 +48,7 @@ class Warehouse:
     step_order: tuple[str, ...] = ()  # every step after those that it reads
 
     @property
-    def stored(self) -> dict[str, Stored]:
+    def stored(self) -> dict[str, StoredDefinition]:
         """All tables that are stored: steps, which read no periodic table, and those."""
         return {**self.steps, **self.tables}
 

@@ -10,8 +10,8 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.csv as pacsv
 
-from freshline.landing.lines import Block, blocks
-from freshline.landing.records import Records, UnreadableFile
+from freshline.landing.lines import LineBlock, blocks
+from freshline.landing.records import FileRecords, UnreadableFile
 from freshline.landing.timestamps import span_of_texts, union
 
 # A line that has nothing else is none to Spark.
@@ -24,14 +24,14 @@ _BEGINNING: Final = 1_000  # most blocks have something there
 
 def csv_records(
     path: Path, names: Sequence[str], timestamp: str | None, header: bool, encoding: str
-) -> Records:
+) -> FileRecords:
     """The records of a file with these columns. Without a timestamp's name they are only counted."""
     count, spans = 0, []
     for table in csv_tables(path, names, [timestamp or names[0]], header, encoding):
         count += table.num_rows
         if timestamp is not None:
             spans.append(span_of_texts(table.column(0)))
-    return Records(count, *(union(spans) or (None, None)))
+    return FileRecords(count, *(union(spans) or (None, None)))
 
 
 def csv_tables(
@@ -44,7 +44,7 @@ def csv_tables(
             yield table
 
 
-def _bodies(path: Path, names: Sequence[str], encoding: str) -> Iterator[Block]:
+def _bodies(path: Path, names: Sequence[str], encoding: str) -> Iterator[LineBlock]:
     """The lines below the header, which is the first that is not blank."""
     titled = False
     for first, lines, data in blocks(path, encoding):
@@ -54,7 +54,7 @@ def _bodies(path: Path, names: Sequence[str], encoding: str) -> Iterator[Block]:
             if line.strip(_BLANK):
                 _check_titles(line.decode(), names)
                 titled = True
-        yield Block(first, lines, data)
+        yield LineBlock(first, lines, data)
 
 
 def _check_titles(line: str, names: Sequence[str]) -> None:
@@ -64,7 +64,7 @@ def _check_titles(line: str, names: Sequence[str]) -> None:
         raise UnreadableFile(f"its header is {','.join(titles)[:200]}, not {','.join(names)[:200]}")
 
 
-def _plain(block: Block, names: Sequence[str], columns: Sequence[str]) -> pa.Table | None:
+def _plain(block: LineBlock, names: Sequence[str], columns: Sequence[str]) -> pa.Table | None:
     """The same of a small block in which there is but one way to read it; None of all others.
 
     Arrow has other threads read for it, however little there is. On a machine whose processors are all busy
@@ -85,7 +85,7 @@ def _plain(block: Block, names: Sequence[str], columns: Sequence[str]) -> pa.Tab
     return pa.table({column: pa.array(values, pa.string()) for column, values in texts.items()})
 
 
-def _table(block: Block, names: Sequence[str], columns: Sequence[str]) -> pa.Table | None:
+def _table(block: LineBlock, names: Sequence[str], columns: Sequence[str]) -> pa.Table | None:
     """The columns' texts, of which there must be one a line: others than Spark know records of several."""
     if not (block.data[:_BEGINNING].strip(_BLANK) or block.data.strip(_BLANK)):
         return None

@@ -15,14 +15,14 @@ from freshline.landing.key_values import KeyValues
 from freshline.landing.parquet_process import ParquetProcess
 from freshline.landing.record_reader import RecordReader
 from freshline.landing.records import UnreadableFile, is_of_the_machine
-from freshline.landing.scanner import Found, Scanner
+from freshline.landing.scanner import Scanner, SeenFile
 
 _OPENING_BYTES: Final = 256 << 10  # opening a file takes as long as reading so much
 # A larger file is loaded in any case: other feeds would wait while its values are read.
 _COMPARED_BYTES: Final = 64 << 20
 
 
-class Known(Protocol):
+class KnownFile(Protocol):
     """A file that has been loaded, as it was then."""
 
     @property
@@ -54,7 +54,7 @@ class FoundFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Repeated:
+class RepeatedFile:
     """A file that is there again, or still, with the content that was loaded: there is nothing to load."""
 
     feed: str
@@ -66,7 +66,7 @@ class Repeated:
 
 
 @dataclass(frozen=True, slots=True)
-class Clash:
+class NameClash:
     """A file with the name of one that was loaded, and other content."""
 
     feed: str
@@ -76,7 +76,7 @@ class Clash:
 
 
 @dataclass(frozen=True, slots=True)
-class Unreadable:
+class RejectedFile:
     """A file that is corrupt, or not what its feed declares."""
 
     feed: str
@@ -85,18 +85,18 @@ class Unreadable:
     reason: str
 
 
-_Verdict = FoundFile | Repeated | Clash | Unreadable
+_Verdict = FoundFile | RepeatedFile | NameClash | RejectedFile
 
 
 @dataclass(slots=True)
-class Discovered:
+class DiscoveredFiles:
     """What one scan brought; each file is in it once, until it changes or goes and comes back."""
 
     landed: list[FoundFile] = field(default_factory=list)  # by timestamp, then by name
     changed: list[FoundFile] = field(default_factory=list)  # landed, not loaded yet, now of other content
-    repeated: list[Repeated] = field(default_factory=list)
-    clashes: list[Clash] = field(default_factory=list)
-    unreadable: list[Unreadable] = field(default_factory=list)
+    repeated: list[RepeatedFile] = field(default_factory=list)
+    clashes: list[NameClash] = field(default_factory=list)
+    unreadable: list[RejectedFile] = field(default_factory=list)
     missing: bool = False  # the landing directory is not there
     troubles: Mapping[str, str] = field(default_factory=dict)  # what could not be looked at, and why
     link: str | None = None  # the first symbolic link that was ever seen: none is followed
@@ -107,7 +107,7 @@ class Discovered:
 class _Open:
     """A file of which nothing has been told yet."""
 
-    found: Found
+    found: SeenFile
     scans: int = 0  # for how many it has been as it is
 
 
@@ -118,7 +118,7 @@ class Discovery:
         self,
         feed: Feed,
         root: Path,
-        known: Callable[[str], Known | None],
+        known: Callable[[str], KnownFile | None],
         attempts: int = 3,
         full_every: int = 60,
         process: ParquetProcess | None = None,
@@ -134,13 +134,13 @@ class Discovery:
         self._scanner = Scanner(root, full_every)
         self._open: dict[str, _Open] = {}
         self._round: list[str] = []  # the names still to be examined before anything is told
-        self._result = Discovered()  # a scan that ends in an error leaves to the next what it has found
+        self._result = DiscoveredFiles()  # a scan that ends in an error leaves to the next what it has found
         self._troubles: dict[str, str] = {}  # by reason: the round's first file that could not be looked at
         self._link_told = False
         self._digests: dict[str, str] = {}  # of files that have landed and are there
         self._ahead_us = feed.period_us if landing.ahead_us is None else landing.ahead_us
 
-    def scan(self, now_us: int, bytes_max: float = inf) -> Discovered:
+    def scan(self, now_us: int, bytes_max: float = inf) -> DiscoveredFiles:
         """What is new at this instant (microseconds since the Unix epoch).
 
         It examines at least one file, and others while they are of no more bytes than that; what is left is
@@ -156,8 +156,8 @@ class Discovery:
                 bytes_max -= self._examine(candidate, now_us)
             self._round.pop()  # not before: a scan that ends in an error leaves it to the next
         if self._round:
-            return Discovered(missing=scanner.missing, troubles=scanner.troubles, left=len(self._round))
-        result, self._result = self._result, Discovered()
+            return DiscoveredFiles(missing=scanner.missing, troubles=scanner.troubles, left=len(self._round))
+        result, self._result = self._result, DiscoveredFiles()
         result.missing = scanner.missing
         result.troubles = {name: reason for reason, name in self._troubles.items()} | scanner.troubles
         result.link, self._link_told = (None if self._link_told else scanner.link), bool(scanner.link)
@@ -167,7 +167,7 @@ class Discovery:
     def look_again(self, name: str) -> None:
         """Takes a file, if it is there, for one that has just come."""
         self._digests.pop(name, None)
-        self._open[name] = _Open(Found(name, str(self._scanner.root / name), -1, -1))
+        self._open[name] = _Open(SeenFile(name, str(self._scanner.root / name), -1, -1))
 
     def _look(self, now_us: int) -> None:
         """A new round: all files of which nothing has been told yet, in the order of their names."""
@@ -210,24 +210,24 @@ class Discovery:
             self._tell(verdict)
         return cost
 
-    def _verdict(self, found: Found, known: Known | None, now_us: int) -> _Verdict:
+    def _verdict(self, found: SeenFile, known: KnownFile | None, now_us: int) -> _Verdict:
         feed, path = self._feed.name, Path(found.path)
         try:
             digest = content_digest(path)
             if known:
                 if known.digest == digest:
                     return _repeated(feed, found, digest)
-                return Clash(
+                return NameClash(
                     feed, found.name, path, "a file of this name and of other content was loaded before"
                 )
             records = self._reader.read(path)
             values = self._values(found)
         except UnreadableFile as error:
-            return Unreadable(feed, found.name, path, error.reason)
+            return RejectedFile(feed, found.name, path, error.reason)
         except OSError as error:
             if is_of_the_machine(error):
                 raise
-            return Unreadable(feed, found.name, path, _reason(error))
+            return RejectedFile(feed, found.name, path, _reason(error))
         # One record from the future must not freeze everything behind it.
         newest_us = records.newest_us
         cut = newest_us is not None and newest_us > now_us + self._ahead_us
@@ -250,7 +250,7 @@ class Discovery:
             values=values,
         )
 
-    def _values(self, found: Found) -> dict[str, KeyValues | None]:
+    def _values(self, found: SeenFile) -> dict[str, KeyValues | None]:
         if found.size > _COMPARED_BYTES:
             return dict.fromkeys(self._compared)
         path = Path(found.path)
@@ -258,11 +258,11 @@ class Discovery:
 
     def _tell(self, verdict: _Verdict) -> None:
         result = self._result
-        if isinstance(verdict, Repeated):
+        if isinstance(verdict, RepeatedFile):
             result.repeated.append(verdict)
-        elif isinstance(verdict, Clash):
+        elif isinstance(verdict, NameClash):
             result.clashes.append(verdict)
-        elif isinstance(verdict, Unreadable):
+        elif isinstance(verdict, RejectedFile):
             result.unreadable.append(verdict)
         else:
             before = self._digests.get(verdict.name)
@@ -275,11 +275,13 @@ class Discovery:
 
 def _is_plain(verdict: _Verdict) -> bool:
     """Whether it could not be different if the file were still being written."""
-    return isinstance(verdict, Repeated) or (isinstance(verdict, FoundFile) and verdict.newest_us is not None)
+    return isinstance(verdict, RepeatedFile) or (
+        isinstance(verdict, FoundFile) and verdict.newest_us is not None
+    )
 
 
-def _repeated(feed: str, found: Found, digest: str) -> Repeated:
-    return Repeated(feed, found.name, Path(found.path), found.size, found.mtime_ns, digest)
+def _repeated(feed: str, found: SeenFile, digest: str) -> RepeatedFile:
+    return RepeatedFile(feed, found.name, Path(found.path), found.size, found.mtime_ns, digest)
 
 
 def _reason(error: OSError) -> str:
@@ -289,7 +291,7 @@ def _reason(error: OSError) -> str:
     return os.strerror(error.errno) if error.errno else str(error)
 
 
-def _look_again(found: Found) -> Found:
+def _look_again(found: SeenFile) -> SeenFile:
     seen = os.stat(found.path)
     return found._replace(size=seen.st_size, mtime_ns=seen.st_mtime_ns)
 

@@ -10,8 +10,8 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.json as pajson
 
-from freshline.landing.lines import Block, blocks
-from freshline.landing.records import Records, UnreadableFile
+from freshline.landing.lines import LineBlock, blocks
+from freshline.landing.records import FileRecords, UnreadableFile
 from freshline.landing.timestamps import span_of_texts, union
 
 # Where no column is asked for: a name that no record has.
@@ -20,14 +20,14 @@ _SPACE: Final = b" \t"
 _DECODER: Final = json.JSONDecoder()
 
 
-def json_records(path: Path, timestamp: str | None) -> Records:
+def json_records(path: Path, timestamp: str | None) -> FileRecords:
     """The records of a file. Without a timestamp's name they are only counted."""
     count, spans = 0, []
     for table in json_tables(path, pa.schema([(timestamp or _NOBODY, pa.string())])):
         count += table.num_rows
         if timestamp is not None:
             spans.append(span_of_texts(table.column(0)))
-    return Records(count, *(union(spans) or (None, None)))
+    return FileRecords(count, *(union(spans) or (None, None)))
 
 
 def json_tables(path: Path, fields: pa.Schema) -> Iterator[pa.Table]:
@@ -38,7 +38,7 @@ def json_tables(path: Path, fields: pa.Schema) -> Iterator[pa.Table]:
             yield _table(block, lines, data, fields)
 
 
-def _objects(block: Block) -> tuple[int, bytes]:
+def _objects(block: LineBlock) -> tuple[int, bytes]:
     """The lines that are not blank, each from a `{` to a `}`: none can go on in the next one then."""
     data = block.data
     if data.count(b"}\n{") == block.lines - 1 and data.startswith(b"{") and data.endswith(b"}\n"):
@@ -51,7 +51,7 @@ def _objects(block: Block) -> tuple[int, bytes]:
     return len(filled), b"".join(filled)
 
 
-def _table(block: Block, lines: int, data: bytes, fields: pa.Schema) -> pa.Table:
+def _table(block: LineBlock, lines: int, data: bytes, fields: pa.Schema) -> pa.Table:
     """The fields' values. Spark reads one record a line, and says nothing of what stands behind it."""
     try:
         table = pajson.read_json(

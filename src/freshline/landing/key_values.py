@@ -29,7 +29,7 @@ _PLAIN: Final = r"^[+-]?[0-9]{1,40}(\.[0-9]{0,40})?([eE][+-]?[0-9]{1,3})?$"
 Value = int | float | Decimal
 
 
-class Newest(NamedTuple):
+class NewestValue(NamedTuple):
     """A key's newest value, None where it is no finite number, and when its record was made."""
 
     at_us: int
@@ -40,10 +40,10 @@ class Newest(NamedTuple):
 class KeyValues:
     """The newest value of each key, by the key's digest: so long keys take no more memory than short ones."""
 
-    newest: dict[bytes, Newest] = field(default_factory=dict)
+    newest: dict[bytes, NewestValue] = field(default_factory=dict)
     odd: bool = False  # something in it cannot be compared
 
-    def take(self, key: bytes, found: Newest) -> None:
+    def take(self, key: bytes, found: NewestValue) -> None:
         """Of two of one instant the later one counts."""
         before = self.newest.get(key)
         if before is None or before.at_us <= found.at_us:
@@ -95,7 +95,7 @@ def _take(found: KeyValues, at_us: Any, keys: Any, values: Any, column: Column) 
     last[codes[order]] = order  # of those with one key the last is left
     chosen = values.take(pa.array(last)).to_pylist()
     for key, place, value in zip(keys.dictionary.to_pylist(), last.tolist(), chosen, strict=True):
-        found.take(digest(key), Newest(int(at_us[place]), number(value, column)))
+        found.take(digest(key), NewestValue(int(at_us[place]), number(value, column)))
 
 
 def _keys(found: KeyValues, keys: Any, column: Column) -> Any:

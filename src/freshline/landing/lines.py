@@ -18,7 +18,7 @@ _LINE_FEED: Final = 10
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 
 
-class Block(NamedTuple):
+class LineBlock(NamedTuple):
     """Lines that end in a line feed each, in UTF-8."""
 
     first: int  # the number of its first line, from 1
@@ -26,7 +26,7 @@ class Block(NamedTuple):
     data: bytes
 
 
-def blocks(path: Path, encoding: str) -> Iterator[Block]:
+def blocks(path: Path, encoding: str) -> Iterator[LineBlock]:
     """A file's lines, decompressed if its name says that it is compressed.
 
     A line ends in LF, CR or both, wherever that stands: Spark knows no line end within quotes. All encodings
@@ -63,15 +63,15 @@ def _chunks(path: Path) -> Iterator[bytes]:
             yield chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in chunk else chunk
 
 
-def _block(data: bytes, encoding: str, first: int) -> Block:
+def _block(data: bytes, encoding: str, first: int) -> LineBlock:
     """Lines as UTF-8. For what is no text Spark would put U+FFFD."""
     # Twice as fast as the bytes' own method, where most lines are short.
     lines = int(np.count_nonzero(np.frombuffer(data, np.uint8) == _LINE_FEED))
     if data.isascii():
-        return Block(first, lines, data)
+        return LineBlock(first, lines, data)
     try:
         text = data.decode(encoding)
     except UnicodeDecodeError as error:
         line = first + data.count(b"\n", 0, error.start)
         raise UnreadableFile(f"line {line} is not {encoding}: byte 0x{data[error.start]:02x}") from None
-    return Block(first, lines, data if encoding == "utf-8" else text.encode())
+    return LineBlock(first, lines, data if encoding == "utf-8" else text.encode())

@@ -23,9 +23,9 @@ from typing import Any, Final, TextIO
 
 import pyarrow as pa
 
-from freshline.landing.key_values import Comparison, KeyValues, Newest, Value, key_values, number
+from freshline.landing.key_values import Comparison, KeyValues, NewestValue, Value, key_values, number
 from freshline.landing.parquet_records import parquet_records, parquet_tables
-from freshline.landing.records import Records, UnreadableFile, first_line, is_of_the_machine
+from freshline.landing.records import FileRecords, UnreadableFile, first_line, is_of_the_machine
 from freshline.landing.timestamps import instants_of
 from freshline.sql.columns import Column
 
@@ -62,9 +62,9 @@ class ParquetProcess:
     def pid(self) -> int | None:
         return None if self._process is None else self._process.pid
 
-    def read(self, path: Path, declared: Sequence[Column], timestamp: str | None) -> Records:
+    def read(self, path: Path, declared: Sequence[Column], timestamp: str | None) -> FileRecords:
         """As `parquet_records` does; an `OSError` says that the machine is in trouble, and not the file."""
-        return Records(*self._answered("records", path, declared, timestamp))
+        return FileRecords(*self._answered("records", path, declared, timestamp))
 
     def compare(self, path: Path, comparison: Comparison) -> KeyValues | None:
         """As `key_values` does."""
@@ -72,7 +72,7 @@ class ParquetProcess:
         if found is None:
             return None
         newest = {
-            bytes.fromhex(key): Newest(at_us, number(value, comparison.value))
+            bytes.fromhex(key): NewestValue(at_us, number(value, comparison.value))
             for key, at_us, value in found["newest"]
         }
         return KeyValues(newest, found["odd"])

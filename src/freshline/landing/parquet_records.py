@@ -10,7 +10,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from freshline.landing.records import Records, UnreadableFile
+from freshline.landing.records import FileRecords, UnreadableFile
 from freshline.landing.timestamps import Span, instants_of, require_all, span_of, union
 from freshline.landing.unsigned import too_narrow
 from freshline.sql.columns import Column
@@ -18,7 +18,7 @@ from freshline.sql.columns import Column
 _BATCH_ROWS: Final = 1 << 16
 
 
-def parquet_records(path: Path, declared: Sequence[Column], timestamp: str | None) -> Records:
+def parquet_records(path: Path, declared: Sequence[Column], timestamp: str | None) -> FileRecords:
     """The records of a file with these columns. Without a timestamp's name they are only counted."""
     with pq.ParquetFile(path) as file:
         _require_columns(file, declared)
@@ -27,7 +27,7 @@ def parquet_records(path: Path, declared: Sequence[Column], timestamp: str | Non
         if count != metadata.num_rows:
             raise UnreadableFile(f"it says that it has {metadata.num_rows} rows, and {count} in its groups")
         span = _span(file, timestamp) if count and timestamp is not None else None
-        return Records(count, *(span or (None, None)))
+        return FileRecords(count, *(span or (None, None)))
 
 
 def parquet_tables(path: Path, columns: Sequence[str]) -> Iterator[pa.Table]:

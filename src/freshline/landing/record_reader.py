@@ -14,7 +14,7 @@ from freshline.landing.csv_records import csv_records, csv_tables
 from freshline.landing.json_records import json_records, json_tables
 from freshline.landing.key_values import Comparison, KeyValues, key_values
 from freshline.landing.parquet_process import ParquetProcess
-from freshline.landing.records import Records, UnreadableFile, first_line, is_of_the_machine
+from freshline.landing.records import FileRecords, UnreadableFile, first_line, is_of_the_machine
 from freshline.landing.timestamps import instants_of_texts
 from freshline.sql.columns import parse_columns
 
@@ -38,10 +38,10 @@ class RecordReader:
         assert process is not None or landing.format != "parquet"
         self._process = process
 
-    def read(self, path: Path) -> Records:
+    def read(self, path: Path) -> FileRecords:
         """A file's records; an `OSError` says that it could not be looked at, which is not its fault."""
         if path.stat().st_size == 0:
-            return Records(0, None, None)
+            return FileRecords(0, None, None)
         pattern = self._landing.name_timestamp
         named_us = None if pattern is None else _instant_us(path, pattern)
         try:
@@ -75,7 +75,7 @@ class RecordReader:
                 raise
             return None
 
-    def _read(self, path: Path) -> Records:
+    def _read(self, path: Path) -> FileRecords:
         landing = self._landing
         if landing.format == "csv":
             return csv_records(path, self._names, self._timestamp, landing.header, landing.encoding)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Records:
+class FileRecords:
     """How many records a file has, as Spark will read it, and from when to when they are.
 
     Times are in microseconds since the Unix epoch, and None where there are no records.

@@ -16,7 +16,7 @@ _FULL_US_A_FILE: Final = 100_000
 _FEW: Final = 100
 
 
-class Found(NamedTuple):
+class SeenFile(NamedTuple):
     """A file as it was seen; its name is relative to the root, with `/` between its parts."""
 
     name: str
@@ -33,7 +33,7 @@ class _Folder:
     def __init__(self) -> None:
         self.mtime_ns = -1
         self.young = True  # it may have changed again without a trace
-        self.files: dict[str, Found] = {}  # by the last part of the name
+        self.files: dict[str, SeenFile] = {}  # by the last part of the name
         self.inodes: dict[str, int] = {}
         self.young_files: set[str] = set()
         self.folders: list[str] = []  # relative to the root
@@ -52,7 +52,7 @@ class Scanner:
         assert full_every >= 1, "a scanner that never looks at everything"
         self.root = root
         self.missing = False  # the root is not there (yet)
-        self.fresh: list[Found] = []  # new or changed since the scan before
+        self.fresh: list[SeenFile] = []  # new or changed since the scan before
         self.gone: list[str] = []  # the names of files that are no longer there
         self.troubles: dict[str, str] = {}  # what could not be looked at, and why
         self.link: str | None = None  # the first symbolic link that was seen, of any scan
@@ -60,9 +60,9 @@ class Scanner:
         self._scans_since_full = full_every
         self._full_from_us = 0  # not before that instant
         self._folders: dict[str, _Folder] = {}
-        self._found: list[Found] | None = None
+        self._found: list[SeenFile] | None = None
 
-    def scan(self, now_us: int) -> list[Found]:
+    def scan(self, now_us: int) -> list[SeenFile]:
         """All visible files at this instant (microseconds since the Unix epoch)."""
         now_ns = now_us * 1_000
         self._scans_since_full += 1
@@ -170,7 +170,7 @@ class Scanner:
             folder.young_files.discard(own)
         known = folder.files.get(own)
         if known is None or known.size != seen.st_size or known.mtime_ns != mtime_ns:
-            found = Found(f"{folder_name}/{own}" if folder_name else own, path, seen.st_size, mtime_ns)
+            found = SeenFile(f"{folder_name}/{own}" if folder_name else own, path, seen.st_size, mtime_ns)
             folder.files[own] = found
             self.fresh.append(found)
 

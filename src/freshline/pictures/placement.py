@@ -7,7 +7,7 @@ from typing import Final
 from matplotlib.figure import Figure
 
 from freshline.pictures.figures import CURVES_MAX, names_as_written
-from freshline.planning.placement.placement import Layout
+from freshline.planning.placement.placement import PlacementLayout
 from freshline.planning.placement.plan import PlacementPlan
 
 # More would not be told apart on a page.
@@ -20,7 +20,7 @@ _COST: Final = "#2171b5"
 
 
 @names_as_written
-def placement_figure(plan: PlacementPlan, layout: Layout, title: str) -> Figure:
+def placement_figure(plan: PlacementPlan, layout: PlacementLayout, title: str) -> Figure:
     """A row of axes for each node: of each operator what it costs there, within its sub-deadline."""
     sub_deadline = layout.sub_deadline
     rows = []

@@ -15,7 +15,7 @@ _MODE: Final = 0o600
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class ServiceAddress:
     """A service's address, and what a request must carry."""
 
     url: str
@@ -40,12 +40,12 @@ class Address:
 
     def remove(self, path: Path) -> None:
         """Removes the file, unless it is another run's by now."""
-        if Address.read(path) == self:
+        if ServiceAddress.read(path) == self:
             with suppress(OSError):  # a folder that cannot be written: whoever asks finds nobody there
                 path.unlink(missing_ok=True)
 
     @classmethod
-    def read(cls, path: Path) -> Address | None:
+    def read(cls, path: Path) -> ServiceAddress | None:
         """What the file says; None where there is none, or none of a service on the loopback."""
         try:
             record = json.loads(path.read_bytes())

@@ -14,16 +14,16 @@ from starlette.responses import JSONResponse, Response
 from freshline.base.errors import DefinitionErrors, InputError
 from freshline.service.bodies import read_body
 from freshline.service.description import CLASSES, FAILURES, QUERY
-from freshline.service.failures import Failure, failed
-from freshline.service.question_intake import Asking
-from freshline.service.running_warehouse import Site
+from freshline.service.failures import ServiceFailure, failed
+from freshline.service.question_intake import QuestionIntake
+from freshline.service.running_warehouse import RunningWarehouse
 
 _logger = logging.getLogger(__name__)
 # Some hundred thousand lines of definitions.
 FILE_MAX: Final = 16 << 20
 
 
-def service_app(site: Site) -> FastAPI:
+def service_app(site: RunningWarehouse) -> FastAPI:
     """The paths of the service. It describes itself to nobody who asks it: no page, no schema."""
     app = FastAPI(
         docs_url=None,
@@ -33,7 +33,7 @@ def service_app(site: Site) -> FastAPI:
         responses=FAILURES,
         dependencies=[Depends(HTTPBearer(auto_error=False))],  # for the description: see `Guard`
     )
-    one_at_a_time, asking = asyncio.Semaphore(1), Asking(site)
+    one_at_a_time, asking = asyncio.Semaphore(1), QuestionIntake(site)
 
     @app.get("/v1/status")
     async def status() -> JSONResponse:
@@ -43,7 +43,9 @@ def service_app(site: Site) -> FastAPI:
     async def results(query: str) -> JSONResponse:
         found = await asyncio.to_thread(site.results, query)
         if found is None:
-            raise Failure("not_found", "there are no results of such a query", "See `freshline status`")
+            raise ServiceFailure(
+                "not_found", "there are no results of such a query", "See `freshline status`"
+            )
         return JSONResponse(found)
 
     @app.get("/v1/classes", **CLASSES)
@@ -62,28 +64,28 @@ def service_app(site: Site) -> FastAPI:
                 return JSONResponse(await asyncio.to_thread(site.apply, text))
             except TimeoutError:
                 remedy = "Ask `freshline status` what has become of it"
-                raise Failure("undecided", "the run has not decided in time", remedy) from None
+                raise ServiceFailure("undecided", "the run has not decided in time", remedy) from None
 
     _tell_failures(app)
     return app
 
 
 def _tell_failures(app: FastAPI) -> None:
-    @app.exception_handler(Failure)
-    async def unanswered(request: Request, error: Failure) -> JSONResponse:
+    @app.exception_handler(ServiceFailure)
+    async def unanswered(request: Request, error: ServiceFailure) -> JSONResponse:
         return error.response()
 
     @app.exception_handler(InputError)
     async def wrong(request: Request, error: InputError) -> JSONResponse:
         errors = error.errors if isinstance(error, DefinitionErrors) else [error]
         records = [_record(each) for each in errors]
-        return Failure("bad_definition", error.what, error.remedy, more={"errors": records}).response()
+        return ServiceFailure("bad_definition", error.what, error.remedy, more={"errors": records}).response()
 
     @app.exception_handler(HTTPException)
     async def refused(request: Request, error: HTTPException) -> JSONResponse:
         code = "method_not_allowed" if error.status_code == 405 else "not_found"
         headers, remedy = dict(error.headers or {}), "See docs/security.md for what can be asked"
-        return Failure(code, error.detail.lower(), remedy, headers).response()
+        return ServiceFailure(code, error.detail.lower(), remedy, headers).response()
 
     @app.exception_handler(Exception)  # the service's boundary: a bug here ends no run
     async def broken(request: Request, error: Exception) -> JSONResponse:

@@ -7,7 +7,7 @@ from typing import Final
 
 from starlette.types import Receive
 
-from freshline.service.failures import Failure
+from freshline.service.failures import ServiceFailure
 
 # So much is taken, and thrown away, of a body that is refused: who has sent none of the rest reads no answer.
 _REFUSED_MAX: Final = 64 << 20
@@ -15,17 +15,17 @@ _REFUSED_MAX_S: Final = 10.0
 
 
 async def read_body(receive: Receive, at_most: int) -> bytes:
-    """The request's body; `Failure` where it is too large, or where who sends it has gone."""
+    """The request's body; `ServiceFailure` where it is too large, or where who sends it has gone."""
     body = bytearray()
     while True:
         message = await receive()
         if message["type"] == "http.disconnect":
-            raise Failure("bad_request", "the body ends before its end", "Send all of it")
+            raise ServiceFailure("bad_request", "the body ends before its end", "Send all of it")
         body += message.get("body", b"")
         if len(body) > at_most:
             if message.get("more_body", False):
                 await throw_away(receive)
-            raise Failure("too_large", f"the body has more than {at_most} bytes", "Send less")
+            raise ServiceFailure("too_large", f"the body has more than {at_most} bytes", "Send less")
         if not message.get("more_body", False):
             return bytes(body)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from freshline.base.errors import DefinitionErrors, InputError, Place
-from freshline.service.address import LOOPBACK, Address
+from freshline.service.address import LOOPBACK, ServiceAddress
 
 # A little more than a request may take.
 _TIMEOUT_S: Final = 150.0
@@ -18,7 +18,7 @@ _UNANSWERED: Final = (408, 429, 500, 503, 504)
 _WRONG: Final = (400, 413, 422)
 
 
-class Unanswered(Exception):  # noqa: N818  (it is what happened)
+class NoAnswer(Exception):  # noqa: N818  (it is what happened)
     """The run has been asked, and does not answer: not now, or not in time."""
 
     def __init__(self, code: str, message: str, remedy: str) -> None:
@@ -37,7 +37,7 @@ def ask(file: Path, method: str, path: str, body: bytes | None = None) -> dict[s
 
     InputError where nobody runs there, or where it refuses what was asked for.
     """
-    address = Address.read(file)
+    address = ServiceAddress.read(file)
     if address is None:
         raise _nobody(file)
     headers = {"Authorization": f"Bearer {address.token}"}
@@ -48,7 +48,7 @@ def ask(file: Path, method: str, path: str, body: bytes | None = None) -> dict[s
         response = connection.getresponse()
         status, text = response.status, response.read(_ANSWER_MAX)
     except TimeoutError:
-        raise Unanswered("no_answer", "the run does not answer", "Ask `freshline status`") from None
+        raise NoAnswer("no_answer", "the run does not answer", "Ask `freshline status`") from None
     except (OSError, HTTPException):
         raise _nobody(file) from None
     finally:
@@ -69,7 +69,7 @@ def _answer(file: Path, status: int, text: bytes) -> dict[str, Any]:
     known = error if isinstance(error, dict) else {}
     code, message, remedy = (str(known.get(key, "unknown")) for key in ("code", "message", "remedy"))
     if status in _UNANSWERED:
-        raise Unanswered(code, message, remedy)
+        raise NoAnswer(code, message, remedy)
     if status in _WRONG:
         raise _refused(record, message, remedy)
     raise InputError(f"the run answers: {message} ({status})", "Use the version of Freshline that runs there")

@@ -29,7 +29,7 @@ STATUSES: Final = {
 }
 
 
-class Failure(Exception):  # noqa: N818  (it is what happened)
+class ServiceFailure(Exception):  # noqa: N818  (it is what happened)
     """Why somebody gets no answer. `headers` and `more` stand beside it in the response."""
 
     def __init__(
@@ -61,24 +61,24 @@ class Failure(Exception):  # noqa: N818  (it is what happened)
         return JSONResponse(self.record(), self.status, self.headers)
 
 
-def rejected(retry_after_us: int) -> Failure:
+def rejected(retry_after_us: int) -> ServiceFailure:
     """There is no room for one more of its class."""
     whole_s = max(1, -(-retry_after_us // 1_000_000))
     message = "the request is not admitted: its class, and those before it, ask for more than there is"
-    return Failure("rejected", message, f"Try again in {whole_s} s", {"Retry-After": str(whole_s)})
+    return ServiceFailure("rejected", message, f"Try again in {whole_s} s", {"Retry-After": str(whole_s)})
 
 
-def stopping() -> Failure:
+def stopping() -> ServiceFailure:
     """The run ends."""
-    return Failure("stopping", "the warehouse is stopping", "Ask again once it runs: `freshline run`")
+    return ServiceFailure("stopping", "the warehouse is stopping", "Ask again once it runs: `freshline run`")
 
 
-def no_answer() -> Failure:
+def no_answer() -> ServiceFailure:
     """Not even the least was done in time."""
     message = "the deadline passed before the first part of the answer was done"
-    return Failure("no_answer", message, "Allow more time, or ask for less")
+    return ServiceFailure("no_answer", message, "Allow more time, or ask for less")
 
 
-def failed() -> Failure:
+def failed() -> ServiceFailure:
     """Not the fault of whoever asks."""
-    return Failure("failed", "this is a bug of Freshline", "Please report it, with the run's log")
+    return ServiceFailure("failed", "this is a bug of Freshline", "Please report it, with the run's log")

@@ -8,9 +8,9 @@ from typing import Final
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from freshline.service.address import LOOPBACK, Address
+from freshline.service.address import LOOPBACK, ServiceAddress
 from freshline.service.bodies import throw_away
-from freshline.service.failures import Failure
+from freshline.service.failures import ServiceFailure
 
 # An edited file is looked at by Spark, and waits for a decision of the run; see `live.queries.edit_applier`.
 REQUEST_MAX_S: Final = 120.0
@@ -23,7 +23,7 @@ class Guard:
     requests carry that name as `Host`.
     """
 
-    def __init__(self, app: ASGIApp, address: Address, request_max_s: float = REQUEST_MAX_S) -> None:
+    def __init__(self, app: ASGIApp, address: ServiceAddress, request_max_s: float = REQUEST_MAX_S) -> None:
         self._app = app
         self._hosts = {f"{name}:{address.port}".encode() for name in (LOOPBACK, "localhost")}
         self._credentials = f"Bearer {address.token}".encode()
@@ -40,19 +40,21 @@ class Guard:
             async with asyncio.timeout(self._request_max_s):
                 await self._app(scope, receive, send)
         except TimeoutError:
-            late = Failure("too_slow", "the request took too long", "Send it at once, and ask for less")
+            late = ServiceFailure(
+                "too_slow", "the request took too long", "Send it at once, and ask for less"
+            )
             await late.response()(scope, receive, send)
 
-    def _refusal(self, scope: Scope) -> Failure | None:
+    def _refusal(self, scope: Scope) -> ServiceFailure | None:
         headers: list[tuple[bytes, bytes]] = scope["headers"]
         hosts = [value.lower() for name, value in headers if name == b"host"]
         if len(hosts) != 1 or hosts[0] not in self._hosts:
             remedy = "Use the url in the storage's _freshline/service.json"
-            return Failure("wrong_host", "the request is for another host", remedy)
+            return ServiceFailure("wrong_host", "the request is for another host", remedy)
         given = [value for name, value in headers if name == b"authorization"]
         # In constant time: how long it takes tells nothing of the token.
         if not hmac.compare_digest(given[0] if len(given) == 1 else b"", self._credentials):
             remedy = "Send `Authorization: Bearer` and the token in the storage's _freshline/service.json"
             challenge = {"WWW-Authenticate": "Bearer"}
-            return Failure("unauthorized", "the token is missing or wrong", remedy, challenge)
+            return ServiceFailure("unauthorized", "the token is missing or wrong", remedy, challenge)
         return None

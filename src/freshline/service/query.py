@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from freshline.definitions.load import load
 from freshline.service.client import ask
-from freshline.storage.control.layout import Layout
+from freshline.storage.control.layout import StorageLayout
 
 _FILE: Final = "freshline.yml"
 
@@ -30,5 +30,5 @@ def query(
         question["share"] = share
     body = json.dumps(question).encode()
     warehouse = load(file)
-    control = Layout(folder / warehouse.storage).first_control(warehouse.nodes)
+    control = StorageLayout(folder / warehouse.storage).first_control(warehouse.nodes)
     return ask(control.service, "POST", "/v1/query", body)

@@ -15,9 +15,9 @@ from starlette.responses import JSONResponse, Response
 
 from freshline.base.duration import SECOND
 from freshline.service.bodies import read_body
-from freshline.service.failures import Failure, no_answer, rejected
+from freshline.service.failures import ServiceFailure, no_answer, rejected
 from freshline.service.questions import Question, read_question
-from freshline.service.running_warehouse import Answer, Asked, Site
+from freshline.service.running_warehouse import RunningWarehouse, ServiceAnswer, Submission
 
 QUESTION_MAX: Final = 1 << 20
 ARROW: Final = "application/vnd.apache.arrow.stream"
@@ -37,10 +37,10 @@ _GRACE_S: Final = 10.0
 _T = TypeVar("_T")
 
 
-class Asking:
+class QuestionIntake:
     """Takes questions in the service's loop. No class takes up what another needs to be heard."""
 
-    def __init__(self, site: Site) -> None:
+    def __init__(self, site: RunningWarehouse) -> None:
         self._site = site
         self._waiting: Counter[str] = Counter()
         self._turns: dict[str, asyncio.Semaphore] = {}
@@ -59,7 +59,7 @@ class Asking:
             self._waiting[name] -= 1
             asked.drop()
 
-    async def _answer(self, asked: Asked, question: Question, arrow: bool) -> Response:
+    async def _answer(self, asked: Submission, question: Question, arrow: bool) -> Response:
         """An answer waits for its deadline, and whoever keeps it waiting longer is at fault."""
         name = question.class_name
         try:
@@ -99,7 +99,7 @@ async def _unless_gone(request: Request, answering: Coroutine[Any, Any, Response
         await asyncio.wait({answer, gone}, return_when=asyncio.FIRST_COMPLETED)
         if answer.done():
             return answer.result()
-        raise Failure("bad_request", "nobody waits for the answer", "Keep the connection open")
+        raise ServiceFailure("bad_request", "nobody waits for the answer", "Keep the connection open")
     finally:
         answer.cancel()
         gone.cancel()
@@ -131,15 +131,15 @@ def _liking(media: str) -> tuple[str, float]:
     return name, 1.0
 
 
-def _as_json(answer: Answer) -> Response:
+def _as_json(answer: ServiceAnswer) -> Response:
     rows = answer.row_count()
     if rows > JSON_ROWS_MAX:
         what = f"the answer has {rows:,} rows, and as JSON it may have {JSON_ROWS_MAX:,}"
-        raise Failure("not_supported", what, f"Add a LIMIT, or send `Accept: {ARROW}`")
+        raise ServiceFailure("not_supported", what, f"Add a LIMIT, or send `Accept: {ARROW}`")
     return JSONResponse(answer.record())
 
 
-def _as_arrow(answer: Answer) -> Response:
+def _as_arrow(answer: ServiceAnswer) -> Response:
     """Rows as a stream of Arrow; whatever else there is to say is JSON in its schema's metadata."""
     table, record = answer.table(), answer.record()
     about = {key: value for key, value in record.items() if key != "rows"}

@@ -11,7 +11,7 @@ from typing import Any, Final
 from freshline.base.duration import SECOND, parse_duration
 from freshline.base.errors import InputError
 from freshline.base.names import cut, one_of
-from freshline.service.failures import Failure
+from freshline.service.failures import ServiceFailure
 
 # Well below what a request may take (`service.guard`): whoever waits is told.
 DEADLINE_MAX_US: Final = 100 * SECOND
@@ -33,7 +33,7 @@ class Question:
 
 
 def read_question(body: bytes) -> Question:
-    """The question that a body asks now; `Failure` where it is none."""
+    """The question that a body asks now; `ServiceFailure` where it is none."""
     asked_us = time.time_ns() // 1_000
     record = _object(body)
     unknown = [key for key in record if key not in _KEYS]
@@ -46,7 +46,7 @@ def read_question(body: bytes) -> Question:
 
 
 def deadline_us(text: str) -> int:
-    """A deadline as people write it; `Failure` where nobody would be answered by then."""
+    """A deadline as people write it; `ServiceFailure` where nobody would be answered by then."""
     if len(text) > _DURATION_MAX:
         raise _bad_deadline("the deadline is no duration")
     try:
@@ -104,11 +104,11 @@ def _share(record: dict[str, Any]) -> Fraction | None:
     return Fraction(share)
 
 
-def _bad(message: str, remedy: str) -> Failure:
-    return Failure("bad_request", message, remedy)
+def _bad(message: str, remedy: str) -> ServiceFailure:
+    return ServiceFailure("bad_request", message, remedy)
 
 
 def _bad_deadline(
     message: str, remedy: str = "Write a number and a unit, such as '2s' or '500ms'"
-) -> Failure:
-    return Failure("bad_deadline", message, remedy)
+) -> ServiceFailure:
+    return ServiceFailure("bad_deadline", message, remedy)

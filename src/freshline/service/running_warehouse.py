@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-class Answer(Protocol):
+class ServiceAnswer(Protocol):
     """An answer that is there, and still has to be written out."""
 
     def row_count(self) -> int:
@@ -24,10 +24,10 @@ class Answer(Protocol):
         """Its rows."""
 
 
-class Asked(Protocol):
+class Submission(Protocol):
     """A question on its way. Whoever asked it may have gone by any step of that."""
 
-    reply: Future[Answer]  # or a `Failure`
+    reply: Future[ServiceAnswer]  # or a `Failure`
 
     def submit(self) -> None:
         """Reads the SQL and hands it to the run, which replies. `Failure` where it cannot be asked."""
@@ -36,7 +36,7 @@ class Asked(Protocol):
         """Nobody waits for the answer any more. Any thread, at any time."""
 
 
-class Site(Protocol):
+class RunningWarehouse(Protocol):
     """A running warehouse. It is asked by threads that are not its own."""
 
     def status(self) -> dict[str, Any]:
@@ -54,5 +54,5 @@ class Site(Protocol):
     def classes(self) -> list[dict[str, Any]]:
         """How its service classes are, the most important first."""
 
-    def ask(self, question: Question) -> Asked:
+    def ask(self, question: Question) -> Submission:
         """A question to one of its classes; it takes no time. `Failure` where there is no such class."""

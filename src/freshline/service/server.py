@@ -15,12 +15,12 @@ import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from freshline.service.address import LOOPBACK, Address
+from freshline.service.address import LOOPBACK, ServiceAddress
 from freshline.service.app import service_app
-from freshline.service.failures import Failure
+from freshline.service.failures import ServiceFailure
 from freshline.service.guard import REQUEST_MAX_S, Guard
 from freshline.service.question_intake import CONNECTIONS_MAX
-from freshline.service.running_warehouse import Site
+from freshline.service.running_warehouse import RunningWarehouse
 
 HEADERS_MAX_S: Final = 10.0
 _HEADERS_MAX_BYTES: Final = 16 << 10
@@ -40,7 +40,7 @@ class _Connection(H11Protocol):
 
     def send_400_response(self, msg: str) -> None:
         """What is no HTTP is told so in the same way as everything else."""
-        failure = Failure("bad_request", "this is not HTTP", "Send a request of HTTP/1.1")
+        failure = ServiceFailure("bad_request", "this is not HTTP", "Send a request of HTTP/1.1")
         response = failure.response()
         headers = [*response.raw_headers, (b"connection", b"close")]
         for event in (
@@ -64,11 +64,11 @@ class _Server(uvicorn.Server):
 
 
 @contextmanager
-def serving(site: Site, path: Path) -> Iterator[Address]:
+def serving(site: RunningWarehouse, path: Path) -> Iterator[ServiceAddress]:
     """The service runs within; the file at `path` says where. OSError where no port can be opened."""
     with socket.create_server((LOOPBACK, 0)) as listener:
         port = listener.getsockname()[1]
-        address = Address(f"http://{LOOPBACK}:{port}", secrets.token_urlsafe(32))
+        address = ServiceAddress(f"http://{LOOPBACK}:{port}", secrets.token_urlsafe(32))
         server = _Server(_config(Guard(service_app(site), address)))
         thread = threading.Thread(target=server.run, args=([listener],), name="service", daemon=True)
         thread.start()

@@ -11,13 +11,18 @@ from freshline.definitions.sections.queries import Query
 from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.assembly.query_tracks import track_name
 from freshline.kernel.core.timers import NEVER
-from freshline.kernel.queries.query_spec import Measure
+from freshline.kernel.queries.query_spec import QueryMeasure
 from freshline.kernel.queries.rescheduling import Rescheduling
-from freshline.planning.analysis.levels import Load
+from freshline.planning.analysis.levels import QueryLoad
 from freshline.planning.plan.plan import Plan
 from freshline.planning.plan.queries import QueryPlan
 from freshline.simulation.gaps import Gaps
-from freshline.simulation.iterations import Iterations, Outcome, Windows, WindowsOfStreams
+from freshline.simulation.iterations import (
+    IterationOutcome,
+    QueryWindows,
+    SimulatedIterations,
+    WindowsOfStreams,
+)
 from freshline.simulation.slow import SlowedWindows
 from freshline.simulation.spans import Spans
 from freshline.simulation.streams import ChangingRate, ConstantRate, TupleStream
@@ -52,7 +57,7 @@ class SimulatedAnswers:
         windows = {query.name: _windows(plan.warehouse, query, streams) for query in plan.queries}
         for name in windows.keys() & slow.keys():
             windows[name] = SlowedWindows(windows[name], slow[name])
-        self.iterations = Iterations(windows, self._watch, _reschedulings(plan.warehouse))
+        self.iterations = SimulatedIterations(windows, self._watch, _reschedulings(plan.warehouse))
 
     def results(self) -> tuple[QueryResult, ...]:
         pools = self._plan.warehouse.pools
@@ -61,7 +66,7 @@ class SimulatedAnswers:
             for query in self._plan.queries
         )
 
-    def _watch(self, outcome: Outcome) -> None:
+    def _watch(self, outcome: IterationOutcome) -> None:
         if outcome.deadline <= self.end:
             self._tallies[outcome.query].add(outcome)
 
@@ -74,7 +79,7 @@ class _Tally:
         self._keep = self._error = self._worth = Fraction(0)
         self._response_max_us: int | None = None
 
-    def add(self, outcome: Outcome) -> None:
+    def add(self, outcome: IterationOutcome) -> None:
         self._iterations += 1
         self._misses += not outcome.met
         self._keep += outcome.keep
@@ -100,12 +105,12 @@ class _Tally:
 class _WindowsAsDeclared:
     """Windows of streams, where a query's cost or its selectivity was declared, whatever they hold."""
 
-    def __init__(self, windows: Windows, query: Query, load: Load) -> None:
+    def __init__(self, windows: QueryWindows, query: Query, load: QueryLoad) -> None:
         self._windows = windows
         self._query = query
         self._load = load
 
-    def measure(self, from_us: int, to_us: int) -> Measure:
+    def measure(self, from_us: int, to_us: int) -> QueryMeasure:
         measure, load = self._windows.measure(from_us, to_us), self._load
         if self._query.cost is not None:
             measure = measure._replace(cost_us=load.cost_us, fixed_us=load.fixed_us)
@@ -148,7 +153,7 @@ def _stream(rate: Fraction, gaps: Spans) -> TupleStream:
     return ChangingRate(edges if edges[0][0] == 0 else [(0, rate), *edges])
 
 
-def _windows(warehouse: Warehouse, plan: QueryPlan, streams: Mapping[str, TupleStream]) -> Windows:
+def _windows(warehouse: Warehouse, plan: QueryPlan, streams: Mapping[str, TupleStream]) -> QueryWindows:
     query = warehouse.queries[plan.name]
     assert query.operators is not None, f"nothing says what {query.name} is made of"
     own = {name: streams[name] for name in query.tables}

@@ -8,7 +8,7 @@ from freshline.definitions.sections.feeds import Feed
 from freshline.kernel.tables.events import DataFile
 
 
-class Arrivals:
+class FeedArrivals:
     """The files of one healthy feed, one after the other (paper 001, section II).
 
     File j is due at φ + (j − 1)·p, arrives late by up to the jitter, and its newest record is older than

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from freshline.definitions.language.policies import POLICIES
 from freshline.kernel.core.kernel import Kernel
 from freshline.kernel.recovery.modes import recovery_rule
-from freshline.kernel.tables.asserted_bounds import Asserted
+from freshline.kernel.tables.asserted_bounds import AssertedBounds
 from freshline.kernel.tables.task import TableTask, tables_of
 from freshline.kernel.tables.update import Update
 from freshline.planning.plan.plan import Plan
@@ -26,7 +26,7 @@ class Assertions:
         warehouse = plan.warehouse
         stored = warehouse.stored
         sources = {name: stored[name].sources for name in warehouse.stored_order}
-        self._asserted = Asserted(sources, from_start=True)
+        self._asserted = AssertedBounds(sources, from_start=True)
         self._bounds_us = {
             table.name: None if table.expected else table.staleness_bound_us for table in plan.tables
         }

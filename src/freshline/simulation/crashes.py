@@ -10,10 +10,10 @@ from freshline.kernel.assembly.assemble import assemble
 from freshline.kernel.core.events import Event
 from freshline.kernel.core.kernel import Kernel
 from freshline.kernel.steps.task import steps_of
-from freshline.kernel.tables.events import Arrived, DataFile
+from freshline.kernel.tables.events import DataFile, FileArrived
 from freshline.kernel.tables.task import tables_of
 from freshline.planning.plan.plan import Plan
-from freshline.simulation.driver import Driver
+from freshline.simulation.driver import SimulatedDriver
 from freshline.simulation.spans import Span, Spans
 
 # From when to when it is gone.
@@ -43,7 +43,7 @@ def checked_crashes(crashes: Sequence[Crash], end: int) -> Crashes:
     return tuple(sorted(crashes))
 
 
-def crash(driver: Driver, plan: Plan, start: int, back_at: int) -> Kernel:
+def crash(driver: SimulatedDriver, plan: Plan, start: int, back_at: int) -> Kernel:
     """The driver's kernel is lost, with the jobs that run. Another goes on at `back_at`; which one.
 
     It finds the tables as fresh as they were, and all files that came and are not loaded.
@@ -62,6 +62,6 @@ def crash(driver: Driver, plan: Plan, start: int, back_at: int) -> Kernel:
     freshness |= {step.name: step.freshness for step in steps_of(lost)}
     kernel = assemble(plan, back_at, freshness, live=False)
     in_order = sorted(found, key=lambda each: (each[0].timestamp, each[1], each[0]))
-    events: list[Event] = [Arrived(feed, file, tables) for file, feed, tables in in_order]
+    events: list[Event] = [FileArrived(feed, file, tables) for file, feed, tables in in_order]
     driver.resume(back_at, kernel, events, freshness)
     return kernel

@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 from typing import Any, Protocol, TypeVar, cast
 
-from freshline.kernel.core.events import Cancel, Event, Instruction, Pause, Paused, Record, Start
+from freshline.kernel.core.events import Cancel, Event, Instruction, JobPaused, Pause, Record, Start
 from freshline.kernel.core.job import Job
 from freshline.kernel.core.journal import Journal
 from freshline.kernel.core.kernel import Kernel
-from freshline.kernel.tables.events import Arrived, DataFile
+from freshline.kernel.tables.events import DataFile, FileArrived
 
 # How many instants pass between two reports of progress.
 _INSTANTS_PER_REPORT = 20_000
@@ -18,7 +18,7 @@ _INSTANTS_PER_REPORT = 20_000
 J = TypeVar("J", bound=Job, contravariant=True)
 
 
-class Kind(Protocol[J]):
+class SimulatedKind(Protocol[J]):
     """What a simulation has to know of the jobs of one kind."""
 
     def begins(self, kernel: Kernel) -> None:
@@ -37,7 +37,7 @@ class Kind(Protocol[J]):
         """The run is over."""
 
 
-class KindInParts(Kind[J], Protocol[J]):
+class SimulatedKindInParts(SimulatedKind[J], Protocol[J]):
     """What it has to know beyond of jobs that are put aside."""
 
     def part_ends_us(self, job: J, ran_us: int) -> int:
@@ -50,7 +50,7 @@ class KindInParts(Kind[J], Protocol[J]):
         """The job, which was put aside, goes on."""
 
 
-class Files(Protocol):
+class FeedFiles(Protocol):
     """The files of one feed, one after the other: when each arrives; None after the last."""
 
     def next(self) -> tuple[int, DataFile] | None: ...
@@ -62,7 +62,7 @@ Telling = Event | Callable[[int], Event]
 Listeners = Mapping[type[Instruction], Callable[[int, Any], None]]
 
 
-class Driver:
+class SimulatedDriver:
     """Runs a kernel in simulated time. `kinds` are by type of job, `files` by feed.
 
     `listeners` hear instructions that a kind of work has of its own; without any every instruction is about a
@@ -72,8 +72,8 @@ class Driver:
     def __init__(
         self,
         kernel: Kernel,
-        kinds: Mapping[type[Job], Kind[Any]],
-        files: Mapping[str, Files],
+        kinds: Mapping[type[Job], SimulatedKind[Any]],
+        files: Mapping[str, FeedFiles],
         journal: Journal | None = None,
         listeners: Listeners | None = None,
     ) -> None:
@@ -208,7 +208,7 @@ class Driver:
         coming = self._coming
         while coming and coming[0][0] == now:
             _, feed, file = heappop(coming)
-            events.append(Arrived(feed, file))
+            events.append(FileArrived(feed, file))
             self._expect_file(feed)
         while self._told and self._told[0][0] == now:
             told = heappop(self._told)[2]
@@ -262,12 +262,12 @@ class Driver:
         if job in self._left_us:
             self._since[job] = (now, ran_us + now - since)
             self._in_parts(job).paused(now, job)
-            return Paused(job)
+            return JobPaused(job)
         del self._since[job]
         return self._ended[type(job)](now, job)
 
-    def _in_parts(self, job: Job) -> KindInParts[Any]:
-        return cast(KindInParts[Any], self._kinds[type(job)])
+    def _in_parts(self, job: Job) -> SimulatedKindInParts[Any]:
+        return cast(SimulatedKindInParts[Any], self._kinds[type(job)])
 
     def _expect_file(self, feed: str) -> None:
         coming = self._files[feed].next()

@@ -26,7 +26,7 @@ def checked_failures(warehouse: Warehouse, rates: Mapping[str, Fraction]) -> Map
     return dict(rates)
 
 
-class Failures:
+class JobFailures:
     """Decides of each job, at its end, whether it fails.
 
     Each (seed, table) has a stream of its own, so that costs and arrivals are drawn as without failures.

@@ -8,21 +8,21 @@ from typing import NamedTuple, Protocol
 
 from freshline.kernel.core.events import Event
 from freshline.kernel.core.kernel import Kernel
-from freshline.kernel.queries.events import Answered, Measured
+from freshline.kernel.queries.events import IterationFinished, LoadMeasured
 from freshline.kernel.queries.iteration import Iteration
-from freshline.kernel.queries.query_spec import Measure
+from freshline.kernel.queries.query_spec import QueryMeasure
 from freshline.kernel.queries.rescheduling import Rescheduling
 from freshline.kernel.queries.task import QueryTask, queries_of
 from freshline.planning.analysis.operators import operator_cost
-from freshline.simulation.driver import Driver
+from freshline.simulation.driver import SimulatedDriver
 from freshline.simulation.streams import TupleStream
 from freshline.sql.operators import Operator
 
 
-class Windows(Protocol):
+class QueryWindows(Protocol):
     """What one query reads."""
 
-    def measure(self, from_us: int, to_us: int) -> Measure:
+    def measure(self, from_us: int, to_us: int) -> QueryMeasure:
         """What (from, to] holds, and what an answer over all of it costs."""
 
 
@@ -33,13 +33,13 @@ class WindowsOfStreams:
         self._operators = operators
         self._streams = streams
 
-    def measure(self, from_us: int, to_us: int) -> Measure:
+    def measure(self, from_us: int, to_us: int) -> QueryMeasure:
         tuples = {name: stream.tuples(from_us, to_us) for name, stream in self._streams.items()}
         cost = operator_cost(self._operators, tuples)
-        return Measure(cost.tuples, cost.cost_us, cost.fixed_us, cost.selectivity)
+        return QueryMeasure(cost.tuples, cost.cost_us, cost.fixed_us, cost.selectivity)
 
 
-class Outcome(NamedTuple):
+class IterationOutcome(NamedTuple):
     """What became of an iteration."""
 
     query: str
@@ -65,7 +65,7 @@ class _Run:
 
     __slots__ = ("cost_us", "in_time_us", "measure", "since")
 
-    def __init__(self, measure: Measure, cost_us: int, since: int) -> None:
+    def __init__(self, measure: QueryMeasure, cost_us: int, since: int) -> None:
         self.measure = measure
         self.cost_us = cost_us
         self.since: int | None = since  # None: it is put aside
@@ -76,7 +76,7 @@ class _Run:
         return self.in_time_us + (0 if self.since is None else max(0, min(now, deadline) - self.since))
 
 
-class Iterations:
+class SimulatedIterations:
     """The kind of job that queries have. `windows` are by query, of those that come later too.
 
     `reschedulings` are by pool of the kernel, of those that shed. Whoever watches is told of each iteration
@@ -85,18 +85,18 @@ class Iterations:
 
     def __init__(
         self,
-        windows: Mapping[str, Windows],
-        watch: Callable[[Outcome], None],
+        windows: Mapping[str, QueryWindows],
+        watch: Callable[[IterationOutcome], None],
         reschedulings: Mapping[str, Rescheduling],
     ) -> None:
         self._windows = windows
         self._watch = watch
         self._reschedulings = reschedulings
         self._runs: dict[Iteration, _Run] = {}
-        self._driver: Driver | None = None
+        self._driver: SimulatedDriver | None = None
         self._kernel: Kernel
 
-    def attach(self, driver: Driver) -> None:
+    def attach(self, driver: SimulatedDriver) -> None:
         """That driver is told when queries are measured, now for the first time."""
         self._driver = driver
         for pool in self._reschedulings:
@@ -133,7 +133,7 @@ class Iterations:
         rescheduling = self._reschedulings.get(pool)
         if rescheduling is not None and rescheduling.is_due(outcome.error):
             self._measure_at(now, pool)
-        return Answered(job)
+        return IterationFinished(job)
 
     def crashed(self, now: int) -> None:
         # What was lost counts no more than what would have been released meanwhile.
@@ -145,7 +145,7 @@ class Iterations:
                 if outcome.deadline <= end:
                     self._watch(outcome)
 
-    def _unfinished(self, now: int, task: QueryTask) -> Iterator[Outcome]:
+    def _unfinished(self, now: int, task: QueryTask) -> Iterator[IterationOutcome]:
         """What becomes of the iterations that are released, if nothing more is done."""
         if task.job is not None:
             yield _outcome_of(self._runs[task.job], now, task.job, None)
@@ -158,7 +158,7 @@ class Iterations:
         assert self._driver is not None, "nobody to tell"
         self._driver.tell(at, lambda now: self._measured(now, pool))
 
-    def _measured(self, now: int, pool: str) -> Measured:
+    def _measured(self, now: int, pool: str) -> LoadMeasured:
         rescheduling = self._reschedulings[pool]
         queries = [task for task in queries_of(self._kernel) if task.pool.name == pool]
         rescheduling.done()
@@ -166,12 +166,12 @@ class Iterations:
         if next_at is not None:
             self._measure_at(next_at, pool)
         windows = self._windows
-        return Measured(
+        return LoadMeasured(
             {task.name: windows[task.name].measure(now - task.window_us, now) for task in queries}
         )
 
 
-def _outcome_of(run: _Run, now: int, job: Iteration, finished: int | None) -> Outcome:
+def _outcome_of(run: _Run, now: int, job: Iteration, finished: int | None) -> IterationOutcome:
     """Of an iteration that was begun, by what it has read at its deadline."""
     keep = run.measure.keep_in(run.cost_us) if job.keep == 1 else job.keep
     processed = keep
@@ -182,13 +182,13 @@ def _outcome_of(run: _Run, now: int, job: Iteration, finished: int | None) -> Ou
 
 def _outcome(
     task: QueryTask,
-    measure: Measure,
+    measure: QueryMeasure,
     released: int,
     finished: int | None,
     keep: Fraction,
     processed: Fraction,
-) -> Outcome:
+) -> IterationOutcome:
     unprocessed = measure.tuples * (1 - processed)
     worth = task.asked.weight * measure.selectivity
     deadline = released + task.deadline_us
-    return Outcome(task.name, released, deadline, finished, keep, measure.tuples, unprocessed, worth)
+    return IterationOutcome(task.name, released, deadline, finished, keep, measure.tuples, unprocessed, worth)

@@ -9,7 +9,7 @@ from freshline.kernel.tables.task import tables_of
 from freshline.kernel.tables.update import Update
 
 
-class Observed:
+class TableMaxima:
     """What a run showed of one table."""
 
     __slots__ = ("behind_at", "jobs", "lag_max_us", "misses", "staleness_max_us")
@@ -24,7 +24,7 @@ class Observed:
         self.behind_at = -1
 
 
-class Observation:
+class SimulatedObservation:
     """The running maxima over one run.
 
     Staleness and lag grow until a completion, so their suprema are found just before each completion and
@@ -33,7 +33,7 @@ class Observation:
     """
 
     def __init__(self) -> None:
-        self.tables: defaultdict[str, Observed] = defaultdict(Observed)
+        self.tables: defaultdict[str, TableMaxima] = defaultdict(TableMaxima)
 
     def finished(self, now: int, job: Update) -> None:
         """The job ends now."""

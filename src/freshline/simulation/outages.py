@@ -8,7 +8,7 @@ from freshline.base.errors import InputError
 from freshline.base.names import Names
 from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.tables.events import DataFile
-from freshline.simulation.driver import Files
+from freshline.simulation.driver import FeedFiles
 from freshline.simulation.spans import Span, Spans, merged
 
 # From when to when; at its end the feed delivers again.
@@ -49,7 +49,7 @@ def downstream(warehouse: Warehouse, feeds: Iterable[str], tables: Iterable[str]
     return frozenset(reached)
 
 
-class Interrupted:
+class InterruptedFeed:
     """The files of a feed with outages.
 
     What would have come during an outage comes at its end, each file as it would have been. So the files are
@@ -58,7 +58,7 @@ class Interrupted:
 
     __slots__ = ("_files", "_next", "_outages")
 
-    def __init__(self, files: Files, outages: Sequence[Outage]) -> None:
+    def __init__(self, files: FeedFiles, outages: Sequence[Outage]) -> None:
         self._files = files
         self._outages = outages
         self._next = 0

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from freshline.kernel.core.events import Event
 from freshline.kernel.core.kernel import Kernel
-from freshline.kernel.requests.events import PartDone, PartLost, Requested
-from freshline.kernel.requests.request import Answer, Part, Reject, Request
+from freshline.kernel.requests.events import PartDone, PartLost, RequestArrived
+from freshline.kernel.requests.request import AnswerRequest, RejectRequest, Request, RequestPart
 
 if TYPE_CHECKING:
-    from freshline.simulation.driver import Driver, Listeners
+    from freshline.simulation.driver import Listeners, SimulatedDriver
 
 
-class Coming(NamedTuple):
+class ExpectedRequest(NamedTuple):
     """A request that is to come, and what its parts will take."""
 
     request: Request
@@ -26,38 +26,38 @@ class RequestWatch(Protocol):
 
     def submitted(self, request: Request) -> None: ...
 
-    def started(self, now: int, job: Part) -> None: ...
+    def started(self, now: int, job: RequestPart) -> None: ...
 
-    def ended(self, now: int, job: Part) -> None: ...
+    def ended(self, now: int, job: RequestPart) -> None: ...
 
-    def answered(self, now: int, answer: Answer) -> None: ...
+    def answered(self, now: int, answer: AnswerRequest) -> None: ...
 
-    def rejected(self, now: int, reject: Reject) -> None: ...
+    def rejected(self, now: int, reject: RejectRequest) -> None: ...
 
 
-class Requests:
+class SimulatedRequests:
     """The kind of job that classes have. A part that is cancelled ends at once."""
 
-    def __init__(self, coming: Iterator[Coming], watch: RequestWatch) -> None:
-        self.listeners: Listeners = {Answer: self._answered, Reject: self._rejected}
+    def __init__(self, coming: Iterator[ExpectedRequest], watch: RequestWatch) -> None:
+        self.listeners: Listeners = {AnswerRequest: self._answered, RejectRequest: self._rejected}
         self._coming = coming
         self._watch = watch
         self._actual_us: dict[int, Sequence[int]] = {}  # by request that is not over
         self._tell: Callable[[int, Callable[[int], Event]], None]
-        self._next: Coming | None = None
+        self._next: ExpectedRequest | None = None
 
-    def attach(self, driver: Driver) -> None:
+    def attach(self, driver: SimulatedDriver) -> None:
         """The driver that tells the kernel of them."""
         self._tell = driver.tell
         self._expect()
 
     def begins(self, kernel: Kernel) -> None: ...
 
-    def cost_us(self, job: Part) -> int:
+    def cost_us(self, job: RequestPart) -> int:
         self._watch.started(job.start, job)
         return self._actual_us[job.pending.request.number][job.part]
 
-    def ended(self, now: int, job: Part) -> Event:
+    def ended(self, now: int, job: RequestPart) -> Event:
         self._watch.ended(now, job)
         return PartLost(job) if job.pending.over else PartDone(job, now - job.start)
 
@@ -76,12 +76,12 @@ class Requests:
         self._actual_us[request.number] = actual_us
         self._watch.submitted(request)
         self._expect()
-        return Requested(request)
+        return RequestArrived(request)
 
-    def _answered(self, now: int, answer: Answer) -> None:
+    def _answered(self, now: int, answer: AnswerRequest) -> None:
         del self._actual_us[answer.request.number]
         self._watch.answered(now, answer)
 
-    def _rejected(self, now: int, reject: Reject) -> None:
+    def _rejected(self, now: int, reject: RejectRequest) -> None:
         del self._actual_us[reject.request.number]
         self._watch.rejected(now, reject)

@@ -13,36 +13,36 @@ _STEP: Final = log(1.01)
 _POINTS: Final = 8
 
 
-class Rows(NamedTuple):
+class RowBatch(NamedTuple):
     """So many rows, made evenly between two instants; at one instant if these are the same."""
 
     since: int
     until: int
     number: float
 
-    def within(self, after: int, until: int) -> Rows | None:
+    def within(self, after: int, until: int) -> RowBatch | None:
         """Those of (after, until]."""
         if self.since == self.until:
             return self if after < self.until <= until else None
         low, high = max(self.since, after), min(self.until, until)
         if low >= high:
             return None
-        return Rows(low, high, self.number * (high - low) / (self.until - self.since))
+        return RowBatch(low, high, self.number * (high - low) / (self.until - self.since))
 
-    def times(self, selectivity: float) -> Rows:
+    def times(self, selectivity: float) -> RowBatch:
         return self._replace(number=self.number * selectivity)
 
 
-class RowsOfTable:
+class TableRows:
     """What a step has made, as long as somebody may read it."""
 
     def __init__(self) -> None:
-        self._made: deque[Rows] = deque()
+        self._made: deque[RowBatch] = deque()
 
-    def add(self, rows: Iterable[Rows]) -> None:
+    def add(self, rows: Iterable[RowBatch]) -> None:
         self._made.extend(rows)
 
-    def within(self, after: int, until: int) -> Iterator[Rows]:
+    def within(self, after: int, until: int) -> Iterator[RowBatch]:
         for rows in self._made:
             found = rows.within(after, until)
             if found is not None:
@@ -54,7 +54,7 @@ class RowsOfTable:
             self._made.popleft()
 
 
-class Latencies:
+class OutputLatencies:
     """How old rows were when they came out, and how many were too old. Memory does not grow."""
 
     def __init__(self, deadline_us: int) -> None:
@@ -64,7 +64,7 @@ class Latencies:
         self.misses = 0.0
         self.max_us: int | None = None
 
-    def came_out(self, now: int, rows: Rows) -> None:
+    def came_out(self, now: int, rows: RowBatch) -> None:
         if not rows.number:
             return
         self.rows += rows.number

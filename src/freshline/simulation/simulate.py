@@ -19,7 +19,7 @@ from freshline.simulation.conditions import checked
 from freshline.simulation.crashes import Crash, Crashes
 from freshline.simulation.gaps import Gap, Gaps
 from freshline.simulation.job_records import JobRecords
-from freshline.simulation.observation import Observed
+from freshline.simulation.observation import TableMaxima
 from freshline.simulation.outages import Outage, Outages, downstream
 from freshline.simulation.simulated_run import SimulatedRun, header_of
 from freshline.simulation.steps import OutputResult, StepResult
@@ -180,7 +180,7 @@ def _table_results(run: SimulatedRun, end: int) -> tuple[TableResult, ...]:
     return tuple(results)
 
 
-def _asserted_max_us(run: SimulatedRun, table: TablePlan, seen: Observed) -> int | None:
+def _asserted_max_us(run: SimulatedRun, table: TablePlan, seen: TableMaxima) -> int | None:
     warehouse, conditions = run.plan.warehouse, run.conditions
     slow = any(factor > 1 for name, factor in conditions.slow.items() if name in warehouse.stored)
     # Bounds of tables count with steps that are in time.

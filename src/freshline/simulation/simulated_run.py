@@ -20,17 +20,17 @@ from freshline.kernel.tables.update import Update
 from freshline.planning.costs.draws import CostDraws
 from freshline.planning.plan.plan import Plan
 from freshline.simulation.answers import SimulatedAnswers
-from freshline.simulation.arrivals import Arrivals
+from freshline.simulation.arrivals import FeedArrivals
 from freshline.simulation.assertions import Assertions
 from freshline.simulation.conditions import Conditions
 from freshline.simulation.crashes import crash
-from freshline.simulation.driver import Driver, Files, Kind
-from freshline.simulation.failures import Failures
+from freshline.simulation.driver import FeedFiles, SimulatedDriver, SimulatedKind
+from freshline.simulation.failures import JobFailures
 from freshline.simulation.gaps import gaps_of_sources
-from freshline.simulation.outages import Interrupted, Outage
-from freshline.simulation.slow import Slowed
+from freshline.simulation.outages import InterruptedFeed, Outage
+from freshline.simulation.slow import SlowedCosts
 from freshline.simulation.steps import SimulatedSteps
-from freshline.simulation.updates import UpdateCosts, Updates, Witness
+from freshline.simulation.updates import SimulatedUpdates, UpdateCosts, UpdateWitness
 
 
 class SimulatedRun:
@@ -41,13 +41,13 @@ class SimulatedRun:
         plan: Plan,
         seed: int,
         conditions: Conditions,
-        witness: Witness | None = None,
+        witness: UpdateWitness | None = None,
         journal: Journal | None = None,
     ) -> None:
         warehouse = plan.warehouse
         self.plan = plan
         self.conditions = conditions
-        self.failures = Failures(conditions.failures, seed) if conditions.failures else None
+        self.failures = JobFailures(conditions.failures, seed) if conditions.failures else None
         # Where all goes well every bound is asserted throughout, and nobody has to ask for each job. A table
         # with a threshold of its own may recover without anything going wrong, and is not asserted then.
         thresholds = any(table.late_after_us is not None for table in warehouse.tables.values())
@@ -55,7 +55,7 @@ class SimulatedRun:
         self.assertions = Assertions(plan, conditions.outages) if asked else None
         without_rows = gaps_of_sources(warehouse, conditions.gaps) if conditions.gaps else None
         costs = _costs(warehouse, seed, conditions.slow)
-        self.updates = Updates(costs, witness, without_rows, self.failures, self.assertions)
+        self.updates = SimulatedUpdates(costs, witness, without_rows, self.failures, self.assertions)
         self.kernels = [assemble(plan)]
         used = {table.feed for table in warehouse.stored.values()}
         files = {
@@ -63,7 +63,7 @@ class SimulatedRun:
             for name, feed in warehouse.feeds.items()
             if feed.arrival == "files" and name in used
         }
-        kinds: dict[type[Job], Kind[Any]] = {Update: self.updates}
+        kinds: dict[type[Job], SimulatedKind[Any]] = {Update: self.updates}
         self.answers = SimulatedAnswers(plan, conditions.gaps, conditions.slow) if plan.queries else None
         if self.answers is not None:
             kinds[Iteration] = self.answers.iterations
@@ -72,7 +72,7 @@ class SimulatedRun:
             self.steps = SimulatedSteps(warehouse, plan.placed, seed, conditions.slow, self.failures)
         if self.steps is not None:
             kinds[StepJob] = self.steps
-        self.driver = Driver(self.kernels[0], kinds, files, journal)
+        self.driver = SimulatedDriver(self.kernels[0], kinds, files, journal)
         if self.answers is not None:
             self.answers.iterations.attach(self.driver)
 
@@ -99,10 +99,10 @@ def header_of(plan: Plan, end: int, seed: int, conditions: Conditions) -> dict[s
     return {**header, **conditions.record(), "warehouse": to_record(plan.warehouse)}
 
 
-def files_of(feed: Feed, seed: int, outages: Sequence[Outage]) -> Files:
+def files_of(feed: Feed, seed: int, outages: Sequence[Outage]) -> FeedFiles:
     """The files of a feed, for a seed."""
-    arrivals = Arrivals(feed, seed)
-    return Interrupted(arrivals, outages) if outages else arrivals
+    arrivals = FeedArrivals(feed, seed)
+    return InterruptedFeed(arrivals, outages) if outages else arrivals
 
 
 def _costs(warehouse: Warehouse, seed: int, slow: Mapping[str, Fraction]) -> dict[str, UpdateCosts]:
@@ -110,5 +110,5 @@ def _costs(warehouse: Warehouse, seed: int, slow: Mapping[str, Fraction]) -> dic
     for name, table in warehouse.tables.items():
         assert table.cost is not None, "a plan has all costs"
         draws = CostDraws(table.cost, seed, name)
-        costs[name] = Slowed(draws, slow[name]) if name in slow else draws
+        costs[name] = SlowedCosts(draws, slow[name]) if name in slow else draws
     return costs

@@ -8,8 +8,8 @@ from fractions import Fraction
 from freshline.base.errors import InputError
 from freshline.base.names import Names
 from freshline.definitions.warehouse import Warehouse
-from freshline.kernel.queries.query_spec import Measure
-from freshline.simulation.iterations import Windows
+from freshline.kernel.queries.query_spec import QueryMeasure
+from freshline.simulation.iterations import QueryWindows
 from freshline.simulation.updates import UpdateCosts
 
 
@@ -24,7 +24,7 @@ def checked_factors(warehouse: Warehouse, slow: Mapping[str, Fraction]) -> Mappi
     return dict(slow)
 
 
-class Slowed:
+class SlowedCosts:
     """A table's costs, multiplied; rounded down, at least 1 µs."""
 
     __slots__ = ("_denominator", "_draw_us", "_numerator")
@@ -43,11 +43,11 @@ class SlowedWindows:
 
     __slots__ = ("_factor", "_windows")
 
-    def __init__(self, windows: Windows, factor: Fraction) -> None:
+    def __init__(self, windows: QueryWindows, factor: Fraction) -> None:
         self._windows = windows
         self._factor = factor
 
-    def measure(self, from_us: int, to_us: int) -> Measure:
+    def measure(self, from_us: int, to_us: int) -> QueryMeasure:
         measure, factor = self._windows.measure(from_us, to_us), self._factor
         return measure._replace(
             cost_us=int(measure.cost_us * factor) or 1, fixed_us=int(measure.fixed_us * factor)

@@ -10,15 +10,15 @@ from math import ceil
 
 from freshline.definitions.sections.feeds import Feed
 from freshline.definitions.warehouse import Warehouse
-from freshline.kernel.core.events import Event, Failed
+from freshline.kernel.core.events import Event, JobFailed
 from freshline.kernel.core.kernel import Kernel
-from freshline.kernel.steps.events import Committed
-from freshline.kernel.steps.job import Part, StepJob
+from freshline.kernel.steps.events import StepsCommitted
+from freshline.kernel.steps.job import StepJob, StepRun
 from freshline.kernel.steps.task import steps_of
 from freshline.planning.costs.draws import RowCostDraws
-from freshline.planning.plan.step_placement import Placed
-from freshline.simulation.failures import Failures
-from freshline.simulation.rows import Latencies, Rows, RowsOfTable
+from freshline.planning.plan.step_placement import StepPlacement
+from freshline.simulation.failures import JobFailures
+from freshline.simulation.rows import OutputLatencies, RowBatch, TableRows
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +58,10 @@ class SimulatedSteps:
     def __init__(
         self,
         warehouse: Warehouse,
-        placed: Placed,
+        placed: StepPlacement,
         seed: int,
         slow: Mapping[str, Fraction] | None = None,
-        failures: Failures | None = None,
+        failures: JobFailures | None = None,
     ) -> None:
         self._warehouse = warehouse
         self._placed = placed
@@ -72,7 +72,7 @@ class SimulatedSteps:
             assert step.cost is not None, "a plan has all costs"
             speed = warehouse.nodes[placed.nodes[name]].speed
             self._draws[name] = RowCostDraws(step.cost, speed, seed, name)
-        self._made = {name: RowsOfTable() for name in warehouse.steps}
+        self._made = {name: TableRows() for name in warehouse.steps}
         self._readers: dict[str, list[str]] = {name: [] for name in warehouse.steps}
         for name, step in warehouse.steps.items():
             for source in step.sources:
@@ -84,7 +84,7 @@ class SimulatedSteps:
         }
         self._newest: dict[str, int] = {}  # by step that loads a feed, of the files loaded so far
         self._latencies = {
-            name: Latencies(step.deadline_us)
+            name: OutputLatencies(step.deadline_us)
             for name, step in warehouse.steps.items()
             if step.deadline_us is not None
         }
@@ -110,7 +110,7 @@ class SimulatedSteps:
             for part in job.parts:
                 retry_at = self._failures.fails(part.name, now)
                 if retry_at is not None:
-                    return Failed(job, retry_at)
+                    return JobFailed(job, retry_at)
         for part in job.parts:
             rows = [each.times(self._selectivity[part.name]) for each in self._read(part)]
             if part.files:
@@ -124,7 +124,7 @@ class SimulatedSteps:
             if latencies is not None:
                 for each in rows:
                     latencies.came_out(now, each)
-        return Committed(job)
+        return StepsCommitted(job)
 
     def crashed(self, now: int) -> None: ...  # that failures are forgotten is said of updates
 
@@ -167,7 +167,7 @@ class SimulatedSteps:
             for name in self._warehouse.steps
         )
 
-    def _read(self, part: Part) -> list[Rows]:
+    def _read(self, part: StepRun) -> list[RowBatch]:
         """What a step reads: its file's rows, or what its sources made of its range."""
         step = self._warehouse.steps[part.name]
         if step.feed is not None:
@@ -176,7 +176,7 @@ class SimulatedSteps:
         after, until = part.loaded_from, part.loaded_to
         return [rows for source in step.sources for rows in self._made[source].within(after, until)]
 
-    def _through(self, part: Part, before: list[Rows]) -> list[Rows]:
+    def _through(self, part: StepRun, before: list[RowBatch]) -> list[RowBatch]:
         """What a step reads that follows in the same job: what the step before makes of its own rows."""
         (source,) = self._warehouse.steps[part.name].sources
         kept = list(self._made[source].within(part.loaded_from, part.loaded_to))
@@ -196,10 +196,10 @@ def _kept(feed: Feed) -> float:
     return 1.0 if not most or loaded is None else float(loaded / most)
 
 
-def _rows_of(feed: Feed, timestamp: int, before: int | None) -> Rows:
+def _rows_of(feed: Feed, timestamp: int, before: int | None) -> RowBatch:
     """A file's rows: as old as its feed says at most, and newer than those of the file before."""
     newest = timestamp + feed.landing.lateness_us
     oldest = newest - feed.age_us
     if before is not None:
         oldest = max(oldest, min(newest, before + feed.landing.lateness_us))
-    return Rows(oldest, newest, float(feed.rows_most or 1))
+    return RowBatch(oldest, newest, float(feed.rows_most or 1))

@@ -58,10 +58,10 @@ class ChangingRate:
         return int((self._until[number] + self._rates[number] * (at - self._from[number])) // 1)
 
 
-class Arrivals:
+class TupleArrivals:
     """Tuples that come at instants of their own, each of them counting for so many.
 
-    >>> Arrivals([-5, 0, 10, 20], Fraction(3, 2)).tuples(-5, 10)
+    >>> TupleArrivals([-5, 0, 10, 20], Fraction(3, 2)).tuples(-5, 10)
     3
     """
 

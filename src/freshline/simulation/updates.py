@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
-from freshline.kernel.core.events import Event, Failed
+from freshline.kernel.core.events import Event, JobFailed
 from freshline.kernel.core.kernel import Kernel
-from freshline.kernel.tables.events import Finished
+from freshline.kernel.tables.events import UpdateFinished
 from freshline.kernel.tables.update import Update
 from freshline.simulation.assertions import Assertions
-from freshline.simulation.failures import Failures
+from freshline.simulation.failures import JobFailures
 from freshline.simulation.gaps import next_row
-from freshline.simulation.observation import Observation
+from freshline.simulation.observation import SimulatedObservation
 from freshline.simulation.spans import Spans
 
 
@@ -22,13 +22,13 @@ class UpdateCosts(Protocol):
     def draw_us(self, length_us: int) -> int: ...
 
 
-class Witness(Protocol):
+class UpdateWitness(Protocol):
     """Someone who is told of every update that ends well."""
 
     def finished(self, now: int, job: Update, freshness: int) -> None: ...
 
 
-class Updates:
+class SimulatedUpdates:
     """The kind of job that tables have. `costs` are by table.
 
     `gaps` says by table when its sources have no rows; without it they always have. Without `failures` no job
@@ -38,12 +38,12 @@ class Updates:
     def __init__(
         self,
         costs: Mapping[str, UpdateCosts],
-        witness: Witness | None = None,
+        witness: UpdateWitness | None = None,
         gaps: Mapping[str, Spans] | None = None,
-        failures: Failures | None = None,
+        failures: JobFailures | None = None,
         assertions: Assertions | None = None,
     ) -> None:
-        self.observation = Observation()
+        self.observation = SimulatedObservation()
         self._draw_us = {name: cost.draw_us for name, cost in costs.items()}
         self._witness = witness
         self._gaps = gaps
@@ -66,14 +66,14 @@ class Updates:
             if retry_at is not None:
                 if self._assertions is not None:
                     self._assertions.failed(now, job)
-                return Failed(job, retry_at)
+                return JobFailed(job, retry_at)
         self.observation.finished(now, job)
         freshness = job.loaded_to if self._gaps is None else self._reached(job, self._gaps)
         if self._assertions is not None:
             self._assertions.finished(now, job, freshness)
         if self._witness is not None:
             self._witness.finished(now, job, freshness)
-        return Finished(job, freshness)
+        return UpdateFinished(job, freshness)
 
     def crashed(self, now: int) -> None:
         if self._failures is not None:

@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from freshline.sql.joins import TimeBounds
 from freshline.sql.scope import Scope
-from freshline.sql.time import Form, Relation, Time
+from freshline.sql.time import Relation, Time, TimeForm
 
 # Aggregates of Spark that sqlglot takes for functions like any other.
 _AGGREGATES: Final = frozenset(
@@ -22,7 +22,7 @@ _OPTIONAL: Final = ("rollup", "cube", "grouping_sets")
 _PLAIN_STAR: Final = frozenset({"except_"})
 
 
-class Block:
+class SelectBlock:
     """What the expressions of a SELECT make of the time of its relations."""
 
     def __init__(
@@ -40,7 +40,7 @@ class Block:
         )
         for key in self.keys:
             time = scope.time(key)
-            if time and time.form is Form.WINDOW:
+            if time and time.form is TimeForm.WINDOW:
                 scope.window = time
 
     def step_of(self, nodes: Iterable[exp.Expr]) -> int | None:

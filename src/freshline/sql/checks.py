@@ -14,11 +14,11 @@ from typing import Final
 
 from sqlglot import exp
 
-from freshline.sql.block import Block, shortest
+from freshline.sql.block import SelectBlock, shortest
 from freshline.sql.joins import TimeBounds
 from freshline.sql.nondeterminism import unsteady
 from freshline.sql.scope import Scope
-from freshline.sql.time import CONSTANT, Form, Relation, Time, in_common, longest
+from freshline.sql.time import CONSTANT, Relation, Time, TimeForm, in_common, longest
 
 _BY_TIME: Final = "Group by the timestamp column, by date_trunc of it or by window(ts, '1 hour')"
 _KNOWN_CUTS: Final = (
@@ -66,7 +66,7 @@ class QueryCheck:
             self._window(time.step_us)
 
     def _is_timestamp(self, time: Time) -> bool:
-        return time.form is Form.INSTANT and (time.is_exact if self._by_record else time.is_own)
+        return time.form is TimeForm.INSTANT and (time.is_exact if self._by_record else time.is_own)
 
     def _refuse(self, what: str, remedy: str) -> None:
         if (what, remedy) not in self.errors:
@@ -155,7 +155,7 @@ class QueryCheck:
         }
         hidden = {alias for alias, kind in kinds.items() if kind in ("SEMI", "ANTI")}
         in_order = not any(join and (join.args.get("using") or join.method) for join, _ in joins)
-        block = Block(select, scope, bounds, hidden, in_order)
+        block = SelectBlock(select, scope, bounds, hidden, in_order)
         step_us = 1
         if block.is_grouped:
             what, remedy = "it has an aggregate that does not group by time", _BY_TIME

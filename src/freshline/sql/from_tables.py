@@ -25,7 +25,7 @@ class UnknownColumn(InputError):  # noqa: N818  (it is what was found)
 
 
 @dataclass(frozen=True, slots=True)
-class Readable:
+class ReadableTable:
     """A table as queries know it."""
 
     name: str
@@ -40,7 +40,7 @@ class FromTable:
     """A table in a FROM."""
 
     alias: str  # in small letters
-    table: Readable
+    table: ReadableTable
 
 
 Column = tuple[int, str]  # whose it is, by its place in the FROM, and its name in small letters
@@ -49,7 +49,7 @@ Column = tuple[int, str]  # whose it is, by its place in the FROM, and its name 
 class FromTables:
     """The tables of a FROM, and whose a column is. Raises InputError for what is no join of tables."""
 
-    def __init__(self, select: exp.Select, find: Callable[[str], Readable]) -> None:
+    def __init__(self, select: exp.Select, find: Callable[[str], ReadableTable]) -> None:
         self.all: list[FromTable] = []
         self.conditions: list[exp.Expr] = []  # of its joins, each one that must hold
         self._same: dict[Column, Column] = {}  # a forest: columns that are equal have one root
@@ -115,7 +115,7 @@ class FromTables:
         self._unite(*pair)
         return len(self.all) - 1 in (pair[0][0], pair[1][0])
 
-    def _add(self, node: exp.Expr, find: Callable[[str], Readable]) -> None:
+    def _add(self, node: exp.Expr, find: Callable[[str], ReadableTable]) -> None:
         if isinstance(node, exp.Subquery | exp.Query):
             remedy = "Make it a table (`sql` under `tables`), and read that"
             raise InputError("it reads a query in its FROM", remedy)
@@ -225,7 +225,7 @@ def _check_join(join: exp.Join) -> None:
         raise InputError("it has a join of a kind that is not known here", _JOINED)
 
 
-def _columns(table: Readable) -> Sequence[str]:
+def _columns(table: ReadableTable) -> Sequence[str]:
     return () if table.columns is None else (*table.columns, LATE_COLUMN)
 
 

@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from freshline.sql.constants import interval_us, whole_number
 from freshline.sql.scope import Scope
-from freshline.sql.time import Form, Time, longest
+from freshline.sql.time import Time, TimeForm, longest
 
 # A comparison says that its left side's time is not above (−1), not below (+1) or at (0) its right side's.
 _SIDES: Final[dict[type[exp.Expr], int]] = {
@@ -189,7 +189,7 @@ class TimeBounds:
 
     def _near(self, one: Time, other: Time, side: int, length_us: int, is_strict: bool) -> bool:
         """One time is below, above or at another and a length: whether that could be made use of."""
-        if not one.is_like(other) or Form.FRACTION in (one.form, other.form):
+        if not one.is_like(other) or TimeForm.FRACTION in (one.form, other.form):
             return False
         is_known = True
         if side <= 0:
@@ -227,7 +227,7 @@ def _parts(condition: exp.Expr) -> Iterator[exp.Expr]:
 
 def _length_us(node: exp.Expr, time: Time) -> int | None:
     """What a difference of two such times is compared with."""
-    if time.form is Form.NUMBER:
+    if time.form is TimeForm.NUMBER:
         count = whole_number(node)
         return None if count is None else count * time.unit_us
-    return interval_us(node) if time.form is Form.INSTANT else None
+    return interval_us(node) if time.form is TimeForm.INSTANT else None

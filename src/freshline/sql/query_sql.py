@@ -19,7 +19,7 @@ from freshline.base.names import cut
 from freshline.sql.block import has_aggregate, is_aggregate
 from freshline.sql.dialect import SPARK
 from freshline.sql.formulas import check_formula, is_formula, without_filters
-from freshline.sql.from_tables import FromTables, Readable, columns_of, conjuncts
+from freshline.sql.from_tables import FromTables, ReadableTable, columns_of, conjuncts
 from freshline.sql.nondeterminism import unsteady
 from freshline.sql.operators import Aggregate, Join, Operator, Project, Select, Stream
 from freshline.sql.query import parse_query
@@ -113,12 +113,12 @@ class QuerySql:
         return InputError("none of the tables that it reads is kept in slices", remedy + "that KEY joins")
 
 
-def read_query(sql: str, find: Callable[[str], Readable]) -> QuerySql:
+def read_query(sql: str, find: Callable[[str], ReadableTable]) -> QuerySql:
     """The SQL of a query over tables that `find` knows. Raises InputError for all that is not one."""
     return understood(_one_select(parse_query(sql)), find)
 
 
-def understood(select: exp.Select, find: Callable[[str], Readable], wider: bool = False) -> QuerySql:
+def understood(select: exp.Select, find: Callable[[str], ReadableTable], wider: bool = False) -> QuerySql:
     """A SELECT that was parsed; with the aggregates of a request where they are the `wider` ones."""
     _check_clauses(select)
     without_filters(select)

@@ -18,10 +18,10 @@ from freshline.base.names import close_match
 from freshline.sql.allowed import check_nodes, check_words
 from freshline.sql.dialect import SPARK
 from freshline.sql.formulas import without_filters
-from freshline.sql.from_tables import Readable, UnknownColumn
+from freshline.sql.from_tables import ReadableTable, UnknownColumn
 from freshline.sql.query import parse_tokens, query_tokens, tables_in
 from freshline.sql.query_sql import QuerySql, understood
-from freshline.sql.result_clauses import Clauses, output, split
+from freshline.sql.result_clauses import ResultClauses, output, split
 from freshline.sql.row_expressions import counted_once
 
 Code = Literal["bad_sql", "unknown_table", "not_supported"]
@@ -41,11 +41,11 @@ class RequestRefused(InputError):  # noqa: N818  (it is what happened)
 
 
 @dataclass(frozen=True, slots=True)
-class InSlices:
+class SlicedRequest:
     """A request that is answered in parts: what is read of the rows, and what is done to the answer's."""
 
     sql: QuerySql  # columns of the answer first, then what `clauses` need beside them; called _o0, _o1, ...
-    clauses: Clauses
+    clauses: ResultClauses
     sides: frozenset[int]  # by their place in the FROM: tables that are read in slices
 
 
@@ -56,14 +56,14 @@ class RequestSql:
     text: str  # without comments, and each space that matters once: the same for requests that are alike
     query: exp.Select
     tables: tuple[str, ...]  # of the warehouse, once each
-    in_slices: InSlices | None  # None: it is answered whole
+    in_slices: SlicedRequest | None  # None: it is answered whole
 
     @property
     def is_whole(self) -> bool:
         return self.in_slices is None
 
 
-def read_request(sql: str, tables: Mapping[str, Readable]) -> RequestSql:
+def read_request(sql: str, tables: Mapping[str, ReadableTable]) -> RequestSql:
     """The SQL of a request over these tables, by name. Raises RequestRefused for all that is not one."""
     folded = {name.lower(): table for name, table in tables.items()}
     tokens, select = _parsed(sql)
@@ -96,7 +96,7 @@ def _parsed(sql: str) -> tuple[list[Token], exp.Select]:
     return tokens, query
 
 
-def _tables(select: exp.Select, known: Mapping[str, Readable]) -> dict[str, Readable]:
+def _tables(select: exp.Select, known: Mapping[str, ReadableTable]) -> dict[str, ReadableTable]:
     """The tables that it reads. Files, functions that make rows and other databases' tables are none."""
     for node in select.find_all(exp.Table):
         if not isinstance(node.this, exp.Identifier) or node.args.get("db"):
@@ -130,7 +130,7 @@ def _text(tokens: list[Token], sql: str) -> str:
     return " ".join(words)
 
 
-def _in_slices(query: exp.Select, tables: Mapping[str, Readable]) -> InSlices | None:
+def _in_slices(query: exp.Select, tables: Mapping[str, ReadableTable]) -> SlicedRequest | None:
     """How it is answered in parts; None where it is not."""
     select = query.copy()
     _rename(select)
@@ -151,7 +151,7 @@ def _in_slices(query: exp.Select, tables: Mapping[str, Readable]) -> InSlices | 
         raise RequestRefused("bad_sql", error.what, error.remedy) from None
     except InputError:
         return None
-    return InSlices(sql, clauses, sides)
+    return SlicedRequest(sql, clauses, sides)
 
 
 def _rename(select: exp.Select) -> None:
@@ -166,7 +166,7 @@ def _rename(select: exp.Select) -> None:
             node.replace(exp.cast(instant, "date", dialect=SPARK) if is_day else instant)
 
 
-def _finder(tables: Mapping[str, Readable]) -> Callable[[str], Readable]:
+def _finder(tables: Mapping[str, ReadableTable]) -> Callable[[str], ReadableTable]:
     return lambda name: tables[name.lower()]
 
 

@@ -30,7 +30,7 @@ class SortKey:
 
 
 @dataclass(frozen=True, slots=True)
-class Clauses:
+class ResultClauses:
     """By the numbers of outputs: those that are shown come first."""
 
     shown: int
@@ -67,7 +67,7 @@ def split(
     order: exp.Order | None = None,
     limit: exp.Limit | None = None,
     offset: exp.Offset | None = None,
-) -> tuple[list[exp.Expr], Clauses]:
+) -> tuple[list[exp.Expr], ResultClauses]:
     """The columns that the answer needs, those it shows first, and what is done with them.
 
     A condition on what it groups by alone is one on rows, and becomes part of the query's WHERE.
@@ -75,7 +75,7 @@ def split(
     parts = _Parts(sql)
     kept = [part for each in conjuncts(having.this if having else None) if (part := parts.condition(each))]
     keys = tuple(parts.sort_key(each) for each in (order.expressions if order else ()))
-    return parts.all, Clauses(
+    return parts.all, ResultClauses(
         len(sql.select.expressions),
         exp.and_(*kept) if kept else None,
         keys,

@@ -12,7 +12,7 @@ from sqlglot import exp
 from freshline.base.duration import DAY, HOUR, MICROSECOND, MILLISECOND, MINUTE, SECOND
 from freshline.sql.constants import duration_us, interval_us, whole_number
 from freshline.sql.query import parse_query
-from freshline.sql.time import Form, Relation, Time, newest
+from freshline.sql.time import Relation, Time, TimeForm, newest
 
 # Their windows begin at whole multiples of their length since 1970; those of weeks and months do not.
 _UNITS: Final = {
@@ -114,8 +114,8 @@ class Scope:
             return self._window(time, arguments[1:])
         if name == "SESSION_WINDOW":
             self._refuse("sessions, which have no fixed edges")
-        elif name == "WINDOW_TIME" and time.form is Form.WINDOW:
-            return replace(time.shifted(time.unit_us - 1), form=Form.INSTANT, unit_us=1)
+        elif name == "WINDOW_TIME" and time.form is TimeForm.WINDOW:
+            return replace(time.shifted(time.unit_us - 1), form=TimeForm.INSTANT, unit_us=1)
         elif name in _COUNTED:
             return _counted(time, _COUNTED[name])
         elif name == "BIGINT":
@@ -129,16 +129,16 @@ class Scope:
             self._refuse("windows that overlap, or begin at an offset")
             return None
         length_us = duration_us(lengths[0].name) if lengths[0].is_string else None
-        if not length_us or time.form not in (Form.INSTANT, Form.WINDOW):
+        if not length_us or time.form not in (TimeForm.INSTANT, TimeForm.WINDOW):
             return None
         # Of a window Spark takes the last instant, which is where its start is if it is a part of one.
-        is_clear = time.form is Form.INSTANT or length_us % time.unit_us == 0
-        return replace(time.floored(length_us), form=Form.WINDOW, unit_us=length_us) if is_clear else None
+        is_clear = time.form is TimeForm.INSTANT or length_us % time.unit_us == 0
+        return replace(time.floored(length_us), form=TimeForm.WINDOW, unit_us=length_us) if is_clear else None
 
     def _truncated(self, node: exp.TimestampTrunc | exp.DateTrunc) -> Time | None:
         time = self.time(node.this)
         unit = node.unit.name.upper() if node.unit else ""
-        if time is None or time.form is not Form.INSTANT:
+        if time is None or time.form is not TimeForm.INSTANT:
             return None
         if unit in _LONGER:
             self._refuse("weeks or longer, whose edges are not at whole multiples of a length since 1970")
@@ -159,21 +159,23 @@ class Scope:
         if isinstance(node, exp.UnixToStr):
             time = self.time(node.this)
             is_plain = node.args.get("format") == _usual_format()
-            return replace(time, form=Form.TEXT) if time and is_plain and _is_whole(time, SECOND) else None
+            return (
+                replace(time, form=TimeForm.TEXT) if time and is_plain and _is_whole(time, SECOND) else None
+            )
         if type(node) in _COUNTS:
             # unix_timestamp cuts towards zero, the others go down: of what is not negative it is the same.
             time, unit_us = self.time(node.this), _COUNTS[type(node)]
-            if time is None or time.form is not Form.INSTANT:
+            if time is None or time.form is not TimeForm.INSTANT:
                 return None
-            return replace(time.truncated(unit_us), form=Form.NUMBER, unit_us=unit_us)
+            return replace(time.truncated(unit_us), form=TimeForm.NUMBER, unit_us=unit_us)
         return self._cast(node) if isinstance(node, exp.Cast) else None
 
     def _cast(self, node: exp.Cast) -> Time | None:
         time, kind = self.time(node.this), node.to.this
-        if time is None or time.form is Form.WINDOW:
+        if time is None or time.form is TimeForm.WINDOW:
             return None
         if kind in _TIMESTAMPS:
-            return time if time.form is Form.INSTANT else _counted(time, SECOND)
+            return time if time.form is TimeForm.INSTANT else _counted(time, SECOND)
         if kind == _Type.DATE:
             return _date(time)
         if kind in _INTEGERS:
@@ -192,14 +194,14 @@ class Scope:
         if time is None:
             return None
         sign = -1 if isinstance(node, exp.Sub) else 1
-        if isinstance(node, exp.Add | exp.Sub) and time.form is Form.INSTANT:
+        if isinstance(node, exp.Add | exp.Sub) and time.form is TimeForm.INSTANT:
             length_us = interval_us(right)
             return None if length_us is None else time.shifted(sign * length_us)
         count = whole_number(right)
-        if count is None or time.form not in (Form.NUMBER, Form.FRACTION):
+        if count is None or time.form not in (TimeForm.NUMBER, TimeForm.FRACTION):
             return None
         if isinstance(node, exp.Add | exp.Sub):
-            return time.shifted(sign * count * time.unit_us) if time.form is Form.NUMBER else None
+            return time.shifted(sign * count * time.unit_us) if time.form is TimeForm.NUMBER else None
         return _scaled(time, node, count)
 
     def _refuse(self, windows: str) -> None:
@@ -212,54 +214,58 @@ def _scaled(time: Time, node: exp.Expr, count: int) -> Time | None:
     if count <= 0:
         return None
     if isinstance(node, exp.Mul):
-        is_exact = time.form is Form.NUMBER and time.unit_us % count == 0
+        is_exact = time.form is TimeForm.NUMBER and time.unit_us % count == 0
         return replace(time, unit_us=time.unit_us // count) if is_exact else None
     longer = replace(time, unit_us=time.unit_us * count)
     if isinstance(node, exp.Div):
-        return replace(longer, form=Form.FRACTION) if time.form is Form.NUMBER else None
-    return replace(longer.truncated(longer.unit_us), form=Form.NUMBER) if time.form is Form.NUMBER else None
+        return replace(longer, form=TimeForm.FRACTION) if time.form is TimeForm.NUMBER else None
+    return (
+        replace(longer.truncated(longer.unit_us), form=TimeForm.NUMBER)
+        if time.form is TimeForm.NUMBER
+        else None
+    )
 
 
 def _whole(time: Time | None, down: bool = False) -> Time | None:
     """A whole number: cut towards zero by a cast, down by `floor`."""
-    if time is None or time.form not in (Form.NUMBER, Form.FRACTION, Form.INSTANT):
+    if time is None or time.form not in (TimeForm.NUMBER, TimeForm.FRACTION, TimeForm.INSTANT):
         return None
-    if time.form is Form.INSTANT:  # a cast counts seconds
-        return None if down else replace(time.floored(SECOND), form=Form.NUMBER, unit_us=SECOND)
+    if time.form is TimeForm.INSTANT:  # a cast counts seconds
+        return None if down else replace(time.floored(SECOND), form=TimeForm.NUMBER, unit_us=SECOND)
     whole = time.floored(time.unit_us) if down else time.truncated(time.unit_us)
-    return replace(whole, form=Form.NUMBER)
+    return replace(whole, form=TimeForm.NUMBER)
 
 
 def _fraction(time: Time) -> Time | None:
     """A number of seconds, and their fraction."""
-    if time.form is Form.INSTANT:
-        return replace(time, form=Form.FRACTION, unit_us=SECOND)
-    return replace(time, form=Form.FRACTION) if time.form is Form.NUMBER else None
+    if time.form is TimeForm.INSTANT:
+        return replace(time, form=TimeForm.FRACTION, unit_us=SECOND)
+    return replace(time, form=TimeForm.FRACTION) if time.form is TimeForm.NUMBER else None
 
 
 def _counted(time: Time, unit_us: int) -> Time | None:
     """The timestamp that is so many units after 1970."""
-    is_counted = time.form is Form.TEXT or (time.form is Form.NUMBER and time.unit_us == unit_us)
-    return replace(time, form=Form.INSTANT, unit_us=1) if is_counted else None
+    is_counted = time.form is TimeForm.TEXT or (time.form is TimeForm.NUMBER and time.unit_us == unit_us)
+    return replace(time, form=TimeForm.INSTANT, unit_us=1) if is_counted else None
 
 
 def _date(time: Time | None) -> Time | None:
-    return time.floored(DAY) if time and time.form is Form.INSTANT else None
+    return time.floored(DAY) if time and time.form is TimeForm.INSTANT else None
 
 
 def _is_whole(time: Time, unit_us: int) -> bool:
-    return time.form is Form.NUMBER and time.unit_us == unit_us
+    return time.form is TimeForm.NUMBER and time.unit_us == unit_us
 
 
 def _is_plain(time: Time) -> bool:
-    return time.form in (Form.INSTANT, Form.NUMBER)
+    return time.form in (TimeForm.INSTANT, TimeForm.NUMBER)
 
 
 def _field(time: Time | None, field: str) -> Time | None:
     """A window's start or end; the end is the next window's first instant."""
-    if time is None or time.form is not Form.WINDOW or field.lower() not in ("start", "end"):
+    if time is None or time.form is not TimeForm.WINDOW or field.lower() not in ("start", "end"):
         return None
-    instant = replace(time, form=Form.INSTANT, unit_us=1)
+    instant = replace(time, form=TimeForm.INSTANT, unit_us=1)
     return instant if field.lower() == "start" else instant.shifted(time.unit_us)
 
 

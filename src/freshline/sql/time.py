@@ -12,7 +12,7 @@ from math import lcm
 from typing import Final
 
 
-class Form(Enum):
+class TimeForm(Enum):
     """As what a query has a time."""
 
     INSTANT = "a timestamp or a date"
@@ -34,7 +34,7 @@ class Time:
     step_us: int = 1  # the length of the window
     low_us: int = 0
     high_us: int = 0
-    form: Form = Form.INSTANT
+    form: TimeForm = TimeForm.INSTANT
     unit_us: int = 1  # what a number counts; the length of a window with its start and end
 
     @property

@@ -12,8 +12,8 @@ from freshline.kernel.core.kernel import Kernel
 from freshline.kernel.core.validation import validate
 from freshline.kernel.tables.events import DataFile
 from freshline.kernel.tables.update import Update
-from freshline.simulation.driver import Driver
-from freshline.simulation.updates import Updates
+from freshline.simulation.driver import SimulatedDriver
+from freshline.simulation.updates import SimulatedUpdates
 
 
 class FixedCosts:
@@ -39,7 +39,7 @@ class FixedFiles:
         return self._coming.pop(0) if self._coming else None
 
 
-class Done(NamedTuple):
+class FinishedJob(NamedTuple):
     """A job that ran."""
 
     table: str
@@ -56,11 +56,11 @@ class Schedule:
     """The jobs of a run in the order in which they ended."""
 
     def __init__(self) -> None:
-        self.jobs: list[Done] = []
+        self.jobs: list[FinishedJob] = []
 
     def finished(self, now: int, job: Update, freshness: int) -> None:
         self.jobs.append(
-            Done(
+            FinishedJob(
                 job.task.name,
                 job.number,
                 job.release,
@@ -72,7 +72,7 @@ class Schedule:
             )
         )
 
-    def of(self, table: str) -> list[Done]:
+    def of(self, table: str) -> list[FinishedJob]:
         return [job for job in self.jobs if job.table == table]
 
 
@@ -89,6 +89,6 @@ def play(
     schedule = Schedule()
     costs = {task.name: FixedCosts(costs_us[task.name]) for task in kernel.tasks}
     coming = {feed: FixedFiles(arrivals) for feed, arrivals in files.items()}
-    Driver(kernel, {Update: Updates(costs, schedule)}, coming).run(end)
+    SimulatedDriver(kernel, {Update: SimulatedUpdates(costs, schedule)}, coming).run(end)
     validate(kernel)
     return schedule

@@ -19,7 +19,7 @@ _POLICIES: tuple[PolicyName, ...] = ("edf", "edf-strict", "clustered-edf")
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class WarehouseShape:
     """What a random warehouse may look like."""
 
     tables_max: int = 24
@@ -29,10 +29,10 @@ class Shape:
     pools_max: int = 2
 
 
-ANY_SHAPE = Shape()
+ANY_SHAPE = WarehouseShape()
 
 
-def random_warehouse(seed: int, shape: Shape = ANY_SHAPE) -> Warehouse:
+def random_warehouse(seed: int, shape: WarehouseShape = ANY_SHAPE) -> Warehouse:
     """A warehouse whose pools are not overloaded: U is at most the number of tracks.
 
     It mixes continuous and file feeds, with phases, jitter and variable costs. Half of the warehouses have

@@ -13,16 +13,16 @@ from freshline.base.graph import topological_order
 from freshline.definitions.sections.nodes import NodePolicy
 from freshline.kernel.core.events import Event
 from freshline.kernel.core.kernel import Kernel
-from freshline.kernel.core.pool import Pool
+from freshline.kernel.core.pool import TrackPool
 from freshline.kernel.core.preemption import PreemptivePool
-from freshline.kernel.steps.events import Committed
+from freshline.kernel.steps.events import StepsCommitted
 from freshline.kernel.steps.job import StepJob
 from freshline.kernel.steps.orders import order_of
 from freshline.kernel.steps.release import OnAdvance
 from freshline.kernel.steps.task import StepTask, StepTerms
-from freshline.kernel.tables.remote_table import Advanced, Elsewhere
+from freshline.kernel.tables.remote_table import RemoteAdvanced, RemoteTable
 from freshline.planning.placement.plan import Operator, PlacementPlan
-from freshline.simulation.driver import Driver
+from freshline.simulation.driver import SimulatedDriver
 
 
 class Burst(NamedTuple):
@@ -34,7 +34,7 @@ class Burst(NamedTuple):
     came_at: int | None = None  # where it belongs to something that came before
 
 
-class Done(NamedTuple):
+class OperatorRun(NamedTuple):
     """An operator's work on a burst."""
 
     operator: str
@@ -67,13 +67,13 @@ def step_kernel(plan: PlacementPlan, setting: StepSetting) -> Kernel:
     steps: dict[str, StepTask] = {}
     outputs = {makers[output.stream] for output in plan.outputs}
     for place, operator in enumerate(_in_order(plan, makers)):
-        sources: dict[str, StepTask | Elsewhere] = {}
+        sources: dict[str, StepTask | RemoteTable] = {}
         for stream in operator.inputs:
             maker = makers.get(stream)
             if maker is not None:
                 sources[maker] = steps[maker]
             else:
-                sources[stream] = kernel.elsewhere.setdefault(stream, Elsewhere(stream))
+                sources[stream] = kernel.elsewhere.setdefault(stream, RemoteTable(stream))
         name = operator.name
         leaves = name in outputs or readers[name] != [after.get(name)]
         terms = StepTerms(
@@ -93,7 +93,7 @@ def step_kernel(plan: PlacementPlan, setting: StepSetting) -> Kernel:
     for number, node in enumerate(plan.nodes):
         order = order_of(setting.policy)
         order.preemptive = setting.preemptive
-        kind = PreemptivePool if setting.preemptive else Pool
+        kind = PreemptivePool if setting.preemptive else TrackPool
         pool = kind(node.name, 1, number, order, kernel.touched)
         kernel.pools.append(pool)
         for name, step in steps.items():
@@ -109,7 +109,7 @@ class _Steps:
     def __init__(self, cost_of: CostOf) -> None:
         self._cost_of = cost_of
         self._ends: dict[StepJob, list[int]] = {}
-        self.done: list[Done] = []
+        self.done: list[OperatorRun] = []
 
     def begins(self, kernel: Kernel) -> None: ...
 
@@ -130,21 +130,21 @@ class _Steps:
     def ended(self, now: int, job: StepJob) -> Event:
         for part in job.parts:
             for burst in range(part.loaded_from + 1, part.loaded_to + 1):
-                self.done.append(Done(part.name, burst, now, part.instance.deadline))
-        return Committed(job)
+                self.done.append(OperatorRun(part.name, burst, now, part.instance.deadline))
+        return StepsCommitted(job)
 
     def crashed(self, now: int) -> None: ...
 
     def over(self, end: int, kernel: Kernel) -> None: ...
 
 
-def run_steps(kernel: Kernel, bursts: Iterable[Burst], cost_of: CostOf) -> list[Done]:
+def run_steps(kernel: Kernel, bursts: Iterable[Burst], cost_of: CostOf) -> list[OperatorRun]:
     """What was done until nothing was left to do, in the order in which it ended."""
     kind = _Steps(cost_of)
-    driver = Driver(kernel, {StepJob: kind}, {})
+    driver = SimulatedDriver(kernel, {StepJob: kind}, {})
     last = 0
     for burst in bursts:
-        driver.tell(burst.at, Advanced(burst.stream, burst.number, burst.came_at))
+        driver.tell(burst.at, RemoteAdvanced(burst.stream, burst.number, burst.came_at))
         last = max(last, burst.at)
     while driver.next_at <= last or any(pool.running for pool in kernel.pools) or kernel.touched:
         driver.step()

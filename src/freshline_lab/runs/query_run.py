@@ -11,18 +11,23 @@ from freshline.kernel.assembly.query_tracks import add_query_tracks, track_name
 from freshline.kernel.core.journal import Journal
 from freshline.kernel.core.kernel import Kernel
 from freshline.kernel.queries.iteration import Iteration
-from freshline.kernel.queries.query_spec import Asked
+from freshline.kernel.queries.query_spec import QuerySpec
 from freshline.kernel.queries.rescheduling import Rescheduling
-from freshline.simulation.driver import Driver
-from freshline.simulation.iterations import Iterations, Outcome, Windows, WindowsOfStreams
+from freshline.simulation.driver import SimulatedDriver
+from freshline.simulation.iterations import (
+    IterationOutcome,
+    QueryWindows,
+    SimulatedIterations,
+    WindowsOfStreams,
+)
 from freshline.simulation.streams import TupleStream
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
+class QueryRunAnswers:
     """What became of all iterations that ended or were due, and how often budgets were worked out anew."""
 
-    outcomes: list[Outcome]
+    outcomes: list[IterationOutcome]
     reschedules: int
 
 
@@ -32,7 +37,7 @@ def simulate_queries(
     pool: Pool,
     end: int,
     journal: Journal | None = None,
-) -> Answers:
+) -> QueryRunAnswers:
     """From instant 0 on, on a pool of one track; all queries are taken as admitted.
 
     Their tables are the streams, and costs are by their operators. A query without `part` can be put aside at
@@ -40,10 +45,10 @@ def simulate_queries(
     """
     windows = {query.name: windows_of(query, streams) for query in queries}
     asked = [asked_of(query, windows[query.name]) for query in queries]
-    outcomes: list[Outcome] = []
+    outcomes: list[IterationOutcome] = []
     run = QueryRun(pool, asked, windows, outcomes.append, journal)
     run.driver.run(end)
-    return Answers(outcomes, run.rescheduling.times)
+    return QueryRunAnswers(outcomes, run.rescheduling.times)
 
 
 class QueryRun:
@@ -52,22 +57,22 @@ class QueryRun:
     def __init__(
         self,
         pool: Pool,
-        asked: Sequence[Asked],
-        windows: Mapping[str, Windows],
-        watch: Callable[[Outcome], None],
+        asked: Sequence[QuerySpec],
+        windows: Mapping[str, QueryWindows],
+        watch: Callable[[IterationOutcome], None],
         journal: Journal | None = None,
-        kind: Callable[..., Iterations] = Iterations,
+        kind: Callable[..., SimulatedIterations] = SimulatedIterations,
     ) -> None:
         self.rescheduling = Rescheduling(pool.rescheduling, pool.threshold)
         kernel = query_kernel(pool, asked)
         sheds = kernel.pools[0].controller is not None
         reschedulings = {kernel.pools[0].name: self.rescheduling} if sheds else {}
         iterations = kind(windows, watch, reschedulings)
-        self.driver = Driver(kernel, {Iteration: iterations}, {}, journal)
+        self.driver = SimulatedDriver(kernel, {Iteration: iterations}, {}, journal)
         iterations.attach(self.driver)
 
 
-def query_kernel(pool: Pool, asked: Sequence[Asked]) -> Kernel:
+def query_kernel(pool: Pool, asked: Sequence[QuerySpec]) -> Kernel:
     """A kernel of queries alone, at instant 0."""
     assert pool.tracks == 1, "these queries share one track"
     kernel = Kernel()
@@ -82,9 +87,9 @@ def windows_of(query: Query, streams: Mapping[str, TupleStream]) -> WindowsOfStr
     return WindowsOfStreams(query.operators, {name: streams[name] for name in query.tables})
 
 
-def asked_of(query: Query, windows: Windows) -> Asked:
+def asked_of(query: Query, windows: QueryWindows) -> QuerySpec:
     """A query as the kernel hears of it, at instant 0."""
-    return Asked(
+    return QuerySpec(
         query.name,
         track_name(query.pool, 1),
         query.window_us,

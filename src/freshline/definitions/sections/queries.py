@@ -30,9 +30,9 @@ from freshline.definitions.sections.feeds import FEEDS
 from freshline.definitions.sections.nodes import NODES
 from freshline.definitions.sections.pools import POOLS
 from freshline.definitions.sections.readable import readable_tables
-from freshline.definitions.sections.stored import Stored
+from freshline.definitions.sections.stored import StoredDefinition
 from freshline.definitions.sections.tables import TABLES
-from freshline.sql.from_tables import Readable
+from freshline.sql.from_tables import ReadableTable
 from freshline.sql.operator_records import operator_of, operator_record
 from freshline.sql.operators import Operator
 from freshline.sql.query import tables_named
@@ -45,7 +45,7 @@ _ANOTHER_POOL: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class QuerySource:
     """A table as a query's FROM reads it: in slices, or whole in every part."""
 
     alias: str  # what the SQL calls it there, in small letters
@@ -70,7 +70,7 @@ class Query:
     part_us: int | None = None  # the longest stretch in which it cannot be put aside; None: by default
     into: str | None = None  # a table of its answers
     tables: tuple[str, ...] = ()  # that it reads, once each
-    sides: tuple[Side, ...] = ()  # of its FROM, in their order
+    sides: tuple[QuerySource, ...] = ()  # of its FROM, in their order
     operators: Operator | None = None  # what it is made of; always there in a warehouse that was loaded
     place: Place = NOWHERE
 
@@ -133,7 +133,7 @@ class _Rules:
         sections: tuple[Section[Any, Any], ...] = (FEEDS, TABLES, QUERIES)
         self._names = {section.name: resolution.names(section) for section in sections}
         tables, self._pools = resolution.records(TABLES), resolution.records(POOLS)
-        self._tables: dict[str, Stored] = {**resolution.fields["steps"], **tables}
+        self._tables: dict[str, StoredDefinition] = {**resolution.fields["steps"], **tables}
         self._pools_with_tables = {table.pool for table in tables.values()}
         sliced = [name for name, table in self._tables.items() if table.slices is not None]
         wanted = [*sliced, *self._mentioned()] if self._entries else sliced
@@ -157,7 +157,7 @@ class _Rules:
                 continue  # it is read once more, and reported then
             yield from (found for name in names if (found := self._names["tables"].find(name)) is not None)
 
-    def _check_slices(self, table: Stored) -> None:
+    def _check_slices(self, table: StoredDefinition) -> None:
         columns = self._readable[table.name].columns if table.name in self._readable else None
         slices = table.slices
         if slices is None or columns is None:
@@ -226,7 +226,7 @@ class _Rules:
             return None
         return sql
 
-    def _find(self, reference: str) -> Readable:
+    def _find(self, reference: str) -> ReadableTable:
         name = self._names["tables"].find(reference)
         if name is not None:
             return self._readable[name]
@@ -238,14 +238,15 @@ class _Rules:
             remedy = f"It is a feed: add a table that loads it, `{loading}`"
         raise InputError(f"there is no table `{reference}`", remedy)
 
-    def _sides(self, path: Path, sql: QuerySql) -> tuple[Side, ...]:
+    def _sides(self, path: Path, sql: QuerySql) -> tuple[QuerySource, ...]:
         try:
             in_slices = sql.in_slices()
         except InputError as error:
             self._report((*path, "sql"), error.what, error.remedy)
             in_slices = frozenset()
         return tuple(
-            Side(each.alias, each.table.name, place in in_slices) for place, each in enumerate(sql.tables.all)
+            QuerySource(each.alias, each.table.name, place in in_slices)
+            for place, each in enumerate(sql.tables.all)
         )
 
     def _pool_of(self, path: Path, entry: QueryEntry) -> str | None:
@@ -312,7 +313,7 @@ def _from_record(record: dict[str, Any]) -> Query:
         "cost": cost_from_record(record["cost"]),
         "selectivity": None if selectivity is None else Fraction(selectivity),
         "tables": tuple(record["tables"]),
-        "sides": tuple(Side(**side) for side in record["sides"]),
+        "sides": tuple(QuerySource(**side) for side in record["sides"]),
         "operators": None if record["operators"] is None else operator_of(record["operators"]),
     }
     return Query(**{**record, **read})

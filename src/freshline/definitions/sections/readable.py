@@ -7,17 +7,20 @@ from fractions import Fraction
 
 from freshline.base.errors import InputError
 from freshline.definitions.sections.feeds import Feed
-from freshline.definitions.sections.stored import Stored
+from freshline.definitions.sections.stored import StoredDefinition
 from freshline.sql.checks import QueryCheck
 from freshline.sql.columns import parse_columns
-from freshline.sql.from_tables import Readable
+from freshline.sql.from_tables import ReadableTable
 from freshline.sql.query import parse_query
 from freshline.sql.time import Relation, own_time
 
 
 def readable_tables(
-    wanted: Iterable[str], tables: Mapping[str, Stored], feeds: Mapping[str, Feed], order: Sequence[str]
-) -> dict[str, Readable]:
+    wanted: Iterable[str],
+    tables: Mapping[str, StoredDefinition],
+    feeds: Mapping[str, Feed],
+    order: Sequence[str],
+) -> dict[str, ReadableTable]:
     """The wanted tables by name, as far as `order` has them; it visits every table after its sources."""
     upstream = _upstream(wanted, tables)
     known = {name: tables[name] for name in order if name in upstream and name in tables}
@@ -26,12 +29,14 @@ def readable_tables(
     for name, table in known.items():
         relations[name] = _relation(table, feeds, relations)
     return {
-        name: Readable(name, relations[name].names, table.timestamp, table.slices, rows[name])
+        name: ReadableTable(name, relations[name].names, table.timestamp, table.slices, rows[name])
         for name, table in known.items()
     }
 
 
-def rows_a_second(tables: Mapping[str, Stored], feeds: Mapping[str, Feed]) -> dict[str, Fraction | None]:
+def rows_a_second(
+    tables: Mapping[str, StoredDefinition], feeds: Mapping[str, Feed]
+) -> dict[str, Fraction | None]:
     """What feeds bring to each table, sources first; to a derived table comes all that its sources get."""
     rows: dict[str, Fraction | None] = {}
     for name, table in tables.items():
@@ -43,7 +48,7 @@ def rows_a_second(tables: Mapping[str, Stored], feeds: Mapping[str, Feed]) -> di
     return rows
 
 
-def _upstream(wanted: Iterable[str], tables: Mapping[str, Stored]) -> set[str]:
+def _upstream(wanted: Iterable[str], tables: Mapping[str, StoredDefinition]) -> set[str]:
     """The tables, and all that they read, directly or not."""
     found: set[str] = set()
     ahead = list(wanted)
@@ -55,7 +60,7 @@ def _upstream(wanted: Iterable[str], tables: Mapping[str, Stored]) -> set[str]:
     return found
 
 
-def _relation(table: Stored, feeds: Mapping[str, Feed], known: Mapping[str, Relation]) -> Relation:
+def _relation(table: StoredDefinition, feeds: Mapping[str, Feed], known: Mapping[str, Relation]) -> Relation:
     """Its columns, where they can be told: what is wrong with its SQL is said when it is to run."""
     time = own_time(table.timestamp)
     try:

@@ -23,7 +23,7 @@ from freshline.sql.time import Relation, own_time
 if TYPE_CHECKING:
     from freshline.definitions.language.section import LiveCheck
     from freshline.definitions.sections.feeds import Feed
-    from freshline.definitions.sections.stored import Stored
+    from freshline.definitions.sections.stored import StoredDefinition
 
 MOST_MAX: Final = 1_000_000_000
 MISSING: Final = {
@@ -102,7 +102,7 @@ def check_shed_live(check: LiveCheck, feed: Feed) -> None:
         check.report((*path, "value"), feed.place, error.what, error.remedy)
 
 
-def check_shed_table(check: LiveCheck, table: Stored) -> None:
+def check_shed_table(check: LiveCheck, table: StoredDefinition) -> None:
     """Reports a `select` that leaves no way to tell how many of a window's records have been loaded."""
     assert table.feed is not None
     feed = check.warehouse.feeds[table.feed]

@@ -9,7 +9,7 @@ from freshline.definitions.sections.cost import Cost
 from freshline.sql.slices import Slices
 
 
-class Stored(Protocol):
+class StoredDefinition(Protocol):
     """What a table holds and what it is computed from, without when that is done."""
 
     @property

@@ -15,7 +15,7 @@ from freshline.sql.query import parse_query
 from freshline.sql.time import Relation, own_time
 
 if TYPE_CHECKING:
-    from freshline.definitions.sections.stored import Stored
+    from freshline.definitions.sections.stored import StoredDefinition
 
 
 def check_tables(check: LiveCheck) -> None:
@@ -38,7 +38,7 @@ class _Tables:
             table = stored[name]
             self._tables[name] = self._base(table) if table.feed is not None else self._derived(table)
 
-    def _base(self, table: Stored) -> Relation:
+    def _base(self, table: StoredDefinition) -> Relation:
         assert table.feed is not None
         feed = self._feeds[table.feed]
         check_shed_table(self._check, table)
@@ -50,7 +50,7 @@ class _Tables:
         self._report_query(table, "select", check)
         return Relation(check.result.names, own_time(table.timestamp))
 
-    def _derived(self, table: Stored) -> Relation:
+    def _derived(self, table: StoredDefinition) -> Relation:
         path = ("tables", table.name)
         if table.sql is None:
             remedy = "Add the query that gives its rows; `plan` and `simulate` do without"
@@ -75,7 +75,7 @@ class _Tables:
             self._report_query(table, "sql", check)
         return Relation(check.result.names, own_time(table.timestamp))
 
-    def _check_windows(self, table: Stored, check: QueryCheck) -> None:
+    def _check_windows(self, table: StoredDefinition, check: QueryCheck) -> None:
         path = ("tables", table.name)
         if check.windows and table.align_us is None:
             remedy = f"Add the windows' length, such as `align: {format_duration(lcm(*check.windows))}`"
@@ -85,7 +85,7 @@ class _Tables:
             remedy = "Give the windows' length or a multiple of it"
             self._report((*path, "align"), table.place, what, remedy)
 
-    def _check_lookback(self, table: Stored, check: QueryCheck) -> None:
+    def _check_lookback(self, table: StoredDefinition, check: QueryCheck) -> None:
         path = ("tables", table.name)
         reach_us = check.result.reach_us
         is_enough = reach_us is not None and table.lookback_us >= reach_us
@@ -109,7 +109,7 @@ class _Tables:
             more = f", or {trust}" if check.is_vague else ""
             self._report((*path, "lookback"), table.place, what, f"{remedy}{more}")
 
-    def _report_query(self, table: Stored, key: str, check: QueryCheck) -> None:
+    def _report_query(self, table: StoredDefinition, key: str, check: QueryCheck) -> None:
         for name in RESERVED_COLUMNS:
             if name in (check.result.names or ()):
                 what = f"its column `{name}` is one that Freshline adds itself"

@@ -12,15 +12,15 @@ from freshline.kernel.assembly.query_tracks import add_query_tracks, asked_of, h
 from freshline.kernel.assembly.step_tasks import add_node_pools, add_step_tasks, elsewhere
 from freshline.kernel.assembly.terms import startup_us, terms_of
 from freshline.kernel.core.kernel import Kernel
-from freshline.kernel.core.order import Setting
-from freshline.kernel.core.pool import Pool
+from freshline.kernel.core.order import OrderContext
+from freshline.kernel.core.pool import TrackPool
 from freshline.kernel.core.timers import NEVER
 from freshline.kernel.recovery.modes import AdaptiveRelease
 from freshline.kernel.recovery.outages import RememberingRelease
 from freshline.kernel.requests.task import ClassTask
 from freshline.kernel.steps.task import steps_of
 from freshline.kernel.tables.source import Source
-from freshline.kernel.tables.table_spec import Newcomer, make_task
+from freshline.kernel.tables.table_spec import TableSpec, make_task
 from freshline.kernel.tables.task import TableTask
 from freshline.planning.plan.plan import Plan, PoolPlan, TablePlan
 
@@ -66,10 +66,10 @@ def assemble(
     return kernel
 
 
-def newcomer(warehouse: Warehouse, planned: TablePlan, freshness: int | None) -> Newcomer:
+def newcomer(warehouse: Warehouse, planned: TablePlan, freshness: int | None) -> TableSpec:
     """A planned table as a kernel hears of it."""
     table = warehouse.tables[planned.name]
-    return Newcomer(
+    return TableSpec(
         table.name,
         table.pool,
         table.period_us,
@@ -164,11 +164,11 @@ def _add_pool(kernel: Kernel, planned: PoolPlan, plan: Plan, first_track: int) -
             _add_pool(kernel, own, plan, first_track)
         return
     tracks_from = first_track + sum(pool.tracks for pool in kernel.pools)
-    order = order_kind(planned.policy).made_for(Setting(planned, plan, kernel.timers, tracks_from))
+    order = order_kind(planned.policy).made_for(OrderContext(planned, plan, kernel.timers, tracks_from))
     order.batch_limit_us = NEVER if planned.batch_limit_us is None else planned.batch_limit_us
     # Where nothing is proven there is nothing to be broken: a table's own period alone counts.
     order.released_limit_us = None if POLICIES[planned.policy].proven else NEVER
-    pool = Pool(planned.name, planned.tracks, tracks_from, order, kernel.touched)
+    pool = TrackPool(planned.name, planned.tracks, tracks_from, order, kernel.touched)
     kernel.pools.append(pool)
     for name in (*planned.tables, *planned.classes):
         pool.join(kernel.task(name))

@@ -9,10 +9,10 @@ from freshline.definitions.sections.pools import Pool as PoolDefinition
 from freshline.definitions.sections.queries import Query
 from freshline.kernel.assembly.order_kinds import order_kind
 from freshline.kernel.core.kernel import Kernel
-from freshline.kernel.core.pool import Pool
+from freshline.kernel.core.pool import TrackPool
 from freshline.kernel.core.preemption import PreemptivePool
-from freshline.kernel.queries.query_spec import Asked, Measure, join
-from freshline.planning.analysis.levels import Load
+from freshline.kernel.queries.query_spec import QueryMeasure, QuerySpec, join
+from freshline.planning.analysis.levels import QueryLoad
 
 
 def track_name(pool: str, number: int) -> str:
@@ -25,16 +25,16 @@ def holds_queries_only(pool: PoolDefinition) -> bool:
     return pool.preempts or "tables" not in POLICIES[pool.policy].holds
 
 
-def asked_of(query: Query, load: Load, track: int) -> Asked:
+def asked_of(query: Query, load: QueryLoad, track: int) -> QuerySpec:
     """A query that was admitted to a track of its pool, counted from 0, as a kernel hears of it."""
-    return Asked(
+    return QuerySpec(
         query.name,
         track_name(query.pool, track + 1),
         query.window_us,
         query.stride_us,
         query.deadline_us,
         load.part_us,
-        Measure(load.tuples, load.cost_us, load.fixed_us, load.selectivity),
+        QueryMeasure(load.tuples, load.cost_us, load.fixed_us, load.selectivity),
         query.weight,
         query.keep_least,
         query.tables,
@@ -42,13 +42,13 @@ def asked_of(query: Query, load: Load, track: int) -> Asked:
 
 
 def add_query_tracks(
-    kernel: Kernel, pool: PoolDefinition, queries: Sequence[Asked], tracks_from: int
+    kernel: Kernel, pool: PoolDefinition, queries: Sequence[QuerySpec], tracks_from: int
 ) -> None:
     """Its tracks, and the queries, each of which says on which track it is."""
     for number in range(pool.tracks):
         order = order_kind(pool.policy)()
         order.preemptive = pool.preempts
-        kind = PreemptivePool if pool.preempts else Pool
+        kind = PreemptivePool if pool.preempts else TrackPool
         name = track_name(pool.name, number + 1)
         kernel.pools.append(kind(name, 1, tracks_from + number, order, kernel.touched))
     for asked in queries:

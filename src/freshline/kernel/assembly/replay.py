@@ -10,45 +10,51 @@ from freshline.base.errors import InputError
 from freshline.base.names import cut
 from freshline.definitions.serial import from_record
 from freshline.kernel.assembly.assemble import assemble
-from freshline.kernel.core.events import Event, Failed, Paused, Record
+from freshline.kernel.core.events import Event, JobFailed, JobPaused, Record
 from freshline.kernel.core.journal import FORMAT
-from freshline.kernel.core.kernel import Kernel, NotRunning
-from freshline.kernel.queries.events import Answered, Measured
+from freshline.kernel.core.kernel import JobNotRunning, Kernel
+from freshline.kernel.queries.events import IterationFinished, LoadMeasured
 from freshline.kernel.queries.membership import QueryAdded, QueryRemoved
-from freshline.kernel.recovery.events import Learned
-from freshline.kernel.requests.events import Discarded, PartDone, PartLost, Requested, Withdrawn
-from freshline.kernel.steps.events import Committed, Dropped
-from freshline.kernel.tables.drain import Drain
-from freshline.kernel.tables.events import Arrived, Batches, Finished
-from freshline.kernel.tables.membership import Added, Removed
-from freshline.kernel.tables.remote_table import Advanced
+from freshline.kernel.recovery.events import CostsLearned
+from freshline.kernel.requests.events import (
+    PartDone,
+    PartLost,
+    RequestArrived,
+    RequestWithdrawn,
+    UpdateDiscarded,
+)
+from freshline.kernel.steps.events import StepsCommitted, StepsDropped
+from freshline.kernel.tables.drain import DrainBegun
+from freshline.kernel.tables.events import BatchCostsLearned, FileArrived, UpdateFinished
+from freshline.kernel.tables.membership import TableAdded, TableRemoved
+from freshline.kernel.tables.remote_table import RemoteAdvanced
 from freshline.planning.plan.make import make_plan, without_bounds
 from freshline.planning.plan.plan import Plan
-from freshline.planning.plan.step_placement import Placed
+from freshline.planning.plan.step_placement import StepPlacement
 
 # By the first word of its record: an event as a kernel hears it again.
 _EVENTS: dict[str, Callable[[Record, Kernel], Event]] = {
-    "finished": Finished.from_record,
-    "failed": Failed.from_record,
-    "paused": Paused.from_record,
-    "arrived": Arrived.from_record,
-    "learned": Learned.from_record,
-    "batches": Batches.from_record,
-    "answered": Answered.from_record,
-    "measured": Measured.from_record,
-    "requested": Requested.from_record,
-    "withdrawn": Withdrawn.from_record,
+    "finished": UpdateFinished.from_record,
+    "failed": JobFailed.from_record,
+    "paused": JobPaused.from_record,
+    "arrived": FileArrived.from_record,
+    "learned": CostsLearned.from_record,
+    "batches": BatchCostsLearned.from_record,
+    "answered": IterationFinished.from_record,
+    "measured": LoadMeasured.from_record,
+    "requested": RequestArrived.from_record,
+    "withdrawn": RequestWithdrawn.from_record,
     "part_done": PartDone.from_record,
     "part_lost": PartLost.from_record,
-    "discarded": Discarded.from_record,
+    "discarded": UpdateDiscarded.from_record,
     "query_added": QueryAdded.from_record,
     "query_removed": QueryRemoved.from_record,
-    "added": Added.from_record,
-    "removed": Removed.from_record,
-    "drain": Drain.from_record,
-    "committed": Committed.from_record,
-    "dropped": Dropped.from_record,
-    "advanced": Advanced.from_record,
+    "added": TableAdded.from_record,
+    "removed": TableRemoved.from_record,
+    "drain": DrainBegun.from_record,
+    "committed": StepsCommitted.from_record,
+    "dropped": StepsDropped.from_record,
+    "advanced": RemoteAdvanced.from_record,
 }
 
 
@@ -66,7 +72,7 @@ def kernel_of(header: Record) -> Kernel:
 def _plan_of(header: Record) -> Plan:
     plan = make_plan(from_record(header["warehouse"]))
     if header.get("placement") is not None:
-        plan = replace(plan, placed=Placed.from_record(header["placement"]))
+        plan = replace(plan, placed=StepPlacement.from_record(header["placement"]))
     return without_bounds(plan, frozenset(header.get("unknown", ())))
 
 
@@ -132,7 +138,7 @@ def replay(
             instructions = kernel.handle(record["now"], events, record.get("closing", False))
         except InputError:
             raise
-        except NotRunning as error:
+        except JobNotRunning as error:
             return calls, Difference(calls + 1, record["now"], written, [], str(error))
         except _DAMAGE as error:
             reason = f"the kernel cannot take it ({type(error).__name__}: {cut(str(error))})"

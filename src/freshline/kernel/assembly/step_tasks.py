@@ -7,18 +7,18 @@ from itertools import pairwise
 
 from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.core.kernel import Kernel
-from freshline.kernel.core.pool import Pool
+from freshline.kernel.core.pool import TrackPool
 from freshline.kernel.steps.orders import order_of
 from freshline.kernel.steps.release import OnAdvance
 from freshline.kernel.steps.task import StepTask, StepTerms
-from freshline.kernel.tables.remote_table import Elsewhere
-from freshline.planning.plan.step_placement import Placed
+from freshline.kernel.tables.remote_table import RemoteTable
+from freshline.planning.plan.step_placement import StepPlacement
 
 
 def add_step_tasks(
     kernel: Kernel,
     warehouse: Warehouse,
-    placed: Placed,
+    placed: StepPlacement,
     freshness: Mapping[str, int | None] | None,
     node: str | None,
 ) -> None:
@@ -56,7 +56,7 @@ def add_step_tasks(
 
 
 def add_node_pools(
-    kernel: Kernel, warehouse: Warehouse, placed: Placed, first_track: int, node: str | None
+    kernel: Kernel, warehouse: Warehouse, placed: StepPlacement, first_track: int, node: str | None
 ) -> None:
     """A pool of one track for each node, or for that one."""
     for name, defined in warehouse.nodes.items():
@@ -64,20 +64,20 @@ def add_node_pools(
             continue
         order = order_of(defined.policy)
         tracks_from = first_track + sum(pool.tracks for pool in kernel.pools)
-        pool = Pool(name, 1, tracks_from, order, kernel.touched)
+        pool = TrackPool(name, 1, tracks_from, order, kernel.touched)
         kernel.pools.append(pool)
         for step in warehouse.steps:
             if placed.nodes[step] == name:
                 pool.join(kernel.task(step))
 
 
-def elsewhere(kernel: Kernel, name: str, freshness: Mapping[str, int | None] | None) -> Elsewhere:
+def elsewhere(kernel: Kernel, name: str, freshness: Mapping[str, int | None] | None) -> RemoteTable:
     """A table that another kernel updates, as this one knows it."""
     found = kernel.elsewhere.get(name)
     if found is None:
-        found = Elsewhere(name, 0 if freshness is None else freshness.get(name) or 0)
+        found = RemoteTable(name, 0 if freshness is None else freshness.get(name) or 0)
         kernel.elsewhere[name] = found
-    assert isinstance(found, Elsewhere)
+    assert isinstance(found, RemoteTable)
     return found
 
 

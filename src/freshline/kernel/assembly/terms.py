@@ -9,16 +9,16 @@ from freshline.definitions.sections.tables import Table
 from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.core.kernel import Kernel
 from freshline.kernel.core.timers import NEVER
-from freshline.kernel.recovery.events import Learned, LearnedCost
+from freshline.kernel.recovery.events import CostsLearned, LearnedCost
 from freshline.kernel.recovery.modes import lacks_terms
-from freshline.kernel.recovery.terms import FINDING_US, Terms
+from freshline.kernel.recovery.terms import FINDING_US, RecoveryTerms
 from freshline.kernel.tables.task import tables_of
 from freshline.planning.costs.bounds import worst_case_us
-from freshline.planning.plan.blocking import Tasks, batch_limit
+from freshline.planning.plan.blocking import PoolTasks, batch_limit
 from freshline.planning.plan.plan import Plan, TablePlan
 
 
-def learned(kernel: Kernel, plan: Plan, live: bool = True) -> Learned:
+def learned(kernel: Kernel, plan: Plan, live: bool = True) -> CostsLearned:
     """What a plan with more costs says beyond the one that the kernel was assembled from.
 
     A bound that the kernel knows stays as it is: what tables recover by does not change under them. Nothing
@@ -37,7 +37,7 @@ def learned(kernel: Kernel, plan: Plan, live: bool = True) -> Learned:
         own_us = startup_us(table)
         if terms is not None or (planned.cost_us, own_us) != (task.worst_case_us, task.startup_us):
             tables[task.name] = LearnedCost(planned.cost_us, own_us, planned.provisioned_us, terms)
-    return Learned(tables, _batch_limits_us(kernel, plan))
+    return CostsLearned(tables, _batch_limits_us(kernel, plan))
 
 
 def _batch_limits_us(kernel: Kernel, plan: Plan) -> dict[str, int]:
@@ -52,7 +52,7 @@ def _batch_limits_us(kernel: Kernel, plan: Plan) -> dict[str, int]:
             continue  # there is still nothing to be broken
         planned = plan.warehouse.pools[own[0].pool]
         recovery = [table.recovery_period_us or table.period_us for table in own]
-        tasks = Tasks(
+        tasks = PoolTasks(
             [table.provisioned_us or table.cost_us for table in own],
             [table.period_us for table in own],
             pool.tracks,
@@ -70,7 +70,9 @@ def startup_us(table: Table) -> int:
     return worst_case_us(table.cost, 0) if table.cost and table.cost.startup_us else 0
 
 
-def terms_of(warehouse: Warehouse, plans: Mapping[str, TablePlan], name: str, live: bool) -> Terms | None:
+def terms_of(
+    warehouse: Warehouse, plans: Mapping[str, TablePlan], name: str, live: bool
+) -> RecoveryTerms | None:
     """On which terms a table recovers; None where its policy has no recovery, or nothing is bounded."""
     table, planned = warehouse.tables[name], plans[name]
     cost_us, period_us = planned.provisioned_us, planned.recovery_period_us
@@ -78,7 +80,7 @@ def terms_of(warehouse: Warehouse, plans: Mapping[str, TablePlan], name: str, li
     if cost_us is None or period_us is None or response_us is None or bound_us is None:
         return None
     feed = None if table.feed is None else warehouse.feeds[table.feed]
-    return Terms(
+    return RecoveryTerms(
         cost_us,
         period_us,
         table.late_after_us or bound_us,

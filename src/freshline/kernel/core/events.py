@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from freshline.kernel.core.job import Job
-from freshline.kernel.core.task import Retry
+from freshline.kernel.core.task import RetryTimer
 
 if TYPE_CHECKING:
     from freshline.kernel.core.kernel import Kernel
@@ -40,7 +40,7 @@ class Event:
         raise NotImplementedError
 
 
-class Failed(Event):
+class JobFailed(Event):
     """A job has ended without effect. What it was to do is to be done again, not before `retry_at`."""
 
     __slots__ = ("job", "retry_at")
@@ -52,7 +52,7 @@ class Failed(Event):
     def take(self, kernel: Kernel, now: int) -> None:
         task = self.job.task
         task.failed(self.job, now)
-        kernel.timers.set(self.retry_at, Retry(task))
+        kernel.timers.set(self.retry_at, RetryTimer(task))
 
     def record(self) -> Record:
         return {"failed": self.job.task.name, "job": self.job.number, "retry_at": self.retry_at}
@@ -65,7 +65,7 @@ class Failed(Event):
         return f"Failed({self.job!r}, retry_at={self.retry_at})"
 
 
-class Paused(Event):
+class JobPaused(Event):
     """A job has been put aside, between two parts of what it does. It goes on when it is started again."""
 
     __slots__ = ("job",)
@@ -113,7 +113,7 @@ class Start(Instruction):
 
 
 class Pause(Instruction):
-    """Put this job aside as soon as it can be: `Paused` answers, or its end if that comes first."""
+    """Put this job aside as soon as it can be: `JobPaused` answers, or its end if that comes first."""
 
     __slots__ = ("job",)
 

@@ -7,12 +7,12 @@ from typing import Any
 
 from freshline.kernel.core.events import Event, Instruction
 from freshline.kernel.core.job import Job
-from freshline.kernel.core.pool import Pool
-from freshline.kernel.core.task import IDLE, Reader, Task
+from freshline.kernel.core.pool import TrackPool
+from freshline.kernel.core.task import IDLE, FeedReader, Task
 from freshline.kernel.core.timers import Timers
 
 
-class NotRunning(Exception):  # noqa: N818  (it is what was found)
+class JobNotRunning(Exception):  # noqa: N818  (it is what was found)
     """A journal ends a job that the kernel does not run: the line of its start is missing."""
 
 
@@ -28,11 +28,11 @@ class Kernel:
         self.now = 0
         self.tasks: list[Task] = []  # in the order of definition
         self._by_name: dict[str, Task] = {}
-        self.pools: list[Pool] = []
+        self.pools: list[TrackPool] = []
         self.timers = Timers()
-        self.touched: list[Pool] = []  # pools with something new to dispatch
+        self.touched: list[TrackPool] = []  # pools with something new to dispatch
         self.outbox: list[Instruction] = []  # what tasks have to say beside what their pools start
-        self.readers: dict[str, list[Reader]] = {}  # by feed: the tasks that load its files
+        self.readers: dict[str, list[FeedReader]] = {}  # by feed: the tasks that load its files
         # By name, what tasks read that another kernel updates: this one may run a part of a warehouse only.
         self.elsewhere: dict[str, Any] = {}
 
@@ -74,7 +74,7 @@ class Kernel:
         """The job of that task that runs and has this number."""
         job = self._by_name[name].running(number)
         if job is None:
-            raise NotRunning(f"it ends job {number} of {name}, which is not running")
+            raise JobNotRunning(f"it ends job {number} of {name}, which is not running")
         return job
 
     def handle(self, now: int, events: Sequence[Event], closing: bool = False) -> list[Instruction]:
@@ -118,5 +118,5 @@ def _priority(event: Event) -> int:
     return event.priority
 
 
-def _first_track(pool: Pool) -> int:
+def _first_track(pool: TrackPool) -> int:
     return pool.tracks_from

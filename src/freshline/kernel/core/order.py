@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from freshline.planning.plan.plan import Plan, PoolPlan
 
 
-class Entry(Protocol):
+class ReadyJob(Protocol):
     """What an order holds and a pool starts: a job that is to begin. A task is one, for its one job."""
 
     @property
@@ -34,10 +34,10 @@ class Entry(Protocol):
         """It starts now, on that track."""
 
 
-E = TypeVar("E", bound=Entry)
+E = TypeVar("E", bound=ReadyJob)
 
 
-class Setting(NamedTuple):
+class OrderContext(NamedTuple):
     """The pool that an order is made for, and what it is part of."""
 
     pool: PoolPlan
@@ -72,7 +72,7 @@ class Order(Generic[E]):
         self._ready: list[tuple[int, int, E]] = []
 
     @classmethod
-    def made_for(cls, setting: Setting) -> Self:
+    def made_for(cls, setting: OrderContext) -> Self:
         """The order for a pool; one that must know more than the jobs overrides it."""
         return cls()
 
@@ -98,7 +98,7 @@ class Order(Generic[E]):
     def expect(self, entry: E) -> None:
         """The job is not released yet, but all its work is there. Strict orders wait."""
 
-    def take(self, now: int, idle: list[int]) -> Entry | None:
+    def take(self, now: int, idle: list[int]) -> ReadyJob | None:
         """Removes and returns what runs next, given the idle tracks (a heap, not empty)."""
         return heappop(self._ready)[2] if self._ready else None
 
@@ -115,7 +115,7 @@ class Order(Generic[E]):
         """Who goes on to start jobs of other kinds while the pool's tables are drained, if it has any."""
         return None
 
-    def track_for(self, entry: Entry, idle: list[int]) -> int:
+    def track_for(self, entry: ReadyJob, idle: list[int]) -> int:
         """Removes and returns the track that runs it."""
         return heappop(idle)
 

@@ -8,17 +8,17 @@ from typing import Any
 from freshline.kernel.core.controller import Controller
 from freshline.kernel.core.events import Instruction, Start
 from freshline.kernel.core.job import Job
-from freshline.kernel.core.order import Entry, Order
+from freshline.kernel.core.order import Order, ReadyJob
 from freshline.kernel.core.task import Task
 
 
-class Pool:
+class TrackPool:
     """Gives free tracks to jobs, in the order that its policy has."""
 
     __slots__ = ("_touched", "controller", "idle", "name", "order", "running", "tracks", "tracks_from")
 
     def __init__(
-        self, name: str, tracks: int, tracks_from: int, order: Order[Any], touched: list[Pool]
+        self, name: str, tracks: int, tracks_from: int, order: Order[Any], touched: list[TrackPool]
     ) -> None:
         assert tracks >= 1, "a pool without tracks"
         self.name = name
@@ -41,12 +41,12 @@ class Pool:
         task.pool = self
         self.order.joined(task)
 
-    def add(self, entry: Entry) -> None:
+    def add(self, entry: ReadyJob) -> None:
         """The job is ready."""
         self.order.add(entry)
         self._touched.append(self)
 
-    def expect(self, entry: Entry) -> None:
+    def expect(self, entry: ReadyJob) -> None:
         """The job is not released yet, but all its work is there."""
         self.order.expect(entry)
         self._touched.append(self)

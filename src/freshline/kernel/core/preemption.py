@@ -8,11 +8,11 @@ from typing import Any
 from freshline.kernel.core.events import Instruction, Pause, Start
 from freshline.kernel.core.job import Job
 from freshline.kernel.core.order import Order
-from freshline.kernel.core.pool import Pool
+from freshline.kernel.core.pool import TrackPool
 from freshline.kernel.core.task import PAUSED, RUNNING
 
 
-class PreemptivePool(Pool):
+class PreemptivePool(TrackPool):
     """A pool of one track that asks its job to make room where one is ready that goes before it.
 
     The answer may take its time. Until then the job runs: it may end, better ones may come, and the one that
@@ -22,7 +22,7 @@ class PreemptivePool(Pool):
     __slots__ = ("_aside", "_asked")
 
     def __init__(
-        self, name: str, tracks: int, tracks_from: int, order: Order[Any], touched: list[Pool]
+        self, name: str, tracks: int, tracks_from: int, order: Order[Any], touched: list[TrackPool]
     ) -> None:
         super().__init__(name, tracks, tracks_from, order, touched)
         assert tracks == 1, f"pool {name} puts jobs aside, and has {tracks} tracks"

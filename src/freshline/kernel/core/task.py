@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from freshline.kernel.core.job import Job
 
 if TYPE_CHECKING:
-    from freshline.kernel.core.order import Entry
-    from freshline.kernel.core.pool import Pool
+    from freshline.kernel.core.order import ReadyJob
+    from freshline.kernel.core.pool import TrackPool
     from freshline.kernel.core.timers import Waiter
 
 IDLE: Final = 0  # no job released
@@ -20,7 +20,7 @@ BACKED_OFF: Final = 4  # its job failed, and there is to be another one later
 PAUSED: Final = 5  # its job was begun and put aside, and waits to go on
 
 
-class Rule(Protocol):
+class ReleaseRule(Protocol):
     """When a task's jobs are released: it moves the task between idle, waiting and ready."""
 
     def begin(self, now: int) -> None:
@@ -42,7 +42,7 @@ class Rule(Protocol):
         """Raises AssertionError where its state and the task's contradict each other."""
 
 
-class Reader(Protocol):
+class FeedReader(Protocol):
     """A task that loads what comes in from outside."""
 
     @property
@@ -67,8 +67,8 @@ class Task:
 
     __slots__ = ("deadline", "job", "jobs_started", "name", "place", "pool", "release", "rule", "state")
 
-    pool: Pool
-    rule: Rule
+    pool: TrackPool
+    rule: ReleaseRule
     job: Job | None
 
     def __init__(self, place: int, name: str) -> None:
@@ -93,7 +93,7 @@ class Task:
         """Its job starts now, on that track. Asked by its pool."""
         raise NotImplementedError
 
-    def ahead(self, limit_us: int) -> Entry:
+    def ahead(self, limit_us: int) -> ReadyJob:
         """What starts of it now, ahead of its release, on a track that is free while nothing waits.
 
         It may do more than its job would have, if it takes no longer than that.
@@ -124,7 +124,7 @@ class Task:
         if self.state == BACKED_OFF:
             self.rule.retry(now)
 
-    def queued(self) -> Sequence[Entry]:
+    def queued(self) -> Sequence[ReadyJob]:
         """What of it waits in its pool's order."""
         return (self,) if self.state in (READY, PAUSED) else ()
 
@@ -146,7 +146,7 @@ class Task:
         return f"Task({self.name})"
 
 
-class Retry:
+class RetryTimer:
     """The end of a failed job's back-off."""
 
     __slots__ = ("task",)

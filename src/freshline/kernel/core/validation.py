@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from freshline.kernel.core.kernel import Kernel
-from freshline.kernel.core.pool import Pool
+from freshline.kernel.core.pool import TrackPool
 
 
 def validate(kernel: Kernel) -> None:
@@ -16,7 +16,7 @@ def validate(kernel: Kernel) -> None:
         _validate_pool(kernel, pool)
 
 
-def _validate_pool(kernel: Kernel, pool: Pool) -> None:
+def _validate_pool(kernel: Kernel, pool: TrackPool) -> None:
     tracks = set(range(pool.tracks_from, pool.tracks_from + pool.tracks))
     assert set(pool.idle) | set(pool.running) == tracks
     assert len(pool.idle) + len(pool.running) == pool.tracks, "a track is idle and busy"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from heapq import heapify, heappop, heappush
 from typing import ClassVar, TypeVar
 
-from freshline.kernel.core.order import E, Entry, Order
+from freshline.kernel.core.order import E, Order, ReadyJob
 from freshline.kernel.core.task import WAITING, Task
 
 T = TypeVar("T", bound=Task)
@@ -56,7 +56,7 @@ class Edf(StrictEdf[T]):
             self._early = [early for early in self._early if _is_waiting(early[2], early[0])]
             heapify(self._early)
 
-    def take(self, now: int, idle: list[int]) -> Entry | None:
+    def take(self, now: int, idle: list[int]) -> ReadyJob | None:
         if self._ready:
             return heappop(self._ready)[2]
         while self._early:

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from freshline.kernel.core.task import Task
 from freshline.kernel.policies.rm import RateMonotonic
 from freshline.kernel.queries.iteration import WHOLE, Allowance
-from freshline.kernel.queries.membership import Coming
+from freshline.kernel.queries.membership import JoiningQuery
 from freshline.kernel.queries.shedding import Shedding
 from freshline.kernel.queries.task import QueryTask
-from freshline.planning.analysis.levels import Load, is_schedulable
+from freshline.planning.analysis.levels import QueryLoad, is_schedulable
 from freshline.planning.analysis.shedding import raised, shed
 
 
@@ -29,7 +29,7 @@ class Lrm(RateMonotonic[QueryTask], Shedding):
         # Those from the next quiet instant on; None: to be worked out.
         self._aims_us: dict[str, int] | None = None
         self._busy: set[str] = set()  # queries with an iteration that is released and unfinished
-        self._coming: list[Coming] = []
+        self._coming: list[JoiningQuery] = []
         self._refused = False  # those that come did not fit, and nothing has been measured since
 
     def joined(self, task: Task) -> None:
@@ -66,7 +66,7 @@ class Lrm(RateMonotonic[QueryTask], Shedding):
         else:
             self._quiet(now)
 
-    def comes(self, coming: Coming, now: int) -> None:
+    def comes(self, coming: JoiningQuery, now: int) -> None:
         self._refused = False
         self._coming.append(coming)
         if not self._busy:
@@ -91,11 +91,11 @@ class Lrm(RateMonotonic[QueryTask], Shedding):
             self._aims_us = budgets_us(loads) or least_budgets_us(loads)
         self._budgets_us = dict(self._aims_us)
 
-    def _loads(self) -> list[Load]:
+    def _loads(self) -> list[QueryLoad]:
         return [task.load for task in sorted(self._queries.values(), key=lambda task: task.place)]
 
 
-def budgets_us(loads: Sequence[Load]) -> dict[str, int] | None:
+def budgets_us(loads: Sequence[QueryLoad]) -> dict[str, int] | None:
     """By query, what an iteration may take; None where not even the least costs fit.
 
     What fits is raised as far as it still fits, or the least noise would shed.
@@ -110,7 +110,7 @@ def budgets_us(loads: Sequence[Load]) -> dict[str, int] | None:
     return dict(zip(names, raised(loads, costs_us), strict=True))
 
 
-def least_budgets_us(loads: Sequence[Load]) -> dict[str, int]:
+def least_budgets_us(loads: Sequence[QueryLoad]) -> dict[str, int]:
     """What fits of the least costs, where they do not."""
     if not is_schedulable(loads, [1] * len(loads)):
         # A part is longer than somebody's deadline: what waits for it is late whatever is shed.

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from heapq import heapify, heappop
 from typing import Self
 
-from freshline.kernel.core.order import Entry, Order, Setting
+from freshline.kernel.core.order import Order, OrderContext, ReadyJob
 from freshline.kernel.tables.task import Batch, TableTask
 
 
@@ -26,7 +26,7 @@ class Proportional(Order[TableTask]):
         self._by_cluster: dict[int, dict[int, list[TableTask]]] = {cluster: {} for cluster in clusters}
 
     @classmethod
-    def made_for(cls, setting: Setting) -> Self:
+    def made_for(cls, setting: OrderContext) -> Self:
         pool = setting.pool
         assert pool.clusters is not None, "prp without clusters"
         cluster_of_table = {
@@ -39,7 +39,7 @@ class Proportional(Order[TableTask]):
         by_period = self._by_cluster[self._cluster_of_table[entry.name]]
         by_period.setdefault(entry.period_us, []).append(entry)
 
-    def take(self, now: int, idle: list[int]) -> Entry | None:
+    def take(self, now: int, idle: list[int]) -> ReadyJob | None:
         own = {self._cluster_of_track[track] for track in idle}
         group = self._first_group(own) or self._first_group(self._by_cluster.keys())
         if group is None:
@@ -48,7 +48,7 @@ class Proportional(Order[TableTask]):
         group.remove(best)
         return Batch(best, None)
 
-    def track_for(self, entry: Entry, idle: list[int]) -> int:
+    def track_for(self, entry: ReadyJob, idle: list[int]) -> int:
         cluster = self._cluster_of_table[entry.name]
         own = [track for track in idle if self._cluster_of_track[track] == cluster]
         if not own:

@@ -6,9 +6,9 @@ from heapq import heappop, heappush
 from typing import Any, ClassVar, Final
 
 from freshline.kernel.policies.quality_of_data import QualityOfData
-from freshline.kernel.policies.request_order import PERIOD_US, Serving, Standing
-from freshline.kernel.requests.pending_request import Pending
-from freshline.kernel.requests.request import Part
+from freshline.kernel.policies.request_order import PERIOD_US, ClassPeriod, RequestOrder
+from freshline.kernel.requests.pending_request import PendingRequest
+from freshline.kernel.requests.request import RequestPart
 
 _ALPHA: Final = 0.5  # of the moving average of what updates take (figure 5, line 1)
 _POLE: Final = 0.5  # of the closed loop, at the load that the gains are for
@@ -16,7 +16,7 @@ _POLE: Final = 0.5  # of the closed loop, at the load that the gains are for
 Key = tuple[float, float, int, int]
 
 
-class Server:
+class DeferrableServer:
     """A class's deferrable server (paper 003, section 4.3). All of it is in µs of work."""
 
     __slots__ = (
@@ -34,7 +34,7 @@ class Server:
         "submitted_last",
     )
 
-    def __init__(self, standing: Standing, capacity: float, share: float) -> None:
+    def __init__(self, standing: ClassPeriod, capacity: float, share: float) -> None:
         self.standing = standing
         self.capacity = capacity  # c(k)
         self.left = capacity  # of it, in this period; below 0 where a part has overdrawn it
@@ -45,7 +45,7 @@ class Server:
         self.admitted = 0
         # What was not rejected for `rejects`, and so came before the overload resolver.
         self.offered = self.offered_last = 0
-        self.queue: list[tuple[Key, Pending]] = []
+        self.queue: list[tuple[Key, PendingRequest]] = []
 
     def next_period(self) -> None:
         self.left = self.capacity
@@ -65,7 +65,7 @@ class Server:
         return True
 
 
-class Rds(Serving):
+class Rds(RequestOrder):
     """Updates first, then the servers by importance while they have capacity (paper 003, section 4.3).
 
     Capacities are allocated anew in every period (figure 5). What does not fit is made room for by discarding
@@ -81,13 +81,13 @@ class Rds(Serving):
         number = max(1, len(self.standings))
         capacity = max(0.0, self.capacity_us - updates_us) / number
         share = self.capacity_us / number
-        self.servers = [Server(standing, capacity, share) for standing in self.standings]
+        self.servers = [DeferrableServer(standing, capacity, share) for standing in self.standings]
         self._updates_us = updates_us  # c^Update, averaged
         self._quality = QualityOfData(updates_us)
 
     # -- at arrival --------------------------------------------------------------------------------
 
-    def judge(self, standing: Standing, pending: Pending, now: int) -> int | None:
+    def judge(self, standing: ClassPeriod, pending: PendingRequest, now: int) -> int | None:
         server = self.servers[standing.place]
         work = sum(pending.request.parts_us)
         server.submitted += work
@@ -96,7 +96,7 @@ class Rds(Serving):
         server.admitted += work
         return None
 
-    def _resolved(self, server: Server, work: int) -> bool:
+    def _resolved(self, server: DeferrableServer, work: int) -> bool:
         """The overload resolver: more than was admitted in the last period takes from the lesser classes."""
         server.offered += work
         if server.offered <= server.offered_last or server.admitted + work <= server.capacity:
@@ -114,14 +114,14 @@ class Rds(Serving):
 
     # -- who is next -------------------------------------------------------------------------------
 
-    def rank(self, pending: Pending) -> Key:
+    def rank(self, pending: PendingRequest) -> Key:
         """Of a class's requests the one with the least goes first."""
         raise NotImplementedError
 
-    def enqueue(self, standing: Standing, pending: Pending) -> None:
+    def enqueue(self, standing: ClassPeriod, pending: PendingRequest) -> None:
         heappush(self.servers[standing.place].queue, (self.rank(pending), pending))
 
-    def next_part(self, now: int) -> Pending | None:
+    def next_part(self, now: int) -> PendingRequest | None:
         for server in self.servers:
             queue = server.queue
             while queue and queue[0][1].over:
@@ -133,7 +133,7 @@ class Rds(Serving):
     def queues(self) -> list[list[Any]]:
         return [server.queue for server in self.servers]
 
-    def spent(self, standing: Standing, job: Part, cost_us: int, done: bool) -> None:
+    def spent(self, standing: ClassPeriod, job: RequestPart, cost_us: int, done: bool) -> None:
         self.servers[standing.place].left -= cost_us
 
     # -- at the end of a period --------------------------------------------------------------------
@@ -155,7 +155,7 @@ class Rds(Serving):
             server.next_period()
         self.mwde = quality.mwde
 
-    def _allocate(self, server: Server, used: float) -> float:
+    def _allocate(self, server: DeferrableServer, used: float) -> float:
         """Lines 4 to 21: gives a server its capacity; returns what is used with it."""
         change = self._quality.change
         asked = max(0.0, server.capacity + self._gain(server) * (server.standing.ate - server.standing.error))
@@ -175,7 +175,7 @@ class Rds(Serving):
         server.capacity = given
         return used
 
-    def _gain(self, server: Server) -> float:
+    def _gain(self, server: DeferrableServer) -> float:
         """How much more capacity for an error of 1 above the declared one.
 
         The error falls by 1 with the work that the class brings: what its share is at a load of 100 %, or
@@ -188,13 +188,13 @@ class Rds(Serving):
 class RdsEdf(Rds):
     """Of a class's requests the one with the earliest deadline; mandatory parts before optional ones."""
 
-    def rank(self, pending: Pending) -> Key:
+    def rank(self, pending: PendingRequest) -> Key:
         return (0 if pending.done == 0 else 1, pending.deadline, pending.request.number, 0)
 
 
 class RdsHef(Rds):
     """Of a class's requests the one with the highest error; mandatory parts before optional ones."""
 
-    def rank(self, pending: Pending) -> Key:
+    def rank(self, pending: PendingRequest) -> Key:
         mandatory = pending.done == 0
         return (0 if mandatory else 1, -pending.error, pending.deadline, pending.request.number)

@@ -10,9 +10,9 @@ from freshline.base.duration import SECOND
 from freshline.kernel.core.job import Job
 from freshline.kernel.policies.quality_of_data import QualityOfData
 from freshline.kernel.policies.rates import Flow, Rates
-from freshline.kernel.policies.request_order import PERIOD_US, Serving, Standing
-from freshline.kernel.requests.pending_request import Pending
-from freshline.kernel.requests.request import Part, Request
+from freshline.kernel.policies.request_order import PERIOD_US, ClassPeriod, RequestOrder
+from freshline.kernel.requests.pending_request import PendingRequest
+from freshline.kernel.requests.request import Request, RequestPart
 
 _CLOSES: Final = 0.2  # the share of a class's work that fits, below which nobody is admitted
 _OPENS: Final = 0.4  # and above which some are again
@@ -24,12 +24,12 @@ _TARGET_LOAD: Final = 0.88  # by required parts and updates, above which updates
 _KNOWN_US: Final = 5 * SECOND  # of estimates, after which what was seen of them begins to be forgotten
 
 
-class Quotas:
+class ClassQuota:
     """A class under quotas: the error it aims at, the work it brings, and who waits. Work is in µs."""
 
     __slots__ = ("carried", "closed", "extra", "flow", "goal", "refused_to", "required", "standing", "work")
 
-    def __init__(self, standing: Standing) -> None:
+    def __init__(self, standing: ClassPeriod) -> None:
         self.standing = standing
         self.goal = standing.error  # g
         self.carried = 0.0  # a: by how much the errors of those admitted were below the goal, together
@@ -37,8 +37,8 @@ class Quotas:
         self.refused_to = 0  # until then whoever was refused is to wait, unless another is admitted
         self.work = 0  # required of those that are open, and not done
         self.flow = Flow()  # the required work of all that were submitted, admitted or not
-        self.required: list[tuple[int, int, Pending]] = []  # by deadline
-        self.extra: list[tuple[float, int, int, Pending]] = []  # by error, the largest first
+        self.required: list[tuple[int, int, PendingRequest]] = []  # by deadline
+        self.extra: list[tuple[float, int, int, PendingRequest]] = []  # by error, the largest first
 
     def quota(self, request: Request) -> int:
         """How many optional parts a request gets: its error is then nearest to what is due."""
@@ -51,7 +51,7 @@ class Quotas:
         self.carried = min(1.0, max(-1.0, self.carried + self.goal - error))
 
 
-class RdsQuota(Serving):
+class RdsQuota(RequestOrder):
     """Every request gets a quota of parts at its admission; what is admitted can be done by its deadline.
 
     The mandatory part and the quota are required work. Further parts run when nothing required waits. Who is
@@ -60,8 +60,8 @@ class RdsQuota(Serving):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self.quotas = [Quotas(standing) for standing in self.standings]
-        self._due: list[tuple[int, int, int, Pending]] = []  # those with required work, by deadline
+        self.quotas = [ClassQuota(standing) for standing in self.standings]
+        self._due: list[tuple[int, int, int, PendingRequest]] = []  # those with required work, by deadline
         self._quality = QualityOfData(self.update_load * PERIOD_US)
         self._estimated = self._actual = 0.0  # of parts that were done
         self._updates = Flow()
@@ -78,7 +78,7 @@ class RdsQuota(Serving):
 
     # -- at arrival --------------------------------------------------------------------------------
 
-    def judge(self, standing: Standing, pending: Pending, now: int) -> int | None:
+    def judge(self, standing: ClassPeriod, pending: PendingRequest, now: int) -> int | None:
         own = self.quotas[standing.place]
         request = pending.request
         quota = own.quota(request)
@@ -102,7 +102,7 @@ class RdsQuota(Serving):
         insort(self._due, (pending.deadline, request.number, standing.place, pending))
         return None
 
-    def _refused(self, own: Quotas, request: Request, work: int, now: int) -> int | None:
+    def _refused(self, own: ClassQuota, request: Request, work: int, now: int) -> int | None:
         """None if it is admitted; otherwise when it may be asked again.
 
         Nobody is admitted while somebody more important was just refused: a small request may fit where a
@@ -139,7 +139,7 @@ class RdsQuota(Serving):
 
     # -- who is next -------------------------------------------------------------------------------
 
-    def enqueue(self, standing: Standing, pending: Pending) -> None:
+    def enqueue(self, standing: ClassPeriod, pending: PendingRequest) -> None:
         own = self.quotas[standing.place]
         number = pending.request.number
         if pending.done < pending.required:
@@ -147,9 +147,9 @@ class RdsQuota(Serving):
         else:
             heappush(own.extra, (-pending.error, pending.deadline, number, pending))
 
-    def next_part(self, now: int) -> Pending | None:
-        first: Quotas | None = None  # the most important one with required work
-        urgent: Quotas | None = None  # the one with the earliest deadline of all
+    def next_part(self, now: int) -> PendingRequest | None:
+        first: ClassQuota | None = None  # the most important one with required work
+        urgent: ClassQuota | None = None  # the one with the earliest deadline of all
         for own in self.quotas:
             queue = own.required
             while queue and queue[0][2].over:
@@ -163,7 +163,7 @@ class RdsQuota(Serving):
         chosen = urgent if urgent is first or self._can_wait(urgent, now) else first
         return heappop(chosen.required)[2]
 
-    def _can_wait(self, urgent: Quotas, now: int) -> bool:
+    def _can_wait(self, urgent: ClassQuota, now: int) -> bool:
         """Whether all that is more important can wait for a part of that class's first request."""
         more = self.quotas[: urgent.standing.place]
         earliest = min(own.required[0][0] for own in more if own.required)
@@ -172,7 +172,7 @@ class RdsQuota(Serving):
         spare = earliest - now - _MARGIN * self.cost_factor * work
         return spare > 2 * pending.request.parts_us[pending.done]
 
-    def _further_part(self) -> Pending | None:
+    def _further_part(self) -> PendingRequest | None:
         for own in self.quotas:
             while own.extra:
                 pending = heappop(own.extra)[3]
@@ -185,7 +185,7 @@ class RdsQuota(Serving):
 
     # -- what comes of it --------------------------------------------------------------------------
 
-    def spent(self, standing: Standing, job: Part, cost_us: int, done: bool) -> None:
+    def spent(self, standing: ClassPeriod, job: RequestPart, cost_us: int, done: bool) -> None:
         if not done:
             return
         self._estimated += job.estimate_us
@@ -199,16 +199,16 @@ class RdsQuota(Serving):
             if pending.done == pending.required:
                 self._forget(pending)
 
-    def gone(self, standing: Standing, pending: Pending) -> None:
+    def gone(self, standing: ClassPeriod, pending: PendingRequest) -> None:
         if pending.done < pending.required:
             self.quotas[standing.place].work -= required_us(pending)
             self._forget(pending)
 
-    def _forget(self, pending: Pending) -> None:
+    def _forget(self, pending: PendingRequest) -> None:
         del self._due[bisect_left(self._due, (pending.deadline, pending.request.number))]
 
     def ended(self, job: Job, now: int) -> None:
-        if type(job) is not Part:
+        if type(job) is not RequestPart:
             self.updates_us += now - job.start
             self._rates.pass_to(now)
             self._updates.add(now - job.start)
@@ -242,6 +242,6 @@ class RdsQuota(Serving):
         return (_TARGET_LOAD * self.tracks - required - updates) * PERIOD_US
 
 
-def required_us(pending: Pending) -> int:
+def required_us(pending: PendingRequest) -> int:
     """The required work of a request that is not done."""
     return sum(pending.request.parts_us[pending.done : pending.required])

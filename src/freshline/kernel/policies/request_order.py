@@ -10,20 +10,20 @@ from freshline.base.duration import SECOND
 from freshline.definitions.sections.classes import ServiceClass
 from freshline.definitions.sections.pools import Gains
 from freshline.kernel.core.job import Job
-from freshline.kernel.core.order import Entry, Order, Setting
+from freshline.kernel.core.order import Order, OrderContext, ReadyJob
 from freshline.kernel.core.task import Task
 from freshline.kernel.core.timers import Timers
 from freshline.kernel.policies.edf import Edf
-from freshline.kernel.requests.class_targets import Agreement
-from freshline.kernel.requests.pending_request import Pending
-from freshline.kernel.requests.request import Part
+from freshline.kernel.requests.class_targets import ClassTargets
+from freshline.kernel.requests.pending_request import PendingRequest
+from freshline.kernel.requests.request import RequestPart
 from freshline.kernel.requests.service import ClassFigures, Service
 from freshline.kernel.requests.task import ClassTask
 
 PERIOD_US: Final = 5 * SECOND  # T, in which is sampled and controlled
 
 
-class Standing:
+class ClassPeriod:
     """How a class stands in its pool: what it is to be, and what has become of it in this period."""
 
     __slots__ = (
@@ -47,7 +47,7 @@ class Standing:
         self.admitted = 0
         self.ended = 0
         self.errors = 0.0  # of those that ended, together
-        self._agreement = Agreement(definition)
+        self._agreement = ClassTargets(definition)
         self.figures = ClassFigures(None, None, None, 0, self._agreement.state)  # of the last period
 
     @property
@@ -64,7 +64,7 @@ class Standing:
         self.errors = 0.0
 
 
-class Serving(Edf[Any], Service):
+class RequestOrder(Edf[Any], Service):
     """Updates go first, as with `edf`; a table whose next job is not released waits for requests too.
 
     Parts are never put aside: the longest one counts as blocking in the bounds of the tables. Each policy
@@ -84,7 +84,7 @@ class Serving(Edf[Any], Service):
         super().__init__()
         self.controller = self
         self.mwde = 0.0
-        self.standings = [Standing(each, place) for place, each in enumerate(classes)]
+        self.standings = [ClassPeriod(each, place) for place, each in enumerate(classes)]
         self.by_name = {each.name: self.standings[place] for place, each in enumerate(classes)}
         self.capacity_us = tracks * PERIOD_US  # of a period
         self.tracks = tracks
@@ -97,7 +97,7 @@ class Serving(Edf[Any], Service):
         self._timers = timers
 
     @classmethod
-    def made_for(cls, setting: Setting) -> Self:
+    def made_for(cls, setting: OrderContext) -> Self:
         pool = setting.pool
         warehouse = setting.plan.warehouse
         classes = [warehouse.classes[name] for name in pool.classes]
@@ -106,15 +106,15 @@ class Serving(Edf[Any], Service):
 
     # -- what a policy says ------------------------------------------------------------------------
 
-    def judge(self, standing: Standing, pending: Pending, now: int) -> int | None:
+    def judge(self, standing: ClassPeriod, pending: PendingRequest, now: int) -> int | None:
         """None if the request is admitted; otherwise after how long it may be asked again."""
         raise NotImplementedError
 
-    def enqueue(self, standing: Standing, pending: Pending) -> None:
+    def enqueue(self, standing: ClassPeriod, pending: PendingRequest) -> None:
         """The request waits for its next part."""
         raise NotImplementedError
 
-    def next_part(self, now: int) -> Pending | None:
+    def next_part(self, now: int) -> PendingRequest | None:
         """Removes and returns the request whose next part is to start."""
         raise NotImplementedError
 
@@ -125,10 +125,10 @@ class Serving(Edf[Any], Service):
         """
         raise NotImplementedError
 
-    def spent(self, standing: Standing, job: Part, cost_us: int, done: bool) -> None:
+    def spent(self, standing: ClassPeriod, job: RequestPart, cost_us: int, done: bool) -> None:
         """A part of the class has taken so long."""
 
-    def gone(self, standing: Standing, pending: Pending) -> None:
+    def gone(self, standing: ClassPeriod, pending: PendingRequest) -> None:
         """A request of the class is over."""
 
     def period_over(self, now: int) -> None:
@@ -136,7 +136,7 @@ class Serving(Edf[Any], Service):
 
     # -- what the classes' tasks tell --------------------------------------------------------------
 
-    def admit(self, pending: Pending, now: int) -> int | None:
+    def admit(self, pending: PendingRequest, now: int) -> int | None:
         standing = self.by_name[pending.name]
         standing.submitted += 1
         retry_after_us = self.judge(standing, pending, now)
@@ -145,19 +145,19 @@ class Serving(Edf[Any], Service):
             self.enqueue(standing, pending)
         return retry_after_us
 
-    def wait(self, pending: Pending, now: int) -> None:
+    def wait(self, pending: PendingRequest, now: int) -> None:
         self.enqueue(self.by_name[pending.name], pending)
 
-    def part_ended(self, job: Part, cost_us: int, done: bool, now: int) -> None:
+    def part_ended(self, job: RequestPart, cost_us: int, done: bool, now: int) -> None:
         self.spent(self.by_name[job.task.name], job, cost_us, done)
 
-    def answered(self, pending: Pending, now: int) -> None:
+    def answered(self, pending: PendingRequest, now: int) -> None:
         standing = self.by_name[pending.name]
         standing.ended += 1
         standing.errors += pending.error
         self.gone(standing, pending)
 
-    def withdrawn(self, pending: Pending, now: int) -> None:
+    def withdrawn(self, pending: PendingRequest, now: int) -> None:
         self.gone(self.by_name[pending.name], pending)
 
     def discarded(self, cost_us: int, now: int) -> None:
@@ -196,12 +196,12 @@ class Serving(Edf[Any], Service):
             self.by_name[task.name].task = task
 
     def ended(self, job: Job, now: int) -> None:
-        if type(job) is not Part:
+        if type(job) is not RequestPart:
             self.updates_us += now - job.start
 
     def review(self, now: int) -> None: ...
 
-    def take(self, now: int, idle: list[int]) -> Entry | None:
+    def take(self, now: int, idle: list[int]) -> ReadyJob | None:
         if not self._ready:
             pending = self.next_part(now)
             if pending is not None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 from freshline.kernel.core.events import Event, Record
 from freshline.kernel.queries.iteration import Iteration
-from freshline.kernel.queries.query_spec import Measure
+from freshline.kernel.queries.query_spec import QueryMeasure
 from freshline.kernel.queries.shedding import shedding_of
 from freshline.kernel.queries.task import queries_of
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from freshline.kernel.core.kernel import Kernel
 
 
-class Answered(Event):
+class IterationFinished(Event):
     """An iteration has ended."""
 
     __slots__ = ("job",)
@@ -39,7 +39,7 @@ class Answered(Event):
         return f"Answered({self.job!r})"
 
 
-class Measured(Event):
+class LoadMeasured(Event):
     """It was looked at what the queries' last windows hold and their answers cost: time to reschedule.
 
     All of a pool are told at once. It is taken when all iterations of its instant have ended, and before any
@@ -49,7 +49,7 @@ class Measured(Event):
     __slots__ = ("measures",)
     priority: ClassVar[int] = 2
 
-    def __init__(self, measures: Mapping[str, Measure]) -> None:
+    def __init__(self, measures: Mapping[str, QueryMeasure]) -> None:
         self.measures = measures  # by query
 
     def take(self, kernel: Kernel, now: int) -> None:
@@ -69,7 +69,7 @@ class Measured(Event):
     @classmethod
     def from_record(cls, record: Record, kernel: Kernel) -> Self:
         measures = record["measured"].items()
-        return cls({name: Measure.from_record(measure) for name, measure in measures})
+        return cls({name: QueryMeasure.from_record(measure) for name, measure in measures})
 
     def __repr__(self) -> str:
         return f"Measured({', '.join(self.measures)})"

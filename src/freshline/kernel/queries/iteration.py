@@ -21,7 +21,7 @@ class Allowance(NamedTuple):
 WHOLE: Final = Allowance(None, Fraction(1))
 
 
-class Released(NamedTuple):
+class ReleasedIteration(NamedTuple):
     """An iteration that is to be done."""
 
     at: int
@@ -40,7 +40,9 @@ class Iteration(Job):
 
     task: QueryTask
 
-    def __init__(self, task: QueryTask, number: int, released: Released, start: int, track: int) -> None:
+    def __init__(
+        self, task: QueryTask, number: int, released: ReleasedIteration, start: int, track: int
+    ) -> None:
         super().__init__(task, number, released.at, released.at + task.deadline_us, start, track)
         self.window_from = released.window_to - task.window_us
         self.window_to = released.window_to

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 from freshline.kernel.core.events import Event, Record
 from freshline.kernel.core.task import IDLE, READY
-from freshline.kernel.queries.query_spec import Asked, join, pool_of
+from freshline.kernel.queries.query_spec import QuerySpec, join, pool_of
 from freshline.kernel.queries.shedding import shedding_of
 from freshline.kernel.queries.task import QueryTask, queries_of
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from freshline.kernel.core.kernel import Kernel
 
 
-class Coming:
+class JoiningQuery:
     """A query that is to join its pool."""
 
     __slots__ = ("_kernel", "asked")
 
-    def __init__(self, kernel: Kernel, asked: Asked) -> None:
+    def __init__(self, kernel: Kernel, asked: QuerySpec) -> None:
         self._kernel = kernel
         self.asked = asked
 
@@ -36,7 +36,7 @@ class Coming:
         join(self._kernel, self.asked).rule.begin(now)
 
 
-class Leaving:
+class LeavingQuery:
     """A query that goes once the iteration that was begun has ended."""
 
     __slots__ = ("_kernel", "_task", "successor")
@@ -44,7 +44,7 @@ class Leaving:
     def __init__(self, kernel: Kernel, task: QueryTask) -> None:
         self._kernel = kernel
         self._task = task
-        self.successor: Coming | None = None  # of the same name
+        self.successor: JoiningQuery | None = None  # of the same name
 
     def leave(self, now: int) -> None:
         self._kernel.remove(self._task)
@@ -58,11 +58,11 @@ class QueryAdded(Event):
     __slots__ = ("asked",)
     priority: ClassVar[int] = 2
 
-    def __init__(self, asked: Asked) -> None:
+    def __init__(self, asked: QuerySpec) -> None:
         self.asked = asked
 
     def take(self, kernel: Kernel, now: int) -> None:
-        coming = Coming(kernel, self.asked)
+        coming = JoiningQuery(kernel, self.asked)
         task = _find(kernel, self.asked.name)
         if task is None:
             coming.come(now)
@@ -75,7 +75,7 @@ class QueryAdded(Event):
 
     @classmethod
     def from_record(cls, record: Record, kernel: Kernel) -> Self:
-        return cls(Asked.from_record(record["query"]))
+        return cls(QuerySpec.from_record(record["query"]))
 
     def __repr__(self) -> str:
         return f"QueryAdded({self.asked.name})"
@@ -102,7 +102,7 @@ class QueryRemoved(Event):
         else:
             kernel.timers.drop(task.rule)
             task.waiting.clear()
-            task.leaving = Leaving(kernel, task)
+            task.leaving = LeavingQuery(kernel, task)
             if task.state in (IDLE, READY):
                 task.leaving.leave(now)
                 shedding = shedding_of(task.pool)

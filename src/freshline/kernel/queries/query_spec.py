@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from freshline.kernel.queries.release import EveryStride
 from freshline.kernel.queries.task import QueryTask
 from freshline.kernel.tables.remote_table import source_named
-from freshline.planning.analysis.levels import Load
+from freshline.planning.analysis.levels import QueryLoad
 
 if TYPE_CHECKING:
     from freshline.kernel.core.kernel import Kernel
-    from freshline.kernel.core.pool import Pool
+    from freshline.kernel.core.pool import TrackPool
 
 
-class Measure(NamedTuple):
+class QueryMeasure(NamedTuple):
     """What a query's windows hold, and what its answers cost."""
 
     tuples: Fraction | int  # w
@@ -50,7 +50,7 @@ class Measure(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class QuerySpec:
     """All that a kernel has to know of a query that comes to it."""
 
     name: str
@@ -59,14 +59,14 @@ class Asked:
     stride_us: int
     deadline_us: int
     part_us: int
-    measure: Measure  # as far as it is known
+    measure: QueryMeasure  # as far as it is known
     weight: Fraction = Fraction(1)
     keep_least: Fraction = Fraction(0)
     tables: tuple[str, ...] = ()  # that it reads
 
-    def load(self, measure: Measure) -> Load:
+    def load(self, measure: QueryMeasure) -> QueryLoad:
         """What the analysis sees of it."""
-        return Load(
+        return QueryLoad(
             self.name,
             self.stride_us,
             self.deadline_us,
@@ -96,7 +96,7 @@ class Asked:
     @classmethod
     def from_record(cls, record: dict[str, Any]) -> Self:
         read = {
-            "measure": Measure.from_record(record["measure"]),
+            "measure": QueryMeasure.from_record(record["measure"]),
             "weight": Fraction(record["weight"]),
             "keep_least": Fraction(record["keep_least"]),
             "tables": tuple(record["tables"]),
@@ -104,7 +104,7 @@ class Asked:
         return cls(**{**record, **read})
 
 
-def join(kernel: Kernel, asked: Asked) -> QueryTask:
+def join(kernel: Kernel, asked: QuerySpec) -> QueryTask:
     """Its task, after all others, in the pool that is to answer it."""
     tables = [source_named(kernel, name) for name in asked.tables]
     place = max((task.place for task in kernel.tasks), default=-1) + 1
@@ -115,6 +115,6 @@ def join(kernel: Kernel, asked: Asked) -> QueryTask:
     return task
 
 
-def pool_of(kernel: Kernel, asked: Asked) -> Pool:
+def pool_of(kernel: Kernel, asked: QuerySpec) -> TrackPool:
     """The pool that is to answer it."""
     return {pool.name: pool for pool in kernel.pools}[asked.pool]

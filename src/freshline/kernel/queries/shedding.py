@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from freshline.kernel.core.job import Job
-    from freshline.kernel.core.pool import Pool
+    from freshline.kernel.core.pool import TrackPool
     from freshline.kernel.queries.iteration import Allowance
-    from freshline.kernel.queries.membership import Coming
+    from freshline.kernel.queries.membership import JoiningQuery
     from freshline.kernel.queries.task import QueryTask
 
 
@@ -26,7 +26,7 @@ class Shedding:
     def became_idle(self, task: QueryTask, now: int) -> None:
         """The query has no iteration any more that is released and unfinished; it may have gone."""
 
-    def comes(self, coming: Coming, now: int) -> None:
+    def comes(self, coming: JoiningQuery, now: int) -> None:
         """Another query is to join the pool."""
         coming.join(now)
 
@@ -38,7 +38,7 @@ class Shedding:
     def review(self, now: int) -> None: ...
 
 
-def shedding_of(pool: Pool) -> Shedding | None:
+def shedding_of(pool: TrackPool) -> Shedding | None:
     """Who sheds in a pool of queries; None where everything is read."""
     controller = pool.controller
     return controller if isinstance(controller, Shedding) else None

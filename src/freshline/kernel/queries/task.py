@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 from freshline.kernel.core.job import Job
 from freshline.kernel.core.task import IDLE, PAUSED, READY, RUNNING, WAITING, Task
-from freshline.kernel.queries.iteration import WHOLE, Iteration, Released
+from freshline.kernel.queries.iteration import WHOLE, Iteration, ReleasedIteration
 from freshline.kernel.queries.shedding import shedding_of
-from freshline.planning.analysis.levels import Load
+from freshline.planning.analysis.levels import QueryLoad
 
 if TYPE_CHECKING:
     from freshline.kernel.core.kernel import Kernel
-    from freshline.kernel.queries.membership import Leaving
-    from freshline.kernel.queries.query_spec import Asked, Measure
+    from freshline.kernel.queries.membership import LeavingQuery
+    from freshline.kernel.queries.query_spec import QueryMeasure, QuerySpec
     from freshline.kernel.queries.release import EveryStride
     from freshline.kernel.tables.source import Source
 
@@ -28,18 +28,18 @@ class QueryTask(Task):
     rule: EveryStride
     job: Iteration | None
 
-    def __init__(self, place: int, asked: Asked, sources: Sequence[Source]) -> None:
+    def __init__(self, place: int, asked: QuerySpec, sources: Sequence[Source]) -> None:
         super().__init__(place, asked.name)
         self.asked = asked
         self.stride_us = asked.stride_us
         self.deadline_us = asked.deadline_us  # after the release
         self.window_us = asked.window_us
         self.sources = sources  # the tables it reads; none: streams, which are there as soon as they are
-        self.load: Load = asked.load(asked.measure)  # by what was measured last
-        self.leaving: Leaving | None = None  # where it goes once no iteration is left
-        self.waiting: deque[Released] = deque()  # released and not begun, the oldest first
+        self.load: QueryLoad = asked.load(asked.measure)  # by what was measured last
+        self.leaving: LeavingQuery | None = None  # where it goes once no iteration is left
+        self.waiting: deque[ReleasedIteration] = deque()  # released and not begun, the oldest first
 
-    def measured(self, measure: Measure) -> None:
+    def measured(self, measure: QueryMeasure) -> None:
         """This is what its windows hold and its answers cost now."""
         self.load = self.asked.load(measure)
 
@@ -48,7 +48,7 @@ class QueryTask(Task):
         shedding = shedding_of(self.pool)
         allowance = WHOLE if shedding is None else shedding.allowance(self)
         window_to = min((table.freshness for table in self.sources), default=at)
-        self.waiting.append(Released(at, window_to, allowance))
+        self.waiting.append(ReleasedIteration(at, window_to, allowance))
         if self.state == IDLE:
             self._next()
 

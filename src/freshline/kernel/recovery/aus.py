@@ -8,8 +8,8 @@ from fractions import Fraction
 from heapq import heapify, heappop
 from typing import Self
 
-from freshline.kernel.core.order import Entry, Setting
-from freshline.kernel.core.pool import Pool
+from freshline.kernel.core.order import OrderContext, ReadyJob
+from freshline.kernel.core.pool import TrackPool
 from freshline.kernel.core.task import READY, Task
 from freshline.kernel.policies.edf import Edf
 from freshline.kernel.recovery.capacity import Capacity
@@ -19,7 +19,7 @@ from freshline.kernel.tables.task import TableTask
 from freshline.kernel.tables.update import Update
 
 
-def shares(setting: Setting) -> dict[str, tuple[int, int]]:
+def shares(setting: OrderContext) -> dict[str, tuple[int, int]]:
     """By task, the cost and the period that its share of the tracks is made of."""
     tables = setting.plan.tables_by_name
     own = [tables[name] for name in setting.pool.tables]
@@ -54,7 +54,7 @@ class Aus(Edf[TableTask]):
         self._late: list[tuple[Fraction, Fraction, int, TableTask]] = []  # those that wait, the first first
 
     @classmethod
-    def made_for(cls, setting: Setting) -> Self:
+    def made_for(cls, setting: OrderContext) -> Self:
         return cls(shares(setting), setting.pool.tracks)
 
     def joined(self, task: Task) -> None:
@@ -139,7 +139,7 @@ class Aus(Edf[TableTask]):
         """
         return [entry[3] for entry in self._late if adaptive(entry[3]).is_late(now)]
 
-    def take(self, now: int, idle: list[int]) -> Entry | None:
+    def take(self, now: int, idle: list[int]) -> ReadyJob | None:
         while self._ready:
             deadline, _, task = heappop(self._ready)
             # A job whose deadline was changed is there a second time.
@@ -156,18 +156,18 @@ def _is_ready(task: TableTask, deadline: int) -> bool:
     return task.state == READY and task.deadline == deadline
 
 
-def admission(pool: Pool) -> Aus | None:
+def admission(pool: TrackPool) -> Aus | None:
     """The order of a pool, if it gives tables a recovery mode."""
     return pool.order if isinstance(pool.order, Aus) else None
 
 
-def waiting(pool: Pool, now: int) -> list[TableTask]:
+def waiting(pool: TrackPool, now: int) -> list[TableTask]:
     """The late tables of a pool that wait for a larger share, in the order in which they will get it."""
     order = admission(pool)
     return [] if order is None else order.waiting(now)
 
 
-def given_up(pool: Pool) -> Sequence[tuple[int, str]]:
+def given_up(pool: TrackPool) -> Sequence[tuple[int, str]]:
     """When a pool's certificates were given up, and why; the latest of them."""
     order = admission(pool)
     return () if order is None else order.broken

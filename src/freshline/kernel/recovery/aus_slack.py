@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, ClassVar, Final, Self
 
-from freshline.kernel.core.order import Entry, Setting
+from freshline.kernel.core.order import OrderContext, ReadyJob
 from freshline.kernel.core.task import BACKED_OFF, READY, RUNNING, WAITING, Task
 from freshline.kernel.recovery.aus import Aus, shares
 from freshline.kernel.recovery.certificate import Certificate, Forecast, can_be_foreseen
@@ -55,7 +55,7 @@ class AusSlack(Aus):
         self._tasks.append(task)
 
     @classmethod
-    def made_for(cls, setting: Setting) -> Self:
+    def made_for(cls, setting: OrderContext) -> Self:
         return cls(shares(setting), setting.pool.tracks, setting.timers)
 
     def job_limit_us(self, task: Task) -> int | None:
@@ -64,7 +64,7 @@ class AusSlack(Aus):
 
     # -- decisions ---------------------------------------------------------------------------------
 
-    def take(self, now: int, idle: list[int]) -> Entry | None:
+    def take(self, now: int, idle: list[int]) -> ReadyJob | None:
         if self._in_window:
             return self._take_certified(now, idle)
         task = self._take_extra(now, idle) or super().take(now, idle)
@@ -82,7 +82,7 @@ class AusSlack(Aus):
         if not self._in_window:
             super().review(now)
 
-    def _take_certified(self, now: int, idle: list[int]) -> Entry | None:
+    def _take_certified(self, now: int, idle: list[int]) -> ReadyJob | None:
         if self._strike_out(now) and (self._certified or self._extra):
             self._renew(now, idle)  # its next job may come sooner than a period after that one
             self._strike_out(now)  # a file that is overdue has its place at once, and is not there
@@ -105,7 +105,7 @@ class AusSlack(Aus):
             derived = derived or isinstance(task.intake, DerivedIntake)
         return derived
 
-    def _take_next(self, now: int, idle: list[int]) -> Entry | None:
+    def _take_next(self, now: int, idle: list[int]) -> ReadyJob | None:
         """The next job of the certified order; or of a new one, if that one is yet to come."""
         if self._certified and self._can_start(self._certified[0][0]):
             return self._certified.popleft()[0]
@@ -147,7 +147,7 @@ class AusSlack(Aus):
                 return task
         return None
 
-    def _take_extra(self, now: int, idle: list[int]) -> Entry | None:
+    def _take_extra(self, now: int, idle: list[int]) -> ReadyJob | None:
         """A late table's job that may start now, ahead of all others."""
         candidates = self._candidates(now)
         if not candidates:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush, heapreplace
 from typing import Final
 
-from freshline.kernel.recovery.expected_job import Coming, following, foresee, next_release, of_source
+from freshline.kernel.recovery.expected_job import ExpectedJob, following, foresee, next_release, of_source
 from freshline.kernel.recovery.modes import AdaptiveRelease
 from freshline.kernel.tables.intake import DerivedIntake
 from freshline.kernel.tables.release import PeriodicRelease
@@ -53,8 +53,10 @@ class Forecast:
         self._extras_end = extras_end
         self._free = list(free_at)
         heapify(self._free)
-        self._releases: list[tuple[int, int, Coming]] = []  # by when they can start
-        self._ready: list[tuple[int, int, int, Coming]] = []  # of equal deadlines the longest: they pack best
+        self._releases: list[tuple[int, int, ExpectedJob]] = []  # by when they can start
+        self._ready: list[
+            tuple[int, int, int, ExpectedJob]
+        ] = []  # of equal deadlines the longest: they pack best
         self._order: list[tuple[TableTask, int]] = []
         self._members = {task.name: task for task in tasks}
         self._in_sight: set[str] = set()
@@ -139,7 +141,7 @@ class Forecast:
             self._loaded_most.get(source.name, _loaded_most(source)) > instant for source in intake.sources
         )
 
-    def _expect(self, coming: Coming) -> None:
+    def _expect(self, coming: ExpectedJob) -> None:
         self._in_sight.add(coming.task.name)
         heappush(self._releases, (coming.ready, coming.task.place, coming))
 

@@ -8,11 +8,11 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
 
 from freshline.kernel.core.events import Event, Record
-from freshline.kernel.core.pool import Pool
+from freshline.kernel.core.pool import TrackPool
 from freshline.kernel.recovery.aus import admission
 from freshline.kernel.recovery.modes import AdaptiveRelease
 from freshline.kernel.recovery.outages import RememberingRelease
-from freshline.kernel.recovery.terms import Terms
+from freshline.kernel.recovery.terms import RecoveryTerms
 from freshline.kernel.tables.task import tables_of
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ class LearnedCost(NamedTuple):
     worst_case_us: int  # what an update costs at most
     startup_us: int  # the start-up of it
     provisioned_us: int | None  # the cost that its share is made for, where its policy gives it one
-    terms: Terms | None  # on which it recovers; None where it does not, or did before
+    terms: RecoveryTerms | None  # on which it recovers; None where it does not, or did before
 
     def record(self) -> Record:
         record = self._asdict()
@@ -41,11 +41,11 @@ class LearnedCost(NamedTuple):
                 "weight": Fraction(terms["weight"]),
                 "source_bounds_us": tuple(terms["source_bounds_us"]),
             }
-            terms = Terms(**{**terms, **exact})
+            terms = RecoveryTerms(**{**terms, **exact})
         return cls(**{**record, "terms": terms})
 
 
-class Learned(Event):
+class CostsLearned(Event):
     """Costs have become known, and maybe bounds with them."""
 
     __slots__ = ("batch_limits_us", "tables")
@@ -59,7 +59,7 @@ class Learned(Event):
 
     def take(self, kernel: Kernel, now: int) -> None:
         succeeding: list[AdaptiveRelease] = []
-        shares: dict[Pool, dict[str, int]] = {}
+        shares: dict[TrackPool, dict[str, int]] = {}
         for task in tables_of(kernel):
             known = self.tables.get(task.name)
             if known is None:

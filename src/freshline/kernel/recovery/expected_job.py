@@ -13,7 +13,7 @@ from freshline.kernel.tables.task import TableTask
 
 
 @dataclass(frozen=True, slots=True)
-class Coming:
+class ExpectedJob:
     """A table's next job as far as it can be foreseen: released between two instants, due by a third.
 
     It can start from `ready` on, when it is released and the table's job before it has ended.
@@ -30,7 +30,9 @@ class Coming:
     pending: int = 0  # files that are there beyond the one that this job loads
 
 
-def foresee(task: TableTask, now: int, free_at: int, extra: bool = False, batch: int = 0) -> Coming | None:
+def foresee(
+    task: TableTask, now: int, free_at: int, extra: bool = False, batch: int = 0
+) -> ExpectedJob | None:
     """The next job of a table; a job of its own that runs ends by `free_at`. None where none is in sight.
 
     `extra`: it is a recovery job, after which the next need not keep a distance; `batch`: it starts just now
@@ -49,7 +51,7 @@ def foresee(task: TableTask, now: int, free_at: int, extra: bool = False, batch:
         return _loading(now, task, file, pending, earliest, latest, free_at)
     if free_at > now and task.intake.trailing_edge(now) > loaded_to(task, batch):
         # Released when the job ends, and set back to that one's deadline: rule (4).
-        return Coming(task, earliest, latest, max(latest, free_at), earliest + task.period_us)
+        return ExpectedJob(task, earliest, latest, max(latest, free_at), earliest + task.period_us)
     return None
 
 
@@ -61,13 +63,13 @@ def loaded_to(task: TableTask, batch: int) -> int:
     return task.intake.reach(task.freshness, batch * task.period_us)
 
 
-def next_release(coming: Coming) -> tuple[int, int]:
+def next_release(coming: ExpectedJob) -> tuple[int, int]:
     """From when on the job after one may be released: sooner, as long as the table is in recovery mode."""
     task = coming.task
     return coming.earliest + task.period_now_us, coming.latest + task.period_us
 
 
-def following(coming: Coming, now: int, end: int, more: bool) -> Coming | None:
+def following(coming: ExpectedJob, now: int, end: int, more: bool) -> ExpectedJob | None:
     """The job after one that ends at `end` at the latest.
 
     Of a derived table none before a source moves, unless there may be `more` than one update's worth.
@@ -75,33 +77,33 @@ def following(coming: Coming, now: int, end: int, more: bool) -> Coming | None:
     task = coming.task
     earliest, latest = next_release(coming)
     if more or isinstance(task.rule, PeriodicRelease):
-        return Coming(task, earliest, latest, max(latest, end), earliest + task.period_us)
+        return ExpectedJob(task, earliest, latest, max(latest, end), earliest + task.period_us)
     file = (coming.file_earliest, coming.file_latest)
     return _loading(now, task, file, coming.pending, earliest, latest, end)
 
 
-def _periodic(task: TableTask, rule: PeriodicRelease, now: int, free_at: int) -> Coming:
+def _periodic(task: TableTask, rule: PeriodicRelease, now: int, free_at: int) -> ExpectedJob:
     if task.state == READY:
         release = task.release
     elif task.state == RUNNING:
         release = task.release + task.period_us
     else:
         release = rule.next_release(now)
-    return Coming(task, release, release, max(release, free_at, now), release + task.period_us)
+    return ExpectedJob(task, release, release, max(release, free_at, now), release + task.period_us)
 
 
-def _released(task: TableTask, rule: AdaptiveRelease, now: int) -> Coming:
+def _released(task: TableTask, rule: AdaptiveRelease, now: int) -> ExpectedJob:
     release = task.release
     ready = max(now, release)
     # What a table missed while it was late is not made up for.
     due = ready + task.period_us if rule.forgiven else task.deadline
     if not isinstance(task.intake, FileIntake):
-        return Coming(task, release, release, ready, due)
+        return ExpectedJob(task, release, release, ready, due)
     file = rule.next_arrival(now) or (NEVER, NEVER)
     pending = len(task.intake.pending) - 1
     if not pending:
         due = _sooner(task, ready, due, file[0])
-    return Coming(task, release, release, ready, due, *file, pending)
+    return ExpectedJob(task, release, release, ready, due, *file, pending)
 
 
 def _loading(
@@ -112,7 +114,7 @@ def _loading(
     from_earliest: int,
     from_latest: int,
     end_before: int,
-) -> Coming | None:
+) -> ExpectedJob | None:
     """The job that loads the next file, not released before the period of the job ahead is over.
 
     `file` is when the next file comes that is not there yet, `pending` how many are there.
@@ -120,14 +122,16 @@ def _loading(
     period_us = task.period_us
     if pending:
         ready = max(from_latest, end_before)
-        return Coming(task, from_earliest, from_latest, ready, from_earliest + period_us, *file, pending - 1)
+        return ExpectedJob(
+            task, from_earliest, from_latest, ready, from_earliest + period_us, *file, pending - 1
+        )
     if file[0] >= NEVER:
         return None
     earliest, latest = max(now, file[0], from_earliest), max(file[1], from_latest)
     ready = max(latest, end_before)
     file_after = file[0] + period_us
     due = _sooner(task, ready, earliest + period_us, file_after)
-    return Coming(task, earliest, latest, ready, due, file_after, file[1] + period_us)
+    return ExpectedJob(task, earliest, latest, ready, due, file_after, file[1] + period_us)
 
 
 def _sooner(task: TableTask, ready: int, due: int, file_after: int) -> int:
@@ -138,7 +142,7 @@ def _sooner(task: TableTask, ready: int, due: int, file_after: int) -> int:
     return file_after if ready + task.worst_case_us <= file_after < due else due
 
 
-def of_source(task: TableTask, earliest: int, latest: int) -> Coming:
+def of_source(task: TableTask, earliest: int, latest: int) -> ExpectedJob:
     """A derived table's job, released when its sources have moved: by `latest`, but maybe at any moment."""
     latest = max(earliest, latest)
-    return Coming(task, earliest, latest, latest, earliest + task.period_us)
+    return ExpectedJob(task, earliest, latest, latest, earliest + task.period_us)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Self
 from freshline.kernel.core.task import BACKED_OFF, IDLE, READY, RUNNING, WAITING
 from freshline.kernel.recovery.outages import RememberingRelease
 from freshline.kernel.recovery.promises import PromisingRelease
-from freshline.kernel.recovery.terms import LEAVING, NORMAL, RECOVERING, Recovery, Terms
+from freshline.kernel.recovery.terms import LEAVING, NORMAL, RECOVERING, Recovery, RecoveryTerms
 from freshline.kernel.tables.intake import DerivedIntake, FileIntake
 from freshline.kernel.tables.task import TableTask
 
@@ -25,7 +25,7 @@ class AdaptiveRelease(PromisingRelease):
 
     __slots__ = ("behind", "excused", "failed", "queued")
 
-    def __init__(self, task: TableTask, timers: Timers, terms: Terms) -> None:
+    def __init__(self, task: TableTask, timers: Timers, terms: RecoveryTerms) -> None:
         super().__init__(task, timers, terms)
         self.queued = False  # among those that wait to enter recovery mode
         # Whether its bound is not asserted: its feed broke, or its lag has another cause upstream. It is
@@ -35,7 +35,7 @@ class AdaptiveRelease(PromisingRelease):
         self.failed = False  # the last job
 
     @classmethod
-    def succeeding(cls, rule: RememberingRelease, terms: Terms) -> Self:
+    def succeeding(cls, rule: RememberingRelease, terms: RecoveryTerms) -> Self:
         """The table's rule from now on. Its job, release and deadline stay, and so does the timer for it."""
         own = cls(rule.task, rule.timers, terms)
         own.order = rule.order
@@ -240,7 +240,7 @@ class AdaptiveRelease(PromisingRelease):
         self.mode = LEAVING
         leave_at = max(now, job.deadline)
         if leave_at > now:
-            self.timers.set(leave_at, Leave(self))
+            self.timers.set(leave_at, RecoveryEnd(self))
         else:
             self.left(now)
 
@@ -252,7 +252,7 @@ class AdaptiveRelease(PromisingRelease):
         self._compare(now)
 
 
-class Leave:
+class RecoveryEnd:
     """The end of a task's last deadline in recovery mode."""
 
     __slots__ = ("rule",)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from freshline.kernel.core.task import BACKED_OFF, WAITING
 from freshline.kernel.recovery.outages import RememberingRelease
-from freshline.kernel.recovery.terms import NORMAL, RECOVERING, Recovery, Terms
+from freshline.kernel.recovery.terms import NORMAL, RECOVERING, Recovery, RecoveryTerms
 from freshline.kernel.tables.intake import DerivedIntake, FileIntake
 from freshline.kernel.tables.task import TableTask
 from freshline.planning.analysis.adaptive import recovery_time
@@ -28,7 +28,7 @@ class PromisingRelease(RememberingRelease):
         "terms",
     )
 
-    def __init__(self, task: TableTask, timers: Timers, terms: Terms) -> None:
+    def __init__(self, task: TableTask, timers: Timers, terms: RecoveryTerms) -> None:
         super().__init__(task, timers, terms.phase_us)
         self.terms = terms
         self.mode = NORMAL

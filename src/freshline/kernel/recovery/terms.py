@@ -16,7 +16,7 @@ FINDING_US: Final = SECOND
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class RecoveryTerms:
     """On which terms a table recovers."""
 
     cost_us: int  # e, as provisioned for

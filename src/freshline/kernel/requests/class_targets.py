@@ -15,11 +15,11 @@ PERIODS: Final = 3
 TOLERANCE: Final = 1.15
 
 
-class Agreement:
+class ClassTargets:
     """`error`, `overshoot` and `settling` of one class, held against its periods.
 
     >>> from fractions import Fraction
-    >>> agreement = Agreement(ServiceClass("gold", "main", Fraction(1, 2), settling_us=10))
+    >>> agreement = ClassTargets(ServiceClass("gold", "main", Fraction(1, 2), settling_us=10))
     >>> [agreement.closed(ate, at) for at, ate in ((5, 0.5), (10, 0.6), (15, 0.65), (20, 0.65), (30, 0.65))]
     ['KEPT', 'KEPT', 'SETTLING', 'SETTLING', 'BROKEN']
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from freshline.kernel.core.events import Event, Record
-from freshline.kernel.requests.request import Part, Request
+from freshline.kernel.requests.request import Request, RequestPart
 from freshline.kernel.requests.service import service_of
 from freshline.kernel.requests.task import ClassTask
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from freshline.kernel.core.kernel import Kernel
 
 
-class Requested(Event):
+class RequestArrived(Event):
     """Somebody asks: `Reject` or, later, `Answer` is said of it."""
 
     __slots__ = ("request",)
@@ -38,7 +38,7 @@ class Requested(Event):
         return f"Requested({self.request!r})"
 
 
-class Withdrawn(Event):
+class RequestWithdrawn(Event):
     """Whoever asked has gone: nobody waits for the answer any more, and nothing is said of it."""
 
     __slots__ = ("class_name", "number")
@@ -69,7 +69,7 @@ class PartDone(Event):
 
     __slots__ = ("cost_us", "job")
 
-    def __init__(self, job: Part, cost_us: int) -> None:
+    def __init__(self, job: RequestPart, cost_us: int) -> None:
         self.job = job
         self.cost_us = cost_us
 
@@ -96,7 +96,7 @@ class PartLost(Event):
 
     __slots__ = ("hopeless", "job")
 
-    def __init__(self, job: Part, hopeless: bool = False) -> None:
+    def __init__(self, job: RequestPart, hopeless: bool = False) -> None:
         self.job = job
         self.hopeless = hopeless
 
@@ -115,7 +115,7 @@ class PartLost(Event):
         return f"PartLost({self.job!r}, hopeless={self.hopeless})"
 
 
-class Discarded(Event):
+class UpdateDiscarded(Event):
     """An update of a table was discarded, as its data changes little; it would have cost about that much."""
 
     __slots__ = ("cost_us", "table")
@@ -141,7 +141,7 @@ class Discarded(Event):
         return f"Discarded({self.table}, {self.cost_us})"
 
 
-def _part(kernel: Kernel, name: str, number: int) -> Part:
+def _part(kernel: Kernel, name: str, number: int) -> RequestPart:
     job = kernel.running(name, number)
-    assert isinstance(job, Part), f"{job!r} is not of a class"
+    assert isinstance(job, RequestPart), f"{job!r} is not of a class"
     return job

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from freshline.kernel.requests.request import Part, Request
+from freshline.kernel.requests.request import Request, RequestPart
 
 if TYPE_CHECKING:
     from freshline.kernel.requests.task import ClassTask
 
 
-class Pending:
+class PendingRequest:
     """What an order holds of a class: a request of which one part after the other is begun.
 
     It waits for its own deadline: then it is over, whatever is done of it.
@@ -26,7 +26,7 @@ class Pending:
         self.release = request.submitted
         self.deadline = request.deadline
         self.done = 0  # parts
-        self.job: Part | None = None  # the part that runs
+        self.job: RequestPart | None = None  # the part that runs
         self.over = False  # it has been answered
         self.required = 1  # parts that it is to get in any case, where its policy says so
 
@@ -35,10 +35,10 @@ class Pending:
         """te, as it is."""
         return self.request.error(self.done)
 
-    def begin(self, now: int, track: int) -> Part:
+    def begin(self, now: int, track: int) -> RequestPart:
         task = self.task
         task.jobs_started += 1
-        job = self.job = Part(self, task.jobs_started, now, track)
+        job = self.job = RequestPart(self, task.jobs_started, now, track)
         task.parts[job.number] = job
         return job
 

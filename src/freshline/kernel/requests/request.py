@@ -8,7 +8,7 @@ from freshline.kernel.core.events import Instruction, Record
 from freshline.kernel.core.job import Job
 
 if TYPE_CHECKING:
-    from freshline.kernel.requests.pending_request import Pending
+    from freshline.kernel.requests.pending_request import PendingRequest
     from freshline.kernel.requests.task import ClassTask
 
 
@@ -56,14 +56,14 @@ class Request(NamedTuple):
         )
 
 
-class Part(Job):
+class RequestPart(Job):
     """A job that does one part of a request. A track runs it without interruption."""
 
     __slots__ = ("part", "pending")
 
     task: ClassTask
 
-    def __init__(self, pending: Pending, number: int, start: int, track: int) -> None:
+    def __init__(self, pending: PendingRequest, number: int, start: int, track: int) -> None:
         # Not by super().__init__: most of a simulation's objects are made here.
         self.task = pending.task
         self.number = number
@@ -90,7 +90,7 @@ class Part(Job):
         return f"Part({self.task.name} #{self.number}: {self.part} of request {self.request.number})"
 
 
-class Answer(Instruction):
+class AnswerRequest(Instruction):
     """A request is over: what is done of it goes out now. No part done: it has no answer."""
 
     __slots__ = ("parts_done", "request")
@@ -106,7 +106,7 @@ class Answer(Instruction):
         return f"Answer({self.request.number}, {self.parts_done} parts)"
 
 
-class Reject(Instruction):
+class RejectRequest(Instruction):
     """A request is not admitted. To ask again makes sense after a while."""
 
     __slots__ = ("request", "retry_after_us")

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from freshline.kernel.requests.class_targets import State
 
 if TYPE_CHECKING:
-    from freshline.kernel.core.pool import Pool
-    from freshline.kernel.requests.pending_request import Pending
-    from freshline.kernel.requests.request import Part
+    from freshline.kernel.core.pool import TrackPool
+    from freshline.kernel.requests.pending_request import PendingRequest
+    from freshline.kernel.requests.request import RequestPart
 
 
 class ClassFigures(NamedTuple):
@@ -28,23 +28,23 @@ class Service:
     # An update that changes values by no more than that, weighted by those who read them, may be discarded.
     mwde: float = 0.0
 
-    def admit(self, pending: Pending, now: int) -> int | None:
+    def admit(self, pending: PendingRequest, now: int) -> int | None:
         """Whether the request is admitted, and waits from now on: None, or when to ask again (µs)."""
         raise NotImplementedError
 
-    def wait(self, pending: Pending, now: int) -> None:
+    def wait(self, pending: PendingRequest, now: int) -> None:
         """It is ready for its next part."""
         raise NotImplementedError
 
-    def part_ended(self, job: Part, cost_us: int, done: bool, now: int) -> None:
+    def part_ended(self, job: RequestPart, cost_us: int, done: bool, now: int) -> None:
         """A part has ended, well or without effect, after that time on its track."""
         raise NotImplementedError
 
-    def answered(self, pending: Pending, now: int) -> None:
+    def answered(self, pending: PendingRequest, now: int) -> None:
         """The request is over."""
         raise NotImplementedError
 
-    def withdrawn(self, pending: Pending, now: int) -> None:
+    def withdrawn(self, pending: PendingRequest, now: int) -> None:
         """The request is over, and who asked has gone: it counts for nothing."""
         raise NotImplementedError
 
@@ -65,7 +65,7 @@ class Service:
         raise NotImplementedError
 
 
-def service_of(pool: Pool) -> Service | None:
+def service_of(pool: TrackPool) -> Service | None:
     """Who decides about the requests of a pool; None where it holds no classes, or drains its tables."""
     controller = pool.controller
     return controller if isinstance(controller, Service) else None

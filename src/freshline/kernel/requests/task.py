@@ -9,8 +9,8 @@ from freshline.kernel.core.events import Cancel, Instruction
 from freshline.kernel.core.job import Job
 from freshline.kernel.core.task import Task
 from freshline.kernel.core.timers import Timers, Waiter
-from freshline.kernel.requests.pending_request import Pending
-from freshline.kernel.requests.request import Answer, Part, Reject, Request
+from freshline.kernel.requests.pending_request import PendingRequest
+from freshline.kernel.requests.request import AnswerRequest, RejectRequest, Request, RequestPart
 
 if TYPE_CHECKING:
     from freshline.kernel.core.kernel import Kernel
@@ -29,8 +29,8 @@ class ClassTask(Task):
         self.timers = timers
         self.outbox = outbox
         self.rule = OnRequest()
-        self.open: dict[int, Pending] = {}  # by number: admitted and not answered
-        self.parts: dict[int, Part] = {}  # by the job's number: those that run
+        self.open: dict[int, PendingRequest] = {}  # by number: admitted and not answered
+        self.parts: dict[int, RequestPart] = {}  # by the job's number: those that run
 
     def running(self, number: int) -> Job | None:
         return self.parts.get(number)
@@ -40,16 +40,16 @@ class ClassTask(Task):
 
     def requested(self, request: Request, now: int) -> None:
         """Somebody asks: what the pool's order says of it is said at once."""
-        pending = Pending(self, request)
+        pending = PendingRequest(self, request)
         retry_after_us = self.service.admit(pending, now)
         if retry_after_us is not None:
-            self.outbox.append(Reject(request, retry_after_us))
+            self.outbox.append(RejectRequest(request, retry_after_us))
             return
         self.open[request.number] = pending
         self.timers.set(request.deadline, pending)
         self.pool.touch()
 
-    def part_done(self, job: Part, cost_us: int, now: int) -> None:
+    def part_done(self, job: RequestPart, cost_us: int, now: int) -> None:
         """A part is done; the request goes on with the next one, or is answered."""
         pending = self._ended(job, cost_us, True, now)
         if pending.over:
@@ -59,7 +59,7 @@ class ClassTask(Task):
         else:
             self.service.wait(pending, now)
 
-    def part_lost(self, job: Part, hopeless: bool, now: int) -> None:
+    def part_lost(self, job: RequestPart, hopeless: bool, now: int) -> None:
         """A part has ended without effect. It is tried again, unless there is no hope for the request."""
         pending = self._ended(job, now - job.start, False, now)
         if pending.over:
@@ -70,10 +70,10 @@ class ClassTask(Task):
             self.service.wait(pending, now)
 
     def failed(self, job: Job, now: int) -> None:
-        assert isinstance(job, Part), f"{job!r} is not of a class"
+        assert isinstance(job, RequestPart), f"{job!r} is not of a class"
         self.part_lost(job, True, now)
 
-    def expired(self, pending: Pending, now: int) -> None:
+    def expired(self, pending: PendingRequest, now: int) -> None:
         """A request's deadline has come: the part that runs is cancelled, and the answer goes out."""
         if pending.job is not None:
             self.outbox.append(Cancel(pending.job))
@@ -89,7 +89,7 @@ class ClassTask(Task):
             self.outbox.append(Cancel(pending.job))
         self.service.withdrawn(pending, now)
 
-    def _ended(self, job: Part, cost_us: int, done: bool, now: int) -> Pending:
+    def _ended(self, job: RequestPart, cost_us: int, done: bool, now: int) -> PendingRequest:
         pending = job.pending
         del self.parts[job.number]
         pending.job = None
@@ -99,13 +99,13 @@ class ClassTask(Task):
         self.pool.release_track(job, now)
         return pending
 
-    def _answer(self, pending: Pending, now: int) -> None:
+    def _answer(self, pending: PendingRequest, now: int) -> None:
         pending.over = True
         del self.open[pending.request.number]
-        self.outbox.append(Answer(pending.request, pending.done))
+        self.outbox.append(AnswerRequest(pending.request, pending.done))
         self.service.answered(pending, now)
 
-    def queued(self) -> Sequence[Pending]:
+    def queued(self) -> Sequence[PendingRequest]:
         return [pending for pending in self.open.values() if pending.job is None]
 
     def validate(self, now: int) -> None:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from freshline.kernel.core.kernel import Kernel
 
 
-class Committed(Event):
+class StepsCommitted(Event):
     """A job has ended: each of its steps is as fresh as its range goes."""
 
     __slots__ = ("job",)
@@ -35,7 +35,7 @@ class Committed(Event):
         return f"Committed({self.job!r})"
 
 
-class Dropped(Event):
+class StepsDropped(Event):
     """A job has ended without effect, and is not done again: its file was put aside, or is out of reach.
 
     One that comes back is another arrival.

@@ -23,7 +23,7 @@ class Instance(NamedTuple):
     deadline: int  # created + the sub-deadlines of its task's steps up to the next whose result leaves it
 
 
-class Part(NamedTuple):
+class StepRun(NamedTuple):
     """One step within a job: it loads (`loaded_from`, `loaded_to`] into its table, and commits it."""
 
     step: StepTask
@@ -57,7 +57,9 @@ class StepJob(Job):
 
     task: StepTask
 
-    def __init__(self, task: StepTask, number: int, parts: tuple[Part, ...], start: int, track: int) -> None:
+    def __init__(
+        self, task: StepTask, number: int, parts: tuple[StepRun, ...], start: int, track: int
+    ) -> None:
         super().__init__(task, number, parts[0].instance.created, parts[-1].instance.deadline, start, track)
         self.parts = parts
 

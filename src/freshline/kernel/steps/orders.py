@@ -8,7 +8,7 @@ from typing import Final
 
 from freshline.definitions.sections.nodes import NodePolicy
 from freshline.kernel.core.job import Job
-from freshline.kernel.core.order import Entry, Order
+from freshline.kernel.core.order import Order, ReadyJob
 from freshline.kernel.core.task import Task
 from freshline.kernel.steps.task import StepTask
 
@@ -30,7 +30,7 @@ class _ByInstance(Order[StepTask]):
         self._steps = [ready for ready in self._steps if ready[3] is not task]
         heapify(self._steps)
 
-    def take(self, now: int, idle: list[int]) -> Entry | None:
+    def take(self, now: int, idle: list[int]) -> ReadyJob | None:
         return heappop(self._steps)[3] if self._steps else None
 
     def goes_before(self, job: Job) -> bool:

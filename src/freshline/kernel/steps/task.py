@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 from freshline.kernel.core.job import Job
 from freshline.kernel.core.task import BACKED_OFF, IDLE, READY, RUNNING, WAITING, Task
-from freshline.kernel.steps.job import Instance, Part, StepJob
+from freshline.kernel.steps.job import Instance, StepJob, StepRun
 
 if TYPE_CHECKING:
     from freshline.kernel.core.kernel import Kernel
     from freshline.kernel.steps.release import OnAdvance
     from freshline.kernel.tables.events import DataFile
-    from freshline.kernel.tables.remote_table import Elsewhere
+    from freshline.kernel.tables.remote_table import RemoteTable
     from freshline.kernel.tables.source import Follower
 
 
@@ -60,7 +60,7 @@ class StepTask(Task):
         place: int,
         name: str,
         terms: StepTerms,
-        sources: Sequence[StepTask | Elsewhere],
+        sources: Sequence[StepTask | RemoteTable],
         freshness: int | None = 0,
     ) -> None:
         super().__init__(place, name)
@@ -78,7 +78,7 @@ class StepTask(Task):
         self.until_us = terms.sub_deadline_us  # the sub-deadlines of its task up to its own
         self.last: Instance | None = None  # what was done last
         self.moved_at: int | None = None  # and when that was
-        self.parts: tuple[Part, ...] = ()  # of the job that is ready, or runs
+        self.parts: tuple[StepRun, ...] = ()  # of the job that is ready, or runs
 
     def follow(self, before: StepTask) -> None:
         """It is done after that one, in the same task; said of a task's steps in their order."""
@@ -136,14 +136,14 @@ class StepTask(Task):
         self.state = RUNNING
         return self.job
 
-    def _parts(self) -> tuple[Part, ...]:
+    def _parts(self) -> tuple[StepRun, ...]:
         """What is done in one job: its first instance, and what follows in its task as long as is allowed.
 
         A job ends at every step whose result leaves it. Who follows can get nothing to do before this job is
         over, as it reads nothing else: so what is found here still is so when the job begins. One that is
         behind, since a run ended between two commits, catches up by itself.
         """
-        parts = [Part(self, self.waiting[0])]
+        parts = [StepRun(self, self.waiting[0])]
         cost_us = self.terms.cost_us
         step = self
         while step.goes_on is not None and not step.terms.leaves:
@@ -154,7 +154,7 @@ class StepTask(Task):
             instance = step.rule.after(parts[-1].instance)
             if instance is None:
                 break
-            parts.append(Part(step, instance))
+            parts.append(StepRun(step, instance))
         return tuple(parts)
 
     def committed(self, job: Job, now: int) -> None:

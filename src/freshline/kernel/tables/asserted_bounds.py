@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from freshline.kernel.tables.update import Update
 
 
-class Asserted:
+class AssertedBounds:
     """The tables whose bounds are asserted: they were fresh, and since then all went well with them.
 
     `sources` says by table, in topological order, what it is computed from. A run that begins with empty

@@ -6,19 +6,19 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from freshline.kernel.core.events import Event, Record
-from freshline.kernel.core.order import Entry, Order
-from freshline.kernel.core.task import BACKED_OFF, IDLE, READY, WAITING, Retry
-from freshline.kernel.tables.membership import Leaving
+from freshline.kernel.core.order import Order, ReadyJob
+from freshline.kernel.core.task import BACKED_OFF, IDLE, READY, WAITING, RetryTimer
+from freshline.kernel.tables.membership import LeavingRelease
 from freshline.kernel.tables.task import Batch, TableTask, tables_of
 
 if TYPE_CHECKING:
     from freshline.kernel.core.job import Job
     from freshline.kernel.core.kernel import Kernel
-    from freshline.kernel.core.pool import Pool
+    from freshline.kernel.core.pool import TrackPool
     from freshline.kernel.tables.update import Update
 
 
-class Drain(Event):
+class DrainBegun(Event):
     """From now on no table keeps its period: one that has anything to load takes all of it, at once.
 
     What runs goes on, and what failed is tried again at its time. The orders of the policies are replaced.
@@ -31,7 +31,7 @@ class Drain(Event):
     def take(self, kernel: Kernel, now: int) -> None:
         tables = tables_of(kernel)
         others = {id(waiter) for task in kernel.tasks if task not in tables for waiter in task.waiters()}
-        kernel.timers.keep(lambda waiter: isinstance(waiter, Retry) or id(waiter) in others)
+        kernel.timers.keep(lambda waiter: isinstance(waiter, RetryTimer) or id(waiter) in others)
         own = {task.pool.name for task in tables}
         pools = [pool for pool in kernel.pools if pool.name in own]
         for pool in pools:
@@ -105,7 +105,7 @@ class DrainingOrder(Order[TableTask]):
 
     idles: ClassVar[bool] = True  # for what is upstream
 
-    def __init__(self, pools: Sequence[Pool], rest: Order[Any] | None = None) -> None:
+    def __init__(self, pools: Sequence[TrackPool], rest: Order[Any] | None = None) -> None:
         super().__init__()
         self.controller = self
         self._pools = pools
@@ -114,7 +114,7 @@ class DrainingOrder(Order[TableTask]):
     def key(self, entry: TableTask) -> int:
         return entry.deadline
 
-    def take(self, now: int, idle: list[int]) -> Entry | None:
+    def take(self, now: int, idle: list[int]) -> ReadyJob | None:
         free = [ready for ready in self._ready if not _has_work_upstream(ready[2])]
         if not free:
             return None if self._rest is None else self._rest.take(now, idle)
@@ -155,7 +155,7 @@ def _drain(task: TableTask, now: int) -> None:
         if task not in source.dependents:  # it was released by the clock alone
             source.dependents.append(task)
     task.period_now_us = task.period_us
-    if not isinstance(task.rule, Leaving):
+    if not isinstance(task.rule, LeavingRelease):
         task.rule = DrainingRelease(task, now)
         if task.state in (WAITING, READY):
             task.state = IDLE  # released anew, if there is anything to load

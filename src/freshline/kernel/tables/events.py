@@ -22,7 +22,7 @@ class DataFile(NamedTuple):
     rows: int = 0  # how many records it has, where that is known: a batch is chosen by them
 
 
-class Finished(Event):
+class UpdateFinished(Event):
     """An update has ended and its table now is as fresh as `freshness` says."""
 
     __slots__ = ("freshness", "job")
@@ -47,7 +47,7 @@ class Finished(Event):
         return f"Finished({self.job!r}, freshness={self.freshness})"
 
 
-class Arrived(Event):
+class FileArrived(Event):
     """A data file can be read: by all tables that load the feed, or by some (the others have it already)."""
 
     __slots__ = ("feed", "file", "tables")
@@ -89,7 +89,7 @@ class Arrived(Event):
         return f"Arrived({self.feed}, {self.file!r})"
 
 
-class Batches(Event):
+class BatchCostsLearned(Event):
     """What jobs of several files cost has become known, or is known better than before."""
 
     __slots__ = ("costs",)

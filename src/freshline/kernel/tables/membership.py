@@ -9,7 +9,7 @@ from freshline.kernel.core.events import Event, Record
 from freshline.kernel.core.task import RUNNING
 from freshline.kernel.tables.release import Release
 from freshline.kernel.tables.remote_table import source_named
-from freshline.kernel.tables.table_spec import Newcomer, make_task
+from freshline.kernel.tables.table_spec import TableSpec, make_task
 from freshline.kernel.tables.task import TableTask, tables_of
 
 if TYPE_CHECKING:
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from freshline.kernel.tables.update import Update
 
 
-class Added(Event):
+class TableAdded(Event):
     """A table has come. Of equal jobs its own are the last; what its feed delivers from now on is its own."""
 
     __slots__ = ("table",)
     priority: ClassVar[int] = 2
 
-    def __init__(self, table: Newcomer) -> None:
+    def __init__(self, table: TableSpec) -> None:
         self.table = table
 
     def take(self, kernel: Kernel, now: int) -> None:
@@ -42,13 +42,13 @@ class Added(Event):
 
     @classmethod
     def from_record(cls, record: Record, kernel: Kernel) -> Self:
-        return cls(Newcomer(**{**record["table"], "sources": tuple(record["table"]["sources"])}))
+        return cls(TableSpec(**{**record["table"], "sources": tuple(record["table"]["sources"])}))
 
     def __repr__(self) -> str:
         return f"Added({self.table.name})"
 
 
-class Removed(Event):
+class TableRemoved(Event):
     """A table goes: at once, or when the job that runs has ended well."""
 
     __slots__ = ("name",)
@@ -68,7 +68,7 @@ class Removed(Event):
                 source.dependents.remove(task)
         if task.state == RUNNING:
             kernel.timers.drop(task.rule)
-            task.rule = Leaving(kernel, task, task.rule)
+            task.rule = LeavingRelease(kernel, task, task.rule)
         else:
             kernel.remove(task)
 
@@ -83,7 +83,7 @@ class Removed(Event):
         return f"Removed({self.name})"
 
 
-class Leaving:
+class LeavingRelease:
     """The rule of a table that goes once its job has ended. A job that fails is tried again before."""
 
     __slots__ = ("_kernel", "_rule", "_task")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from freshline.kernel.core.task import BACKED_OFF, IDLE, READY, RUNNING, WAITING, Rule
+from freshline.kernel.core.task import BACKED_OFF, IDLE, READY, RUNNING, WAITING, ReleaseRule
 
 if TYPE_CHECKING:
     from freshline.kernel.core.timers import Timers
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from freshline.kernel.tables.update import Update
 
 
-class Release(Rule, Protocol):
+class Release(ReleaseRule, Protocol):
     """A table's release rule."""
 
     def job_finished(self, now: int, job: Update) -> None:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from freshline.kernel.tables.source import Follower, Source
 
 
-class Elsewhere:
+class RemoteTable:
     """A source that another kernel updates."""
 
     at_work: ClassVar[bool] = False
@@ -36,7 +36,7 @@ class Elsewhere:
                 dependent.source_moved(now)
 
 
-class Advanced(Event):
+class RemoteAdvanced(Event):
     """A table that is updated elsewhere now is as fresh as that. It is taken as the end of a job is."""
 
     __slots__ = ("came_at", "committed_at", "freshness", "table")

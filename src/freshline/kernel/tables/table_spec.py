@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Newcomer:
+class TableSpec:
     """All that a kernel has to know of a table that comes to it."""
 
     name: str
@@ -33,7 +33,7 @@ class Newcomer:
     freshness: int | None = None  # None where nothing was loaded yet
 
 
-def make_task(kernel: Kernel, table: Newcomer, place: int, sources: Sequence[Source]) -> TableTask:
+def make_task(kernel: Kernel, table: TableSpec, place: int, sources: Sequence[Source]) -> TableTask:
     """Its task, of which those that it reads from know. It is in no pool, and not among the tasks, yet."""
     intake = _intake(table, sources)
     task = TableTask(place, table.name, table.period_us, table.worst_case_us, intake, table.startup_us)
@@ -50,7 +50,7 @@ def make_task(kernel: Kernel, table: Newcomer, place: int, sources: Sequence[Sou
     return task
 
 
-def _intake(table: Newcomer, sources: Sequence[Source]) -> Intake:
+def _intake(table: TableSpec, sources: Sequence[Source]) -> Intake:
     if table.feed is None:
         return DerivedIntake(sources, table.align_us)
     return ContinuousIntake() if table.arrival == "continuous" else FileIntake()

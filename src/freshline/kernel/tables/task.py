@@ -12,7 +12,7 @@ from freshline.kernel.tables.update import Update
 
 if TYPE_CHECKING:
     from freshline.kernel.core.kernel import Kernel
-    from freshline.kernel.core.order import Entry
+    from freshline.kernel.core.order import ReadyJob
     from freshline.kernel.tables.events import DataFile
     from freshline.kernel.tables.intake import Intake
     from freshline.kernel.tables.release import Release
@@ -101,7 +101,7 @@ class TableTask(Task):
         self.state = RUNNING
         return job
 
-    def ahead(self, limit_us: int) -> Entry:
+    def ahead(self, limit_us: int) -> ReadyJob:
         allowed_us = min(limit_us, self.period_us)
         files = self._several(allowed_us)
         return self if files < 2 else Batch(self, files, allowed_us)

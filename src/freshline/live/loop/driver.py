@@ -10,7 +10,7 @@ from freshline.base.duration import SECOND
 from freshline.kernel.core.events import Cancel, Event, Instruction, Pause, Start
 from freshline.kernel.core.journal import Journal
 from freshline.kernel.core.kernel import Kernel
-from freshline.live.loop.messages import Inbox, Message, Observer
+from freshline.live.loop.messages import Inbox, Message, MessageObserver
 from freshline.live.loop.tracks import Tracks
 
 _TICK_US = SECOND // 2
@@ -30,7 +30,7 @@ class LiveDriver:
         inbox: Inbox,
         tracks: Tracks,
         journal: Journal,
-        observer: Observer,
+        observer: MessageObserver,
         tick: Callable[[int, Kernel], None],
         now: Clock = clock,
         look: Callable[[int], None] = lambda now: None,

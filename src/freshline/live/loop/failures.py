@@ -53,7 +53,7 @@ class SparkEnded(Exception):  # noqa: N818  (it is what happened)
 
 
 @dataclass(slots=True)
-class Trouble:
+class FailureStreak:
     """The failures in a row: of a table's jobs, or of putting a file aside."""
 
     attempts: int = 0

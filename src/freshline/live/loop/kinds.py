@@ -26,7 +26,7 @@ def _for_good(job: Job) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class JobKind:
     """One kind of job."""
 
     worker: Callable[[int], Worker]  # for the track of that number
@@ -35,4 +35,4 @@ class Kind:
 
 
 # By the job's type.
-Kinds = Mapping[type[Job], Kind]
+Kinds = Mapping[type[Job], JobKind]

@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from freshline.base.duration import SECOND
-from freshline.kernel.core.events import Event, Paused
-from freshline.kernel.tables.events import Arrived, DataFile
-from freshline.kernel.tables.remote_table import Advanced
+from freshline.kernel.core.events import Event, JobPaused
+from freshline.kernel.tables.events import DataFile, FileArrived
+from freshline.kernel.tables.remote_table import RemoteAdvanced
 
 # Far more than ever wait: a full queue only slows discovery down.
 _MESSAGES_MAX = 100_000
 
 
-class Observer(Protocol):
+class MessageObserver(Protocol):
     """Who hears what messages say beyond their events: the kernel need not know it."""
 
-    def landed(self, landed: Landed) -> None: ...
+    def landed(self, landed: FileFound) -> None: ...
 
     def emptied(self, feed: str, at: int) -> None: ...
 
@@ -28,7 +28,7 @@ class Observer(Protocol):
 class Message(Protocol):
     """Something that a source of the run found. A further source brings messages of its own."""
 
-    def event(self, observer: Observer, now: int) -> Event | None:
+    def event(self, observer: MessageObserver, now: int) -> Event | None:
         """What the kernel is to hear of it, if anything. Asked once, in the driver's thread."""
 
 
@@ -60,7 +60,7 @@ class Inbox:
 
 
 @dataclass(frozen=True, slots=True)
-class Landed:
+class FileFound:
     """A data file was found, and some tables have not loaded it yet."""
 
     feed: str
@@ -69,13 +69,13 @@ class Landed:
     arrival: int
     waited: bool = False  # it was there when the run began
 
-    def event(self, observer: Observer, now: int) -> Event | None:
+    def event(self, observer: MessageObserver, now: int) -> Event | None:
         observer.landed(self)
-        return Arrived(self.feed, self.file, self.tables)
+        return FileArrived(self.feed, self.file, self.tables)
 
 
 @dataclass(frozen=True, slots=True)
-class Advance:
+class RemoteCommit:
     """A table that another node writes has been committed to: it is as fresh as that."""
 
     table: str
@@ -83,52 +83,52 @@ class Advance:
     came_at: int | None = None  # when the burst came to its source
     committed_at: int | None = None
 
-    def event(self, observer: Observer, now: int) -> Event | None:
-        return Advanced(self.table, self.freshness, self.came_at, self.committed_at)
+    def event(self, observer: MessageObserver, now: int) -> Event | None:
+        return RemoteAdvanced(self.table, self.freshness, self.came_at, self.committed_at)
 
 
 @dataclass(frozen=True, slots=True)
-class Emptied:
+class EmptyFile:
     """A file without records came: no table loads it."""
 
     feed: str
     arrival: int
 
-    def event(self, observer: Observer, now: int) -> Event | None:
+    def event(self, observer: MessageObserver, now: int) -> Event | None:
         observer.emptied(self.feed, self.arrival)
         return None
 
 
 @dataclass(frozen=True, slots=True)
-class Came:
+class FileRefused:
     """A feed brought something that should have had records, and is put aside."""
 
     feed: str
     at: int
 
-    def event(self, observer: Observer, now: int) -> Event | None:
+    def event(self, observer: MessageObserver, now: int) -> Event | None:
         observer.came(self.feed, self.at)
         return None
 
 
 @dataclass(frozen=True, slots=True)
-class PutAside:
+class JobPutAside:
     """A job was put aside between two of its parts."""
 
     job: Any
 
-    def event(self, observer: Observer, now: int) -> Event | None:
-        return Paused(self.job)
+    def event(self, observer: MessageObserver, now: int) -> Event | None:
+        return JobPaused(self.job)
 
 
 class Judge(Protocol):
     """Says what the end of a job of its kind means."""
 
-    def judge(self, ended: Ended, now: int) -> Event: ...
+    def judge(self, ended: JobEnded, now: int) -> Event: ...
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class JobEnded:
     """A job ended, with what it did or with an exception. Its kind's judge says what that means."""
 
     job: Any  # of that kind
@@ -136,5 +136,5 @@ class Ended:
     at: int
     judge: Judge
 
-    def event(self, observer: Observer, now: int) -> Event | None:
+    def event(self, observer: MessageObserver, now: int) -> Event | None:
         return self.judge.judge(self, now)

@@ -11,7 +11,7 @@ from typing import Any
 from freshline.base.clock import Clock, clock
 from freshline.kernel.core.job import Job
 from freshline.live.loop.kinds import Kinds, Worker
-from freshline.live.loop.messages import Ended, PutAside
+from freshline.live.loop.messages import JobEnded, JobPutAside
 
 # How soon it is seen that running jobs are to be abandoned.
 _LOOK_EVERY_S = 0.1
@@ -25,7 +25,7 @@ class Tracks:
     """A thread for each track, for jobs of every kind. It posts how each of them ended, or was put aside."""
 
     def __init__(
-        self, count: int, kinds: Kinds, post: Callable[[Ended | PutAside], None], now: Clock = clock
+        self, count: int, kinds: Kinds, post: Callable[[JobEnded | JobPutAside], None], now: Clock = clock
     ) -> None:
         self._kinds = kinds
         self._post = post
@@ -93,13 +93,13 @@ class Tracks:
                     over, done = self._run_parts(job, outcome)
                     if not over:
                         begun[job] = outcome
-                        self._post(PutAside(job))
+                        self._post(JobPutAside(job))
                         continue
                     outcome = done
             except Exception as error:  # the track's boundary: whatever it was, it is told with its reason
                 outcome = error
             self._busy.discard(track)  # before it is posted: the next may be started at once
-            self._post(Ended(job, outcome, self._clock(), kind.judge))
+            self._post(JobEnded(job, outcome, self._clock(), kind.judge))
         for parts in begun.values():
             parts.close()
 

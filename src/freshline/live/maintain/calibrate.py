@@ -14,19 +14,19 @@ from freshline.definitions.warehouse import Warehouse
 from freshline.live.run.runner import Runner
 from freshline.planning.costs.fit import RUNS_LEAST
 from freshline.spark.session.session import is_local
-from freshline.storage.control.layout import Layout
+from freshline.storage.control.layout import StorageLayout
 from freshline.storage.control.lease import Identity
 from freshline.storage.control.permissions import modes_of
-from freshline.storage.control.quarantine import Entry, InPlace
+from freshline.storage.control.quarantine import QuarantinedFile, QuarantineInPlace
 from freshline.storage.control.scratch import scratch_folder
 
 
 @dataclass(frozen=True, slots=True)
-class Calibrated:
+class CalibrationResult:
     """How many jobs each table ran, the files that could not be loaded, and why it ended early, if it did."""
 
     jobs: dict[str, int]
-    left: list[Entry]
+    left: list[QuarantinedFile]
     lost_because: str | None = None
 
 
@@ -39,7 +39,7 @@ def calibrate(
     master: str | None = None,
     settings: Mapping[str, str] | None = None,
     session: SparkSession | None = None,
-) -> Calibrated:
+) -> CalibrationResult:
     """Loads each feed's first files into tables that are thrown away; the history of costs is kept.
 
     It is the real runner on a storage of its own, so what is measured is what will run. Files stay where
@@ -48,7 +48,7 @@ def calibrate(
     if warehouse.nodes:
         what = "what steps cost is measured on the nodes that they run on"
         raise InputError(what, "Run it: costs that are not declared are learned (`freshline run --drain`)")
-    layout = Layout(storage)
+    layout = StorageLayout(storage)
     control = layout.control()
     layout.prepare(control, private=is_local(master))
     identity = Identity.mine(f"calibrate-{uuid4().hex[:6]}")
@@ -56,7 +56,7 @@ def calibrate(
         modes_of(layout.root),
         scratch_folder(control.scratch, identity, has_lease=False) as scratch,
     ):
-        quarantine = InPlace(Layout(scratch).quarantine)
+        quarantine = QuarantineInPlace(StorageLayout(scratch).quarantine)
         with Runner(
             _trial(warehouse, files_max),
             folder,
@@ -73,7 +73,7 @@ def calibrate(
         ) as runner:
             runner.run()
             jobs = {table.name: table.jobs for table in runner.status().tables}
-    return Calibrated(jobs, quarantine.left, runner.stopped_because if runner.lost else None)
+    return CalibrationResult(jobs, quarantine.left, runner.stopped_because if runner.lost else None)
 
 
 def _trial(warehouse: Warehouse, files_max: int) -> Warehouse:

@@ -12,20 +12,20 @@ from pyspark.sql.types import StructType
 from freshline.base.errors import InputError
 from freshline.definitions.computation import Computation, changes, only_adds
 from freshline.definitions.live_checks import check_runnable
-from freshline.definitions.sections.stored import Stored
+from freshline.definitions.sections.stored import StoredDefinition
 from freshline.definitions.warehouse import Warehouse
 from freshline.live.maintain.reslice import deal_anew
 from freshline.live.run.heartbeat import sole_writer
 from freshline.live.tables.definition_changes import column_differences, columns_remedy, stored_table
 from freshline.spark.loading.schemas import schemas
 from freshline.sql.columns import SLICE_COLUMN
-from freshline.storage.control.layout import Layout
+from freshline.storage.control.layout import StorageLayout
 from freshline.storage.delta.migration import add_columns
 from freshline.storage.delta.stored_table import StoredTable, TableTaken
 
 
 @dataclass(frozen=True, slots=True)
-class Migrated:
+class MigrationResult:
     """The columns that a table got, what has changed besides, and whom that concerns."""
 
     added: tuple[str, ...]
@@ -36,7 +36,7 @@ class Migrated:
     is_dealt: bool = False  # its rows were written anew, in other slices or in none
 
 
-def table_to_migrate(warehouse: Warehouse, storage: Path, name: str) -> Stored:
+def table_to_migrate(warehouse: Warehouse, storage: Path, name: str) -> StoredDefinition:
     """The base table of that name, if it can be migrated as far as can be told without Spark."""
     check_runnable(warehouse)
     table = warehouse.stored.get(name)
@@ -44,20 +44,20 @@ def table_to_migrate(warehouse: Warehouse, storage: Path, name: str) -> Stored:
         raise InputError(f"there is no table {name}", f"The tables are {', '.join(warehouse.stored)}")
     if table.feed is None:
         raise InputError(f"{name} is a derived table", f"Make it anew with 'freshline rebuild {name}'")
-    if stored_table(Layout(storage), table) is None:
+    if stored_table(StorageLayout(storage), table) is None:
         what = f"there are no rows of {name} yet"
         raise InputError(what, "Run the warehouse: it makes the table with all its columns")
     return table
 
 
-def migrate(session: SparkSession, warehouse: Warehouse, storage: Path, name: str) -> Migrated:
+def migrate(session: SparkSession, warehouse: Warehouse, storage: Path, name: str) -> MigrationResult:
     """Adds the columns that a base table's definition has and the table lacks; null in the rows there are.
 
     Where it is sliced otherwise than it is defined, its rows are dealt and written anew. It needs
     the storage for itself. A table that has every column stays as it is.
     """
     table = table_to_migrate(warehouse, storage, name)
-    layout = Layout(storage)
+    layout = StorageLayout(storage)
     with sole_writer(layout, warehouse.nodes, "migrate"):
         columns = schemas(session, warehouse)
         return _migrate(session, warehouse, layout, table, columns)
@@ -66,10 +66,10 @@ def migrate(session: SparkSession, warehouse: Warehouse, storage: Path, name: st
 def _migrate(
     session: SparkSession,
     warehouse: Warehouse,
-    layout: Layout,
-    table: Stored,
+    layout: StorageLayout,
+    table: StoredDefinition,
     columns: dict[str, StructType],
-) -> Migrated:
+) -> MigrationResult:
     stored = stored_table(layout, table)
     assert stored is not None  # it was there a moment ago, and nobody deletes tables
     found = column_differences(stored, columns[table.name])
@@ -85,7 +85,7 @@ def _migrate(
     except TableTaken as error:
         what = f"another writer has changed {table.name} meanwhile, and it stays as that left it"
         raise InputError(what, "Migrate it again") from error
-    return Migrated(
+    return MigrationResult(
         others.missing,
         () if before is None else tuple(changes(before, now)),
         _to_rebuild(warehouse, layout, table, columns),
@@ -96,7 +96,7 @@ def _migrate(
 def _widened(
     session: SparkSession,
     stored: StoredTable,
-    table: Stored,
+    table: StoredDefinition,
     now: Computation,
     columns: StructType,
     missing: tuple[str, ...],
@@ -122,7 +122,7 @@ def _widened(
 
 
 def _to_rebuild(
-    warehouse: Warehouse, layout: Layout, table: Stored, columns: dict[str, StructType]
+    warehouse: Warehouse, layout: StorageLayout, table: StoredDefinition, columns: dict[str, StructType]
 ) -> tuple[str, ...]:
     """The tables downstream that have other columns than they are defined with, as by `SELECT *`."""
     downstream = {table.name}

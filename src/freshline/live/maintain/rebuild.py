@@ -12,7 +12,7 @@ from pyspark.sql.types import StructType
 from freshline.base.errors import InputError
 from freshline.definitions.computation import Computation
 from freshline.definitions.live_checks import check_runnable
-from freshline.definitions.sections.stored import Stored
+from freshline.definitions.sections.stored import StoredDefinition
 from freshline.definitions.warehouse import Warehouse
 from freshline.live.run.heartbeat import sole_writer
 from freshline.live.tables.definition_changes import (
@@ -26,12 +26,12 @@ from freshline.spark.loading.schemas import schemas
 from freshline.spark.loading.sink import write_by_executors
 from freshline.spark.loading.slices import dealt, slice_column
 from freshline.sql.columns import RESERVED_COLUMNS
-from freshline.storage.control.layout import Layout
+from freshline.storage.control.layout import StorageLayout
 from freshline.storage.delta.computations import told
 from freshline.storage.delta.stored_table import StoredTable, TableTaken
 
 
-def table_to_rebuild(warehouse: Warehouse, storage: Path, name: str) -> Stored:
+def table_to_rebuild(warehouse: Warehouse, storage: Path, name: str) -> StoredDefinition:
     """The derived table of that name, if it can be rebuilt as far as can be told without Spark."""
     check_runnable(warehouse)
     table = warehouse.stored.get(name)
@@ -39,7 +39,7 @@ def table_to_rebuild(warehouse: Warehouse, storage: Path, name: str) -> Stored:
         raise InputError(f"there is no table {name}", f"The tables are {', '.join(warehouse.stored)}")
     if table.feed is not None:
         raise InputError(f"{name} is a base table: it has every record already", "Name a derived table")
-    if stored_table(Layout(storage), table) is None:
+    if stored_table(StorageLayout(storage), table) is None:
         raise _never_loaded(table)
     return table
 
@@ -52,12 +52,14 @@ def rebuild(session: SparkSession, warehouse: Warehouse, storage: Path, name: st
     It needs the storage for itself.
     """
     table = table_to_rebuild(warehouse, storage, name)
-    layout = Layout(storage)
+    layout = StorageLayout(storage)
     with sole_writer(layout, warehouse.nodes, "rebuild"):
         return _replace(session, warehouse, layout, table)
 
 
-def _replace(session: SparkSession, warehouse: Warehouse, layout: Layout, table: Stored) -> int:
+def _replace(
+    session: SparkSession, warehouse: Warehouse, layout: StorageLayout, table: StoredDefinition
+) -> int:
     columns = schemas(session, warehouse)
     stored = stored_table(layout, table)
     if stored is None or stored.freshness is None:
@@ -90,7 +92,7 @@ def _replace(session: SparkSession, warehouse: Warehouse, layout: Layout, table:
     return sum(file.rows for file in stored.files)
 
 
-def _source(layout: Layout, source: Stored, columns: StructType) -> StoredTable | None:
+def _source(layout: StorageLayout, source: StoredDefinition, columns: StructType) -> StoredTable | None:
     """A source as it is stored, with the columns that it is defined with; None of one not made yet."""
     stored = stored_table(layout, source)
     if stored is not None:
@@ -102,7 +104,11 @@ def _source(layout: Layout, source: Stored, columns: StructType) -> StoredTable 
 
 
 def _rows(
-    session: SparkSession, stored: StoredTable | None, source: Stored, columns: StructType, loaded_to: int
+    session: SparkSession,
+    stored: StoredTable | None,
+    source: StoredDefinition,
+    columns: StructType,
+    loaded_to: int,
 ) -> DataFrame:
     """A source's rows up to an instant, late ones included."""
     assert source.timestamp is not None
@@ -111,5 +117,5 @@ def _rows(
     return frame.drop(*RESERVED_COLUMNS)
 
 
-def _never_loaded(table: Stored) -> InputError:
+def _never_loaded(table: StoredDefinition) -> InputError:
     return InputError(f"nothing was ever loaded into {table.name}", "Run the warehouse first")

@@ -10,7 +10,7 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
 from freshline.definitions.computation import Computation
-from freshline.definitions.sections.stored import Stored
+from freshline.definitions.sections.stored import StoredDefinition
 from freshline.spark.loading.frames import read_parquet
 from freshline.spark.loading.sink import write_by_executors
 from freshline.spark.loading.slices import dealt, outliers_of, slice_column
@@ -22,7 +22,7 @@ from freshline.storage.delta.stored_table import StoredTable
 
 
 def deal_anew(
-    session: SparkSession, stored: StoredTable, table: Stored, columns: StructType, now: Computation
+    session: SparkSession, stored: StoredTable, table: StoredDefinition, columns: StructType, now: Computation
 ) -> None:
     """One commit replaces all files, and says what rows are computed by now.
 

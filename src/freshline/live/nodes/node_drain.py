@@ -11,10 +11,10 @@ from freshline.base.atomic_write import replace_text
 from freshline.kernel.core.kernel import Kernel
 from freshline.kernel.core.task import IDLE
 from freshline.kernel.steps.task import StepTask
-from freshline.kernel.tables.remote_table import Elsewhere
+from freshline.kernel.tables.remote_table import RemoteTable
 from freshline.kernel.tables.task import TableTask
 from freshline.live.nodes.awaited_nodes import AwaitedNodes
-from freshline.live.tables.node_share import Part
+from freshline.live.tables.node_share import NodeShare
 from freshline.storage.control.control_folder import ControlFolder
 from freshline.storage.delta.read_table import ReadTable
 
@@ -27,7 +27,7 @@ class DrainedTables:
 
     def __init__(
         self,
-        part: Part,
+        part: NodeShare,
         own: ControlFolder,
         others: Mapping[str, ControlFolder],
         tables: Mapping[str, ReadTable],
@@ -74,7 +74,7 @@ class DrainedTables:
 
     def _heard(self, kernel: Kernel, name: str) -> int:
         known = kernel.elsewhere.get(name)
-        return known.freshness if isinstance(known, Elsewhere) else self._tables[name].freshness or 0
+        return known.freshness if isinstance(known, RemoteTable) else self._tables[name].freshness or 0
 
     def _tell(self, final: dict[str, int]) -> None:
         if final == self._told:

@@ -16,16 +16,16 @@ from freshline.live.nodes.same_definitions import agree, digest_of
 from freshline.planning.costs.learned import learned_costs
 from freshline.planning.plan.outputs import plan_outputs
 from freshline.planning.plan.placed_steps import unknown_costs
-from freshline.planning.plan.step_placement import Placed
-from freshline.storage.control.layout import Layout
+from freshline.planning.plan.step_placement import StepPlacement
+from freshline.storage.control.layout import StorageLayout
 from freshline.storage.control.lease import Identity
-from freshline.storage.control.node_runs import ToldRuns
+from freshline.storage.control.node_runs import NodeRuns
 
 # What is assumed of a step of which it is not known what it costs.
 _PROVISIONAL: Final = Cost(SECOND, Fraction(0))
 
 
-def join_nodes(warehouse: Warehouse, node: str, layout: Layout, identity: Identity) -> Placed:
+def join_nodes(warehouse: Warehouse, node: str, layout: StorageLayout, identity: Identity) -> StepPlacement:
     """The placement that this node runs by, and all others. Called with the node's lease held."""
     control = layout.control(node)
     control.drained.unlink(missing_ok=True)
@@ -34,7 +34,7 @@ def join_nodes(warehouse: Warehouse, node: str, layout: Layout, identity: Identi
     return agreed_placement(warehouse, layout)
 
 
-def agreed_placement(warehouse: Warehouse, layout: Layout) -> Placed:
+def agreed_placement(warehouse: Warehouse, layout: StorageLayout) -> StepPlacement:
     """The placement in the storage; made, beside what stays, where it is not one of these steps.
 
     It lacks one or has one too many, or one may not be where it was: the node is gone, or not its own. Where
@@ -48,21 +48,21 @@ def agreed_placement(warehouse: Warehouse, layout: Layout) -> Placed:
         stays = known is not None and known.nodes == staying and staying.keys() == warehouse.steps.keys()
         if known is not None and stays and known.definitions == digest:
             return known
-        told = ToldRuns(control.runs for control in layout.controls(warehouse.nodes))
+        told = NodeRuns(control.runs for control in layout.controls(warehouse.nodes))
         made = make_placement(learned_costs(warehouse, told).warehouse, staying)
         made = replace(made, definitions=digest)
         if layout.placements.add(made.record(), number):
             return made
 
 
-def _placed(record: Mapping[str, Any] | None) -> Placed | None:
+def _placed(record: Mapping[str, Any] | None) -> StepPlacement | None:
     try:
-        return None if record is None else Placed.from_record(record)
+        return None if record is None else StepPlacement.from_record(record)
     except (KeyError, TypeError, ValueError):
         return None
 
 
-def _staying(warehouse: Warehouse, known: Placed) -> dict[str, str]:
+def _staying(warehouse: Warehouse, known: StepPlacement) -> dict[str, str]:
     """By step, where it was, if that is a node that it may be on and that others that stay lead to."""
     ways = {node: reachable(warehouse.links, warehouse.nodes, node) for node in warehouse.nodes}
     found: dict[str, str] = {}
@@ -75,7 +75,7 @@ def _staying(warehouse: Warehouse, known: Placed) -> dict[str, str]:
     return found
 
 
-def make_placement(warehouse: Warehouse, kept: Mapping[str, str] | None = None) -> Placed:
+def make_placement(warehouse: Warehouse, kept: Mapping[str, str] | None = None) -> StepPlacement:
     """A placement of all steps, those that are `kept` where they are. InputError where there is none.
 
     Steps of unknown cost, or of unknown rows where these count, are taken to need a second. Where not all

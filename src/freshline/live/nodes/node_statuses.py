@@ -11,13 +11,13 @@ from typing import Final
 from freshline.base.duration import SECOND
 from freshline.definitions.warehouse import Warehouse
 from freshline.live.status.status import Progress, WarehouseStatus
-from freshline.storage.control.layout import Layout
+from freshline.storage.control.layout import StorageLayout
 
 # A runner writes its status about once a second.
 _SILENCE_MAX_US: Final = 10 * SECOND
 
 
-def read_statuses(warehouse: Warehouse, layout: Layout) -> list[WarehouseStatus]:
+def read_statuses(warehouse: Warehouse, layout: StorageLayout) -> list[WarehouseStatus]:
     """What the nodes of a warehouse last told, but for those that have never run; InputError if none has."""
     controls = layout.controls(warehouse.nodes)
     found = [WarehouseStatus.read(control.status) for control in controls if control.status.exists()]

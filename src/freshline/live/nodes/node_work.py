@@ -8,16 +8,16 @@ from typing import Any, ClassVar, Final
 
 from freshline.base.duration import SECOND
 from freshline.kernel.core.kernel import Kernel
-from freshline.live.loop.kinds import Kind
-from freshline.live.loop.messages import Advance
+from freshline.live.loop.kinds import JobKind
+from freshline.live.loop.messages import RemoteCommit
 from freshline.live.nodes.node_drain import DrainedTables
 from freshline.live.nodes.node_statuses import as_one, read_statuses
-from freshline.live.nodes.step_figures import StepBook
+from freshline.live.nodes.step_figures import StepFigures
 from freshline.live.nodes.step_worker import StepJudge, StepWorker
-from freshline.live.nodes.table_follower import Following
+from freshline.live.nodes.table_follower import TableFollower
 from freshline.live.queries.result_files import newest
 from freshline.live.run.keeper import Keeper
-from freshline.live.run.opening import Opened, Site
+from freshline.live.run.opening import RunResources, RunSetup
 from freshline.live.status.status import WarehouseStatus
 from freshline.live.tables.update_worker import SparkWorker
 from freshline.storage.control.node_runs import RUNS_TOLD, tell_runs
@@ -25,7 +25,7 @@ from freshline.storage.control.node_runs import RUNS_TOLD, tell_runs
 _TELL_EVERY_US: Final = 5 * SECOND
 
 
-class NodeSide:
+class NodeWork:
     """Makes these parts. Of a warehouse without nodes there is nothing in them.
 
     `worker` is who does jobs of steps; an experiment may have its own.
@@ -33,15 +33,15 @@ class NodeSide:
 
     worker: ClassVar[type[StepWorker]] = StepWorker
 
-    def __init__(self, site: Site, opened: Opened, keeper: Keeper) -> None:
+    def __init__(self, site: RunSetup, opened: RunResources, keeper: Keeper) -> None:
         self._warehouse, self._layout, self._node = site.warehouse, site.layout, site.node
         self._control = site.control
         self._tell_costs_at = 0
         self._opened = opened
         local = opened.part.local
         self._outputs = {name for name, step in local.steps.items() if step.deadline_us is not None}
-        self.following = Following(opened.tables.followed, keeper.notes, Advance)
-        self.book = StepBook(local, site.node or "", keeper.troubles)
+        self.following = TableFollower(opened.tables.followed, keeper.notes, RemoteCommit)
+        self.book = StepFigures(local, site.node or "", keeper.troubles)
         self.judge = StepJudge(self.book, keeper.failures)
         others = {name: site.layout.control(name) for name in site.warehouse.nodes if name != site.node}
         self._drained = DrainedTables(opened.part, site.control, others, opened.tables.readable)
@@ -57,10 +57,10 @@ class NodeSide:
         """Whether whoever asks the warehouse asks this run."""
         return self._node is None or self._node == next(iter(self._warehouse.nodes))
 
-    def kind(self, worker: Callable[[int], SparkWorker]) -> Kind:
+    def kind(self, worker: Callable[[int], SparkWorker]) -> JobKind:
         """How jobs of steps are done live."""
         tables = self._opened.tables.tables
-        return Kind(lambda track: self.worker(worker(track), tables, self._outputs), self.judge)
+        return JobKind(lambda track: self.worker(worker(track), tables, self._outputs), self.judge)
 
     def nothing_more_comes(self, kernel: Kernel, is_given_up: Callable[[str], bool]) -> bool:
         """Whether, of a warehouse that drains, the tables of other nodes that are read here have ended."""

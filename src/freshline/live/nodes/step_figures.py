@@ -11,14 +11,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from freshline.base.latency_histogram import Latencies
+from freshline.base.latency_histogram import LatencyHistogram
 from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.core.kernel import Kernel
-from freshline.kernel.steps.job import Part
+from freshline.kernel.steps.job import StepRun
 from freshline.kernel.steps.task import steps_of
 from freshline.live.status.step_status import OutputStatus, StepStatus
-from freshline.live.tables.judge import Troubles
-from freshline.spark.loading.load_result import Committed
+from freshline.live.tables.judge import FailureCounts
+from freshline.spark.loading.load_result import LoadResult
 from freshline.sql.columns import LATE_COLUMN
 from freshline.storage.delta.read_table import ReadTable
 
@@ -27,11 +27,11 @@ NO_ROWS: Final[Instants] = np.array([], np.int64)
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class CommittedStep:
     """A step of a job that is committed, and when that was."""
 
-    part: Part
-    committed: Committed | None  # None: before this run
+    part: StepRun
+    committed: LoadResult | None  # None: before this run
     at: int
     instants: Instants  # of the rows of an output that are not late
 
@@ -44,19 +44,19 @@ class _Seen:
     misses: int = 0
     # Of an output:
     rows_missed: int = 0
-    latencies: Latencies = field(default_factory=Latencies)
+    latencies: LatencyHistogram = field(default_factory=LatencyHistogram)
 
 
-class StepBook:
+class StepFigures:
     """Counts what each step did. The driver's thread alone asks it, and tells it."""
 
-    def __init__(self, warehouse: Warehouse, node: str, troubles: Troubles) -> None:
+    def __init__(self, warehouse: Warehouse, node: str, troubles: FailureCounts) -> None:
         self._steps = warehouse.steps
         self._node = node
         self._troubles = troubles
         self._seen = {name: _Seen() for name in warehouse.steps}
 
-    def done(self, done: Done) -> None:
+    def done(self, done: CommittedStep) -> None:
         """A step was committed."""
         name = done.part.name
         seen, deadline_us = self._seen[name], self._steps[name].deadline_us
@@ -106,7 +106,7 @@ class StepBook:
         )
 
 
-def rows_of(table: ReadTable, committed: Committed) -> Instants:
+def rows_of(table: ReadTable, committed: LoadResult) -> Instants:
     """The timestamps of the rows that a commit brought, but for late ones."""
     has_late = LATE_COLUMN in table.schema.names
     columns = [table.timestamp, *([LATE_COLUMN] if has_late else [])]

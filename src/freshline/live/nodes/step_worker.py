@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 
 from freshline.base.clock import Clock, clock
-from freshline.kernel.core.events import Event, Failed
-from freshline.kernel.steps.events import Committed as StepsCommitted
-from freshline.kernel.steps.events import Dropped
-from freshline.kernel.steps.job import Instance, Part, StepJob
+from freshline.kernel.core.events import Event, JobFailed
+from freshline.kernel.steps.events import StepsCommitted as StepsCommitted
+from freshline.kernel.steps.events import StepsDropped
+from freshline.kernel.steps.job import Instance, StepJob, StepRun
 from freshline.kernel.tables.task import TableTask
 from freshline.kernel.tables.update import Update
-from freshline.live.loop.messages import Ended
-from freshline.live.nodes.step_figures import NO_ROWS, Done, StepBook, rows_of
-from freshline.live.tables.judge import Failures
+from freshline.live.loop.messages import JobEnded
+from freshline.live.nodes.step_figures import NO_ROWS, CommittedStep, StepFigures, rows_of
+from freshline.live.tables.judge import LoadFailures
 from freshline.live.tables.update_worker import SparkWorker
-from freshline.spark.loading.load_result import Committed
+from freshline.spark.loading.load_result import LoadResult
 from freshline.storage.delta.stored_table import StoredTable
 
 
@@ -34,7 +34,7 @@ class _Commit(NamedTuple):
     """What a step last committed, for which instance, and when."""
 
     instance: Instance
-    committed: Committed
+    committed: LoadResult
     at: int
 
 
@@ -59,9 +59,9 @@ class StepWorker:
         self._clock = now
         self._last: dict[str, _Commit] = {}  # by step
 
-    def run(self, job: StepJob) -> tuple[Done, ...] | None:
+    def run(self, job: StepJob) -> tuple[CommittedStep, ...] | None:
         """What was done; None where the first one's file could not be loaded, and nothing was done."""
-        done: list[Done] = []
+        done: list[CommittedStep] = []
         for part in job.parts:
             this = self._do(job, part)
             if this is None:
@@ -69,7 +69,7 @@ class StepWorker:
             done.append(this)
         return tuple(done)
 
-    def _do(self, job: StepJob, part: Part) -> Done | None:
+    def _do(self, job: StepJob, part: StepRun) -> CommittedStep | None:
         update = self._update(job, part)
         if update is not None:
             committed = self._worker.run(update)
@@ -78,12 +78,12 @@ class StepWorker:
             self._last[part.name] = _Commit(part.instance, committed, self._clock())
         last = self._last.get(part.name)
         if last is None or last.instance != part.instance:
-            return Done(part, None, self._clock(), NO_ROWS)
+            return CommittedStep(part, None, self._clock(), NO_ROWS)
         is_output = part.name in self._outputs
         instants = rows_of(self._tables[part.name], last.committed) if is_output else NO_ROWS
-        return Done(part, last.committed, last.at, instants)
+        return CommittedStep(part, last.committed, last.at, instants)
 
-    def _update(self, job: StepJob, part: Part) -> Update | None:
+    def _update(self, job: StepJob, part: StepRun) -> Update | None:
         """The step as an update of its table; None where it is done."""
         reached = self._tables[part.name].freshness
         loaded_from = max(part.loaded_from, reached or 0)
@@ -110,22 +110,22 @@ class StepWorker:
 class StepJudge:
     """Judges how jobs of steps ended. The driver's thread alone asks it."""
 
-    def __init__(self, book: StepBook, failures: Failures) -> None:
+    def __init__(self, book: StepFigures, failures: LoadFailures) -> None:
         self._book = book
         self._failures = failures
         self.on_loaded: Callable[[str, Sequence[str]], None] | None = None  # (step, names of files)
 
-    def judge(self, ended: Ended, now: int) -> Event:
+    def judge(self, ended: JobEnded, now: int) -> Event:
         job: StepJob = ended.job
         outcome: Any = ended.outcome
         if isinstance(outcome, BaseException):
-            return Failed(job, self._failures.failed(job.task.name, outcome, now))
+            return JobFailed(job, self._failures.failed(job.task.name, outcome, now))
         self._failures.over(job.task.name)
         for part in job.parts:
             if self.on_loaded is not None and part.files:
                 self.on_loaded(part.name, [str(file.name) for file in part.files])
         if outcome is None:  # its file was put aside; all are as fresh as they were
-            return Dropped(job)
+            return StepsDropped(job)
         for done in outcome:
             self._book.done(done)
         return StepsCommitted(job)

@@ -10,7 +10,7 @@ from typing import Final
 from freshline.base.clock import Clock, clock
 from freshline.live.loop.failures import sentence
 from freshline.live.loop.messages import Message
-from freshline.live.tables.notes import Notes
+from freshline.live.tables.notes import RunNotes
 from freshline.storage.delta.followed_table import FollowedTable
 
 LOOK_EVERY_S: Final = 0.05
@@ -21,11 +21,11 @@ RELOAD_EVERY_S: Final = 1.0
 Tell = Callable[[str, int, int | None, int | None], Message]
 
 
-class Following:
+class TableFollower:
     """Looks for the next commit of every followed table, and posts how fresh each has become."""
 
     def __init__(
-        self, tables: Mapping[str, FollowedTable], notes: Notes, tell: Tell, now: Clock = clock
+        self, tables: Mapping[str, FollowedTable], notes: RunNotes, tell: Tell, now: Clock = clock
     ) -> None:
         self._tables = tables
         self._notes = notes

@@ -15,7 +15,7 @@ from freshline.definitions.load import loads
 from freshline.definitions.sections.queries import QUERIES, Query
 from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.core.events import Event
-from freshline.live.loop.messages import Message, Observer
+from freshline.live.loop.messages import Message, MessageObserver
 from freshline.spark.answering.window_reading import PreparedQuery
 
 # Well below what a request may take (`service.guard`).
@@ -27,14 +27,14 @@ Decide = Callable[[Mapping[str, PreparedQuery], int], dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class Edited:
+class QueriesEdited:
     """The queries of an edited file. Who sent it waits for the reply."""
 
     queries: Mapping[str, PreparedQuery]
     decide: Decide
     reply: Future[dict[str, Any]]
 
-    def event(self, observer: Observer, now: int) -> Event | None:
+    def event(self, observer: MessageObserver, now: int) -> Event | None:
         """None: whoever decides tells the kernel of each query that comes or goes."""
         if self.reply.set_running_or_notify_cancel():  # otherwise nobody waits for it any more
             try:
@@ -44,7 +44,7 @@ class Edited:
         return None
 
 
-class Applying:
+class EditApplier:
     """Reads files in the thread of whoever sends them, and has the driver's decide on their queries."""
 
     def __init__(
@@ -76,7 +76,7 @@ class Applying:
             if self._closed:
                 raise TimeoutError
             self._waiting = reply
-        self._post(Edited(queries, self._decide, reply))
+        self._post(QueriesEdited(queries, self._decide, reply))
         try:
             return reply.result(timeout_s)
         except (TimeoutError, CancelledError):

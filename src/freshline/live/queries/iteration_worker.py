@@ -11,22 +11,22 @@ from pyspark.sql import SparkSession
 
 from freshline.base.clock import Clock, clock
 from freshline.kernel.core.events import Event
-from freshline.kernel.queries.events import Answered
+from freshline.kernel.queries.events import IterationFinished
 from freshline.kernel.queries.iteration import Iteration
 from freshline.live.loop.failures import SparkEnded, sentence
-from freshline.live.loop.messages import Ended
+from freshline.live.loop.messages import JobEnded
 from freshline.live.queries.pacing import Pacing
-from freshline.live.queries.query_costs import QueryBook
+from freshline.live.queries.query_costs import QueryCosts
 from freshline.live.queries.query_tables import QueryTables
-from freshline.live.queries.result_files import Results
+from freshline.live.queries.result_files import ResultFiles
 from freshline.planning.costs.iterations import PastPart
-from freshline.spark.answering.window_reading import Iteration as Reading
 from freshline.spark.answering.window_reading import PreparedQuery, session_for_queries
+from freshline.spark.answering.window_reading import WindowReading as Reading
 from freshline.sql.slices import SLICES
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class IterationResult:
     """What an iteration did."""
 
     keep: float
@@ -37,11 +37,11 @@ class Done:
 
 
 @dataclass(frozen=True, slots=True)
-class Answering:
+class QueryAnswering:
     """What all tracks answer queries with, and where answers go."""
 
-    book: QueryBook
-    results: Results
+    book: QueryCosts
+    results: ResultFiles
     tables: QueryTables
 
 
@@ -49,7 +49,7 @@ class IterationWorker:
     """A track's own session, in which it answers queries."""
 
     def __init__(
-        self, session: SparkSession, pool: str, track: int, answering: Answering, now: Clock = clock
+        self, session: SparkSession, pool: str, track: int, answering: QueryAnswering, now: Clock = clock
     ) -> None:
         self._session = session_for_queries(session)
         self._answering = answering
@@ -58,7 +58,7 @@ class IterationWorker:
         context.setLocalProperty("spark.scheduler.pool", pool)
         context.setJobGroup(f"track-{track}", f"Freshline, track {track}", interruptOnCancel=True)
 
-    def run(self, job: Iteration) -> Generator[None, None, Done]:
+    def run(self, job: Iteration) -> Generator[None, None, IterationResult]:
         """Each `next` reads some slices; the last one puts them together."""
         asked, book = job.task.asked, self._answering.book
         prepared, fitted = book.prepared(asked), book.fitted(asked)
@@ -79,7 +79,7 @@ class IterationWorker:
         pacing.rested(lap.us())
         book.enter(asked, [*pacing.parts, PastPart(began, pacing.rest_us, 0, rows)])
         keep, is_known = pacing.read / SLICES, fitted is not None
-        return Done(keep, finished_us, pacing.spent_us, is_known, pacing.looked)
+        return IterationResult(keep, finished_us, pacing.spent_us, is_known, pacing.looked)
 
     def _answer(self, job: Iteration, prepared: PreparedQuery, reading: Reading) -> tuple[int, int]:
         """When the answer was there, and how many rows it has."""
@@ -103,10 +103,10 @@ class _Lap:
         return (self._at - before) // 1_000
 
 
-class Watcher(Protocol):
+class IterationListener(Protocol):
     """Who hears how iterations ended, in the driver's thread."""
 
-    def answered(self, job: Iteration, done: Done, now: int) -> None: ...
+    def answered(self, job: Iteration, done: IterationResult, now: int) -> None: ...
 
     def failed(self, job: Iteration, reason: str, now: int) -> None: ...
 
@@ -114,11 +114,11 @@ class Watcher(Protocol):
 class IterationJudge:
     """Judges how iterations ended. One that failed is over: the next is due soon, and others wait."""
 
-    def __init__(self, watcher: Watcher, stop: Callable[[str], None]) -> None:
+    def __init__(self, watcher: IterationListener, stop: Callable[[str], None]) -> None:
         self._watcher = watcher
         self._stop = stop  # for what no other attempt helps with
 
-    def judge(self, ended: Ended, now: int) -> Event:
+    def judge(self, ended: JobEnded, now: int) -> Event:
         job: Iteration = ended.job
         outcome = ended.outcome
         if isinstance(outcome, BaseException):
@@ -126,6 +126,6 @@ class IterationJudge:
             if isinstance(outcome, SparkEnded):
                 self._stop(str(outcome))
         else:
-            assert isinstance(outcome, Done)
+            assert isinstance(outcome, IterationResult)
             self._watcher.answered(job, outcome, now)
-        return Answered(job)
+        return IterationFinished(job)

@@ -9,9 +9,9 @@ from typing import Final
 from freshline.definitions.sections.cost import Cost
 from freshline.definitions.sections.queries import Query
 from freshline.definitions.warehouse import Warehouse
-from freshline.kernel.queries.query_spec import Measure
+from freshline.kernel.queries.query_spec import QueryMeasure
 from freshline.kernel.queries.task import QueryTask
-from freshline.live.queries.query_costs import QueryBook
+from freshline.live.queries.query_costs import QueryCosts
 from freshline.live.queries.window_rows import WindowRows
 from freshline.planning.costs.iterations import FittedParts, part_length_us
 from freshline.planning.costs.learned_queries import learned_query_costs
@@ -34,10 +34,10 @@ def with_some_cost(query: Query) -> Query:
     return query if query.cost is not None else replace(query, cost=_PROVISIONAL)
 
 
-class Measuring:
+class QueryMeasurer:
     """Measures queries without reading anything. The driver's thread alone asks it."""
 
-    def __init__(self, rows: WindowRows, book: QueryBook) -> None:
+    def __init__(self, rows: WindowRows, book: QueryCosts) -> None:
         self._rows = rows
         self._book = book
 
@@ -46,7 +46,7 @@ class Measuring:
         for table in query.tables:
             self._rows.keep(table, query.window_us)
 
-    def measure(self, task: QueryTask, now: int, shortest_us: int) -> Measure:
+    def measure(self, task: QueryTask, now: int, shortest_us: int) -> QueryMeasure:
         """What its last window holds, and what an answer over that costs, in parts that are no longer than
         a quarter of the shortest deadline on its track, unless they would read next to nothing."""
         asked = task.asked
@@ -62,10 +62,10 @@ class Measuring:
         self._book.part(asked, part_us)
         cost_us, fixed_us = fitted.cost_us(sliced, part_us)
         selectivity = _selectivity(query, asked.measure, fitted)
-        return Measure(tuples, cost_us, fixed_us, selectivity, min(part_us, cost_us))
+        return QueryMeasure(tuples, cost_us, fixed_us, selectivity, min(part_us, cost_us))
 
 
-def _selectivity(query: Query, planned: Measure, fitted: FittedParts) -> Fraction:
+def _selectivity(query: Query, planned: QueryMeasure, fitted: FittedParts) -> Fraction:
     """Every tuple counts in an aggregate: its rows tell nothing."""
     is_told = query.selectivity is not None or isinstance(query.operators, Aggregate)
     return planned.selectivity if is_told else fitted.selectivity

@@ -13,22 +13,22 @@ from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.assembly.query_tracks import asked_of, track_name
 from freshline.kernel.core.events import Event
 from freshline.kernel.core.kernel import Kernel
-from freshline.kernel.core.pool import Pool
+from freshline.kernel.core.pool import TrackPool
 from freshline.kernel.core.timers import NEVER
-from freshline.kernel.queries.events import Measured
+from freshline.kernel.queries.events import LoadMeasured
 from freshline.kernel.queries.iteration import Iteration
 from freshline.kernel.queries.membership import QueryAdded, QueryRemoved
-from freshline.kernel.queries.query_spec import Asked
+from freshline.kernel.queries.query_spec import QuerySpec
 from freshline.kernel.queries.rescheduling import Rescheduling
 from freshline.kernel.queries.shedding import shedding_of
 from freshline.kernel.queries.task import QueryTask, queries_of
-from freshline.live.queries.iteration_worker import Done
-from freshline.live.queries.known_costs import Measuring, with_known_costs
-from freshline.live.queries.query_costs import QueryBook
+from freshline.live.queries.iteration_worker import IterationResult
+from freshline.live.queries.known_costs import QueryMeasurer, with_known_costs
+from freshline.live.queries.query_costs import QueryCosts
 from freshline.live.queries.query_figures import QueryFigures
 from freshline.live.status.status import QueryState, QueryStatus
-from freshline.planning.analysis.admission import Refusal, refusal, track_for
-from freshline.planning.analysis.levels import Load
+from freshline.planning.analysis.admission import QueryRefusal, refusal, track_for
+from freshline.planning.analysis.levels import QueryLoad
 from freshline.planning.plan.plan import Plan
 from freshline.planning.plan.query_loads import query_loads
 from freshline.spark.answering.window_reading import PreparedQuery
@@ -36,10 +36,10 @@ from freshline.storage.control.history import History
 
 Tell = Callable[[Event], None]
 # Who hears of an iteration's end: what it did; None: it failed.
-Heard = Callable[[Iteration, Done | None], None]
+Heard = Callable[[Iteration, IterationResult | None], None]
 
 
-class Queries:
+class LiveQueries:
     """Knows of each query what the kernel does not. The driver's thread alone asks it and tells it."""
 
     def __init__(
@@ -47,8 +47,8 @@ class Queries:
         warehouse: Warehouse,
         plan: Plan,
         kernel: Kernel,
-        book: QueryBook,
-        measuring: Measuring,
+        book: QueryCosts,
+        measuring: QueryMeasurer,
         history: History,
         prepared: Mapping[str, PreparedQuery],
     ) -> None:
@@ -59,8 +59,8 @@ class Queries:
         self._history = history
         self._tell: Tell = lambda event: None
         self.on_ended: Heard = lambda job, done: None
-        self._admitted: dict[str, tuple[PreparedQuery, Asked]] = {}  # in the order in which they came
-        self._refused: dict[str, tuple[Query, Refusal]] = {}
+        self._admitted: dict[str, tuple[PreparedQuery, QuerySpec]] = {}  # in the order in which they came
+        self._refused: dict[str, tuple[Query, QueryRefusal]] = {}
         self._figures: dict[str, QueryFigures] = {}  # of those that are admitted
         self._reschedulings = {pool.name: self._rescheduling(pool) for pool in kernel.pools if _sheds(pool)}
         self._due_at = dict.fromkeys(self._reschedulings, kernel.now)  # when they are measured next
@@ -81,7 +81,7 @@ class Queries:
         return self._running
 
     @property
-    def asked(self) -> list[Asked]:
+    def asked(self) -> list[QuerySpec]:
         """What the kernel was told of those that are admitted."""
         return [asked for _, asked in self._admitted.values()]
 
@@ -117,7 +117,10 @@ class Queries:
         ]
         if names[0] not in {pool.name for pool in self._kernel.pools}:
             reason = f"pool {query.pool} held nothing when the run began, and is ready for tables only"
-            self._refused[query.name] = (query, Refusal(query.name, f"{reason}: start the run anew", None))
+            self._refused[query.name] = (
+                query,
+                QueryRefusal(query.name, f"{reason}: start the run anew", None),
+            )
             return
         loads = self._loads()
         tracks = [[load for other, load in loads if other == name] for name in names]
@@ -130,14 +133,14 @@ class Queries:
         self._admit(prepared, asked)
         self._tell(QueryAdded(asked))
 
-    def _admit(self, prepared: PreparedQuery, asked: Asked) -> None:
+    def _admit(self, prepared: PreparedQuery, asked: QuerySpec) -> None:
         query = prepared.query
         self._admitted[query.name] = (prepared, asked)
         self._figures[query.name] = QueryFigures()
         self._measuring.watch(query)
         self._book.define(asked, prepared)
 
-    def _loads(self) -> list[tuple[str, Load]]:
+    def _loads(self) -> list[tuple[str, QueryLoad]]:
         """Those that are admitted, each with its kernel's pool: as measured last, or as they came."""
         at_work = {task.name: task for task in queries_of(self._kernel)}
         loads = []
@@ -147,7 +150,7 @@ class Queries:
             loads.append((asked.pool, task.load if task and known else asked.load(asked.measure)))
         return loads
 
-    def _load_of(self, query: Query) -> Load:
+    def _load_of(self, query: Query) -> QueryLoad:
         """What a query that comes asks for, among those that are there."""
         queries = {name: prepared.query for name, (prepared, _) in self._admitted.items()}
         among = replace(self._warehouse, queries={**queries, query.name: query})
@@ -173,15 +176,15 @@ class Queries:
         self._due_at[pool] = NEVER if next_at is None else next_at
         shortest_us = min(task.deadline_us for task in tasks)
         measures = {task.name: self._measuring.measure(task, now, shortest_us) for task in tasks}
-        self._tell(Measured(measures))
+        self._tell(LoadMeasured(measures))
 
-    def _rescheduling(self, pool: Pool) -> Rescheduling:
+    def _rescheduling(self, pool: TrackPool) -> Rescheduling:
         defined = self._warehouse.pools[pool.name.rpartition("/")[0]]
         return Rescheduling(defined.rescheduling, defined.threshold)
 
     # -- how iterations end ------------------------------------------------------------------------------
 
-    def answered(self, job: Iteration, done: Done, now: int) -> None:
+    def answered(self, job: Iteration, done: IterationResult, now: int) -> None:
         figures = self._figures_of(job)
         if figures is not None:
             figures.answered(job, done)
@@ -265,5 +268,5 @@ class Queries:
         )
 
 
-def _sheds(pool: Pool) -> bool:
+def _sheds(pool: TrackPool) -> bool:
     return shedding_of(pool) is not None

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Final
 
-from freshline.kernel.queries.query_spec import Asked
+from freshline.kernel.queries.query_spec import QuerySpec
 from freshline.planning.costs.iterations import PART_OF_BEGINNING, FittedParts, PastPart, fit_parts
 from freshline.planning.costs.learned_queries import key_of, parts_of
 from freshline.spark.answering.window_reading import PreparedQuery
@@ -21,7 +21,7 @@ LOOKS: Final = (2, 8)  # slices, by turns
 
 @dataclass(slots=True)
 class _Known:
-    asked: Asked
+    asked: QuerySpec
     prepared: PreparedQuery
     parts: deque[PastPart]
     fitted: FittedParts | None
@@ -31,7 +31,7 @@ class _Known:
     is_warm: bool = False  # whether it has been answered in this run
 
 
-class QueryBook:
+class QueryCosts:
     """By query, its definition and its costs. Tracks enter what they did, the driver's thread asks: a lock.
 
     A query that is edited is another one, though its name is the same and the old one may still be at its
@@ -43,28 +43,28 @@ class QueryBook:
         self._lock = Lock()
         self._known: dict[int, _Known] = {}  # by the identity of what the kernel was told
 
-    def define(self, asked: Asked, prepared: PreparedQuery) -> None:
+    def define(self, asked: QuerySpec, prepared: PreparedQuery) -> None:
         """The kernel was told that of this query."""
         parts = deque(parts_of(self._history, prepared.query), PARTS_KEPT)
         with self._lock:
             self._known[id(asked)] = _Known(asked, prepared, parts, fit_parts(parts))
 
-    def keep_only(self, asked: Iterable[Asked]) -> None:
+    def keep_only(self, asked: Iterable[QuerySpec]) -> None:
         """All others have gone."""
         kept = {id(each) for each in asked}
         with self._lock:
             self._known = {identity: known for identity, known in self._known.items() if identity in kept}
 
-    def prepared(self, asked: Asked) -> PreparedQuery:
+    def prepared(self, asked: QuerySpec) -> PreparedQuery:
         with self._lock:
             return self._known[id(asked)].prepared
 
-    def part(self, asked: Asked, part_us: int) -> None:
+    def part(self, asked: QuerySpec, part_us: int) -> None:
         """So long its parts are to be at most."""
         with self._lock:
             self._known[id(asked)].part_us = part_us
 
-    def part_us(self, asked: Asked) -> int:
+    def part_us(self, asked: QuerySpec) -> int:
         """As it was measured or, where it never is, as it was planned, and not next to nothing."""
         fitted = self.fitted(asked)
         with self._lock:
@@ -73,7 +73,7 @@ class QueryBook:
             return asked.part_us if fitted is None else max(asked.part_us, PART_OF_BEGINNING * fitted.part_us)
         return part_us
 
-    def fitted(self, asked: Asked) -> FittedParts | None:
+    def fitted(self, asked: QuerySpec) -> FittedParts | None:
         """What its answers cost; None where that is not known yet."""
         with self._lock:
             known = self._known[id(asked)]
@@ -81,7 +81,7 @@ class QueryBook:
                 known.fitted, known.is_new = fit_parts(known.parts), False
             return known.fitted
 
-    def looks(self, asked: Asked) -> int:
+    def looks(self, asked: QuerySpec) -> int:
         """How many slices it reads though there seems to be no time for any; mostly none.
 
         Who never reads never learns that he would take less time than he once did. So he looks, after 2, 4, 8
@@ -92,7 +92,7 @@ class QueryBook:
             unread = self._known[id(asked)].unread
         return LOOKS[unread.bit_length() % 2] if _is_look(unread) else 0
 
-    def enter(self, asked: Asked, parts: Sequence[PastPart]) -> None:
+    def enter(self, asked: QuerySpec, parts: Sequence[PastPart]) -> None:
         """An answer's parts took so long, and so did the rest of it."""
         with self._lock:
             known = self._known.get(id(asked))

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from freshline.kernel.queries.iteration import Iteration
-from freshline.live.queries.iteration_worker import Done
+from freshline.live.queries.iteration_worker import IterationResult
 
 Why = Literal["failed", "unknown cost", "look", "own cost", "others"]
 # Which of the assumptions did not hold.
@@ -42,7 +42,7 @@ class QueryFigures:
         said = [f"{count} {_IN_WORDS[why]}" for why, count in self.misses.items()]
         return ", ".join(said) or None
 
-    def answered(self, job: Iteration, done: Done) -> None:
+    def answered(self, job: Iteration, done: IterationResult) -> None:
         """An answer is there."""
         self.iterations += 1
         self.budget_us = job.budget_us
@@ -66,7 +66,7 @@ class QueryFigures:
         self.misses[why] = self.misses.get(why, 0) + 1
 
 
-def _cause(job: Iteration, done: Done) -> Why:
+def _cause(job: Iteration, done: IterationResult) -> Why:
     if not done.known:
         return "unknown cost"
     if done.looked:

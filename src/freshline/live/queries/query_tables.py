@@ -5,22 +5,22 @@ from __future__ import annotations
 from threading import Lock
 
 from freshline.kernel.queries.iteration import Iteration
-from freshline.live.tables.housekeeping import Kept
+from freshline.live.tables.housekeeping import KeptTable
 from freshline.spark.answering.answers_table import AnswersTable
-from freshline.spark.answering.window_reading import Outcome, PreparedQuery
-from freshline.storage.control.layout import Layout
+from freshline.spark.answering.window_reading import PreparedQuery, ReadingOutcome
+from freshline.storage.control.layout import StorageLayout
 
 
 class QueryTables:
     """Opened with their first answer, for all tracks: two queries may follow one another in one table."""
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: StorageLayout) -> None:
         self._layout = layout
         self._lock = Lock()
         self._locks: dict[str, Lock] = {}  # by name
         self._open: dict[str, tuple[PreparedQuery, AnswersTable]] = {}  # by name, and for whom
 
-    def add(self, prepared: PreparedQuery, outcome: Outcome, job: Iteration, finished_us: int) -> None:
+    def add(self, prepared: PreparedQuery, outcome: ReadingOutcome, job: Iteration, finished_us: int) -> None:
         name = prepared.query.into
         assert name is not None, f"{prepared.query.name} keeps no answers"
         with self._lock:
@@ -33,10 +33,10 @@ class QueryTables:
                     self._open[name] = known
             known[1].add(outcome, job.release, job.deadline, finished_us)
 
-    def kept(self) -> dict[str, Kept]:
+    def kept(self) -> dict[str, KeptTable]:
         """Those that are to be looked after. Nobody but readers needs their logs."""
         with self._lock:
             return {
-                name: Kept(table.stored, self._locks[name], prepared.query.name, table.newest)
+                name: KeptTable(table.stored, self._locks[name], prepared.query.name, table.newest)
                 for name, (prepared, table) in self._open.items()
             }

@@ -11,9 +11,9 @@ from pyspark.sql import SparkSession
 
 from freshline.base import signals
 from freshline.base.clock import clock
-from freshline.kernel.queries.query_spec import Asked
+from freshline.kernel.queries.query_spec import QuerySpec
 from freshline.live.loop.failures import sentence
-from freshline.live.queries.query_costs import QueryBook
+from freshline.live.queries.query_costs import QueryCosts
 from freshline.planning.costs.iterations import PastPart
 from freshline.spark.answering.window_reading import PreparedQuery
 
@@ -23,7 +23,7 @@ _PARTS: Final = (16, 48, 192)
 _ANSWERS: Final = 7
 
 
-def warm_up(session: SparkSession, book: QueryBook, queries: Sequence[Asked]) -> None:
+def warm_up(session: SparkSession, book: QueryCosts, queries: Sequence[QuerySpec]) -> None:
     """Answers queries over what is there; of one whose cost is known once, of one without data never.
 
     The first answers count for nothing: they have Spark compile. All are answered in turn, so that those that
@@ -36,7 +36,7 @@ def warm_up(session: SparkSession, book: QueryBook, queries: Sequence[Asked]) ->
         left = [a for a in left if _is_answered(session, book, a, number > 0 or a.name in known)]
 
 
-def _is_answered(session: SparkSession, book: QueryBook, asked: Asked, counts: bool) -> bool:
+def _is_answered(session: SparkSession, book: QueryCosts, asked: QuerySpec, counts: bool) -> bool:
     signals.check()
     prepared = book.prepared(asked)
     edges = [table.freshness for table in prepared.tables]

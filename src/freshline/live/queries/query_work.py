@@ -10,58 +10,58 @@ from pyspark.sql import SparkSession
 from freshline.base.errors import NOWHERE, DefinitionErrors, InputError
 from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.core.kernel import Kernel
-from freshline.live.loop.kinds import Kind
-from freshline.live.queries.iteration_worker import Answering, IterationJudge, IterationWorker
-from freshline.live.queries.known_costs import Measuring
-from freshline.live.queries.live_queries import Queries
-from freshline.live.queries.query_costs import QueryBook
+from freshline.live.loop.kinds import JobKind
+from freshline.live.queries.iteration_worker import IterationJudge, IterationWorker, QueryAnswering
+from freshline.live.queries.known_costs import QueryMeasurer
+from freshline.live.queries.live_queries import LiveQueries
+from freshline.live.queries.query_costs import QueryCosts
 from freshline.live.queries.query_tables import QueryTables
 from freshline.live.queries.query_warm_up import warm_up
-from freshline.live.queries.result_files import Results
+from freshline.live.queries.result_files import ResultFiles
 from freshline.live.queries.window_rows import WindowRows
-from freshline.live.run.opening import Opened, Site
-from freshline.live.tables.housekeeping import Kept
+from freshline.live.run.opening import RunResources, RunSetup
+from freshline.live.tables.housekeeping import KeptTable
 from freshline.planning.plan.plan import Plan
 from freshline.spark.answering.window_reading import PreparedQuery, session_for_queries
 
 
-class QuerySide:
+class QueryWork:
     """Makes these parts. `prepare` may be asked by any thread, everything else by the driver's."""
 
-    def __init__(self, site: Site, plan: Plan, kernel: Kernel, opened: Opened) -> None:
+    def __init__(self, site: RunSetup, plan: Plan, kernel: Kernel, opened: RunResources) -> None:
         warehouse = opened.part.local
         self._opened = opened
         tables = opened.tables.readable
-        self.results = Results(site.control.results)
+        self.results = ResultFiles(site.control.results)
         self.rows = WindowRows(lambda table: tables[table].files)
-        book = QueryBook(opened.history)
-        self.queries = Queries(
+        book = QueryCosts(opened.history)
+        self.queries = LiveQueries(
             warehouse,
             plan,
             kernel,
             book,
-            Measuring(self.rows, book),
+            QueryMeasurer(self.rows, book),
             opened.history,
             self._prepared(warehouse, {}),
         )
         self._tables = QueryTables(site.layout)
-        self._answering = Answering(book, self.results, self._tables)
+        self._answering = QueryAnswering(book, self.results, self._tables)
 
     def warm_up(self) -> None:
         """Before the run: costs that are not known yet are learned from what is there."""
         session = session_for_queries(self._opened.session)
         warm_up(session, self._answering.book, self.queries.asked)
 
-    def kind(self, pools: Sequence[str], stop: Callable[[str], None]) -> Kind:
+    def kind(self, pools: Sequence[str], stop: Callable[[str], None]) -> JobKind:
         """How iterations are done live; `pools` are by track."""
         session = self._opened.session
 
         def worker(track: int) -> IterationWorker:
             return IterationWorker(session, pools[track], track, self._answering)
 
-        return Kind(worker, IterationJudge(self.queries, stop))
+        return JobKind(worker, IterationJudge(self.queries, stop))
 
-    def kept(self) -> dict[str, Kept]:
+    def kept(self) -> dict[str, KeptTable]:
         """The tables of answers that are to be looked after."""
         return self._tables.kept()
 

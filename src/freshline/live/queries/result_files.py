@@ -17,7 +17,7 @@ from freshline.storage.control.control_folder import ControlFolder
 _DIGITS_MAX = 38  # of Spark's decimals
 
 
-class Results:
+class ResultFiles:
     """The files with the newest answers. Tracks write, whoever may read the storage reads."""
 
     def __init__(self, folder: Path) -> None:
@@ -44,7 +44,7 @@ class Results:
 
 def newest(controls: Iterable[ControlFolder], query: str) -> dict[str, Any] | None:
     """A query's newest answer, on whichever node it is answered."""
-    found = (Results(control.results).read(query) for control in controls)
+    found = (ResultFiles(control.results).read(query) for control in controls)
     return next((record for record in found if record is not None), None)
 
 

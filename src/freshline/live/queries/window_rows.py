@@ -9,7 +9,7 @@ from typing import NamedTuple
 from freshline.storage.delta.files import LiveFile
 
 
-class Loaded(NamedTuple):
+class LoadedRows(NamedTuple):
     """Rows with timestamps in (after, to]."""
 
     after: int
@@ -25,7 +25,7 @@ class WindowRows:
 
     def __init__(self, files: Callable[[str], Iterable[LiveFile]]) -> None:
         self._files = files  # of a table, as it is now
-        self._loaded: dict[str, deque[Loaded]] = {}  # by table
+        self._loaded: dict[str, deque[LoadedRows]] = {}  # by table
         self._longest_us: dict[str, int] = {}
 
     def keep(self, table: str, window_us: int) -> None:
@@ -42,7 +42,7 @@ class WindowRows:
         known = self._loaded[table]
         if rows:
             # What a table that was empty loads begins anywhere: it is counted as if it began with the window.
-            known.append(Loaded(min(max(after, to - longest_us), to - 1), to, rows))
+            known.append(LoadedRows(min(max(after, to - longest_us), to - 1), to, rows))
         while known and known[0].to <= to - longest_us:
             known.popleft()
 
@@ -51,13 +51,13 @@ class WindowRows:
         return round(sum(_share(loaded, after, to) for loaded in self._loaded[table]))
 
 
-def _of(file: LiveFile) -> Loaded:
+def _of(file: LiveFile) -> LoadedRows:
     """A file, as far as its statistics tell; where they do not it may be in every window."""
     to = file.newest if file.newest is not None else 1 << 62
     oldest = file.oldest if file.oldest is not None else to
-    return Loaded(min(oldest - 1, to - 1), to, file.rows)
+    return LoadedRows(min(oldest - 1, to - 1), to, file.rows)
 
 
-def _share(loaded: Loaded, after: int, to: int) -> float:
+def _share(loaded: LoadedRows, after: int, to: int) -> float:
     overlap_us = min(to, loaded.to) - max(after, loaded.after)
     return loaded.rows * overlap_us / (loaded.to - loaded.after) if overlap_us > 0 else 0.0

@@ -15,16 +15,16 @@ from freshline.base.duration import SECOND
 from freshline.base.instants import utc
 from freshline.kernel.requests.request import Request
 from freshline.live.queries.result_files import plain
-from freshline.live.requests.request_costs import Extent
-from freshline.live.requests.request_sessions import Sessions
-from freshline.service.failures import Failure
+from freshline.live.requests.request_costs import RequestExtent
+from freshline.live.requests.request_sessions import RequestSessions
+from freshline.service.failures import ServiceFailure
 from freshline.service.questions import Question
-from freshline.spark.answering.request_run import Cancelled, PreparedRequest, RequestAnswer, RequestRun
+from freshline.spark.answering.request_run import PartCancelled, PreparedRequest, RequestAnswer, RequestRun
 from freshline.sql.request_sql import RequestRefused
 from freshline.storage.delta.read_table import ReadTable
 
 
-class OpenRequest:
+class LiveRequest:
     """What tracks, the driver and whoever waits share of a request.
 
     The session that it is read in is its own, from its first part until it is over and no part runs.
@@ -34,7 +34,7 @@ class OpenRequest:
         self,
         question: Question,
         prepared: PreparedRequest,
-        extent: Extent,
+        extent: RequestExtent,
         sizes: tuple[int, ...],
         parts_us: tuple[int, ...],
         reply: Future[Any],
@@ -46,7 +46,7 @@ class OpenRequest:
         self.parts_us = parts_us  # what parts are expected to cost
         self.reply = reply
         self.request: Request | None = None  # once the kernel has heard of it
-        self.failure: Failure | None = None  # why there is no answer, where that is known
+        self.failure: ServiceFailure | None = None  # why there is no answer, where that is known
         self.attempts = 0  # that failed
         self._lock = Lock()  # over what follows
         self._run: RequestRun | None = None
@@ -58,13 +58,13 @@ class OpenRequest:
     def text(self) -> str:
         return self.prepared.sql.text
 
-    def read(self, part: int, sessions: Sessions, tables: Mapping[str, ReadTable]) -> None:
-        """A part, by the thread of its track. `Cancelled` where it is over."""
+    def read(self, part: int, sessions: RequestSessions, tables: Mapping[str, ReadTable]) -> None:
+        """A part, by the thread of its track. `PartCancelled` where it is over."""
         run = self._run or self._begin(sessions, tables)  # one thread at a time reads
         with self._lock:
             if self._is_over:
                 self._tidy(sessions)
-                raise Cancelled("the request is over")
+                raise PartCancelled("the request is over")
             self._is_reading = True
         try:
             run.read(self.sizes[part])
@@ -73,7 +73,7 @@ class OpenRequest:
                 self._is_reading = False
                 self._tidy(sessions)
 
-    def _begin(self, sessions: Sessions, tables: Mapping[str, ReadTable]) -> RequestRun:
+    def _begin(self, sessions: RequestSessions, tables: Mapping[str, ReadTable]) -> RequestRun:
         """Without the lock: a new session takes a while, and the driver may want to end it."""
         session = sessions.take()
         try:
@@ -85,7 +85,7 @@ class OpenRequest:
             self._lent, self._run = session, run
         return run
 
-    def end(self, sessions: Sessions) -> RequestRun | None:
+    def end(self, sessions: RequestSessions) -> RequestRun | None:
         """Nothing more is read: a part that runs is cancelled. What it has come to, if it was begun."""
         with self._lock:
             self._is_over = True
@@ -95,7 +95,7 @@ class OpenRequest:
             run.cancel()
         return run
 
-    def _tidy(self, sessions: Sessions) -> None:
+    def _tidy(self, sessions: RequestSessions) -> None:
         if self._is_over and not self._is_reading and self._lent is not None:
             sessions.give_back(self._lent)
             self._lent = None
@@ -105,11 +105,11 @@ class OpenRequest:
         assert self.request is not None, "nobody has asked the kernel"
         self.resolve(LiveAnswer(self.request, run, parts_done))
 
-    def resolve(self, answer: LiveAnswer | Failure) -> None:
+    def resolve(self, answer: LiveAnswer | ServiceFailure) -> None:
         """Tells who waits, if anybody still does."""
         if not self.reply.set_running_or_notify_cancel():
             return
-        if isinstance(answer, Failure):
+        if isinstance(answer, ServiceFailure):
             self.reply.set_exception(answer)
         else:
             self.reply.set_result(answer)
@@ -157,9 +157,9 @@ class LiveAnswer:
         return self._put_together().table()
 
 
-def failure_of(refused: RequestRefused) -> Failure:
+def failure_of(refused: RequestRefused) -> ServiceFailure:
     """What is not taken, as whoever asks is told."""
-    return Failure(refused.code, refused.what, refused.remedy)
+    return ServiceFailure(refused.code, refused.what, refused.remedy)
 
 
 def instant(at_us: int | None) -> str | None:

@@ -9,46 +9,46 @@ from threading import Lock
 from typing import Any
 
 from freshline.kernel.core.events import Event, Instruction
-from freshline.kernel.requests.events import Requested, Withdrawn
-from freshline.kernel.requests.request import Answer, Reject, Request
-from freshline.live.loop.messages import Message, Observer
+from freshline.kernel.requests.events import RequestArrived, RequestWithdrawn
+from freshline.kernel.requests.request import AnswerRequest, RejectRequest, Request
+from freshline.live.loop.messages import Message, MessageObserver
 from freshline.live.requests.class_counts import ClassCounts
-from freshline.live.requests.live_request import OpenRequest
-from freshline.live.requests.request_sessions import Sessions
+from freshline.live.requests.live_request import LiveRequest
+from freshline.live.requests.request_sessions import RequestSessions
 from freshline.service.failures import no_answer, rejected, stopping
 from freshline.service.questions import Question
 
-Prepare = Callable[[Question, "Future[Any]"], OpenRequest]
+Prepare = Callable[[Question, "Future[Any]"], LiveRequest]
 
 
-class Requests:
+class LiveRequests:
     """Knows the requests that are not over. The driver's thread alone says what becomes of one.
 
     Tracks look their request up; whoever asks posts a message.
     """
 
-    def __init__(self, sessions: Sessions, counts: ClassCounts) -> None:
+    def __init__(self, sessions: RequestSessions, counts: ClassCounts) -> None:
         self._sessions = sessions
         self._counts = counts
         self._lock = Lock()  # over whether it is closed, and who is open
         self._is_closed = False
-        self._coming: dict[int, OpenRequest] = {}  # by identity: the driver has yet to hear of them
-        self._open: dict[int, OpenRequest] = {}  # by number
+        self._coming: dict[int, LiveRequest] = {}  # by identity: the driver has yet to hear of them
+        self._open: dict[int, LiveRequest] = {}  # by number
         self._last = 0
 
-    def find(self, number: int) -> OpenRequest | None:
+    def find(self, number: int) -> LiveRequest | None:
         """The request of that number, unless it is over. Any thread."""
         with self._lock:
             return self._open.get(number)
 
-    def expect(self, asked: OpenRequest) -> None:
+    def expect(self, asked: LiveRequest) -> None:
         """The driver is about to be told of it, and whoever waits is told at least when the run stops."""
         with self._lock:
             if self._is_closed:
                 raise stopping()
             self._coming[id(asked)] = asked
 
-    def submitted(self, asked: OpenRequest, now: int) -> Event | None:
+    def submitted(self, asked: LiveRequest, now: int) -> Event | None:
         """Somebody asks: what the kernel hears of it."""
         question = asked.question
         deadline = question.asked_us + question.deadline_us
@@ -65,9 +65,9 @@ class Requests:
                 self._last, question.class_name, question.asked_us, deadline, asked.parts_us, tables
             )
             self._open[self._last] = asked
-        return Requested(asked.request)
+        return RequestArrived(asked.request)
 
-    def withdrawn(self, asked: OpenRequest) -> Event | None:
+    def withdrawn(self, asked: LiveRequest) -> Event | None:
         """Nobody waits for it any more: its parts are not worth another moment."""
         with self._lock:
             self._coming.pop(id(asked), None)  # it overtook the question itself
@@ -76,7 +76,7 @@ class Requests:
             return None
         asked.end(self._sessions)
         self._counts.withdrawn(request.class_name)
-        return Withdrawn(request.number, request.class_name)
+        return RequestWithdrawn(request.number, request.class_name)
 
     def cancel(self, number: int) -> None:
         """The part of it that runs is to end."""
@@ -86,16 +86,16 @@ class Requests:
 
     def carry_out(self, instruction: Instruction) -> None:
         """What the kernel says of a request."""
-        if isinstance(instruction, Reject):
+        if isinstance(instruction, RejectRequest):
             asked = self._over(instruction.request.number)
             if asked is not None:
                 self._counts.rejected(instruction.request.class_name)
                 asked.resolve(rejected(instruction.retry_after_us))
         else:
-            assert isinstance(instruction, Answer), f"nobody can do {instruction!r}"
+            assert isinstance(instruction, AnswerRequest), f"nobody can do {instruction!r}"
             self._answer(instruction)
 
-    def _answer(self, instruction: Answer) -> None:
+    def _answer(self, instruction: AnswerRequest) -> None:
         request = instruction.request
         asked = self._over(request.number)
         if asked is None:
@@ -108,7 +108,7 @@ class Requests:
         self._counts.answered(request, instruction.parts_done)
         asked.answer(run, instruction.parts_done)
 
-    def _over(self, number: int) -> OpenRequest | None:
+    def _over(self, number: int) -> LiveRequest | None:
         with self._lock:
             return self._open.pop(number, None)
 
@@ -124,39 +124,39 @@ class Requests:
 
 
 @dataclass(frozen=True, slots=True)
-class Submitted:
+class RequestSubmitted:
     """A question, read, for the kernel."""
 
-    requests: Requests
-    asked: OpenRequest
+    requests: LiveRequests
+    asked: LiveRequest
 
-    def event(self, observer: Observer, now: int) -> Event | None:
+    def event(self, observer: MessageObserver, now: int) -> Event | None:
         return self.requests.submitted(self.asked, now)
 
 
 @dataclass(frozen=True, slots=True)
-class Dropped:
+class RequestDropped:
     """Whoever asked has gone."""
 
-    requests: Requests
-    asked: OpenRequest
+    requests: LiveRequests
+    asked: LiveRequest
 
-    def event(self, observer: Observer, now: int) -> Event | None:
+    def event(self, observer: MessageObserver, now: int) -> Event | None:
         return self.requests.withdrawn(self.asked)
 
 
-class Asked:
+class LiveSubmission:
     """A question on its way, as the service knows it (`service.running_warehouse`)."""
 
     def __init__(
-        self, question: Question, prepare: Prepare, requests: Requests, post: Callable[[Message], None]
+        self, question: Question, prepare: Prepare, requests: LiveRequests, post: Callable[[Message], None]
     ) -> None:
         self._question = question
         self._prepare = prepare
         self._requests = requests
         self._post = post
         self._lock = Lock()
-        self._asked: OpenRequest | None = None
+        self._asked: LiveRequest | None = None
         self._is_dropped = False
         self.reply: Future[Any] = Future()
 
@@ -171,7 +171,7 @@ class Asked:
                 return
             self._requests.expect(asked)
             self._asked = asked
-        self._post(Submitted(self._requests, asked))
+        self._post(RequestSubmitted(self._requests, asked))
 
     def drop(self) -> None:
         """Nobody waits any more. Of one that was answered there is nothing to be said."""
@@ -179,4 +179,4 @@ class Asked:
             self._is_dropped = True
             asked, self._asked = self._asked, None
         if asked is not None and not self.reply.done():
-            self._post(Dropped(self._requests, asked))
+            self._post(RequestDropped(self._requests, asked))

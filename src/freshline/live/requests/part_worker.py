@@ -11,16 +11,16 @@ from pyspark.sql import SparkSession
 
 from freshline.kernel.core.events import Event
 from freshline.kernel.requests.events import PartDone, PartLost
-from freshline.kernel.requests.request import Part
+from freshline.kernel.requests.request import RequestPart
 from freshline.live.loop.failures import SparkEnded, is_of_a_row, sentence
-from freshline.live.loop.messages import Ended
-from freshline.live.requests.live_request import OpenRequest, failure_of
-from freshline.live.requests.live_requests import Requests
-from freshline.live.requests.request_costs import RequestBook
-from freshline.live.requests.request_sessions import Sessions
+from freshline.live.loop.messages import JobEnded
+from freshline.live.requests.live_request import LiveRequest, failure_of
+from freshline.live.requests.live_requests import LiveRequests
+from freshline.live.requests.request_costs import RequestCosts
+from freshline.live.requests.request_sessions import RequestSessions
 from freshline.planning.costs.iterations import PastPart
-from freshline.service.failures import Failure
-from freshline.spark.answering.request_run import Cancelled
+from freshline.service.failures import ServiceFailure
+from freshline.spark.answering.request_run import PartCancelled
 from freshline.sql.request_sql import RequestRefused
 from freshline.sql.slices import SLICES
 from freshline.storage.delta.read_table import ReadTable
@@ -35,28 +35,28 @@ _OUTLIER = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Serving:
+class RequestReading:
     """What all tracks answer requests with."""
 
-    requests: Requests
-    sessions: Sessions
+    requests: LiveRequests
+    sessions: RequestSessions
     tables: Mapping[str, ReadTable]
-    book: RequestBook
+    book: RequestCosts
 
 
 class PartWorker:
     """A track that reads parts of requests, each in the request's own session."""
 
-    def __init__(self, session: SparkSession, pool: str, serving: Serving) -> None:
+    def __init__(self, session: SparkSession, pool: str, serving: RequestReading) -> None:
         self._serving = serving
         session.sparkContext.setLocalProperty("spark.scheduler.pool", pool)
 
-    def run(self, job: Part) -> int:
+    def run(self, job: RequestPart) -> int:
         """How long the part took, in microseconds."""
         serving, request = self._serving, job.request
         asked = serving.requests.find(request.number)
         if asked is None:
-            raise Cancelled("the request is over")
+            raise PartCancelled("the request is over")
         at = time.perf_counter_ns()
         asked.read(job.part, serving.sessions, serving.tables)
         took_us = (time.perf_counter_ns() - at) // 1_000
@@ -69,13 +69,13 @@ class PartWorker:
 class PartJudge:
     """Judges how parts ended. The driver's thread alone asks it."""
 
-    def __init__(self, requests: Requests, stop: Callable[[str], None]) -> None:
+    def __init__(self, requests: LiveRequests, stop: Callable[[str], None]) -> None:
         self._requests = requests
         self._stop = stop  # for what no other attempt helps with
         self.work_us = 0  # of all parts that were done
 
-    def judge(self, ended: Ended, now: int) -> Event:
-        job: Part = ended.job
+    def judge(self, ended: JobEnded, now: int) -> Event:
+        job: RequestPart = ended.job
         outcome = ended.outcome
         if isinstance(outcome, int):
             self.work_us += outcome
@@ -84,21 +84,23 @@ class PartJudge:
         if isinstance(outcome, SparkEnded):
             self._stop(str(outcome))
         asked = self._requests.find(job.request.number)
-        if isinstance(outcome, Cancelled) or asked is None:
+        if isinstance(outcome, PartCancelled) or asked is None:
             return PartLost(job)
         return PartLost(job, self._is_hopeless(asked, outcome))
 
-    def _is_hopeless(self, asked: OpenRequest, error: BaseException) -> bool:
+    def _is_hopeless(self, asked: LiveRequest, error: BaseException) -> bool:
         if isinstance(error, RequestRefused):
             asked.failure = failure_of(error)
             return True
         if is_of_a_row(error):
             what = f"some row has no answer to it: {sentence(error).rstrip('.')}"
-            asked.failure = Failure("bad_sql", what, "Mend the SQL")
+            asked.failure = ServiceFailure("bad_sql", what, "Mend the SQL")
             return True
         asked.attempts += 1
         _logger.warning("a part of a request of %s failed: %s", asked.question.class_name, sentence(error))
         if asked.attempts < _ATTEMPTS_MAX:
             return False  # if time is up before it is read, that is what is to be said
-        asked.failure = Failure("failed", "Spark could not read the tables", "Ask again; see the run's notes")
+        asked.failure = ServiceFailure(
+            "failed", "Spark could not read the tables", "Ask again; see the run's notes"
+        )
         return True

@@ -23,7 +23,7 @@ _IN_GENERAL: Final = _KIND + "bytes"
 
 
 @dataclass(frozen=True, slots=True)
-class Extent:
+class RequestExtent:
     """What a request would read of its tables as they are: of those in slices, and of the others whole."""
 
     rows: int
@@ -36,7 +36,7 @@ class _Known:
     is_warm: bool = False  # whether it has been answered in this run
 
 
-class RequestBook:
+class RequestCosts:
     """By SQL, what parts of requests took. Tracks enter it, whoever asks is told: a lock."""
 
     def __init__(self, history: History) -> None:
@@ -47,14 +47,14 @@ class RequestBook:
         self._in_general = deque(history.parts(_IN_GENERAL), PARTS_KEPT)
         self._usual = usual_cost(self._in_general)
 
-    def cost(self, text: str, extent: Extent) -> PartCost:
+    def cost(self, text: str, extent: RequestExtent) -> PartCost:
         """What its parts cost, as far as it is known, and otherwise as the bytes suggest."""
         with self._lock:
             assumed = assumed_cost(self._usual, extent.size)
             known = self._of(text)
             return learned_cost(known.parts, extent.rows, assumed) if known.parts else assumed
 
-    def enter(self, text: str, extent: Extent, parts: Sequence[PastPart]) -> None:
+    def enter(self, text: str, extent: RequestExtent, parts: Sequence[PastPart]) -> None:
         """An answer's parts took so long, over tables of that extent. Their rows are those read."""
         if not parts:
             return

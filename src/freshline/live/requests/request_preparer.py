@@ -14,10 +14,10 @@ from freshline.base import signals
 from freshline.base.duration import format_duration
 from freshline.definitions.sections.classes import PART_MOST_US
 from freshline.live.loop.failures import sentence
-from freshline.live.requests.live_request import OpenRequest, failure_of
-from freshline.live.requests.request_costs import Extent, RequestBook
-from freshline.live.requests.request_sessions import Sessions
-from freshline.live.run.opening import Opened
+from freshline.live.requests.live_request import LiveRequest, failure_of
+from freshline.live.requests.request_costs import RequestCosts, RequestExtent
+from freshline.live.requests.request_sessions import RequestSessions
+from freshline.live.run.opening import RunResources
 from freshline.planning.costs.requests import PartCost, part_most_us, part_sizes
 from freshline.service.questions import Question
 from freshline.spark.answering.request_run import PreparedRequest, RequestRun
@@ -31,10 +31,10 @@ _WARM_PARTS: Final = (1, 4, 16)
 _logger = logging.getLogger(__name__)
 
 
-class Preparing:
+class RequestPreparer:
     """Reads questions, in the thread of whoever asks."""
 
-    def __init__(self, opened: Opened, sessions: Sessions, book: RequestBook) -> None:
+    def __init__(self, opened: RunResources, sessions: RequestSessions, book: RequestCosts) -> None:
         self._tables = opened.tables.readable
         self._schemas = opened.schemas
         self._readable = readable(opened.part.whole, opened.schemas)  # other nodes' tables too
@@ -43,7 +43,7 @@ class Preparing:
         self._lock = Lock()
         self._kept: OrderedDict[str, PreparedRequest] = OrderedDict()
 
-    def prepare(self, question: Question, reply: Future[Any]) -> OpenRequest:
+    def prepare(self, question: Question, reply: Future[Any]) -> LiveRequest:
         """`Failure` where it cannot be asked."""
         try:
             prepared = self._prepared(read_request(question.sql, self._readable))
@@ -53,7 +53,7 @@ class Preparing:
         except RequestRefused as error:
             raise failure_of(error) from None
         parts_us = tuple(cost.us(slices) for slices in sizes)
-        return OpenRequest(question, prepared, extent, sizes, parts_us, reply)
+        return LiveRequest(question, prepared, extent, sizes, parts_us, reply)
 
     def cost_of(self, sql: str) -> PartCost:
         """What parts of that SQL cost, as far as it is known."""
@@ -95,9 +95,9 @@ class Preparing:
                 self._kept.popitem(last=False)
         return prepared
 
-    def _extent(self, tables: Sequence[str]) -> Extent:
+    def _extent(self, tables: Sequence[str]) -> RequestExtent:
         files = [file for name in tables for file in self._tables[name].files]
-        return Extent(sum(file.rows for file in files), sum(file.size for file in files))
+        return RequestExtent(sum(file.rows for file in files), sum(file.size for file in files))
 
     def _sizes(self, question: Question, prepared: PreparedRequest, cost: PartCost) -> tuple[int, ...]:
         most_us = part_most_us(question.deadline_us, PART_MOST_US)

@@ -14,7 +14,7 @@ from freshline.spark.answering.window_reading import session_for_queries
 _SUBSTITUTES: Final = "spark.sql.variable.substitute"
 
 
-class Sessions:
+class RequestSessions:
     """Views are a session's: two requests that are at work share none, whichever tracks their parts run on.
 
     There are as many as were ever lent at a time; any thread may ask.

@@ -9,36 +9,36 @@ from freshline.definitions.sections.classes import CLASSES
 from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.core.job import Job
 from freshline.kernel.core.kernel import Kernel
-from freshline.kernel.requests.request import Part
-from freshline.live.loop.kinds import Kind
+from freshline.kernel.requests.request import RequestPart
+from freshline.live.loop.kinds import JobKind
 from freshline.live.loop.messages import Message
 from freshline.live.requests.class_counts import ClassCounts
-from freshline.live.requests.live_requests import Asked, Requests
-from freshline.live.requests.part_worker import PartJudge, PartWorker, Serving
-from freshline.live.requests.request_costs import RequestBook
-from freshline.live.requests.request_preparer import Preparing
-from freshline.live.requests.request_sessions import Sessions
-from freshline.live.run.opening import Opened
+from freshline.live.requests.live_requests import LiveRequests, LiveSubmission
+from freshline.live.requests.part_worker import PartJudge, PartWorker, RequestReading
+from freshline.live.requests.request_costs import RequestCosts
+from freshline.live.requests.request_preparer import RequestPreparer
+from freshline.live.requests.request_sessions import RequestSessions
+from freshline.live.run.opening import RunResources
 from freshline.live.status.status import ClassStatus
 from freshline.planning.costs.requests import PartCost
-from freshline.service.failures import Failure
+from freshline.service.failures import ServiceFailure
 from freshline.service.questions import Question
 
 
-class RequestSide:
+class RequestWork:
     """Makes these parts. `ask` may be called by any thread, everything else by the driver's."""
 
     def __init__(
-        self, warehouse: Warehouse, kernel: Kernel, opened: Opened, stop: Callable[[str], None]
+        self, warehouse: Warehouse, kernel: Kernel, opened: RunResources, stop: Callable[[str], None]
     ) -> None:
         self._warehouse = warehouse
         self._kernel = kernel
         self._session = opened.session
-        sessions, book = Sessions(opened.session), RequestBook(opened.history)
+        sessions, book = RequestSessions(opened.session), RequestCosts(opened.history)
         self._counts = ClassCounts(warehouse.classes)
-        self.requests = Requests(sessions, self._counts)
-        self._preparing = Preparing(opened, sessions, book)
-        self._serving = Serving(self.requests, sessions, opened.tables.readable, book)
+        self.requests = LiveRequests(sessions, self._counts)
+        self._preparing = RequestPreparer(opened, sessions, book)
+        self._serving = RequestReading(self.requests, sessions, opened.tables.readable, book)
         self._post: Callable[[Message], None] = lambda message: None
         self._judge = PartJudge(self.requests, stop)
 
@@ -46,13 +46,13 @@ class RequestSide:
         """Who hands messages to the driver."""
         self._post = post
 
-    def ask(self, question: Question) -> Asked:
-        """A question on its way; `Failure` where there is no such class."""
+    def ask(self, question: Question) -> LiveSubmission:
+        """A question on its way; `ServiceFailure` where there is no such class."""
         name = question.class_name
         if name not in self._warehouse.classes:
             remedy = Names(CLASSES.name, self._warehouse.classes).remedy(name)
-            raise Failure("unknown_class", f"there is no class {cut(name)!r}", remedy)
-        return Asked(question, self._preparing.prepare, self.requests, self._post)
+            raise ServiceFailure("unknown_class", f"there is no class {cut(name)!r}", remedy)
+        return LiveSubmission(question, self._preparing.prepare, self.requests, self._post)
 
     def cost_of(self, sql: str) -> PartCost:
         """What parts of that SQL cost, as far as it is known."""
@@ -68,17 +68,17 @@ class RequestSide:
         """What parts have taken on their tracks, all of them together."""
         return self._judge.work_us
 
-    def kind(self, pools: Sequence[str]) -> Kind:
+    def kind(self, pools: Sequence[str]) -> JobKind:
         """How parts are done live; `pools` are by track."""
 
         def worker(track: int) -> PartWorker:
             return PartWorker(self._session, pools[track], self._serving)
 
         def cancel(job: Job) -> None:
-            assert isinstance(job, Part), f"{job!r} is not of a request"
+            assert isinstance(job, RequestPart), f"{job!r} is not of a request"
             self.requests.cancel(job.request.number)
 
-        return Kind(worker, self._judge, cancel)
+        return JobKind(worker, self._judge, cancel)
 
     def statuses(self) -> tuple[ClassStatus, ...]:
         return self._counts.statuses(self._warehouse, self._kernel)

@@ -7,23 +7,23 @@ from collections.abc import Callable
 from freshline.kernel.core.events import Event
 from freshline.kernel.core.kernel import Kernel
 from freshline.kernel.steps.task import StepTask, steps_of
-from freshline.kernel.tables.drain import Drain, nothing_is_left, only_rest_is_left
+from freshline.kernel.tables.drain import DrainBegun, nothing_is_left, only_rest_is_left
 from freshline.live.loop.failures import ATTEMPTS_MAX
 from freshline.live.loop.messages import Inbox
-from freshline.live.nodes.node_work import NodeSide
-from freshline.live.tables.file_watch import Watch
-from freshline.live.tables.judge import Troubles
+from freshline.live.nodes.node_work import NodeWork
+from freshline.live.tables.file_watch import FileWatch
+from freshline.live.tables.judge import FailureCounts
 
 
-class Draining:
+class DrainControl:
     """Ends a run when nothing is left to load. Nobody waits for periods: nothing more will come."""
 
     def __init__(
         self,
-        watch: Watch,
+        watch: FileWatch,
         inbox: Inbox,
-        nodes: NodeSide,
-        troubles: Troubles,
+        nodes: NodeWork,
+        troubles: FailureCounts,
         tell: Callable[[Event], None],
         stop: Callable[[str], None],
     ) -> None:
@@ -54,7 +54,7 @@ class Draining:
             self._stop("nothing is left to load")
         elif not self.begun and only_rest_is_left(kernel):
             self.begun = True
-            self._tell(Drain())
+            self._tell(DrainBegun())
 
     def _is_at_work(self, step: StepTask) -> bool:
         return step.at_work and not self._is_given_up(step.name)

@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 from uuid import uuid4
 
 from freshline.live.nodes.same_definitions import check_no_other
-from freshline.storage.control.layout import Layout
+from freshline.storage.control.layout import StorageLayout
 from freshline.storage.control.lease import Identity, Lease, LeaseLost
 
 _EVERY_S = 2.0
@@ -42,7 +42,7 @@ class Heartbeat:
 
 
 @contextmanager
-def sole_writer(layout: Layout, nodes: Collection[str], doing: str) -> Iterator[None]:
+def sole_writer(layout: StorageLayout, nodes: Collection[str], doing: str) -> Iterator[None]:
     """The storage is ours alone while this lasts, whichever nodes run on it."""
     identity = Identity.mine(f"{doing}-{uuid4().hex[:6]}")
     with ExitStack() as stack:

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from freshline.base.clock import Clock, clock
 from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.core.kernel import Kernel
-from freshline.live.run.status_reporter import Reporting
+from freshline.live.run.status_reporter import StatusReporter
 from freshline.live.status.status import WarehouseStatus
-from freshline.live.tables.judge import Failures, Troubles, UpdateJudge
-from freshline.live.tables.notes import Notes
-from freshline.live.tables.observation import Observation
-from freshline.live.tables.warm_plans import Warmth
+from freshline.live.tables.judge import FailureCounts, LoadFailures, UpdateJudge
+from freshline.live.tables.notes import RunNotes
+from freshline.live.tables.observation import LiveObservation
+from freshline.live.tables.warm_plans import WarmPlans
 from freshline.planning.plan.plan import Plan
 
 
@@ -30,15 +30,15 @@ class Keeper:
         started: int,
         stop: Callable[[str], None],
         now: Clock = clock,
-        warmth: Warmth | None = None,
+        warmth: WarmPlans | None = None,
     ) -> None:
-        warmth = warmth or Warmth()
-        self.notes = Notes(started, now)
-        self.troubles = Troubles()
-        self.observation = Observation(warehouse, plan, started, self.notes, warmth)
-        self.failures = Failures(self.troubles, self.notes, stop)
+        warmth = warmth or WarmPlans()
+        self.notes = RunNotes(started, now)
+        self.troubles = FailureCounts()
+        self.observation = LiveObservation(warehouse, plan, started, self.notes, warmth)
+        self.failures = LoadFailures(self.troubles, self.notes, stop)
         self.judge = UpdateJudge(self.observation, self.failures, self.notes)
-        self.reporting = Reporting(
+        self.reporting = StatusReporter(
             warehouse, plan, run_id, self.observation, self.troubles, self.notes, warmth
         )
 

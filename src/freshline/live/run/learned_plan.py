@@ -25,7 +25,7 @@ _BATCHES_EVERY_US = 2 * SECOND
 _PROVISIONAL = Cost(SECOND, Fraction(1, 10))
 
 
-class Learning:
+class LearnedPlan:
     """The plan with declared and learned costs. `unknown` tables have neither: they get no bound."""
 
     def __init__(self, declared: Warehouse, history: History) -> None:

@@ -6,21 +6,21 @@ from collections.abc import Callable
 from typing import Any
 
 from freshline.base.clock import Clock, clock
-from freshline.live.queries.edit_applier import Applying
+from freshline.live.queries.edit_applier import EditApplier
 from freshline.live.status.status import WarehouseStatus
 from freshline.service.questions import Question
-from freshline.service.running_warehouse import Asked
+from freshline.service.running_warehouse import Submission
 
 
-class Inquiries:
+class LiveWarehouse:
     """Answers by what is frozen, by files, or by the driver's reply: it owns nothing of the run."""
 
     def __init__(
         self,
         published: Callable[[], WarehouseStatus],
         results: Callable[[str], dict[str, Any] | None],
-        applying: Applying,
-        ask: Callable[[Question], Asked],
+        applying: EditApplier,
+        ask: Callable[[Question], Submission],
         now: Clock = clock,
     ) -> None:
         self._published = published
@@ -38,7 +38,7 @@ class Inquiries:
     def classes(self) -> list[dict[str, Any]]:
         return [each.record() for each in self._published().classes]
 
-    def ask(self, question: Question) -> Asked:
+    def ask(self, question: Question) -> Submission:
         return self._ask(question)
 
     def apply(self, text: str) -> dict[str, Any]:

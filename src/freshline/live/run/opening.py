@@ -23,15 +23,15 @@ from freshline.landing.scanner import Scanner
 from freshline.live.nodes.node_join import join_nodes
 from freshline.live.nodes.same_definitions import check_no_other
 from freshline.live.run.heartbeat import Heartbeat
-from freshline.live.run.run_end import Ending
+from freshline.live.run.run_end import RunEnd
 from freshline.live.run.start_up import StartUp
 from freshline.live.status.status import Progress
 from freshline.live.status.step_status import PlacementStatus
 from freshline.live.tables.definition_changes import OpenTables, open_tables
-from freshline.live.tables.node_share import Part, all_of, part_of
-from freshline.live.tables.warm_plans import Warmth
-from freshline.live.tables.warm_up_threads import Warming
-from freshline.planning.plan.step_placement import Placed
+from freshline.live.tables.node_share import NodeShare, all_of, part_of
+from freshline.live.tables.warm_plans import WarmPlans
+from freshline.live.tables.warm_up_threads import WarmUpThreads
+from freshline.planning.plan.step_placement import StepPlacement
 from freshline.spark.loading.same_plan import alike
 from freshline.spark.loading.schemas import schemas
 from freshline.spark.loading.sink import driver_limit
@@ -40,7 +40,7 @@ from freshline.spark.session.java import end_java
 from freshline.spark.session.session import is_local, open_session
 from freshline.storage.control.control_folder import ControlFolder
 from freshline.storage.control.history import History
-from freshline.storage.control.layout import Layout
+from freshline.storage.control.layout import StorageLayout
 from freshline.storage.control.lease import Identity, Lease
 from freshline.storage.control.permissions import modes_of
 from freshline.storage.control.scratch import scratch_folder
@@ -53,13 +53,13 @@ _NEWEST: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
+class RunSetup:
     """A warehouse, or a node of it, and where that is to run: its files, its storage, its Spark."""
 
     warehouse: Warehouse
     node: str | None
     landing: Mapping[str, Path]  # by feed
-    layout: Layout
+    layout: StorageLayout
     control: ControlFolder  # of this run
     history: Path
     accepted: Sequence[str]  # tables that were changed and go on all the same
@@ -70,29 +70,29 @@ class Site:
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class RunResources:
     """What was opened at a site."""
 
-    part: Part
-    placed: Placed | None  # where steps run, in a warehouse with nodes
+    part: NodeShare
+    placed: StepPlacement | None  # where steps run, in a warehouse with nodes
     scratch: Path
     session: SparkSession
     history: History
     ledger: Ledger
     schemas: dict[str, StructType]
     tables: OpenTables
-    warmth: Warmth
-    warming: Warming | None
+    warmth: WarmPlans
+    warming: WarmUpThreads | None
 
 
 def open_site(
-    site: Site,
+    site: RunSetup,
     run_id: str,
     stack: ExitStack,
-    ending: Ending,
+    ending: RunEnd,
     lose: Callable[[str], None],
     listener: Callable[[Progress], None] | None = None,
-) -> Opened:
+) -> RunResources:
     """Opens everything, in this order; the stack closes it in the other. The lease is held all the time.
 
     `listener` hears how far it is.
@@ -121,13 +121,13 @@ def open_site(
     opened = open_tables(part, site.layout, columns, site.accepted)
     for name, table in opened.tables.items():
         ledger.catch_up(name, table)
-    warmth, warming = Warmth(), None
+    warmth, warming = WarmPlans(), None
     if site.warm != "none":
-        warmth = Warmth(plans_to_warm(part.local, site.landing, columns, ledger))
+        warmth = WarmPlans(plans_to_warm(part.local, site.landing, columns, ledger))
         warming = _open_warming(site, part, warmth, session, columns, scratch / "warm-up", stack, ending)
         _await_warmth(warmth, warming, start_up, None if site.warm == "all" else warming.at_once)
     signals.check()
-    return Opened(part, placed, scratch, session, history, ledger, columns, opened, warmth, warming)
+    return RunResources(part, placed, scratch, session, history, ledger, columns, opened, warmth, warming)
 
 
 def plans_to_warm(
@@ -158,24 +158,24 @@ def _newest(landing: Path) -> list[str]:
 
 
 def _open_warming(
-    site: Site,
-    part: Part,
-    warmth: Warmth,
+    site: RunSetup,
+    part: NodeShare,
+    warmth: WarmPlans,
     session: SparkSession,
     columns: Mapping[str, StructType],
     folder: Path,
     stack: ExitStack,
-    ending: Ending,
-) -> Warming:
+    ending: RunEnd,
+) -> WarmUpThreads:
     tracks = sum(pool.tracks for pool in part.local.pools.values()) + bool(part.local.steps)
     at_once = min(tracks, session.sparkContext.defaultParallelism)  # so many cores Spark has
-    warming = Warming(warmth, WarmUp(site.warehouse, columns, folder), session, folder, at_once)
+    warming = WarmUpThreads(warmth, WarmUp(site.warehouse, columns, folder), session, folder, at_once)
     stack.callback(warming.close, lambda: ending.abandoned)
     warming.start()
     return warming
 
 
-def _await_warmth(warmth: Warmth, warming: Warming, start_up: StartUp, enough: int | None) -> None:
+def _await_warmth(warmth: WarmPlans, warming: WarmUpThreads, start_up: StartUp, enough: int | None) -> None:
     """Until so many plans are warm, or all of them: nothing would be quick before."""
 
     def is_enough() -> bool:
@@ -189,8 +189,8 @@ def _await_warmth(warmth: Warmth, warming: Warming, start_up: StartUp, enough: i
 
 
 def _open_storage(
-    site: Site, run_id: str, stack: ExitStack, lose: Callable[[str], None]
-) -> tuple[Path, Placed | None]:
+    site: RunSetup, run_id: str, stack: ExitStack, lose: Callable[[str], None]
+) -> tuple[Path, StepPlacement | None]:
     """The storage is ours from here on; the run's scratch folder in it, and where steps are placed."""
     layout, control = site.layout, site.control
     layout.prepare(control, private=is_local(site.master))
@@ -209,7 +209,7 @@ def _open_storage(
     return scratch, None if site.node is None else join_nodes(site.warehouse, site.node, layout, identity)
 
 
-def _open_spark(site: Site, scratch: Path, stack: ExitStack, ending: Ending) -> SparkSession:
+def _open_spark(site: RunSetup, scratch: Path, stack: ExitStack, ending: RunEnd) -> SparkSession:
     if site.session is not None:
         return site.session
     # Before: it may be interrupted when Spark is there and nobody knows.
@@ -220,7 +220,7 @@ def _open_spark(site: Site, scratch: Path, stack: ExitStack, ending: Ending) -> 
     return session
 
 
-def _stop_spark(session: SparkSession, ending: Ending) -> None:
+def _stop_spark(session: SparkSession, ending: RunEnd) -> None:
     if ending.interrupted and end_java():
         return
     try:

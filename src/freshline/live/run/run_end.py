@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(slots=True)
-class Ending:
+class RunEnd:
     """Why a run stops, and what is waited for then.
 
     Any thread may say so, and a signal's handler: each field is written whole, and nothing takes a lock.

@@ -27,44 +27,44 @@ from freshline.kernel.assembly.terms import learned
 from freshline.kernel.core.journal import Journal
 from freshline.kernel.core.kernel import Kernel
 from freshline.kernel.queries.iteration import Iteration
-from freshline.kernel.requests.events import Discarded
-from freshline.kernel.requests.request import Part
+from freshline.kernel.requests.events import UpdateDiscarded
+from freshline.kernel.requests.request import RequestPart
 from freshline.kernel.steps.job import StepJob
-from freshline.kernel.tables.events import Batches
+from freshline.kernel.tables.events import BatchCostsLearned
 from freshline.kernel.tables.task import tables_of
 from freshline.kernel.tables.update import Update
 from freshline.landing.directories import check_directories, landing_directories
 from freshline.live.loop.driver import LiveDriver
 from freshline.live.loop.failures import sentence, spark_ended
 from freshline.live.loop.journal import journal_of
-from freshline.live.loop.kinds import Kind, Kinds
-from freshline.live.loop.messages import Ended, Inbox, PutAside
+from freshline.live.loop.kinds import JobKind, Kinds
+from freshline.live.loop.messages import Inbox, JobEnded, JobPutAside
 from freshline.live.loop.tracks import Tracks
-from freshline.live.nodes.node_work import NodeSide
-from freshline.live.queries.edit_applier import Applying
-from freshline.live.queries.query_work import QuerySide
-from freshline.live.requests.request_work import RequestSide
-from freshline.live.run.drain_control import Draining
+from freshline.live.nodes.node_work import NodeWork
+from freshline.live.queries.edit_applier import EditApplier
+from freshline.live.queries.query_work import QueryWork
+from freshline.live.requests.request_work import RequestWork
+from freshline.live.run.drain_control import DrainControl
 from freshline.live.run.keeper import Keeper
-from freshline.live.run.learned_plan import Learning
-from freshline.live.run.live_warehouse import Inquiries
-from freshline.live.run.opening import Opened, Site, Warm, open_site
-from freshline.live.run.run_end import Ending
+from freshline.live.run.learned_plan import LearnedPlan
+from freshline.live.run.live_warehouse import LiveWarehouse
+from freshline.live.run.opening import RunResources, RunSetup, Warm, open_site
+from freshline.live.run.run_end import RunEnd
 from freshline.live.status.status import Progress, WarehouseStatus
-from freshline.live.tables.blame_files import BadFiles, OtherFiles
+from freshline.live.tables.blame_files import FileBlame, OtherFiles
 from freshline.live.tables.definition_changes import check_tables
-from freshline.live.tables.discard_control import Discarding
-from freshline.live.tables.file_trial import Trial
-from freshline.live.tables.file_watch import Watch
+from freshline.live.tables.discard_control import DiscardControl
+from freshline.live.tables.file_trial import FileTrial
+from freshline.live.tables.file_watch import FileWatch
 from freshline.live.tables.housekeeping import Housekeeper, kept_tables
-from freshline.live.tables.landing_feeds import Feeds
-from freshline.live.tables.load_records import Books
-from freshline.live.tables.quarantine_queue import Refusals
-from freshline.live.tables.update_worker import SparkWorker, Updates
+from freshline.live.tables.landing_feeds import LandingFeeds
+from freshline.live.tables.load_records import LoadRecords
+from freshline.live.tables.quarantine_queue import QuarantineQueue
+from freshline.live.tables.update_worker import SparkWorker, UpdateRunner
 from freshline.planning.costs.bounds import average_us
 from freshline.planning.plan.plan import Plan
 from freshline.spark.loading.updater import Updater
-from freshline.storage.control.layout import Layout
+from freshline.storage.control.layout import StorageLayout
 from freshline.storage.control.quarantine import Quarantine
 
 _logger = logging.getLogger(__name__)
@@ -108,9 +108,9 @@ class Runner:
         check_tables(warehouse, accepted, "--accept-change")
         feeds = {name: feed for name, feed in warehouse.feeds.items() if node is None or feed.node == node}
         landing = landing_directories(replace(warehouse, feeds=feeds), folder, storage)
-        layout = self.layout = Layout(storage)
+        layout = self.layout = StorageLayout(storage)
         control = self.control = layout.control(node)
-        self._site = Site(
+        self._site = RunSetup(
             warehouse=warehouse,
             node=node,
             landing=landing,
@@ -136,7 +136,7 @@ class Runner:
         self._on_start = on_start
         self.on_status: Callable[[WarehouseStatus], None] | None = None
         self.driver: LiveDriver | None = None
-        self._ending = Ending()
+        self._ending = RunEnd()
 
     # -- opening and closing -----------------------------------------------------------------------
 
@@ -171,13 +171,13 @@ class Runner:
         self._session = opened.session
         self.tables, self.readable = opened.tables.tables, opened.tables.readable
         self.said: tuple[str, ...] = opened.tables.said
-        self._learning = Learning(site.warehouse, opened.history)
+        self._learning = LearnedPlan(site.warehouse, opened.history)
         self._placed = opened.placed
         freshness = {name: table.freshness for name, table in opened.tables.readable.items()}
         self.kernel = assemble(self.plan, 0, freshness, batches=self._batches, begin=False, node=site.node)
-        self.query_side = QuerySide(site, self.plan, self.kernel, opened)
+        self.query_side = QueryWork(site, self.plan, self.kernel, opened)
         self.said = (*self.said, *self.query_side.queries.refusals())
-        self.request_side = RequestSide(opened.part.local, self.kernel, opened, self._lose)
+        self.request_side = RequestWork(opened.part.local, self.kernel, opened, self._lose)
         if site.warm != "none":
             self.query_side.warm_up()
             self.request_side.warm_up()
@@ -189,7 +189,7 @@ class Runner:
         self.keeper.reporting.queries = self.query_side.queries.statuses
         self.keeper.reporting.classes = self.request_side.statuses
         self.keeper.observation.resume(self.kernel)
-        self.node_side = NodeSide(site, opened, self.keeper)
+        self.node_side = NodeWork(site, opened, self.keeper)
         self.keeper.notes.counted(len(self._quarantine.entries()))
         inbox = Inbox()
         self._open_loop(opened, inbox, self._open_journal(now, freshness))
@@ -204,16 +204,16 @@ class Runner:
             log, self.run_id, now, freshness, self.plan, unknown=unknown, batches=self._batches, node=node
         )
 
-    def _open_loop(self, opened: Opened, inbox: Inbox, journal: Journal) -> None:
+    def _open_loop(self, opened: RunResources, inbox: Inbox, journal: Journal) -> None:
         """Whoever finds, loads and looks after files, and the driver between them."""
         site, keeper, archive = self._site, self.keeper, self.layout.archive
         notes = keeper.notes
-        feeds = Feeds(opened.part.local, site.landing)
-        books = Books(feeds, opened.ledger, opened.history, archive)
-        refusals = Refusals(self._quarantine, notes, inbox.post)
-        self.discarding = Discarding(opened.part.local)
+        feeds = LandingFeeds(opened.part.local, site.landing)
+        books = LoadRecords(feeds, opened.ledger, opened.history, archive)
+        refusals = QuarantineQueue(self._quarantine, notes, inbox.post)
+        self.discarding = DiscardControl(opened.part.local)
         self.discarding.recall(self.tables)
-        self._watch = Watch(
+        self._watch = FileWatch(
             feeds, books, refusals, notes, self._files_max, warmth=opened.warmth, discarding=self.discarding
         )
         keeper.judge.on_loaded = self.node_side.judge.on_loaded = self._watch.loaded
@@ -222,10 +222,10 @@ class Runner:
             site.warehouse, self.tables, opened.schemas, site.landing, last_values, opened.tables.readable
         )
         others = OtherFiles(feeds, self.tables, archive, self._watch.waiting)
-        trial = Trial(feeds, updater, opened.scratch, others.of)
+        trial = FileTrial(feeds, updater, opened.scratch, others.of)
         locks = {name: Lock() for name in self.tables}
-        updates = Updates(updater, books, locks)
-        bad_files = BadFiles(feeds, trial, refusals, self._watch, keeper.troubles.attempts)
+        updates = UpdateRunner(updater, books, locks)
+        bad_files = FileBlame(feeds, trial, refusals, self._watch, keeper.troubles.attempts)
         self._tracks = self._new_tracks(updates, bad_files, inbox)
         if opened.warming is not None:
             opened.warming.mind(lambda: self._tracks.idle)
@@ -243,7 +243,7 @@ class Runner:
         )
         keeper.judge.on_discarded = self._discarded
         queries.attach(self.driver.tell)
-        self._draining = Draining(
+        self._draining = DrainControl(
             self._watch, inbox, self.node_side, keeper.troubles, self.driver.tell, self.stop
         )
         self.request_side.attach(inbox.post)
@@ -256,7 +256,7 @@ class Runner:
         self.node_side.following.start(inbox.post)
         self._stack.callback(self.node_side.following.stop)
 
-    def _new_tracks(self, updates: Updates, bad_files: BadFiles, inbox: Inbox) -> Tracks:
+    def _new_tracks(self, updates: UpdateRunner, bad_files: FileBlame, inbox: Inbox) -> Tracks:
         session = self._session
         # By track; clusters of a pool share Spark's.
         pools = [pool.name.partition("/")[0] for pool in self.kernel.pools for _ in range(pool.tracks)]
@@ -264,17 +264,17 @@ class Runner:
         def worker(track: int) -> SparkWorker:
             return SparkWorker(session, pools[track], track, updates, bad_files)
 
-        def tell(message: Ended | PutAside) -> None:
-            if isinstance(message, Ended) and isinstance(message.outcome, Exception):
+        def tell(message: JobEnded | JobPutAside) -> None:
+            if isinstance(message, JobEnded) and isinstance(message.outcome, Exception):
                 gone = spark_ended(session)
                 message = message if gone is None else replace(message, outcome=gone)
             inbox.post(message)
 
         kinds: Kinds = {
-            Update: Kind(worker, self.keeper.judge),
+            Update: JobKind(worker, self.keeper.judge),
             StepJob: self.node_side.kind(worker),
             Iteration: self.query_side.kind(pools, self._lose),
-            Part: self.request_side.kind(pools),
+            RequestPart: self.request_side.kind(pools),
         }
         return Tracks(len(pools), kinds, tell)
 
@@ -288,8 +288,8 @@ class Runner:
         if not self.node_side.answers_for_all:
             return
         side, site = self.query_side, self._site
-        applying = Applying(site.warehouse, inbox.post, side.prepare, side.queries.decide, site.node)
-        inquiries = Inquiries(
+        applying = EditApplier(site.warehouse, inbox.post, side.prepare, side.queries.decide, site.node)
+        inquiries = LiveWarehouse(
             lambda: self.node_side.status_of_all(self._published),
             self.node_side.results,
             applying,
@@ -364,7 +364,7 @@ class Runner:
         definition = self.plan.warehouse.tables[table]
         if self.driver is not None and definition.cost is not None:  # it is learned, perhaps not yet
             cost_us = average_us(definition.cost, definition.period_us)
-            self.driver.tell(Discarded(table, files * cost_us))
+            self.driver.tell(UpdateDiscarded(table, files * cost_us))
 
     def _tick(self, now: int, kernel: Kernel) -> None:
         self._publish(self.keeper.look(now, kernel))
@@ -390,7 +390,7 @@ class Runner:
         batches = self._learning.batches(now, tables_of(self.kernel))
         if batches:
             assert self.driver is not None
-            self.driver.tell(Batches(batches))
+            self.driver.tell(BatchCostsLearned(batches))
 
     def _publish(self, status: WarehouseStatus) -> None:
         with suppress(OSError):  # a full disk; that the file is old can be seen in it

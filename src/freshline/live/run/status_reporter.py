@@ -10,7 +10,7 @@ from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.core.kernel import Kernel
 from freshline.kernel.core.task import RUNNING
 from freshline.kernel.tables.task import TableTask, tables_of
-from freshline.live.nodes.step_figures import StepBook
+from freshline.live.nodes.step_figures import StepFigures
 from freshline.live.status.status import (
     ClassStatus,
     PoolStatus,
@@ -20,16 +20,16 @@ from freshline.live.status.status import (
     WarehouseStatus,
 )
 from freshline.live.status.step_status import PlacementStatus
-from freshline.live.tables.judge import Troubles
-from freshline.live.tables.notes import Notes
-from freshline.live.tables.observation import Observation
-from freshline.live.tables.recoveries import Due, dues
-from freshline.live.tables.warm_plans import Warmth
+from freshline.live.tables.judge import FailureCounts
+from freshline.live.tables.notes import RunNotes
+from freshline.live.tables.observation import LiveObservation
+from freshline.live.tables.recoveries import RecoveryDue, dues
+from freshline.live.tables.warm_plans import WarmPlans
 from freshline.planning.plan.plan import Plan
-from freshline.planning.plan.step_placement import Placed
+from freshline.planning.plan.step_placement import StepPlacement
 
 
-class Reporting:
+class StatusReporter:
     """Makes the status, a frozen record. The driver's thread alone asks for it."""
 
     def __init__(
@@ -37,10 +37,10 @@ class Reporting:
         warehouse: Warehouse,
         plan: Plan,
         run_id: str,
-        observation: Observation,
-        troubles: Troubles,
-        notes: Notes,
-        warmth: Warmth,
+        observation: LiveObservation,
+        troubles: FailureCounts,
+        notes: RunNotes,
+        warmth: WarmPlans,
     ) -> None:
         self._warehouse = warehouse
         self._run_id = run_id
@@ -49,13 +49,13 @@ class Reporting:
         self._notes = notes
         self._warmth = warmth
         self._node: str | None = None
-        self._steps: StepBook | None = None
+        self._steps: StepFigures | None = None
         self._placement: PlacementStatus | None = None
         self.queries: Callable[[], tuple[QueryStatus, ...]] = tuple
         self.classes: Callable[[], tuple[ClassStatus, ...]] = tuple
         self.learn(plan)
 
-    def of_node(self, node: str | None, book: StepBook, placed: Placed | None) -> None:
+    def of_node(self, node: str | None, book: StepFigures, placed: StepPlacement | None) -> None:
         """Whose run it is, in a warehouse with nodes, who knows of its steps, and where all are placed."""
         self._node, self._steps = node, book
         self._placement = None if placed is None else PlacementStatus.of(placed)
@@ -96,7 +96,7 @@ class Reporting:
         )
 
     def _table(
-        self, task: TableTask, now: int, above: Mapping[str, TableStatus], due: Due | None
+        self, task: TableTask, now: int, above: Mapping[str, TableStatus], due: RecoveryDue | None
     ) -> TableStatus:
         name, plan = task.name, self._plans[task.name]
         seen, feed = self._observation.tables[name], self._observation.feed_of(name)

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from freshline.base.duration import seconds
 from freshline.base.instants import written
-from freshline.planning.plan.step_placement import Placed
+from freshline.planning.plan.step_placement import StepPlacement
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class PlacementStatus:
     shortcomings: tuple[str, ...]  # all that as sentences
 
     @classmethod
-    def of(cls, placed: Placed) -> Self:
+    def of(cls, placed: StepPlacement) -> Self:
         unproven, said = tuple(placed.unproven.items()), tuple(placed.shortcomings)
         return cls(placed.stretch, unproven, placed.assumed, said)
 

@@ -10,21 +10,26 @@ from pyspark.sql import SparkSession
 from freshline.kernel.tables.events import DataFile
 from freshline.kernel.tables.update import Update
 from freshline.live.loop.failures import ATTEMPTS_MAX
-from freshline.live.tables.file_trial import Findings, Trial
-from freshline.live.tables.file_watch import Watch
-from freshline.live.tables.landing_feeds import Feeds
-from freshline.live.tables.quarantine_queue import Refusals
+from freshline.live.tables.file_trial import FileTrial, Findings
+from freshline.live.tables.file_watch import FileWatch
+from freshline.live.tables.landing_feeds import LandingFeeds
+from freshline.live.tables.quarantine_queue import QuarantineQueue
 from freshline.storage.delta.stored_table import StoredTable
 
 # For the last that loaded files: others only compact, or clean up.
 _COMMITS_SEARCHED = 10
 
 
-class BadFiles:
+class FileBlame:
     """Tries a job's files, puts those at fault aside, and has those that are out of reach looked for anew."""
 
     def __init__(
-        self, feeds: Feeds, trial: Trial, refusals: Refusals, watch: Watch, attempts: Callable[[str], int]
+        self,
+        feeds: LandingFeeds,
+        trial: FileTrial,
+        refusals: QuarantineQueue,
+        watch: FileWatch,
+        attempts: Callable[[str], int],
     ) -> None:
         self._feeds = feeds
         self._trial = trial
@@ -58,7 +63,7 @@ class OtherFiles:
 
     def __init__(
         self,
-        feeds: Feeds,
+        feeds: LandingFeeds,
         tables: Mapping[str, StoredTable],
         archive: Path,
         waiting: Callable[[str], Sequence[str]],

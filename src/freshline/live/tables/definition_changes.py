@@ -12,15 +12,15 @@ from pyspark.sql.types import StructType
 from freshline.base.errors import DefinitionErrors, InputError
 from freshline.base.instants import utc
 from freshline.definitions.computation import Computation, changes
-from freshline.definitions.sections.stored import Stored
+from freshline.definitions.sections.stored import StoredDefinition
 from freshline.definitions.warehouse import Warehouse
-from freshline.live.tables.node_share import Part
+from freshline.live.tables.node_share import NodeShare
 from freshline.sql.columns import SLICE_COLUMN
-from freshline.storage.control.layout import Layout
+from freshline.storage.control.layout import StorageLayout
 from freshline.storage.delta.computations import How
 from freshline.storage.delta.followed_table import FollowedTable
 from freshline.storage.delta.read_table import ReadTable
-from freshline.storage.delta.schema import Differences, OtherColumns, differences
+from freshline.storage.delta.schema import OtherColumns, SchemaDifferences, differences
 from freshline.storage.delta.stored_table import StoredTable, TableTaken
 
 
@@ -47,7 +47,7 @@ def check_tables(warehouse: Warehouse, names: Collection[str], option: str) -> N
 
 
 def open_tables(
-    part: Part, layout: Layout, columns: Mapping[str, StructType], accepted: Collection[str]
+    part: NodeShare, layout: StorageLayout, columns: Mapping[str, StructType], accepted: Collection[str]
 ) -> OpenTables:
     """All tables of a part, made where they are missing. Those that were changed are refused together.
 
@@ -84,7 +84,7 @@ def open_tables(
 class _Opening:
     """What is found while tables are opened; nothing is recorded before all have been looked at."""
 
-    def __init__(self, part: Part, accepted: Collection[str]) -> None:
+    def __init__(self, part: NodeShare, accepted: Collection[str]) -> None:
         self._warehouse = part.whole
         self.followed: dict[str, FollowedTable] = {}
         self._accepted = accepted
@@ -93,7 +93,7 @@ class _Opening:
         self._records: dict[str, How] = {}
         self._said: list[str] = []
 
-    def look_at(self, table: Stored, stored: StoredTable) -> None:
+    def look_at(self, table: StoredDefinition, stored: StoredTable) -> None:
         self._tables[table.name] = stored
         before, now = stored.computation, Computation.of(table, self._warehouse.feeds)
         changed = [] if before is None else changes(before, now)
@@ -109,7 +109,7 @@ class _Opening:
         elif changed:
             self.errors.append(_refusal(table, changed, before.slices != now.slices))
 
-    def _accept(self, table: Stored, stored: StoredTable, changed: list[str]) -> None:
+    def _accept(self, table: StoredDefinition, stored: StoredTable, changed: list[str]) -> None:
         loaded_to = stored.freshness or 0
         if last_edge(loaded_to, table.align_us) != loaded_to:
             what = (
@@ -143,20 +143,20 @@ class _Opening:
         return OpenTables(self._tables, self.followed, tuple(self._said))
 
 
-def stored_table(layout: Layout, table: Stored) -> StoredTable | None:
+def stored_table(layout: StorageLayout, table: StoredDefinition) -> StoredTable | None:
     """A table as it is stored; None where it was never made."""
     assert table.timestamp is not None
     path = layout.table(table.name)
     return StoredTable.open(path, table.timestamp) if (path / "_delta_log").is_dir() else None
 
 
-def column_differences(stored: StoredTable, columns: StructType) -> Differences:
+def column_differences(stored: StoredTable, columns: StructType) -> SchemaDifferences:
     """In what a table's columns differ from those it is defined with."""
     defined = Schema.from_arrow(to_arrow_schema(columns, timezone="UTC"))
     return differences(Schema.from_arrow(stored.schema), defined)
 
 
-def columns_remedy(table: Stored, found: Differences) -> str:
+def columns_remedy(table: StoredDefinition, found: SchemaDifferences) -> str:
     """What to do about a table that has other columns than its definition."""
     if table.feed is None:
         return _rebuild(table.name)
@@ -179,7 +179,7 @@ def last_edge(instant_us: int, align_us: int | None) -> int:
     return instant_us if align_us is None else max(0, (instant_us + 1) // align_us * align_us - 1)
 
 
-def _refusal(table: Stored, changed: list[str], is_dealt_anew: bool) -> InputError:
+def _refusal(table: StoredDefinition, changed: list[str], is_dealt_anew: bool) -> InputError:
     what = f"table {table.name} has changed since its rows were computed: {_and(changed)}"
     if is_dealt_anew:
         # Rows of both kinds side by side would join wrongly, slice by slice.

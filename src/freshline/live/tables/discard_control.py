@@ -11,20 +11,20 @@ from freshline.base.duration import SECOND
 from freshline.definitions.sections.discard import discard_columns
 from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.core.kernel import Kernel
-from freshline.kernel.requests.request import Part
+from freshline.kernel.requests.request import RequestPart
 from freshline.kernel.requests.service import service_of
 from freshline.landing.key_values import KeyValues
-from freshline.storage.delta.last_values import LastValues, Limit, Offer
+from freshline.storage.delta.last_values import DiscardLimit, FileOffer, LastValues
 from freshline.storage.delta.stored_table import StoredTable
 
 # By so much a second the factor of a table that nobody reads falls (paper 003, section 4.1).
 _FALL: Final = 0.1
 
 
-class Factor:
+class DataErrorFactor:
     """By how much errors of a table's data weigh (def): as for the class that read it, less and less since.
 
-    >>> factor = Factor(least=1.0)
+    >>> factor = DataErrorFactor(least=1.0)
     >>> factor.read(3.0, 0)
     >>> factor.at(0), factor.at(10_000_000), factor.at(60_000_000)
     (3.0, 2.0, 1.0)
@@ -44,7 +44,7 @@ class Factor:
         self._read_at = now_us
 
 
-class Discarding:
+class DiscardControl:
     """Tables that do without files which change little.
 
     The driver's thread says how large mwde is and who reads what, `watch` asks: hence the lock.
@@ -59,7 +59,7 @@ class Discarding:
         }
         self.last_values = {name: LastValues() for name in self._tables}
         least = min((float(each.data_error_factor) for each in warehouse.classes.values()), default=1.0)
-        self._factors = {name: Factor(least) for name in self._tables}
+        self._factors = {name: DataErrorFactor(least) for name in self._tables}
         self._mwde: dict[str, float] = {}  # by pool
         self._lock = Lock()
 
@@ -88,7 +88,7 @@ class Discarding:
                 continue
             self.limit(pool.name, service.mwde)
             for job in pool.running.values():
-                if isinstance(job, Part):
+                if isinstance(job, RequestPart):
                     factor = service.data_error_factor(job.request.class_name)
                     for table in job.request.tables:
                         self.read(table, factor, now_us)
@@ -106,11 +106,13 @@ class Discarding:
 
     def offers(
         self, found: Mapping[str, KeyValues | None], now_us: int, until_us: int | None = None
-    ) -> dict[str, Offer]:
+    ) -> dict[str, FileOffer]:
         """What becomes of a file that was found, by table. No record of it is newer than `until_us`."""
         with self._lock:
             limits = {
-                name: Limit(self._mwde.get(self._tables[name].pool, 0.0), self._factors[name].at(now_us))
+                name: DiscardLimit(
+                    self._mwde.get(self._tables[name].pool, 0.0), self._factors[name].at(now_us)
+                )
                 for name in found
             }
         until = inf if until_us is None else until_us

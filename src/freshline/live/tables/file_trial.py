@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 from freshline.kernel.tables.events import DataFile
 from freshline.kernel.tables.update import Update
 from freshline.live.loop.failures import SENTENCE_MAX, sentence
-from freshline.live.tables.landing_feeds import Feeds
+from freshline.live.tables.landing_feeds import LandingFeeds
 from freshline.spark.loading.malformed import malformed_record
 from freshline.spark.loading.updater import Updater
 from freshline.spark.loading.warm_up import write_made_up
@@ -45,7 +45,7 @@ class Findings:
     left: list[DataFile] = field(default_factory=list)  # gone, or out of reach: no fault of their content
 
 
-class Trial:
+class FileTrial:
     """Tries a job's files as an update would, short of the commit.
 
     A file is bad if it fails alone, as a copy in the storage, before and after a *control* passes there: rows
@@ -56,7 +56,7 @@ class Trial:
 
     def __init__(
         self,
-        feeds: Feeds,
+        feeds: LandingFeeds,
         updater: Updater,
         folder: Path,
         others: Callable[[str], Sequence[Path]],
@@ -79,7 +79,7 @@ class _Case:
     """One job's trial."""
 
     def __init__(
-        self, trial: Trial, session: SparkSession, job: Update, error: Exception, scratch: Path
+        self, trial: FileTrial, session: SparkSession, job: Update, error: Exception, scratch: Path
     ) -> None:
         feed = trial._feeds.of(job.task.name)
         self._feed = trial._feeds[feed]

@@ -11,44 +11,51 @@ from functools import partial
 
 from freshline.base.clock import Clock, clock
 from freshline.base.duration import SECOND
-from freshline.landing.discovery import Clash, Discovered, Discovery, FoundFile, Repeated, Unreadable
+from freshline.landing.discovery import (
+    DiscoveredFiles,
+    Discovery,
+    FoundFile,
+    NameClash,
+    RejectedFile,
+    RepeatedFile,
+)
 from freshline.landing.parquet_process import ParquetProcess
 from freshline.live.loop.failures import sentence
-from freshline.live.loop.messages import Emptied, Landed, Message
-from freshline.live.tables.discard_control import Discarding
-from freshline.live.tables.landing_feeds import Feeds
-from freshline.live.tables.load_records import Books
-from freshline.live.tables.notes import Notes
-from freshline.live.tables.quarantine_queue import Refusals
-from freshline.live.tables.warm_plans import Warmth
+from freshline.live.loop.messages import EmptyFile, FileFound, Message
+from freshline.live.tables.discard_control import DiscardControl
+from freshline.live.tables.landing_feeds import LandingFeeds
+from freshline.live.tables.load_records import LoadRecords
+from freshline.live.tables.notes import RunNotes
+from freshline.live.tables.quarantine_queue import QuarantineQueue
+from freshline.live.tables.warm_plans import WarmPlans
 from freshline.spark.loading.file_to_load import FileFacts, FileToLoad
-from freshline.storage.delta.files import Consumed
+from freshline.storage.delta.files import ConsumedFile
 
 _EVERY_MAX_S = 0.5
 # What is read of one feed in one look: a backlog must not keep the files of other feeds from being found.
 _BYTES_MAX = 2 << 20
 
 
-class Watch:
+class FileWatch:
     """Finds the files of all feeds, reads their timestamps off the tracks, and posts them to the driver."""
 
     def __init__(
         self,
-        feeds: Feeds,
-        books: Books,
-        refusals: Refusals,
-        notes: Notes,
+        feeds: LandingFeeds,
+        books: LoadRecords,
+        refusals: QuarantineQueue,
+        notes: RunNotes,
         files_max: int | None = None,
         now: Clock = clock,
-        warmth: Warmth | None = None,
-        discarding: Discarding | None = None,
+        warmth: WarmPlans | None = None,
+        discarding: DiscardControl | None = None,
     ) -> None:
         self._feeds = feeds
         self._books = books
         self._refusals = refusals
         self._notes = notes
         self._clock = now
-        self._warmth = warmth or Warmth()
+        self._warmth = warmth or WarmPlans()
         self._discarding = discarding
         self._files_left = dict.fromkeys(feeds.read, files_max)
         # One for all feeds, and warm by the time that Spark is.
@@ -162,7 +169,7 @@ class Watch:
             self._take(feed, found)
             self._complain(feed, found)
 
-    def _complain(self, feed: str, found: Discovered) -> None:
+    def _complain(self, feed: str, found: DiscoveredFiles) -> None:
         """Says what cannot be looked at; that a directory is not there, once a file should be in it."""
         for folder, trouble in found.troubles.items():
             self._report(feed, f"{folder}: {trouble}" if folder else trouble, folder)
@@ -173,12 +180,12 @@ class Watch:
         if found.missing and self._looks * self._every_s * SECOND > period_us:
             self._report(feed, "its landing directory is not there", "")
 
-    def _take(self, feed: str, found: Discovered) -> None:
+    def _take(self, feed: str, found: DiscoveredFiles) -> None:
         waited = feed not in self._begun
         self._begun.add(feed)
         if found.landed or found.clashes or found.unreadable:
             self._found_at_look = self._looks
-        refusals: list[Clash | Unreadable] = [*found.clashes, *found.unreadable]
+        refusals: list[NameClash | RejectedFile] = [*found.clashes, *found.unreadable]
         for refused in refusals:
             self._refusals.put(feed, refused.name, refused.path, refused.reason, 1)
         for repeated in found.repeated:
@@ -212,7 +219,7 @@ class Watch:
         if left == 0:
             return
         if landed.timestamp_us is None:
-            self._post(Emptied(landed.feed, landed.arrival_us))
+            self._post(EmptyFile(landed.feed, landed.arrival_us))
             self._books.enter_empty(landed.feed, _consumed(landed))
             return
         wanting, file = self._hand_out(landed, max(1, landed.timestamp_us))
@@ -223,7 +230,7 @@ class Watch:
         if landed.cut:
             note = f"{landed.feed}: {landed.name} is dated ahead of its arrival, and was cut to it"
             self._notes.note(landed.arrival_us, note)
-        self._post(Landed(landed.feed, file, wanting, landed.arrival_us, waited))
+        self._post(FileFound(landed.feed, file, wanting, landed.arrival_us, waited))
 
     def _hand_out(self, landed: FoundFile, timestamp_us: int) -> tuple[frozenset[str], FileToLoad]:
         """The tables that are to be told of a file, and what they are told.
@@ -265,5 +272,5 @@ class Watch:
             self._discarding.last_values[table].let_go(facts.offers[table])
 
 
-def _consumed(file: FoundFile | Repeated) -> Consumed:
-    return Consumed(file.name, file.size, file.mtime_ns, file.digest)
+def _consumed(file: FoundFile | RepeatedFile) -> ConsumedFile:
+    return ConsumedFile(file.name, file.size, file.mtime_ns, file.digest)

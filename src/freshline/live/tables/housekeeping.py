@@ -41,7 +41,7 @@ _BACK_OFF_MAX_US = HOUR
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class KeptTable:
     """A table that is looked after."""
 
     table: StoredTable
@@ -52,10 +52,11 @@ class Kept:
 
 def kept_tables(
     tables: Mapping[str, StoredTable], locks: Mapping[str, Lock], ledger: Ledger
-) -> dict[str, Kept]:
+) -> dict[str, KeptTable]:
     """The tables that updates add to: the ledger has to have taken what their logs say."""
     return {
-        name: Kept(table, locks[name], name, partial(ledger.applied, name)) for name, table in tables.items()
+        name: KeptTable(table, locks[name], name, partial(ledger.applied, name))
+        for name, table in tables.items()
     }
 
 
@@ -90,7 +91,7 @@ class Housekeeper:
 
     def __init__(
         self,
-        tables: Callable[[], Mapping[str, Kept]],
+        tables: Callable[[], Mapping[str, KeptTable]],
         books: Sequence[Path],
         note: Callable[[int, str], None],
     ) -> None:

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from threading import Lock
 
-from freshline.kernel.core.events import Event, Failed
-from freshline.kernel.tables.events import Finished
+from freshline.kernel.core.events import Event, JobFailed
+from freshline.kernel.tables.events import UpdateFinished
 from freshline.kernel.tables.update import Update
-from freshline.live.loop.failures import SparkEnded, Trouble, sentence
-from freshline.live.loop.messages import Ended
-from freshline.live.tables.notes import Notes
-from freshline.live.tables.observation import Observation
-from freshline.spark.loading.load_result import Committed
+from freshline.live.loop.failures import FailureStreak, SparkEnded, sentence
+from freshline.live.loop.messages import JobEnded
+from freshline.live.tables.notes import RunNotes
+from freshline.live.tables.observation import LiveObservation
+from freshline.spark.loading.load_result import LoadResult
 from freshline.storage.delta.stored_table import TableTaken
 
 
-class Troubles:
+class FailureCounts:
     """By table, the failures since its last success.
 
     The driver's thread writes, tracks ask how often a job has failed before: hence the lock.
@@ -24,7 +24,7 @@ class Troubles:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._troubles: dict[str, Trouble] = {}
+        self._troubles: dict[str, FailureStreak] = {}
 
     def attempts(self, table: str) -> int:
         """How often the table's present job has failed already."""
@@ -41,7 +41,7 @@ class Troubles:
     def failed(self, table: str, reason: str, now: int) -> int:
         """Once more; when to try again."""
         with self._lock:
-            trouble = self._troubles.setdefault(table, Trouble())
+            trouble = self._troubles.setdefault(table, FailureStreak())
             trouble.attempts += 1
             trouble.reason = reason
             return trouble.retry_at(now)
@@ -52,10 +52,10 @@ class Troubles:
             return self._troubles.pop(table, None) is not None
 
 
-class Failures:
+class LoadFailures:
     """What failures of jobs that write tables mean, of whatever kind. The driver's thread alone asks it."""
 
-    def __init__(self, troubles: Troubles, notes: Notes, stop: Callable[[str], None]) -> None:
+    def __init__(self, troubles: FailureCounts, notes: RunNotes, stop: Callable[[str], None]) -> None:
         self._troubles = troubles
         self._notes = notes
         self._stop = stop  # for what no other attempt helps with
@@ -79,7 +79,7 @@ class Failures:
 class UpdateJudge:
     """Judges how updates ended. The driver's thread alone asks it."""
 
-    def __init__(self, observation: Observation, failures: Failures, notes: Notes) -> None:
+    def __init__(self, observation: LiveObservation, failures: LoadFailures, notes: RunNotes) -> None:
         self._observation = observation
         self._failures = failures
         self._notes = notes
@@ -88,7 +88,7 @@ class UpdateJudge:
         self.on_committed: Callable[[str, int, int, int], None] | None = None
         self.on_discarded: Callable[[str, int], None] | None = None  # (table, how many files)
 
-    def judge(self, ended: Ended, now: int) -> Event:
+    def judge(self, ended: JobEnded, now: int) -> Event:
         job: Update = ended.job
         name, outcome = job.task.name, ended.outcome
         self._observation.ending(job.task, now)  # before the kernel hears of the end
@@ -98,16 +98,16 @@ class UpdateJudge:
         if self.on_loaded is not None and job.files:
             self.on_loaded(name, [str(file.name) for file in job.files])
         if outcome is None:  # its files were put aside; the table stays as fresh as it was
-            return Finished(job, job.loaded_from)
-        assert isinstance(outcome, Committed)
+            return UpdateFinished(job, job.loaded_from)
+        assert isinstance(outcome, LoadResult)
         self._notes.took(name, ended.at - job.start, job.worst_case_us, ended.at)
         self._observation.committed(job, outcome, now, ended.at)
         if self.on_committed is not None:
             self.on_committed(name, job.loaded_from, outcome.freshness, outcome.rows)
         if self.on_discarded is not None and outcome.discarded:
             self.on_discarded(name, outcome.discarded)
-        return Finished(job, outcome.freshness)
+        return UpdateFinished(job, outcome.freshness)
 
     def _failed(self, job: Update, error: BaseException, now: int) -> Event:
         self._observation.failed(job.task.name)
-        return Failed(job, self._failures.failed(job.task.name, error, now))
+        return JobFailed(job, self._failures.failed(job.task.name, error, now))

@@ -9,7 +9,7 @@ from freshline.definitions.sections.feeds import Feed
 from freshline.definitions.warehouse import Warehouse
 
 
-class Feeds:
+class LandingFeeds:
     """A warehouse's feeds, their landing directories, and the base tables that load them."""
 
     def __init__(self, warehouse: Warehouse, landing: Mapping[str, Path]) -> None:

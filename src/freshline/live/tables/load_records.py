@@ -10,26 +10,26 @@ from pathlib import Path
 
 from freshline.kernel.tables.update import Update
 from freshline.live.loop.failures import sentence
-from freshline.live.tables.landing_feeds import Feeds
+from freshline.live.tables.landing_feeds import LandingFeeds
 from freshline.planning.costs.fit import PastRun
-from freshline.spark.loading.load_result import Committed
+from freshline.spark.loading.load_result import LoadResult
 from freshline.storage.control.history import History
-from freshline.storage.delta.files import Consumed
+from freshline.storage.delta.files import ConsumedFile
 from freshline.storage.delta.ledger import Ledger
 
 _logger = logging.getLogger(__name__)
 
 
-class Books:
+class LoadRecords:
     """Ledger and history, and what becomes of files that are loaded."""
 
-    def __init__(self, feeds: Feeds, ledger: Ledger, history: History, archive: Path) -> None:
+    def __init__(self, feeds: LandingFeeds, ledger: Ledger, history: History, archive: Path) -> None:
         self._feeds = feeds
         self._ledger = ledger
         self._history = history
         self._archive = archive
 
-    def known(self, feed: str, name: str) -> Consumed | None:
+    def known(self, feed: str, name: str) -> ConsumedFile | None:
         """A file as it was loaded; None while some table of its feed has yet to load it."""
         found = [self._ledger.find(table, name) for table in self._feeds.readers(feed)]
         return found[0] if all(found) else None
@@ -38,7 +38,7 @@ class Books:
         """The tables of a feed that have not loaded a file of that name."""
         return {table for table in self._feeds.readers(feed) if self._ledger.find(table, name) is None}
 
-    def enter(self, job: Update, update: Committed, duration_us: int) -> None:
+    def enter(self, job: Update, update: LoadResult, duration_us: int) -> None:
         """A job's commit stands: remember its files and its cost. A crash before this loses nothing.
 
         Nor does trouble with it: a job that failed after its commit would load its files again.
@@ -60,13 +60,13 @@ class Books:
             # The ledger reads what it missed from the table's log; a file left in its place is known.
             _logger.warning("after an update of %s: %s", table, sentence(error))
 
-    def enter_empty(self, feed: str, seen: Consumed) -> None:
+    def enter_empty(self, feed: str, seen: ConsumedFile) -> None:
         """A file without records needs no job: it is done with as if it had had one."""
         for table in self._feeds.readers(feed):
             self._ledger.remember(table, seen)
         self.forget(feed, seen)
 
-    def forget(self, feed: str, loaded: Consumed) -> None:
+    def forget(self, feed: str, loaded: ConsumedFile) -> None:
         """Does with a loaded file what its feed says: once every table has it, it may be moved or deleted."""
         action = self._feeds[feed].landing.after_load
         path = self._feeds.landing(feed) / loaded.name

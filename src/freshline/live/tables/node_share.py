@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from freshline.definitions.sections.stored import Stored
+from freshline.definitions.sections.stored import StoredDefinition
 from freshline.definitions.warehouse import Warehouse
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class NodeShare:
     """A run writes the tables of `local`, and follows others: those that are read here and written elsewhere.
 
     `local` has the pools, feeds, tables, steps, queries and classes that are here; their sources may not be.
@@ -22,19 +22,19 @@ class Part:
     followed: Mapping[str, str]  # by table: the node that writes it
 
 
-def all_of(warehouse: Warehouse) -> Part:
+def all_of(warehouse: Warehouse) -> NodeShare:
     """The part of a run that is alone."""
-    return Part(warehouse, None, warehouse, {})
+    return NodeShare(warehouse, None, warehouse, {})
 
 
-def part_of(warehouse: Warehouse, node: str, placement: Mapping[str, str]) -> Part:
+def part_of(warehouse: Warehouse, node: str, placement: Mapping[str, str]) -> NodeShare:
     """What is on a node; `placement` says of each step where it is."""
     pools = {name: pool for name, pool in warehouse.pools.items() if pool.node == node}
     tables = {name: table for name, table in warehouse.tables.items() if table.pool in pools}
     steps = {name: step for name, step in warehouse.steps.items() if placement[name] == node}
     queries = {name: query for name, query in warehouse.queries.items() if query.pool in pools}
     classes = {name: each for name, each in warehouse.classes.items() if each.pool in pools}
-    own: dict[str, Stored] = {**steps, **tables}
+    own: dict[str, StoredDefinition] = {**steps, **tables}
     feeds = {table.feed for table in own.values() if table.feed is not None}
     read = {source for table in own.values() for source in table.sources}
     read |= {table for query in queries.values() for table in query.tables}
@@ -60,4 +60,4 @@ def part_of(warehouse: Warehouse, node: str, placement: Mapping[str, str]) -> Pa
         for name in warehouse.stored
         if name in read - own.keys()
     }
-    return Part(warehouse, node, local, followed)
+    return NodeShare(warehouse, node, local, followed)

@@ -43,7 +43,7 @@ class FallBacks:
         return f"fell back to aus, {self.count} in all: {self.why}"
 
 
-class Notes:
+class RunNotes:
     """The latest notes, and how many files are in quarantine.
 
     All threads write here: whoever finds something out notes it. A lock makes that safe, and nothing that

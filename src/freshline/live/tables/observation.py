@@ -8,17 +8,17 @@ from dataclasses import dataclass, field
 from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.core.kernel import Kernel
 from freshline.kernel.recovery.modes import is_recovering, recovery_rule
-from freshline.kernel.tables.asserted_bounds import Asserted
+from freshline.kernel.tables.asserted_bounds import AssertedBounds
 from freshline.kernel.tables.state import TableState, table_state
 from freshline.kernel.tables.task import TableTask, tables_of
 from freshline.kernel.tables.update import Update
-from freshline.live.loop.messages import Landed
+from freshline.live.loop.messages import FileFound
 from freshline.live.tables.feed_health import FeedHealth
-from freshline.live.tables.notes import Notes
+from freshline.live.tables.notes import RunNotes
 from freshline.live.tables.recoveries import Recoveries
-from freshline.live.tables.warm_plans import Warmth
+from freshline.live.tables.warm_plans import WarmPlans
 from freshline.planning.plan.plan import Plan
-from freshline.spark.loading.load_result import Committed
+from freshline.spark.loading.load_result import LoadResult
 
 
 @dataclass(slots=True)
@@ -37,10 +37,12 @@ class ObservedTable:
     samples: list[tuple[int, int]] = field(default_factory=list)  # (instant, staleness)
 
 
-class Observation:
+class LiveObservation:
     """Hears of everything before the kernel does, and looks twice a second; in the driver's thread alone."""
 
-    def __init__(self, warehouse: Warehouse, plan: Plan, started: int, notes: Notes, warmth: Warmth) -> None:
+    def __init__(
+        self, warehouse: Warehouse, plan: Plan, started: int, notes: RunNotes, warmth: WarmPlans
+    ) -> None:
         self._warehouse = warehouse
         self._started = started
         self._notes = notes
@@ -48,7 +50,7 @@ class Observation:
         self.tables = {name: ObservedTable() for name in warehouse.tables}
         self.feeds = {name: FeedHealth(feed, started) for name, feed in warehouse.feeds.items()}
         sources = {name: warehouse.tables[name].sources for name in warehouse.topological_order}
-        self.asserted = Asserted(sources)
+        self.asserted = AssertedBounds(sources)
         self.recoveries = Recoveries(started)
         self.keep_samples = False
         self.learn(plan)
@@ -78,7 +80,7 @@ class Observation:
 
     # -- what comes --------------------------------------------------------------------------------
 
-    def landed(self, landed: Landed) -> None:
+    def landed(self, landed: FileFound) -> None:
         """A file came. After a silence, or while no runner ran, a backlog has a known reason."""
         feed = self.feeds[landed.feed]
         feed.came(landed.arrival)
@@ -118,7 +120,7 @@ class Observation:
         if after_failures:
             self.tables[task.name].recovering = True
 
-    def committed(self, job: Update, update: Committed, now: int, ended_at: int) -> None:
+    def committed(self, job: Update, update: LoadResult, now: int, ended_at: int) -> None:
         """Rows were loaded; does the table's bound count from here on?"""
         name = job.task.name
         seen, feed = self.tables[name], self.feed_of(name)

@@ -9,9 +9,9 @@ from pathlib import Path
 from threading import Lock
 
 from freshline.base.clock import Clock, clock
-from freshline.live.loop.failures import ATTEMPTS_MAX, Trouble, sentence
-from freshline.live.loop.messages import Came, Message
-from freshline.live.tables.notes import Notes
+from freshline.live.loop.failures import ATTEMPTS_MAX, FailureStreak, sentence
+from freshline.live.loop.messages import FileRefused, Message
+from freshline.live.tables.notes import RunNotes
 from freshline.storage.control.quarantine import Quarantine
 
 
@@ -25,17 +25,17 @@ class _Refusal:
     reason: str
     attempts: int  # to load it
     seen: tuple[int, int, int]
-    trouble: Trouble = field(default_factory=Trouble)  # with putting it aside
+    trouble: FailureStreak = field(default_factory=FailureStreak)  # with putting it aside
     retry_at: int = 0
 
 
-class Refusals:
+class QuarantineQueue:
     """Puts files into quarantine, for the thread that finds them and for tracks."""
 
     def __init__(
         self,
         quarantine: Quarantine,
-        notes: Notes,
+        notes: RunNotes,
         post: Callable[[Message], None],
         now: Clock = clock,
     ) -> None:
@@ -52,7 +52,7 @@ class Refusals:
             seen = _seen(path)
             # Its sender may have taken it back, or another table of the feed may have put it aside.
             if seen is not None:
-                self._post(Came(feed, self._clock()))
+                self._post(FileRefused(feed, self._clock()))
                 self._try(_Refusal(feed, name, path, reason, attempts, seen))
 
     def try_again(self) -> None:

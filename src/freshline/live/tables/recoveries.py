@@ -10,7 +10,7 @@ from typing import Final
 
 from freshline.base.duration import format_duration
 from freshline.kernel.core.kernel import Kernel
-from freshline.kernel.core.pool import Pool
+from freshline.kernel.core.pool import TrackPool
 from freshline.kernel.recovery.aus import admission, waiting
 from freshline.kernel.recovery.modes import adaptive, is_recovering, recovery_rule
 from freshline.kernel.recovery.terms import Recovery
@@ -26,7 +26,7 @@ _OVER: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Due:
+class RecoveryDue:
     """When a table is to have caught up; only an estimate while it waits to enter recovery mode."""
 
     at: int
@@ -75,7 +75,7 @@ class Recoveries:
         if recovery.ended is not None:
             reached, said = _OVER, self._compared(recovery, expected)
         elif recovery.due is not None:
-            reached, said = _PROMISED, f"recovering{_by(Due(recovery.due), now)}"
+            reached, said = _PROMISED, f"recovering{_by(RecoveryDue(recovery.due), now)}"
         else:
             reached, said = _BEGUN, "recovering"
         if reached == _PROMISED and noticed.is_put_off():
@@ -86,7 +86,7 @@ class Recoveries:
         _logger.warning("%s: %s", table, said)
 
     def lines(
-        self, kernel: Kernel, now: int, due: Mapping[str, Due], plans: Mapping[str, TablePlan]
+        self, kernel: Kernel, now: int, due: Mapping[str, RecoveryDue], plans: Mapping[str, TablePlan]
     ) -> list[str]:
         """A sentence for each: those that go on, those that wait, and those that are over, the last first."""
         lines = [
@@ -114,7 +114,7 @@ class Recoveries:
         return f"{said} (at +{format_duration(recovery.ended - self._started)})"
 
 
-def _by(due: Due | None, now: int) -> str:
+def _by(due: RecoveryDue | None, now: int) -> str:
     if due is None:
         return ""
     if due.at < now:
@@ -122,30 +122,30 @@ def _by(due: Due | None, now: int) -> str:
     return f", over in {'about' if due.estimated else 'at most'} {format_duration(due.at - now, up=True)}"
 
 
-def dues(kernel: Kernel, now: int) -> dict[str, Due]:
+def dues(kernel: Kernel, now: int) -> dict[str, RecoveryDue]:
     """By task, when those that recover, and those that wait to, are to have caught up."""
-    found: dict[str, Due] = {}
+    found: dict[str, RecoveryDue] = {}
     for pool in kernel.pools:
         if admission(pool) is not None:
             found |= _dues_of_pool(kernel, pool, now)
     return found
 
 
-def _dues_of_pool(kernel: Kernel, pool: Pool, now: int) -> dict[str, Due]:
-    found: dict[str, Due] = {}
+def _dues_of_pool(kernel: Kernel, pool: TrackPool, now: int) -> dict[str, RecoveryDue]:
+    found: dict[str, RecoveryDue] = {}
     turn: int | None = now  # when the next one that waits could enter; None where nobody knows
     for task in tables_of(kernel):
         if task.pool is pool and is_recovering(task):
             recovery = adaptive(task).recovery
             due = None if recovery is None else recovery.due
             if due is not None:
-                found[task.name] = Due(due)
+                found[task.name] = RecoveryDue(due)
             turn = None if due is None or turn is None else max(turn, due)
     for task in waiting(pool, now):
         # Its backlog grows until it is its turn.
         taken_us = None if turn is None else adaptive(task).time_to_recover(now, turn)
         if turn is None or taken_us is None:
             break
-        found[task.name] = Due(turn + taken_us, estimated=True)
+        found[task.name] = RecoveryDue(turn + taken_us, estimated=True)
         turn += taken_us + task.period_us  # its share is free once its last deadline has passed
     return found

@@ -12,25 +12,25 @@ from pyspark.sql import SparkSession
 
 from freshline.kernel.tables.update import Update
 from freshline.live.loop.failures import sentence
-from freshline.live.tables.blame_files import BadFiles
+from freshline.live.tables.blame_files import FileBlame
 from freshline.live.tables.file_trial import part
-from freshline.live.tables.load_records import Books
-from freshline.spark.loading.load_result import Committed
+from freshline.live.tables.load_records import LoadRecords
+from freshline.spark.loading.load_result import LoadResult
 from freshline.spark.loading.updater import Updater
 from freshline.storage.delta.stored_table import TableTaken
 
 _logger = logging.getLogger(__name__)
 
 
-class Updates:
+class UpdateRunner:
     """Runs updates and enters them in the books, for all tracks."""
 
-    def __init__(self, updater: Updater, books: Books, locks: Mapping[str, Lock]) -> None:
+    def __init__(self, updater: Updater, books: LoadRecords, locks: Mapping[str, Lock]) -> None:
         self._updater = updater
         self._books = books
         self._locks = locks  # by table: housekeeping and updates take turns
 
-    def run(self, session: SparkSession, job: Update) -> Committed:
+    def run(self, session: SparkSession, job: Update) -> LoadResult:
         started = time.perf_counter_ns()
         with self._locks[job.task.name]:
             update = self._updater.run(session, job)
@@ -42,7 +42,7 @@ class SparkWorker:
     """A track's own session: its views are nobody else's, its jobs run in its pool."""
 
     def __init__(
-        self, session: SparkSession, pool: str, track: int, updates: Updates, bad_files: BadFiles
+        self, session: SparkSession, pool: str, track: int, updates: UpdateRunner, bad_files: FileBlame
     ) -> None:
         self._session = session.newSession()
         self._updates = updates
@@ -51,7 +51,7 @@ class SparkWorker:
         context.setLocalProperty("spark.scheduler.pool", pool)
         context.setJobGroup(f"track-{track}", f"Freshline, track {track}", interruptOnCancel=True)
 
-    def run(self, job: Update) -> Committed | None:
+    def run(self, job: Update) -> LoadResult | None:
         """The update; None where none of the job's files could be loaded, and that is the files' doing.
 
         Files at fault are put aside before the rest is committed: whatever fails in between, the job has done
@@ -73,9 +73,9 @@ class SparkWorker:
         self._bad_files.leave(job, found.left)
         return update
 
-    def _one_by_one(self, job: Update) -> Committed:
+    def _one_by_one(self, job: Update) -> LoadResult:
         """Loads files that fail only together. If one fails after all, it and the rest are left for later."""
-        updates: list[Committed] = []
+        updates: list[LoadResult] = []
         for number, file in enumerate(job.files):
             alone = part(job, [file])
             if updates:
@@ -94,7 +94,7 @@ class SparkWorker:
         return _together(updates)
 
 
-def _together(updates: Sequence[Committed]) -> Committed:
+def _together(updates: Sequence[LoadResult]) -> LoadResult:
     return replace(
         updates[-1],
         rows=sum(update.rows for update in updates),

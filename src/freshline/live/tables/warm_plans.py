@@ -10,7 +10,7 @@ from freshline.live.status.status import Progress
 _Plan = tuple[str, ...]  # the tables whose updates are alike
 
 
-class Warmth:
+class WarmPlans:
     """The plans of a run, in the order in which they are warmed up. Any thread may ask.
 
     A plan is warm once made-up rows have been through it, or an update of one of its tables. Where made-up

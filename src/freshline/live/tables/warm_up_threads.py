@@ -15,7 +15,7 @@ from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
 from freshline.base.clock import Clock, clock
-from freshline.live.tables.warm_plans import Warmth
+from freshline.live.tables.warm_plans import WarmPlans
 from freshline.spark.loading.warm_up import WarmUp
 
 _GROUP: Final = "warm-up"
@@ -25,7 +25,7 @@ _ENDING_S: Final = 10.0
 _logger = logging.getLogger(__name__)
 
 
-class Warming:
+class WarmUpThreads:
     """So many threads, each with a session of its own, as updates are later on.
 
     One of them goes on whatever the tracks do, for feeds wait for it. The others begin another plan only
@@ -34,7 +34,7 @@ class Warming:
 
     def __init__(
         self,
-        warmth: Warmth,
+        warmth: WarmPlans,
         warm_up: WarmUp,
         session: SparkSession,
         folder: Path,

@@ -12,13 +12,13 @@ from typing import Final, NamedTuple
 
 from freshline.base.duration import HOUR, MILLISECOND, format_duration
 from freshline.planning.analysis.exact import scaled_quotients
-from freshline.planning.analysis.levels import Load, first_late, holds, last_late
+from freshline.planning.analysis.levels import QueryLoad, first_late, holds, last_late
 from freshline.planning.analysis.utilization import fits
 
 _STRIDE_MOST_US: Final = HOUR
 
 
-class Refusal(NamedTuple):
+class QueryRefusal(NamedTuple):
     """A query that is not taken in."""
 
     name: str
@@ -26,10 +26,10 @@ class Refusal(NamedTuple):
     period_least_us: int | None  # the smallest stride, with the deadline at it, that would fit
 
 
-def admit(loads: Sequence[Load], running: Collection[str] = ()) -> list[Refusal]:
+def admit(loads: Sequence[QueryLoad], running: Collection[str] = ()) -> list[QueryRefusal]:
     """Those that do not fit on one track: in the order of definition, those that run before new ones."""
     waiting = sorted(loads, key=lambda load: load.name not in running)
-    admitted: list[Load] = []
+    admitted: list[QueryLoad] = []
     refused = []
     while waiting:
         count = _most_that_fit(admitted, waiting)
@@ -39,7 +39,7 @@ def admit(loads: Sequence[Load], running: Collection[str] = ()) -> list[Refusal]
     return refused
 
 
-def placed(loads: Sequence[Load], tracks: int) -> list[int]:
+def placed(loads: Sequence[QueryLoad], tracks: int) -> list[int]:
     """The track of each: by falling utilisation, to the one with least so far, ties to the lower number."""
     shares = scaled_quotients([load.cost_us for load in loads], [load.period_us for load in loads])
     track_of = [0] * len(loads)
@@ -50,7 +50,7 @@ def placed(loads: Sequence[Load], tracks: int) -> list[int]:
     return track_of
 
 
-def track_for(load: Load, tracks: Sequence[Sequence[Load]]) -> int | None:
+def track_for(load: QueryLoad, tracks: Sequence[Sequence[QueryLoad]]) -> int | None:
     """The least loaded track on which a new query fits beside those that run there; None where on none."""
     taken = [
         sum(scaled_quotients([each.cost_us for each in track], [each.period_us for each in track]))
@@ -60,30 +60,30 @@ def track_for(load: Load, tracks: Sequence[Sequence[Load]]) -> int | None:
     return next((track for track in by_load if _fit([*tracks[track], load])), None)
 
 
-def refusal(load: Load, tracks: Sequence[Sequence[Load]]) -> Refusal:
+def refusal(load: QueryLoad, tracks: Sequence[Sequence[QueryLoad]]) -> QueryRefusal:
     """Why a query fits on none of the tracks, and at what stride it would on one of them."""
     late = [_late(load, track) for track in tracks]
     whose = "its own deadline" if load.name in late else f"the deadline of {late[0]!r}"
     least = format_duration(load.least_us, up=True)
     reason = f"even at the least costs, {least} of its own, {whose} would be missed"
     strides = [_period_least_us(load, track) for track in tracks]
-    return Refusal(load.name, reason, min((stride for stride in strides if stride), default=None))
+    return QueryRefusal(load.name, reason, min((stride for stride in strides if stride), default=None))
 
 
-def _late(load: Load, track: Sequence[Load]) -> str:
+def _late(load: QueryLoad, track: Sequence[QueryLoad]) -> str:
     together = [*track, load]
     place = first_late(together, [each.least_us for each in together])
     assert place is not None, "a query that fits is not refused"
     return together[place].name
 
 
-def _fit(loads: Sequence[Load]) -> bool:
+def _fit(loads: Sequence[QueryLoad]) -> bool:
     """Whether all meet their deadlines at their least costs."""
     least = [load.least_us for load in loads]
     return fits(least, [load.period_us for load in loads], 1) and first_late(loads, least) is None
 
 
-def _most_that_fit(admitted: Sequence[Load], waiting: Sequence[Load]) -> int:
+def _most_that_fit(admitted: Sequence[QueryLoad], waiting: Sequence[QueryLoad]) -> int:
     """How many of those that wait can be taken in, one after the other, until one does not fit.
 
     Who fits still does if others are left out, so that the place can be searched for: usually all fit, or
@@ -100,7 +100,7 @@ def _most_that_fit(admitted: Sequence[Load], waiting: Sequence[Load]) -> int:
     )
 
 
-def _period_least_us(load: Load, track: Sequence[Load]) -> int | None:
+def _period_least_us(load: QueryLoad, track: Sequence[QueryLoad]) -> int | None:
     """The smallest stride in whole milliseconds at which a query fits.
 
     A longer one asks for less, and its lower priority is right for it: shorter deadlines first is the best
@@ -120,6 +120,6 @@ def _period_least_us(load: Load, track: Sequence[Load]) -> int | None:
     return strides[0] * MILLISECOND if strides else None
 
 
-def _with_stride(load: Load, track: Sequence[Load], stride_ms: int) -> list[Load]:
+def _with_stride(load: QueryLoad, track: Sequence[QueryLoad], stride_ms: int) -> list[QueryLoad]:
     stride_us = stride_ms * MILLISECOND
     return [*track, load._replace(period_us=stride_us, deadline_us=stride_us)]

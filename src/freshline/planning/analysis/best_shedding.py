@@ -15,7 +15,7 @@ import numpy as np
 
 from freshline.planning.analysis.demand import loss_us
 from freshline.planning.analysis.demand_of_many import QUERIES_LOOKED_AT_ALONE, steps_of
-from freshline.planning.analysis.levels import Load, blocking_us, by_priority, is_schedulable
+from freshline.planning.analysis.levels import QueryLoad, blocking_us, by_priority, is_schedulable
 from freshline.planning.analysis.scheduling_points import bini_buttazzo, decisive_levels
 from freshline.planning.analysis.shedding import shed, weighted_error
 
@@ -38,7 +38,7 @@ class _Point(NamedTuple):
     releases: list[int]  # by query, from the highest priority down to the level
 
 
-def best(loads: Sequence[Load]) -> list[int] | None:
+def best(loads: Sequence[QueryLoad]) -> list[int] | None:
     """The costs E' of least error, within 1e-4 of the optimum; None where not even the least costs fit.
 
     Never worse than `least-error`, which stands where many queries take the solver too long.
@@ -63,7 +63,7 @@ def best(loads: Sequence[Load]) -> list[int] | None:
     return of_rule
 
 
-def _levels(ordered: Sequence[Load]) -> Iterator[list[_Point]]:
+def _levels(ordered: Sequence[QueryLoad]) -> Iterator[list[_Point]]:
     """Of each level that overruns, the points at which it can be made to hold."""
     costs = [load.cost_us for load in ordered]
     room = [load.cost_us - load.least_us for load in ordered]
@@ -80,7 +80,7 @@ def _levels(ordered: Sequence[Load]) -> Iterator[list[_Point]]:
             ]
 
 
-def _looked_at(ordered: Sequence[Load]) -> Iterator[tuple[int, list[int], list[list[int]]]]:
+def _looked_at(ordered: Sequence[QueryLoad]) -> Iterator[tuple[int, list[int], list[list[int]]]]:
     """The blocking, the points and there the releases of each level that matters."""
     periods = tuple([load.period_us for load in ordered])
     deadlines = tuple([load.deadline_us for load in ordered])
@@ -95,7 +95,7 @@ def _looked_at(ordered: Sequence[Load]) -> Iterator[tuple[int, list[int], list[l
         yield blocking[level], instants, releases
 
 
-def _solve(ordered: Sequence[Load], levels: Sequence[Sequence[_Point]]) -> list[float] | None:
+def _solve(ordered: Sequence[QueryLoad], levels: Sequence[Sequence[_Point]]) -> list[float] | None:
     """The share of its room that each query gives up; None where a level has no point, or none was found."""
     if not all(levels):
         return None

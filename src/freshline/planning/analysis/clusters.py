@@ -10,7 +10,7 @@ from heapq import heapify, heapreplace
 from itertools import accumulate
 from random import Random
 
-from freshline.planning.analysis.exact import Bracketed, exact_sum, scaled_quotients
+from freshline.planning.analysis.exact import BracketedRational, exact_sum, scaled_quotients
 from freshline.planning.analysis.kmeans import Centers, SortedCosts, initial_centers, refinements
 
 
@@ -23,7 +23,7 @@ class Cluster:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class KMeansRow:
     """An iteration of figure 4's inner loop, as a row of paper 004's Table 1: centers, then clusters."""
 
     centers: tuple[Fraction, ...]
@@ -54,12 +54,14 @@ def construct_clusters(
     return None
 
 
-def table(costs: Sequence[int], centers: Sequence[int]) -> list[Row]:
+def table(costs: Sequence[int], centers: Sequence[int]) -> list[KMeansRow]:
     """The iterations of figure 4 from given centers, until they change no more (paper 004, Table 1)."""
     ordered = SortedCosts(costs)
     start: Centers = [(center, 1) for center in sorted(set(centers))]
     return [
-        Row(tuple(Fraction(*center) for center in reached), tuple(ordered.tasks(span) for span in spans))
+        KMeansRow(
+            tuple(Fraction(*center) for center in reached), tuple(ordered.tasks(span) for span in spans)
+        )
         for reached, spans in refinements(ordered, start)
     ]
 
@@ -72,14 +74,14 @@ class _Loads:
         self._periods = [periods[task] for task in ordered.order]
         self._sums = [0, *accumulate(scaled_quotients(self._costs, self._periods))]
 
-    def of(self, span: tuple[int, int]) -> Bracketed:
+    def of(self, span: tuple[int, int]) -> BracketedRational:
         start, end = span
         low = self._sums[end] - self._sums[start]
         exactly = cache(lambda: exact_sum(self._costs[start:end], self._periods[start:end]))
-        return Bracketed(low, low + end - start, exactly)
+        return BracketedRational(low, low + end - start, exactly)
 
 
-def hand_out(left_over: int, counts: Sequence[int], loads: Sequence[Bracketed]) -> list[int]:
+def hand_out(left_over: int, counts: Sequence[int], loads: Sequence[BracketedRational]) -> list[int]:
     """The tracks of each cluster after giving it its share of those left over: one by one, each to the
     cluster of highest U/m(C), the first on a tie.
 
@@ -103,7 +105,7 @@ def hand_out(left_over: int, counts: Sequence[int], loads: Sequence[Bracketed]) 
 class _Place:
     """A cluster's place in the order in which tracks are handed out, the fullest first."""
 
-    load: Bracketed
+    load: BracketedRational
     tracks: int
     at: int
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from math import inf
 from typing import Protocol
 
-from freshline.planning.analysis.levels import Load
+from freshline.planning.analysis.levels import QueryLoad
 
 
 class Demand(Protocol):
@@ -44,7 +44,7 @@ class Demand(Protocol):
         ...
 
 
-def loss_us(load: Load) -> float:
+def loss_us(load: QueryLoad) -> float:
     """The weighted error that a microsecond less costs, up to a common factor."""
     variable_us = load.cost_us - load.fixed_us
     if variable_us <= 0:
@@ -56,7 +56,7 @@ def loss_us(load: Load) -> float:
     return above / (below * variable_us * load.period_us)
 
 
-def reduction_ratio(load: Load) -> float:
+def reduction_ratio(load: QueryLoad) -> float:
     """r = 1/(s·g), in whose proportion the paper cuts."""
     weight, selectivity = load.weight, load.selectivity
     return weight.denominator * selectivity.denominator / (weight.numerator * selectivity.numerator)

@@ -13,14 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from freshline.planning.analysis.demand import loss_us, reduction_ratio
-from freshline.planning.analysis.levels import Load, blocking_us
+from freshline.planning.analysis.levels import QueryLoad, blocking_us
 from freshline.planning.analysis.scheduling_points import bini_buttazzo, decisive_levels, scheduling_points
 
 
 class DemandOfFew:
     """All points of all levels."""
 
-    def __init__(self, ordered: Sequence[Load]) -> None:
+    def __init__(self, ordered: Sequence[QueryLoad]) -> None:
         periods = tuple([load.period_us for load in ordered])
         deadlines = tuple([load.deadline_us for load in ordered])
         self._grid = _grid(periods, deadlines)
@@ -140,7 +140,7 @@ def _more(asked: list[int], releases: list[int], cost_us: int) -> list[int]:
     return list(map(add, asked, map(mul, releases, repeat(cost_us))))
 
 
-def stretch_of_few(ordered: Sequence[Load], costs_us: Sequence[int]) -> tuple[int, int]:
+def stretch_of_few(ordered: Sequence[QueryLoad], costs_us: Sequence[int]) -> tuple[int, int]:
     """The largest factor by which all costs can grow until a level is full, as a quotient."""
     periods = tuple([load.period_us for load in ordered])
     deadlines = tuple([load.deadline_us for load in ordered])

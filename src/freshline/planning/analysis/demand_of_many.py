@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from freshline.planning.analysis.demand import loss_us, reduction_ratio
-from freshline.planning.analysis.levels import Load, blocking_us
+from freshline.planning.analysis.levels import QueryLoad, blocking_us
 from freshline.planning.analysis.scheduling_points import scheduling_points
 
 QUERIES_LOOKED_AT_ALONE: Final = 100
@@ -26,7 +26,7 @@ Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 
-class Step(NamedTuple):
+class LevelGroup(NamedTuple):
     """Levels of one deadline that are looked at together, and their points."""
 
     first: int
@@ -38,7 +38,7 @@ class Step(NamedTuple):
 class DemandOfMany:
     """Some points of some levels, or all of all."""
 
-    def __init__(self, ordered: Sequence[Load]) -> None:
+    def __init__(self, ordered: Sequence[QueryLoad]) -> None:
         periods = tuple([load.period_us for load in ordered])
         self._steps = steps_of(periods, tuple([load.deadline_us for load in ordered]))
         self.steps: Sequence[int] = range(len(self._steps))
@@ -126,11 +126,11 @@ class DemandOfMany:
         self._costs[queries] -= cuts
         self.lost += float(self._loss[queries] @ cuts)
 
-    def _room(self, step: Step) -> Integers:
+    def _room(self, step: LevelGroup) -> Integers:
         return self._costs[: step.last + 1] - self._least[: step.last + 1]
 
 
-def stretch_of_many(ordered: Sequence[Load], costs_us: Sequence[int]) -> tuple[int, int]:
+def stretch_of_many(ordered: Sequence[QueryLoad], costs_us: Sequence[int]) -> tuple[int, int]:
     """The largest factor by which all costs can grow until a level is full, as a quotient."""
     periods = tuple([load.period_us for load in ordered])
     blocking = blocking_us(ordered)
@@ -160,7 +160,7 @@ def _cheapest(loss: Floats, room: Integers, releases: Integers, overrun_us: int)
 
 
 @lru_cache(maxsize=4)
-def steps_of(periods: tuple[int, ...], deadlines: tuple[int, ...]) -> list[Step]:
+def steps_of(periods: tuple[int, ...], deadlines: tuple[int, ...]) -> list[LevelGroup]:
     """What is looked at, by priority; it depends on strides and deadlines alone."""
     points = scheduling_points(periods, deadlines)
     instants = np.array(points.instants, np.int64)
@@ -168,7 +168,7 @@ def steps_of(periods: tuple[int, ...], deadlines: tuple[int, ...]) -> list[Step]
     if len(periods) <= QUERIES_LOOKED_AT_ALONE:
         releases = -(-instants[:, None] // strides)
         return [
-            Step(level, level, instants[:reach], releases[:reach, : level + 1])
+            LevelGroup(level, level, instants[:reach], releases[:reach, : level + 1])
             for level, reach in enumerate(points.reach)
         ]
     steps = []
@@ -182,6 +182,6 @@ def steps_of(periods: tuple[int, ...], deadlines: tuple[int, ...]) -> list[Step]
         reach = points.reach[level]
         chosen = np.argsort(rounded_up[: reach - 1], kind="stable")[: POINTS_BEYOND - 1]
         looked_at = instants[[*sorted(chosen.tolist()), reach - 1]]
-        steps.append(Step(first, level, looked_at, -(-looked_at[:, None] // strides[: level + 1])))
+        steps.append(LevelGroup(first, level, looked_at, -(-looked_at[:, None] // strides[: level + 1])))
         first = level + 1
     return steps

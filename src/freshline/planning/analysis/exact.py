@@ -68,7 +68,7 @@ def _sum_of_two(first: Quotient, second: Quotient) -> Quotient:
 
 
 @dataclass(frozen=True, slots=True)
-class Bracketed:
+class BracketedRational:
     """A rational that lies within [low, high] / 2^64 and can be had exactly where that does not decide."""
 
     low: int
@@ -91,7 +91,7 @@ class Bracketed:
             return lowest
         return ceiling_of(*self.exactly())
 
-    def exceeds(self, other: Bracketed, share: int, other_share: int) -> bool:
+    def exceeds(self, other: BracketedRational, share: int, other_share: int) -> bool:
         """Whether the rational divided by `share` is more than `other` divided by `other_share`."""
         if self.low * other_share > other.high * share:
             return True
@@ -102,7 +102,7 @@ class Bracketed:
         return numerator * other_denominator * other_share > other_numerator * denominator * share
 
 
-def bracketed_sum(numerators: Sequence[int], denominators: Sequence[int]) -> Bracketed:
+def bracketed_sum(numerators: Sequence[int], denominators: Sequence[int]) -> BracketedRational:
     """Σ a/b, bracketed."""
     low = sum(scaled_quotients(numerators, denominators))
-    return Bracketed(low, low + len(numerators), cache(lambda: exact_sum(numerators, denominators)))
+    return BracketedRational(low, low + len(numerators), cache(lambda: exact_sum(numerators, denominators)))

@@ -17,7 +17,7 @@ from freshline.planning.analysis.exact import SCALE, ceiling_of, scaled_quotient
 from freshline.planning.analysis.rate_monotonic import QUOTIENTS_MAX
 
 
-class Load(NamedTuple):
+class QueryLoad(NamedTuple):
     """One query as the analysis sees it. A list of them is in the order of definition."""
 
     name: str
@@ -32,45 +32,45 @@ class Load(NamedTuple):
     tuples: Fraction | int  # w, in its windows
 
 
-def by_priority(loads: Sequence[Load]) -> list[int]:
+def by_priority(loads: Sequence[QueryLoad]) -> list[int]:
     """The places of the queries, the highest priority first."""
     return sorted(range(len(loads)), key=lambda place: loads[place].deadline_us)
 
 
-def blocking_us(ordered: Sequence[Load]) -> list[int]:
+def blocking_us(ordered: Sequence[QueryLoad]) -> list[int]:
     """By level, the longest part of a query below it."""
     parts = accumulate((load.part_us for load in reversed(ordered[1:])), max, initial=0)
     return list(parts)[::-1]
 
 
-def is_schedulable(loads: Sequence[Load], costs_us: Sequence[int] | None = None) -> bool:
+def is_schedulable(loads: Sequence[QueryLoad], costs_us: Sequence[int] | None = None) -> bool:
     """Whether every query meets every deadline, at its full cost or at the given costs."""
     return first_late(loads, costs_us) is None
 
 
-def first_late(loads: Sequence[Load], costs_us: Sequence[int] | None = None) -> int | None:
+def first_late(loads: Sequence[QueryLoad], costs_us: Sequence[int] | None = None) -> int | None:
     """The place of the query of highest priority that may miss its deadline; None where none does.
 
-    >>> one = Load("one", 4, 4, 2, 0, 1, 0, Fraction(1), Fraction(1), 1)
+    >>> one = QueryLoad("one", 4, 4, 2, 0, 1, 0, Fraction(1), Fraction(1), 1)
     >>> first_late([one, one._replace(period_us=5, deadline_us=5)])
     """
     return next(_late(loads, costs_us), None)
 
 
-def last_late(loads: Sequence[Load], costs_us: Sequence[int] | None = None) -> int | None:
+def last_late(loads: Sequence[QueryLoad], costs_us: Sequence[int] | None = None) -> int | None:
     """The place of the query of lowest priority that may miss its deadline; None where none does."""
     last = deque(_late(loads, costs_us), maxlen=1)
     return last[0] if last else None
 
 
-def _late(loads: Sequence[Load], costs_us: Sequence[int] | None) -> Iterator[int]:
+def _late(loads: Sequence[QueryLoad], costs_us: Sequence[int] | None) -> Iterator[int]:
     order = by_priority(loads)
     for place, response in zip(order, _responses(loads, order, costs_us), strict=True):
         if response is None or response > loads[place].deadline_us:
             yield place
 
 
-def response_us(loads: Sequence[Load], costs_us: Sequence[int] | None = None) -> list[int | None]:
+def response_us(loads: Sequence[QueryLoad], costs_us: Sequence[int] | None = None) -> list[int | None]:
     """The worst response time of each query; None where it is above the period, or takes too long to find.
 
     It is the least t = B_i + E_i + Σ_{j above i} ⌈t/P_j⌉·E_j, counted from the critical instant.
@@ -82,7 +82,7 @@ def response_us(loads: Sequence[Load], costs_us: Sequence[int] | None = None) ->
     return responses
 
 
-def holds(loads: Sequence[Load], place: int, costs_us: Sequence[int]) -> bool:
+def holds(loads: Sequence[QueryLoad], place: int, costs_us: Sequence[int]) -> bool:
     """Whether one query meets its deadlines, whatever becomes of the others."""
     own = loads[place].deadline_us, place
     above = [other for other, load in enumerate(loads) if (load.deadline_us, other) < own]
@@ -97,7 +97,7 @@ def holds(loads: Sequence[Load], place: int, costs_us: Sequence[int]) -> bool:
 
 
 def _responses(
-    loads: Sequence[Load], order: Sequence[int], costs_us: Sequence[int] | None
+    loads: Sequence[QueryLoad], order: Sequence[int], costs_us: Sequence[int] | None
 ) -> Iterator[int | None]:
     """The response times by level."""
     ordered = [loads[place] for place in order]

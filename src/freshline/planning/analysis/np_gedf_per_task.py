@@ -22,7 +22,7 @@ from operator import gt
 from freshline.planning.analysis.exact import (
     SCALE,
     SCALE_BITS,
-    Bracketed,
+    BracketedRational,
     ceiling_of,
     exact_sum,
     largest,
@@ -114,7 +114,7 @@ class NpGedfPerTask:
     def _cost_of(self, carriers: Sequence[int], others: Sequence[int]) -> int:
         return sum(self._costs[task] for task in carriers) + sum(self._blocking[task] for task in others)
 
-    def _heaviest(self, tracks: int, work: int) -> list[tuple[list[int], list[int], Bracketed]]:
+    def _heaviest(self, tracks: int, work: int) -> list[tuple[list[int], list[int], BracketedRational]]:
         """One or two choices of A (m − 1 tasks at most) and B, the heaviest at this σ among them, weighed.
 
         A task weighs m·e_j + u_j·(σ − e_j) if it carries and m·max(e_j, blocking) if it blocks. The m tasks
@@ -159,7 +159,7 @@ class NpGedfPerTask:
 
     def _weighed(
         self, tracks: int, work: int, carried: Sequence[int], carriers: list[int], others: list[int]
-    ) -> tuple[list[int], list[int], Bracketed]:
+    ) -> tuple[list[int], list[int], BracketedRational]:
         whole = tracks * self._cost_of(carriers, others)
         low = whole * SCALE + sum(carried[task] for task in carriers)
         numerators = [self._costs[task] * (work - self._costs[task]) for task in carriers]
@@ -168,7 +168,7 @@ class NpGedfPerTask:
             numerator, denominator = exact_sum(numerators, [self._periods[task] for task in carriers])
             return numerator + whole * denominator, denominator
 
-        return carriers, others, Bracketed(low, low + len(carriers), exactly)
+        return carriers, others, BracketedRational(low, low + len(carriers), exactly)
 
 
 def _solution_at_least(tracks: int, cost: int, rate_scaled: int, squares_scaled: int) -> int:

@@ -14,7 +14,7 @@ from freshline.base.names import close_match, cut, one_of
 from freshline.planning.analysis.admission import admit
 from freshline.planning.analysis.best_shedding import best
 from freshline.planning.analysis.json_input import number, positive, read_json, record, shown
-from freshline.planning.analysis.levels import Load, is_schedulable, response_us
+from freshline.planning.analysis.levels import QueryLoad, is_schedulable, response_us
 from freshline.planning.analysis.operators import SELECTIVITY_LEAST, OperatorCost, operator_cost
 from freshline.planning.analysis.shedding import keep, shed, weighted_error
 from freshline.planning.analysis.utilization import utilization
@@ -30,7 +30,7 @@ _DEPTH_MAX: Final = 50
 _LONGEST_US: Final = 100 * 366 * DAY
 
 
-def parse_query_set(text: str) -> list[Load]:
+def parse_query_set(text: str) -> list[QueryLoad]:
     """The queries that a JSON text describes; `InputError` says what is wrong with it and what to do.
 
     >>> parse_query_set('{"queries": [{"name": "a", "period": "2", "cost": 0.5, "weight": 5, '
@@ -46,7 +46,7 @@ def parse_query_set(text: str) -> list[Load]:
         raise InputError("queries is not a list with at least one query", 'Write "queries": [{"name": …}, …]')
     if len(queries) > _QUERIES_MAX:
         raise InputError(f"there are {len(queries):,} queries", f"Give at most {_QUERIES_MAX:,} of them")
-    loads: dict[str, Load] = {}
+    loads: dict[str, QueryLoad] = {}
     for position, query in enumerate(queries, start=1):
         load = _load(query, f"query {position}", rates)
         if load.name in loads:
@@ -55,7 +55,7 @@ def parse_query_set(text: str) -> list[Load]:
     return list(loads.values())
 
 
-def answer(loads: Sequence[Load]) -> dict[str, object]:
+def answer(loads: Sequence[QueryLoad]) -> dict[str, object]:
     """Who is refused, and what is left to the others by each rule."""
     refused = admit(loads)
     names = {refusal.name for refusal in refused}
@@ -77,7 +77,7 @@ def answer(loads: Sequence[Load]) -> dict[str, object]:
     }
 
 
-def _outcome(loads: Sequence[Load], costs_us: Sequence[int] | None) -> dict[str, object]:
+def _outcome(loads: Sequence[QueryLoad], costs_us: Sequence[int] | None) -> dict[str, object]:
     assert costs_us is not None, "those taken in fit at their least costs"
     responses = response_us(loads, costs_us)
     return {
@@ -90,7 +90,7 @@ def _outcome(loads: Sequence[Load], costs_us: Sequence[int] | None) -> dict[str,
     }
 
 
-def _of_query(load: Load, cost_us: int, response: int | None) -> dict[str, object]:
+def _of_query(load: QueryLoad, cost_us: int, response: int | None) -> dict[str, object]:
     kept = keep(load, cost_us)
     lost = load.tuples * (1 - kept)
     return {
@@ -114,7 +114,7 @@ def _rates(streams: object) -> dict[str, Decimal]:
     return rates
 
 
-def _load(query: object, position: str, rates: Mapping[str, Decimal]) -> Load:
+def _load(query: object, position: str, rates: Mapping[str, Decimal]) -> QueryLoad:
     fields = record(query, position, _KEYS, required=("name", "period", "weight"))
     name = fields["name"]
     if not isinstance(name, str) or not name:
@@ -141,7 +141,7 @@ def _load(query: object, position: str, rates: Mapping[str, Decimal]) -> Load:
             f"keep_least {of_query} is {shown(fields['keep_least'])}", "Give a share from 0 to 1"
         )
     least_us = cost.fixed_us + ceil((cost.cost_us - cost.fixed_us) * Fraction(kept))
-    return Load(
+    return QueryLoad(
         name,
         period_us,
         deadline_us,

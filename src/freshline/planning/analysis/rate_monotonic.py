@@ -11,7 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from freshline.planning.analysis.exact import SCALE, Bracketed, ceiling_of, exact_sum, scaled_quotients
+from freshline.planning.analysis.exact import (
+    SCALE,
+    BracketedRational,
+    ceiling_of,
+    exact_sum,
+    scaled_quotients,
+)
 
 # Quotients ⌈t/p_j⌉ worked out for one task, each a fraction of a microsecond, before it is given up.
 QUOTIENTS_MAX = 3_000_000
@@ -71,8 +77,8 @@ def all_within(responses: Sequence[ResponseTime], deadlines: Sequence[int]) -> b
     return None if None in verdicts else True
 
 
-def _level_utilization(costs: Sequence[int], periods: Sequence[int], scaled: int) -> Bracketed:
-    return Bracketed(scaled, scaled + len(costs), lambda: exact_sum(costs, periods))
+def _level_utilization(costs: Sequence[int], periods: Sequence[int], scaled: int) -> BracketedRational:
+    return BracketedRational(scaled, scaled + len(costs), lambda: exact_sum(costs, periods))
 
 
 def _response_time(

@@ -25,7 +25,7 @@ from freshline.base.duration import SECOND
 from freshline.planning.analysis.demand import Demand
 from freshline.planning.analysis.demand_of_few import DemandOfFew, stretch_of_few
 from freshline.planning.analysis.demand_of_many import DemandOfMany, stretch_of_many
-from freshline.planning.analysis.levels import Load, by_priority, is_schedulable
+from freshline.planning.analysis.levels import QueryLoad, by_priority, is_schedulable
 
 Rule = Literal["paper", "least-overrun", "least-error"]
 
@@ -35,14 +35,14 @@ _INT64: Final = 1 << 62
 _DOUBT: Final = 1e-9
 
 
-def keep(load: Load, cost_us: int) -> Fraction:
+def keep(load: QueryLoad, cost_us: int) -> Fraction:
     """The share of its window that a query reads within a cost; below 0 if that is below the fixed part."""
     if cost_us >= load.cost_us:
         return Fraction(1)
     return Fraction(cost_us - load.fixed_us, load.cost_us - load.fixed_us)
 
 
-def weighted_error(loads: Sequence[Load], costs_us: Sequence[int]) -> Fraction:
+def weighted_error(loads: Sequence[QueryLoad], costs_us: Sequence[int]) -> Fraction:
     """Σ g·s·ŵ/P: the weighted output tuples that are lost in a second."""
     return sum(
         (
@@ -53,7 +53,7 @@ def weighted_error(loads: Sequence[Load], costs_us: Sequence[int]) -> Fraction:
     )
 
 
-def shed(loads: Sequence[Load], rule: Rule) -> list[int] | None:
+def shed(loads: Sequence[QueryLoad], rule: Rule) -> list[int] | None:
     """The costs E' at which all queries meet their deadlines; None where not even the least costs do."""
     order = by_priority(loads)
     ordered = [loads[place] for place in order]
@@ -68,7 +68,7 @@ def shed(loads: Sequence[Load], rule: Rule) -> list[int] | None:
     return costs_us
 
 
-def raised(loads: Sequence[Load], costs_us: Sequence[int]) -> list[int]:
+def raised(loads: Sequence[QueryLoad], costs_us: Sequence[int]) -> list[int]:
     """Costs that meet all deadlines, raised by the largest common factor at which they still do.
 
     Otherwise a window that holds a little more than the last one would be cut although there is time.
@@ -84,7 +84,7 @@ def raised(loads: Sequence[Load], costs_us: Sequence[int]) -> list[int]:
     return [cost_us * instant_us // asked_us for cost_us in costs_us]
 
 
-def _least_error(ordered: Sequence[Load]) -> list[int] | None:
+def _least_error(ordered: Sequence[QueryLoad]) -> list[int] | None:
     """The better of cutting whoever loses least, level by level, and the paper's rule."""
     demand = demand_of(ordered)
     costs_us = shed_in_order(ordered, demand, "least-error")
@@ -100,7 +100,7 @@ def _least_error(ordered: Sequence[Load]) -> list[int] | None:
 
 
 def shed_in_order(
-    ordered: Sequence[Load], demand: Demand, rule: Rule, lost_most: float = inf
+    ordered: Sequence[QueryLoad], demand: Demand, rule: Rule, lost_most: float = inf
 ) -> list[int] | None:
     """The costs by priority; None where least costs do not fit, or more would be lost than is allowed."""
     demand.restart()
@@ -132,12 +132,12 @@ def _cut_at_one_point(demand: Demand, level: int, overruns_us: Sequence[int], ru
     return any(demand.cut_in_proportion(level, point, overruns_us[point]) for point in by_overrun)
 
 
-def demand_of(ordered: Sequence[Load]) -> Demand:
+def demand_of(ordered: Sequence[QueryLoad]) -> Demand:
     whole = [load.cost_us for load in ordered]
     return DemandOfMany(ordered) if _takes_arrays(ordered, whole) else DemandOfFew(ordered)
 
 
-def _takes_arrays(ordered: Sequence[Load], costs_us: Sequence[int]) -> bool:
+def _takes_arrays(ordered: Sequence[QueryLoad], costs_us: Sequence[int]) -> bool:
     """Lists are for few queries; arrays for more, as far as their integers are large enough."""
     if len(ordered) <= _FEW:
         return False

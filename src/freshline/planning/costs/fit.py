@@ -31,7 +31,7 @@ class PastRun(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Fitted:
+class FittedCost:
     """An update of r rows takes about `startup_us + us_per_row·r`, and at worst (1 + variability) of it."""
 
     startup_us: int
@@ -41,7 +41,7 @@ class Fitted:
     runs: int  # how many it was learned from
 
 
-def fit(runs: Sequence[PastRun], longest_us: int | None = None) -> Fitted | None:
+def fit(runs: Sequence[PastRun], longest_us: int | None = None) -> FittedCost | None:
     """The cost of updates up to a length of `longest_us` (default: the usual and longer); None for < 3 runs.
 
     All lines that the runs allow meet in the usual update (median rows, median time). A longer one is
@@ -73,7 +73,7 @@ def fit(runs: Sequence[PastRun], longest_us: int | None = None) -> Fitted | None
         upper([run.duration_us / (startup + per_row * max(run.rows, rows_least)) for run in runs]),
         upper([run.duration_us / (startup + rate * max(run.length_us, length_least)) for run in runs]),
     )
-    return Fitted(ceil(startup), per_row, rows_per_us * SECOND, worst - 1, len(runs))
+    return FittedCost(ceil(startup), per_row, rows_per_us * SECOND, worst - 1, len(runs))
 
 
 def upper(values: Sequence[float]) -> float:

@@ -12,7 +12,7 @@ from freshline.base.duration import SECOND
 from freshline.definitions.sections.cost import Cost
 from freshline.definitions.warehouse import Warehouse
 from freshline.planning.costs.bounds import longest_update_us
-from freshline.planning.costs.fit import RUNS_LEAST, Fitted, PastRun, fit
+from freshline.planning.costs.fit import RUNS_LEAST, FittedCost, PastRun, fit
 from freshline.planning.costs.step_rows import rows_of_steps
 
 # Kernel and plan count with whole numbers: small denominators keep them small.
@@ -20,21 +20,21 @@ _RATE_GRAIN: Final = 1_000_000
 _VARIABILITY_GRAIN: Final = 1_000
 
 
-class Runs(Protocol):
+class RunHistory(Protocol):
     """Where the runs of tables are remembered."""
 
     def runs(self, table: str) -> Sequence[PastRun]: ...
 
 
 @dataclass(frozen=True, slots=True)
-class Learned:
+class LearnedCosts:
     """A warehouse, and by table or query from how many runs its cost was learned."""
 
     warehouse: Warehouse
     runs: Mapping[str, int]
 
 
-def learned_costs(warehouse: Warehouse, history: Runs) -> Learned:
+def learned_costs(warehouse: Warehouse, history: RunHistory) -> LearnedCosts:
     """Fills in the cost of every table that declares none and has run often enough."""
     tables = dict(warehouse.tables)
     runs: dict[str, int] = {}
@@ -53,10 +53,10 @@ def learned_costs(warehouse: Warehouse, history: Runs) -> Learned:
         if fitted is not None:
             steps[name] = replace(step, cost=step_cost_of(fitted))
             runs[name] = fitted.runs
-    return Learned(replace(warehouse, tables=tables, steps=steps) if runs else warehouse, runs)
+    return LearnedCosts(replace(warehouse, tables=tables, steps=steps) if runs else warehouse, runs)
 
 
-def fit_step(runs: Sequence[PastRun], rows_most: Fraction | None) -> Fitted | None:
+def fit_step(runs: Sequence[PastRun], rows_most: Fraction | None) -> FittedCost | None:
     """The cost of a step for up to so many rows; where nobody knows how many, whatever they are.
 
     A step is as long as it has rows. Without a number of rows it costs what its runs did, each with the rows
@@ -67,7 +67,7 @@ def fit_step(runs: Sequence[PastRun], rows_most: Fraction | None) -> Fitted | No
     return fit([run._replace(length_us=run.rows) for run in runs], ceil(rows_most))
 
 
-def step_cost_of(fitted: Fitted) -> Cost:
+def step_cost_of(fitted: FittedCost) -> Cost:
     """The fit of a step, which costs by its rows; rounded up."""
     raised = max(1.0, (1 + fitted.variability) / 2)
     return Cost(
@@ -84,7 +84,7 @@ def _alone(runs: Sequence[PastRun]) -> Sequence[PastRun]:
     return alone if len(alone) >= RUNS_LEAST else runs
 
 
-def cost_of(fitted: Fitted) -> Cost:
+def cost_of(fitted: FittedCost) -> Cost:
     """The fit as the plan counts it, by the length of an update instead of its rows; rounded up."""
     rate = fitted.us_per_row * fitted.rows_per_second / SECOND
     # No cost varies by more than 100 % downwards, so neither upwards: what goes beyond raises the whole.

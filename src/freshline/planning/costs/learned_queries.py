@@ -15,19 +15,19 @@ from freshline.definitions.sections.cost import Cost
 from freshline.definitions.sections.queries import Query
 from freshline.definitions.warehouse import Warehouse
 from freshline.planning.costs.iterations import FittedParts, PastPart, fit_parts, part_length_us
-from freshline.planning.costs.learned import Learned
+from freshline.planning.costs.learned import LearnedCosts
 from freshline.sql.slices import SLICES
 
 _RATE_GRAIN: Final = 1_000_000
 
 
-class Parts(Protocol):
+class PartHistory(Protocol):
     """Where the parts of answers are remembered."""
 
     def parts(self, query: str) -> Sequence[PastPart]: ...
 
 
-def learned_query_costs(warehouse: Warehouse, history: Parts) -> Learned:
+def learned_query_costs(warehouse: Warehouse, history: PartHistory) -> LearnedCosts:
     """Fills in the cost of every query that declares none and has been answered often enough."""
     queries = dict(warehouse.queries)
     answers: dict[str, int] = {}
@@ -38,10 +38,10 @@ def learned_query_costs(warehouse: Warehouse, history: Parts) -> Learned:
             if fitted is not None:
                 queries[name] = replace(query, cost=_cost_of(query, parts, fitted))
                 answers[name] = fitted.iterations
-    return Learned(replace(warehouse, queries=queries) if answers else warehouse, answers)
+    return LearnedCosts(replace(warehouse, queries=queries) if answers else warehouse, answers)
 
 
-def parts_of(history: Parts, query: Query) -> Sequence[PastPart]:
+def parts_of(history: PartHistory, query: Query) -> Sequence[PastPart]:
     """What parts of that query's answers took in runs before."""
     return history.parts(key_of(query))
 

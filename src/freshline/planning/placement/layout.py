@@ -6,12 +6,12 @@ from collections import defaultdict
 from collections.abc import Sequence
 from math import inf
 
-from freshline.planning.placement.placement import Layout, NodeLoad, Route, SubDeadline
+from freshline.planning.placement.placement import NodeLoad, PlacementLayout, Route, SubDeadline
 from freshline.planning.placement.programme import Programme
 from freshline.planning.placement.sub_deadlines import SubDeadlineRule, left_sides
 
 
-def layout_of(programme: Programme, nodes: Sequence[int], rule: SubDeadlineRule) -> Layout:
+def layout_of(programme: Programme, nodes: Sequence[int], rule: SubDeadlineRule) -> PlacementLayout:
     """The nodes, routes and sub-deadlines of a placement; no sub-deadlines where the rule has none for it."""
     plan = programme.plan
     node_of = {
@@ -19,7 +19,7 @@ def layout_of(programme: Programme, nodes: Sequence[int], rule: SubDeadlineRule)
         for number, unit in enumerate(programme.units)
         for operator in unit.operators
     }
-    return Layout(
+    return PlacementLayout(
         {operator.name: node_of[operator.name] for operator in plan.operators},
         tuple(_routes(programme, node_of)),
         tuple(_sub_deadlines(programme, nodes, rule)),

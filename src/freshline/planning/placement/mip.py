@@ -19,7 +19,7 @@ from freshline.planning.placement.sub_deadlines import SubDeadlineRule
 
 
 @dataclass(frozen=True, slots=True)
-class Solved:
+class SolvedModel:
     """The nodes by unit, if any were found; what nobody can go below; what the solver took."""
 
     nodes: list[int] | None
@@ -116,24 +116,24 @@ class Model(Solver):
                 self.row(-big, inf, (self.d[unit], 1.0), (done, -1.0), (z, -big))
             before = done
 
-    def placed(self, start: Sequence[int] | None, limit_s: float, target: float | None = None) -> Solved:
+    def placed(self, start: Sequence[int] | None, limit_s: float, target: float | None = None) -> SolvedModel:
         """Nodes by unit and a bound, from a placement that is known."""
         known = None
         if start is not None:
             known = {column: float(start[unit] == node) for (unit, node), column in self.z.items()}
         found = self.solve(known, limit_s, target)
         if found.values is None:
-            return Solved(None, found.bound, found.seconds)
+            return SolvedModel(None, found.bound, found.seconds)
         nodes = [members(domain)[0] for domain in self.programme.domains]
         for (unit, node), column in self.z.items():
             if found.values[column] > 0.5:
                 nodes[unit] = node
-        return Solved(nodes, found.bound, found.seconds)
+        return SolvedModel(nodes, found.bound, found.seconds)
 
 
 def least_objective(
     programme: Programme, rule: SubDeadlineRule, bounds: Bounds, start: Sequence[int] | None, limit_s: float
-) -> Solved:
+) -> SolvedModel:
     """The placement of least Σ |d_s/c'_s − d_{s,o}/c_o|."""
     return objective_model(programme, rule, bounds).placed(start, limit_s)
 
@@ -168,7 +168,7 @@ def objective_model(programme: Programme, rule: SubDeadlineRule, bounds: Bounds)
 
 def least_stretch(
     programme: Programme, bounds: Bounds, start: Sequence[int] | None, limit_s: float, target: float | None
-) -> Solved:
+) -> SolvedModel:
     """The placement of the least factor on all deadlines with which there is one."""
     model = Model(programme, bounds)
     factor = model.column(0.0, inf, 1.0)

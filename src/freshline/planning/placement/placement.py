@@ -26,7 +26,7 @@ class SubDeadline(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class PlacedTask:
     """Operators of a node that run one after the other for the same input (5.3)."""
 
     node: str
@@ -48,7 +48,7 @@ class NodeLoad:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class PlacementLayout:
     """A placement with its routes and sub-deadlines."""
 
     nodes: Mapping[str, str]  # by operator
@@ -75,7 +75,7 @@ class Infeasible:
     outputs: tuple[str, ...]
     nodes: tuple[str, ...]
     stretch: float | None
-    layout: Layout | None
+    layout: PlacementLayout | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +85,8 @@ class Placement:
     status: Status
     objective: float | None
     bound: float | None
-    layout: Layout | None
-    tasks: tuple[Task, ...] = ()
+    layout: PlacementLayout | None
+    tasks: tuple[PlacedTask, ...] = ()
     nodes: tuple[NodeLoad, ...] = ()
     infeasible: Infeasible | None = None
 

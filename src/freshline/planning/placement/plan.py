@@ -7,7 +7,7 @@ from fractions import Fraction
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class PlacementNode:
     """One processor. Something else may hold it for `blocking` before an urgent operator starts."""
 
     name: str
@@ -16,7 +16,7 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class StreamSource:
     """Where a stream comes from; one that is at several nodes has an entry for each."""
 
     stream: str
@@ -37,7 +37,7 @@ class Operator:
 
 
 @dataclass(frozen=True, slots=True)
-class Output:
+class PlacementOutput:
     """A stream that must be out so long after the latest tuple it is made of; at `node`, or anywhere."""
 
     stream: str
@@ -53,8 +53,8 @@ class PlacementPlan:
     output is some operator's: `plan_file` sees to it for files, whoever makes the records for theirs.
     """
 
-    nodes: tuple[Node, ...]
-    sources: tuple[Source, ...]
+    nodes: tuple[PlacementNode, ...]
+    sources: tuple[StreamSource, ...]
     operators: tuple[Operator, ...]
-    outputs: tuple[Output, ...]
+    outputs: tuple[PlacementOutput, ...]
     links: tuple[tuple[str, str], ...] | None = None

@@ -9,7 +9,13 @@ from typing import Final, TypeVar
 from freshline.base.errors import InputError
 from freshline.base.names import close_match, cut, one_of
 from freshline.planning.analysis.json_input import number, positive, read_json, record, shown
-from freshline.planning.placement.plan import Node, Operator, Output, PlacementPlan, Source
+from freshline.planning.placement.plan import (
+    Operator,
+    PlacementNode,
+    PlacementOutput,
+    PlacementPlan,
+    StreamSource,
+)
 from freshline.planning.placement.programme import Programme, narrowed, programme_of, topological, upstream
 
 _REMEDY: Final = "Write the plan as `freshline place --help` shows it"
@@ -65,10 +71,10 @@ def _entries(
     return tuple([made(each, f"{key[:-1]} {place}") for place, each in enumerate(value, start=1)])
 
 
-def _node(value: object, where: str) -> Node:
+def _node(value: object, where: str) -> PlacementNode:
     fields = record(value, where, ("name", "speed", "blocking"), required=("name",))
     name = _text(fields["name"], f"the name of {where}")
-    return Node(
+    return PlacementNode(
         name,
         Fraction(positive(fields.get("speed", 1), f"the speed of {cut(name)!r}")),
         _not_negative(fields.get("blocking", 0), f"the blocking of {cut(name)!r}"),
@@ -86,11 +92,11 @@ def _link(value: object, where: str, nodes: Sequence[str]) -> tuple[str, str]:
     return one, other
 
 
-def _source(value: object, where: str, nodes: Sequence[str]) -> Source:
+def _source(value: object, where: str, nodes: Sequence[str]) -> StreamSource:
     fields = record(value, where, ("stream", "node", "rate"), required=("stream", "node"))
     stream = _text(fields["stream"], f"the stream of {where}")
     of_it = f"of source {cut(stream)!r}"
-    return Source(
+    return StreamSource(
         stream,
         _known(_text(fields["node"], f"the node {of_it}"), f"source {cut(stream)!r}", nodes),
         _not_negative(fields.get("rate", 1), f"the rate {of_it}"),
@@ -121,14 +127,14 @@ def _operator(value: object, where: str, nodes: Sequence[str]) -> Operator:
     )
 
 
-def _output(value: object, where: str, nodes: Sequence[str]) -> Output:
+def _output(value: object, where: str, nodes: Sequence[str]) -> PlacementOutput:
     fields = record(value, where, ("stream", "deadline", "node"), required=("stream", "deadline"))
     stream = _text(fields["stream"], f"the stream of {where}")
     of_it = f"of output {cut(stream)!r}"
     node = None
     if "node" in fields:
         node = _known(_text(fields["node"], f"the node {of_it}"), f"output {cut(stream)!r}", nodes)
-    return Output(stream, Fraction(positive(fields["deadline"], f"the deadline {of_it}")), node)
+    return PlacementOutput(stream, Fraction(positive(fields["deadline"], f"the deadline {of_it}")), node)
 
 
 def _check_streams(plan: PlacementPlan) -> None:

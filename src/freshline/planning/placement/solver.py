@@ -24,7 +24,7 @@ _LEAST_S: Final = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class SolverResult:
     """The columns' values, if any were found; what nobody can go below; what it took."""
 
     values: list[float] | None
@@ -58,7 +58,9 @@ class Solver:
         """lower ≤ Σ value·column ≤ upper."""
         self._rows.append((lower, upper, list(entries)))
 
-    def solve(self, start: Mapping[int, float] | None, limit_s: float, target: float | None = None) -> Answer:
+    def solve(
+        self, start: Mapping[int, float] | None, limit_s: float, target: float | None = None
+    ) -> SolverResult:
         """From values that are known of some columns, if any are; ends at once at a target."""
         solver = self.loaded()
         solver.setOptionValue("time_limit", max(_LEAST_S, limit_s))
@@ -68,12 +70,12 @@ class Solver:
             solver.setSolution(len(start), np.array(list(start), np.int32), np.array(list(start.values())))
         solver.run()
         if solver.getModelStatus() == highspy.HighsModelStatus.kInfeasible:
-            return Answer(None, inf, solver.getRunTime())
+            return SolverResult(None, inf, solver.getRunTime())
         info, values = solver.getInfo(), None
         if info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible:
             values = list(solver.getSolution().col_value)
         bound = info.mip_dual_bound if self._binaries else info.objective_function_value
-        return Answer(values, bound, solver.getRunTime())
+        return SolverResult(values, bound, solver.getRunTime())
 
     def loaded(self) -> highspy.Highs:
         """The programme as HiGHS has it, not solved yet."""

@@ -21,7 +21,7 @@ _HALVINGS = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Stretched:
+class StretchedPlacement:
     """The best placement that was found, the factor it needs, and the one that every placement needs."""
 
     nodes: list[int] | None
@@ -30,10 +30,10 @@ class Stretched:
     seconds: float = 0.0
 
 
-def stretched(programme: Programme, start: list[int] | None, limit_s: float) -> Stretched:
+def stretched(programme: Programme, start: list[int] | None, limit_s: float) -> StretchedPlacement:
     """The placement of the least stretch; or one that needs none, whatever the least is."""
     bound = stretch(programme, least_left_sides(programme))
-    found = Stretched(start, _factor(programme, start), bound)
+    found = StretchedPlacement(start, _factor(programme, start), bound)
     found = _by_halving(programme, found)
     if found.factor <= max(1.0, bound) * (1 + TOLERANCE):
         return found
@@ -44,7 +44,7 @@ def stretched(programme: Programme, start: list[int] | None, limit_s: float) -> 
     )
     factor = _factor(programme, solved.nodes)
     if factor <= found.factor:
-        found = Stretched(solved.nodes, factor, bound)
+        found = StretchedPlacement(solved.nodes, factor, bound)
     if found.nodes is not None and solved.bound < inf:
         bound = max(bound, min(solved.bound, found.factor))
     return replace(found, bound=bound if found.nodes is not None else solved.bound, seconds=solved.seconds)
@@ -54,7 +54,7 @@ def _factor(programme: Programme, nodes: Sequence[int] | None) -> float:
     return inf if nodes is None else stretch(programme, left_sides(programme, nodes))
 
 
-def _by_halving(programme: Programme, found: Stretched) -> Stretched:
+def _by_halving(programme: Programme, found: StretchedPlacement) -> StretchedPlacement:
     """The search again with deadlines that are longer, but not by as much as was needed so far."""
     for _ in range(_HALVINGS):
         low = max(1.0, found.bound)
@@ -64,7 +64,7 @@ def _by_halving(programme: Programme, found: Stretched) -> Stretched:
         factor = _factor(programme, nodes)
         if factor >= found.factor:
             break
-        found = Stretched(nodes, factor, found.bound)
+        found = StretchedPlacement(nodes, factor, found.bound)
     return found
 
 
@@ -75,7 +75,7 @@ def _bounds(programme: Programme, factor: float) -> Bounds:
     return Bounds(least_left_sides(programme), dict.fromkeys(programme.order, everything))
 
 
-def not_in_time(programme: Programme, found: Stretched) -> Placement:
+def not_in_time(programme: Programme, found: StretchedPlacement) -> Placement:
     """What is said of a plan without a placement in time: that there is none only where it is proven."""
     if found.bound == inf:
         reason = "over these links no placement lets every stream reach those who read it"

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from fractions import Fraction
 from functools import cache
 
-from freshline.planning.placement.placement import Layout, Task
+from freshline.planning.placement.placement import PlacedTask, PlacementLayout
 from freshline.planning.placement.plan import PlacementPlan
 from freshline.planning.placement.programme import topological
 
 
-def tasks_of(plan: PlacementPlan, layout: Layout) -> tuple[Task, ...]:
+def tasks_of(plan: PlacementPlan, layout: PlacementLayout) -> tuple[PlacedTask, ...]:
     """By node, then by first operator; without operators that no output needs."""
     operators, sub_deadline = plan.operators, layout.sub_deadline
     following = _following(plan, layout.nodes)
@@ -27,7 +27,7 @@ def tasks_of(plan: PlacementPlan, layout: Layout) -> tuple[Task, ...]:
         names = tuple([operators[each].name for each in chain])
         cost = float(sum(operators[each].cost for each in chain))
         length = sum(sub_deadline[name] for name in names)
-        tasks.append(Task(layout.nodes[operator.name], names, cost, length))
+        tasks.append(PlacedTask(layout.nodes[operator.name], names, cost, length))
     place = {node.name: number for number, node in enumerate(plan.nodes)}
     return tuple(sorted(tasks, key=lambda task: place[task.node]))
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from freshline.base.duration import format_duration
 from freshline.definitions.language.policies import POLICIES
 from freshline.planning.analysis.utilization import readable
-from freshline.planning.plan.least_tracks import Least
+from freshline.planning.plan.least_tracks import LeastTracks
 from freshline.planning.plan.plan import PoolPlan, TablePlan
 from freshline.planning.plan.staleness import StalenessModel
 
@@ -16,7 +16,10 @@ _NAMED_MAX = 8
 
 
 def advise(
-    pools: Sequence[PoolPlan], tables: Mapping[str, TablePlan], least: Sequence[Least], model: StalenessModel
+    pools: Sequence[PoolPlan],
+    tables: Mapping[str, TablePlan],
+    least: Sequence[LeastTracks],
+    model: StalenessModel,
 ) -> list[str]:
     """Sentences, pool by pool: what is wrong with it, what its tracks could do, which targets to relax.
 
@@ -61,7 +64,7 @@ def _pool_troubles(pool: PoolPlan, own: Sequence[TablePlan]) -> list[str]:
     return troubles
 
 
-def _in_vain(pool: PoolPlan, answer: Least) -> list[str]:
+def _in_vain(pool: PoolPlan, answer: LeastTracks) -> list[str]:
     if answer.in_vain is None:
         return []
     first, last = answer.in_vain
@@ -70,7 +73,7 @@ def _in_vain(pool: PoolPlan, answer: Least) -> list[str]:
     return [f"Pool {pool.name}: {unknown}; tried in vain: {tried}."]
 
 
-def _tracks_that_do(pool: PoolPlan, answer: Least, tables: Mapping[str, TablePlan]) -> list[str]:
+def _tracks_that_do(pool: PoolPlan, answer: LeastTracks, tables: Mapping[str, TablePlan]) -> list[str]:
     if answer.tracks is None:
         return []
     failing = [table for table in tables.values() if not table.holds and table.name in answer.tables]
@@ -95,7 +98,7 @@ class _Remedies:
     def __init__(
         self,
         tables: Mapping[str, TablePlan],
-        least: Sequence[Least],
+        least: Sequence[LeastTracks],
         model: StalenessModel,
     ) -> None:
         self._tables = tables

@@ -21,7 +21,7 @@ _POINTS_MAX: Final = 100_000
 
 
 @dataclass(frozen=True, slots=True)
-class Tasks:
+class PoolTasks:
     """The tables of a pool, or of a cluster, on the tracks that serve them; the lists are in their order.
 
     `recovery` are the periods that they have while they recover, where the policy changes periods.
@@ -48,12 +48,12 @@ def tasks_of(
     tracks: int,
     clusters: Sequence[Cluster] | None,
     recovery: Sequence[int] | None,
-) -> list[Tasks]:
+) -> list[PoolTasks]:
     """By cluster, where there are any; a batch blocks nobody in another one."""
     if clusters is None:
-        return [Tasks(costs, periods, tracks, recovery)]
+        return [PoolTasks(costs, periods, tracks, recovery)]
     return [
-        Tasks(
+        PoolTasks(
             [costs[member] for member in cluster.members],
             [periods[member] for member in cluster.members],
             cluster.tracks,
@@ -62,7 +62,7 @@ def tasks_of(
     ]
 
 
-def batch_limit(policy: PolicyName, tasks: Tasks, blocking: int) -> int | None:
+def batch_limit(policy: PolicyName, tasks: PoolTasks, blocking: int) -> int | None:
     """How long a batch may be, if it is no longer than its table's period (docs/batches.md).
 
     None: its period alone counts, as there is a track for each table, or nothing that could be broken: then
@@ -78,7 +78,7 @@ def batch_limit(policy: PolicyName, tasks: Tasks, blocking: int) -> int | None:
 
 
 def blocking_most(
-    policy: PolicyName, parts: Sequence[tuple[Tasks, Sequence[int]]], reach: Reach
+    policy: PolicyName, parts: Sequence[tuple[PoolTasks, Sequence[int]]], reach: Reach
 ) -> int | None:
     """The longest blocking with which every attainable target in a pool's reach holds, a few µs less maybe.
 
@@ -122,7 +122,7 @@ def _largest(holds: Callable[[int], bool], too_long: int) -> int:
     return low
 
 
-def _tardiness_by_blocking(tasks: Tasks) -> Callable[[int], list[int]]:
+def _tardiness_by_blocking(tasks: PoolTasks) -> Callable[[int], list[int]]:
     if tasks.tracks == 1:
         spare = tasks.spare()
         longer = blocking_tardiness(tasks.costs, tasks.periods)
@@ -137,7 +137,7 @@ def _tardiness_by_blocking(tasks: Tasks) -> Callable[[int], list[int]]:
     return of_several_tracks
 
 
-def _most_of_several_tracks(tasks: Tasks, reach: Reach) -> int | None:
+def _most_of_several_tracks(tasks: PoolTasks, reach: Reach) -> int | None:
     """Of the share σ/m of the work left that the targets allow; few tasks decide what that σ bears.
 
     For a σ that is a multiple of m the tardiness is σ/m + e − ⌊e/m⌋. The heaviest choice of A and B is made
@@ -172,7 +172,7 @@ def _most_of_several_tracks(tasks: Tasks, reach: Reach) -> int | None:
     return blocking
 
 
-def _most_of_adaptive(tasks: Tasks, recovery: Sequence[int], reach: Reach) -> int | None:
+def _most_of_adaptive(tasks: PoolTasks, recovery: Sequence[int], reach: Reach) -> int | None:
     x = reach.most(tasks.costs) if reach.holds(tasks.costs) else 0
     assert x is not None, "there are targets"
     most = NpGedf(tasks.costs, tasks.periods, recovery).blocking_most(tasks.tracks, x)

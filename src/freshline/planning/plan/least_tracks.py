@@ -23,7 +23,7 @@ TRIES_MAX = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Least:
+class LeastTracks:
     """How many tracks would do for a pool, all other pools staying as they are."""
 
     policy: PolicyName  # the pool's own, or edf where that proves nothing
@@ -37,7 +37,7 @@ class Least:
 
 def least_tracks(
     pool: PoolPlan, recovery: Recovery | None, tables: Mapping[str, TablePlan], reach: Reach
-) -> Least:
+) -> LeastTracks:
     """The least m from ⌈U⌉ to the number of tables; where each has to be tried, the least of the first 64.
 
     The bound is not monotone in m, so every m is looked at. `recovery` says how recovery periods are chosen
@@ -47,7 +47,7 @@ def least_tracks(
     costs = [table.provisioned_us or table.cost_us for table in own]
     periods = [table.period_us for table in own]
     if not costs or any(map(gt, costs, periods)) or not reach.attainable:
-        return Least(pool.policy, None, frozenset())
+        return LeastTracks(pool.policy, None, frozenset())
     known = POLICIES[pool.policy]
     in_vain = None
     if (known.proven and known.clusters) or recovery is not None or pool.part_us:
@@ -55,10 +55,10 @@ def least_tracks(
         most = min(len(costs), fewest + TRIES_MAX - 1)
         for tracks in range(fewest, most + 1):
             if _holds(pool, recovery, costs, periods, tracks, reach):
-                return Least(pool.policy, tracks, reach.attainable)
+                return LeastTracks(pool.policy, tracks, reach.attainable)
         in_vain = (fewest, most)
     policy = pool.policy if known.proven and in_vain is None else "edf"
-    return Least(policy, _least(costs, periods, pool.blocking_us, reach), reach.attainable, in_vain)
+    return LeastTracks(policy, _least(costs, periods, pool.blocking_us, reach), reach.attainable, in_vain)
 
 
 def _least(costs: Sequence[int], periods: Sequence[int], blocking: int, reach: Reach) -> int:

@@ -15,8 +15,8 @@ from freshline.planning.analysis.clusters import Cluster
 from freshline.planning.analysis.utilization import fits, utilization
 from freshline.planning.costs.bounds import average_us, longest_update_us, worst_case_us
 from freshline.planning.plan.advice import advise
-from freshline.planning.plan.blocking import Tasks, batch_limit, blocking_most, tasks_of
-from freshline.planning.plan.least_tracks import Least, least_tracks
+from freshline.planning.plan.blocking import PoolTasks, batch_limit, blocking_most, tasks_of
+from freshline.planning.plan.least_tracks import LeastTracks, least_tracks
 from freshline.planning.plan.plan import ClusterPlan, Plan, PoolPlan, TablePlan
 from freshline.planning.plan.queries import QueryPlan, advise_queries, plan_queries
 from freshline.planning.plan.query_loads import query_loads
@@ -52,7 +52,7 @@ def make_plan(
     tables = _table_plans(warehouse, costs, response_us, model.bounds(response_us), learned or {})
     _add_recovery(tables, schedules)
     _mark_expected_downstream(tables, warehouse)
-    least: list[Least] = []
+    least: list[LeastTracks] = []
     pools: list[PoolPlan] = []
     for schedule in schedules:
         reach = Reach(schedule.plan.tables, tables, model)
@@ -94,7 +94,7 @@ def _with_queries(
     return pools, tuple(plans[name] for name in warehouse.queries)
 
 
-def _with_least(pool: PoolPlan, least: Least) -> PoolPlan:
+def _with_least(pool: PoolPlan, least: LeastTracks) -> PoolPlan:
     """The pool with its least number of tracks, where that proves what it is: all of its tables."""
     proves = least.policy == pool.policy and least.tables.issuperset(pool.tables)
     return replace(pool, tracks_least=least.tracks if proves else None)
@@ -125,7 +125,9 @@ class _Schedule:
     """How a pool serves its tables; the lists are in the order of its tables."""
 
     plan: PoolPlan
-    parts: list[tuple[Tasks, Sequence[int]]]  # its clusters, or it as a whole, and the places of their tables
+    parts: list[
+        tuple[PoolTasks, Sequence[int]]
+    ]  # its clusters, or it as a whole, and the places of their tables
     response_us: list[int | None]
     provisioned_us: list[int]
     recovery_periods_us: list[int] | None

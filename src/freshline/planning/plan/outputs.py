@@ -10,12 +10,18 @@ from freshline.base.duration import SECOND, format_duration
 from freshline.base.names import one_of
 from freshline.definitions.warehouse import Warehouse
 from freshline.planning.placement.place import Method, place
-from freshline.planning.placement.placement import Layout, Placement
+from freshline.planning.placement.placement import Placement, PlacementLayout
 from freshline.planning.placement.plan import PlacementPlan
 from freshline.planning.placement.tasks import tasks_of
-from freshline.planning.plan.placed_steps import Steps, on_node_us, placement_plan, unknown_costs, why_unknown
+from freshline.planning.plan.placed_steps import (
+    PlacedSteps,
+    on_node_us,
+    placement_plan,
+    unknown_costs,
+    why_unknown,
+)
 from freshline.planning.plan.plan import OutputPlan, Plan
-from freshline.planning.plan.step_placement import Placed
+from freshline.planning.plan.step_placement import StepPlacement
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +29,7 @@ class OutputsPlan:
     """What can be said of the outputs of a warehouse."""
 
     outputs: tuple[OutputPlan, ...]
-    placed: Placed | None = None  # None where nothing could be placed
+    placed: StepPlacement | None = None  # None where nothing could be placed
     placement: Placement | None = None  # None where costs are not known
     unknown: tuple[str, ...] = ()  # the steps of which it is not known what they cost
     staleness_us: Mapping[str, int] = field(default_factory=dict)  # of steps, where all outputs hold
@@ -41,7 +47,7 @@ def plan_outputs(
         reason = why_unknown(warehouse, unknown)
         outputs = [_unplaced(warehouse, name, reason) for name in _names(warehouse)]
         return OutputsPlan(tuple(outputs), unknown=unknown)
-    steps = Steps(warehouse)
+    steps = PlacedSteps(warehouse)
     plan = placement_plan(steps)
     placement = place(plan, limit_s, method, kept)
     layout = _layout(placement) if method == "deadline" else placement.layout
@@ -56,24 +62,24 @@ def plan_outputs(
     return OutputsPlan(found, _with_reasons(placed, found), placement, staleness_us=staleness_us)
 
 
-def placed_by(warehouse: Warehouse, placement: Placement) -> Placed | None:
+def placed_by(warehouse: Warehouse, placement: Placement) -> StepPlacement | None:
     """A placement by deadlines, of a warehouse whose costs are known, as a run keeps it.
 
     Where not all outputs can be in time it is the one with its deadlines stretched; None where there is none.
     """
-    steps, layout = Steps(warehouse), _layout(placement)
+    steps, layout = PlacedSteps(warehouse), _layout(placement)
     if layout is None:
         return None
     placed = _placed(steps, placement_plan(steps), placement, layout)
     return _with_reasons(placed, _outputs(steps, placed, placement))
 
 
-def _with_reasons(placed: Placed, outputs: tuple[OutputPlan, ...]) -> Placed:
+def _with_reasons(placed: StepPlacement, outputs: tuple[OutputPlan, ...]) -> StepPlacement:
     unproven = {output.name: output.reason for output in outputs if output.reason is not None}
     return replace(placed, unproven=unproven)
 
 
-def _layout(placement: Placement) -> Layout | None:
+def _layout(placement: Placement) -> PlacementLayout | None:
     if not placement.holds and placement.infeasible is not None:
         return placement.infeasible.layout
     return placement.layout
@@ -84,7 +90,7 @@ def with_outputs(plan: Plan, found: OutputsPlan) -> Plan:
     return replace(plan, placed=found.placed, outputs=found.outputs)
 
 
-def _outputs(steps: Steps, placed: Placed, placement: Placement) -> tuple[OutputPlan, ...]:
+def _outputs(steps: PlacedSteps, placed: StepPlacement, placement: Placement) -> tuple[OutputPlan, ...]:
     """The outputs under a placement."""
     warehouse = steps.warehouse
     slack_us = {node.name: _us(node.slack) for node in placement.nodes if node.slack is not None}
@@ -110,13 +116,15 @@ def _outputs(steps: Steps, placed: Placed, placement: Placement) -> tuple[Output
     return tuple(found)
 
 
-def _placed(steps: Steps, plan: PlacementPlan, placement: Placement, layout: Layout) -> Placed:
+def _placed(
+    steps: PlacedSteps, plan: PlacementPlan, placement: Placement, layout: PlacementLayout
+) -> StepPlacement:
     nodes = steps.warehouse.nodes
     costs_us = {
         name: on_node_us(cost_us, nodes[layout.nodes[name]].speed) for name, cost_us in steps.costs_us.items()
     }
     slack_us = {node.name: _us(node.slack or 0.0) for node in placement.nodes}
-    return Placed(
+    return StepPlacement(
         {name: layout.nodes[name] for name in steps.warehouse.steps},
         {name: _us(layout.sub_deadline[name]) for name in steps.warehouse.steps},
         costs_us,
@@ -131,7 +139,9 @@ def _stretch(placement: Placement) -> float:
     return 1.0 if placement.holds or why is None or why.stretch is None else why.stretch
 
 
-def _reason(steps: Steps, output: str, above: list[str], placed: Placed, placement: Placement) -> str | None:
+def _reason(
+    steps: PlacedSteps, output: str, above: list[str], placed: StepPlacement, placement: Placement
+) -> str | None:
     """Why an output is not proven to be in time; None where it is."""
     warehouse = steps.warehouse
     left_us = steps.left_us(output)
@@ -160,7 +170,7 @@ def _reason(steps: Steps, output: str, above: list[str], placed: Placed, placeme
     return None
 
 
-def _beside(steps: Steps, above: list[str], placed: Placed) -> list[str]:
+def _beside(steps: PlacedSteps, above: list[str], placed: StepPlacement) -> list[str]:
     """These steps, all that share a node with one, all that those are computed from, and so on.
 
     What one of them does again too soon delays whatever is on its node (docs/placement.md).

@@ -10,13 +10,19 @@ from freshline.base.duration import MILLISECOND, SECOND
 from freshline.definitions.sections.feeds import Feed
 from freshline.definitions.warehouse import Warehouse
 from freshline.planning.costs.step_rows import rows_of_steps
-from freshline.planning.placement.plan import Node, Operator, Output, PlacementPlan, Source
+from freshline.planning.placement.plan import (
+    Operator,
+    PlacementNode,
+    PlacementOutput,
+    PlacementPlan,
+    StreamSource,
+)
 
 # From a commit on one node until the job that reads it starts on another.
 HOP_US: Final = 150 * MILLISECOND
 
 
-class Steps:
+class PlacedSteps:
     """The steps of a warehouse, all of known cost, with what follows from their places in the graph."""
 
     def __init__(self, warehouse: Warehouse) -> None:
@@ -133,7 +139,7 @@ def why_unknown(warehouse: Warehouse, unknown: Iterable[str]) -> str:
     return "; ".join(said)
 
 
-def placement_plan(steps: Steps) -> PlacementPlan:
+def placement_plan(steps: PlacedSteps) -> PlacementPlan:
     """What is to be placed. An output whose deadline is over before it begins gets what it computes for."""
     warehouse = steps.warehouse
     operators = tuple(
@@ -148,26 +154,29 @@ def placement_plan(steps: Steps) -> PlacementPlan:
         for name, step in warehouse.steps.items()
     )
     outputs = tuple(
-        Output(name, _seconds(left_us if (left_us := steps.left_us(name)) > 0 else _own_us(steps, name)))
+        PlacementOutput(
+            name, _seconds(left_us if (left_us := steps.left_us(name)) > 0 else _own_us(steps, name))
+        )
         for name, step in warehouse.steps.items()
         if step.deadline_us is not None
     )
     nodes = tuple(
-        Node(name, node.speed, _seconds(steps.blocking_us(name))) for name, node in warehouse.nodes.items()
+        PlacementNode(name, node.speed, _seconds(steps.blocking_us(name)))
+        for name, node in warehouse.nodes.items()
     )
     return PlacementPlan(nodes, tuple(_sources(warehouse)), operators, outputs, warehouse.links)
 
 
-def _sources(warehouse: Warehouse) -> Iterable[Source]:
+def _sources(warehouse: Warehouse) -> Iterable[StreamSource]:
     loaded = {step.feed for step in warehouse.steps.values()}
     for name, feed in warehouse.feeds.items():
         if name in loaded:
             assert feed.node is not None, f"nobody knows where {name} lands"
             rows = feed.rows_most_loaded or Fraction(1)
-            yield Source(_stream(name), feed.node, rows * SECOND / _period_us(feed))
+            yield StreamSource(_stream(name), feed.node, rows * SECOND / _period_us(feed))
 
 
-def _own_us(steps: Steps, output: str) -> int:
+def _own_us(steps: PlacedSteps, output: str) -> int:
     return sum(steps.costs_us[name] for name in steps.upstream[output])
 
 

@@ -10,7 +10,7 @@ from freshline.definitions.sections.pools import Provisioning
 from freshline.definitions.warehouse import Warehouse
 from freshline.planning.analysis.adaptive import recovery_time
 from freshline.planning.plan.queries import QueryPlan
-from freshline.planning.plan.step_placement import Placed
+from freshline.planning.plan.step_placement import StepPlacement
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ class Plan:
     tables: tuple[TablePlan, ...]  # in the order of definition
     advice: tuple[str, ...]
     queries: tuple[QueryPlan, ...] = ()  # in the order of definition
-    placed: Placed | None = None  # where steps run; None where there are none, or it is not known
+    placed: StepPlacement | None = None  # where steps run; None where there are none, or it is not known
     outputs: tuple[OutputPlan, ...] = ()  # in the order of definition
 
     @property

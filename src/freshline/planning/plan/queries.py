@@ -9,8 +9,8 @@ from fractions import Fraction
 from freshline.base.duration import format_duration
 from freshline.definitions.language.policies import PolicyName
 from freshline.definitions.sections.pools import Pool
-from freshline.planning.analysis.admission import Refusal, admit, placed
-from freshline.planning.analysis.levels import Load, is_schedulable, response_us
+from freshline.planning.analysis.admission import QueryRefusal, admit, placed
+from freshline.planning.analysis.levels import QueryLoad, is_schedulable, response_us
 from freshline.planning.analysis.shedding import Rule, keep, raised, shed
 from freshline.planning.analysis.utilization import fits, utilization
 
@@ -20,12 +20,12 @@ class QueryPlan:
     """A query, what an answer costs, and what its pool can promise."""
 
     pool: str
-    load: Load
+    load: QueryLoad
     track: int | None  # of the pool's, from 0; None where it is refused
     budget_us: int | None  # the time that an answer gets; None where nothing is shed
     keep: Fraction | None  # the share of its window that it reads; None where it is refused
     response_bound_us: int | None  # None where none is known: it may be late by more than a stride
-    refusal: Refusal | None = None
+    refusal: QueryRefusal | None = None
     learned_from_answers: int = 0  # how many its cost was learned from; 0: declared, or by its operators
 
     @property
@@ -51,7 +51,7 @@ class QueriesPlan:
 _RULES: dict[PolicyName, Rule] = {"lrm": "least-error", "lrm-paper": "paper"}
 
 
-def plan_queries(pool: Pool, loads: Sequence[Load], learned: Mapping[str, int]) -> QueriesPlan:
+def plan_queries(pool: Pool, loads: Sequence[QueryLoad], learned: Mapping[str, int]) -> QueriesPlan:
     """Admission in the order of definition, and then each track by itself.
 
     `learned` says of which queries the cost was learned, and from how many answers.
@@ -96,7 +96,9 @@ def advise_queries(queries: Sequence[QueryPlan]) -> list[str]:
     return advice
 
 
-def _admitted(loads: Sequence[Load], pool: Pool) -> tuple[list[list[Load]], dict[str, Refusal]]:
+def _admitted(
+    loads: Sequence[QueryLoad], pool: Pool
+) -> tuple[list[list[QueryLoad]], dict[str, QueryRefusal]]:
     """The queries of each track, in the order of definition, and those that fit on none."""
     # Where nobody is put aside the others wait for a whole iteration: at its least cost, for that long.
     at_least = loads if pool.preempts else [load._replace(part_us=load.least_us) for load in loads]
@@ -116,25 +118,27 @@ def _admitted(loads: Sequence[Load], pool: Pool) -> tuple[list[list[Load]], dict
     return [[load for load in admitted if track_of[load.name] == number] for number in tracks], refused
 
 
-def _track_with_room(load: Load, tracks: Sequence[Sequence[Load]], order: Sequence[Load]) -> int | None:
+def _track_with_room(
+    load: QueryLoad, tracks: Sequence[Sequence[QueryLoad]], order: Sequence[QueryLoad]
+) -> int | None:
     """The least loaded track on which it fits where it stands in the order; None where on none.
 
     Not after those that are there: of queries with one deadline the first goes before the others.
     """
 
-    def has_room(track: Sequence[Load]) -> bool:
+    def has_room(track: Sequence[QueryLoad]) -> bool:
         names = {load.name, *(each.name for each in track)}
         together = [each for each in order if each.name in names]
         return is_schedulable(together, [each.least_us for each in together])
 
-    def share(track: Sequence[Load]) -> float:
+    def share(track: Sequence[QueryLoad]) -> float:
         return utilization([each.cost_us for each in track], [each.period_us for each in track])
 
     by_share = sorted(range(len(tracks)), key=lambda number: share(tracks[number]))
     return next((number for number in by_share if has_room(tracks[number])), None)
 
 
-def _on_track(pool: Pool, number: int, loads: Sequence[Load]) -> list[QueryPlan]:
+def _on_track(pool: Pool, number: int, loads: Sequence[QueryLoad]) -> list[QueryPlan]:
     costs_us = [load.cost_us for load in loads]
     rule = _RULES.get(pool.policy)
     if rule is not None and loads:

@@ -13,9 +13,9 @@ from freshline.definitions.sections.feeds import Feed
 from freshline.definitions.sections.pools import Pool
 from freshline.definitions.sections.queries import Query
 from freshline.definitions.sections.readable import rows_a_second
-from freshline.definitions.sections.stored import Stored
+from freshline.definitions.sections.stored import StoredDefinition
 from freshline.definitions.warehouse import Warehouse
-from freshline.planning.analysis.levels import Load
+from freshline.planning.analysis.levels import QueryLoad
 from freshline.planning.analysis.operators import SELECTIVITY_LEAST, operator_cost
 from freshline.planning.costs.bounds import worst_case_us
 
@@ -25,7 +25,7 @@ _PART_OF_FIXED: Final = 3
 _PART_OF_DEADLINE: Final = 4
 
 
-def query_loads(warehouse: Warehouse, pool: Pool) -> list[Load]:
+def query_loads(warehouse: Warehouse, pool: Pool) -> list[QueryLoad]:
     """The queries of a pool as the analysis sees them. Raises InputError where a cost is not known."""
     queries = [query for query in warehouse.queries.values() if query.pool == pool.name]
     if not queries:
@@ -73,7 +73,9 @@ def _silent_feeds(tables: Sequence[str], warehouse: Warehouse) -> list[Feed]:
     return list(found.values())
 
 
-def _tuples_in(window_us: int, tables: Mapping[str, Stored], feeds: Mapping[str, Feed]) -> dict[str, int]:
+def _tuples_in(
+    window_us: int, tables: Mapping[str, StoredDefinition], feeds: Mapping[str, Feed]
+) -> dict[str, int]:
     """By table, sources first, how many rows a window may hold; of a feed that does not say, one a second."""
     tuples: dict[str, int] = {}
     for name, table in tables.items():
@@ -84,7 +86,7 @@ def _tuples_in(window_us: int, tables: Mapping[str, Stored], feeds: Mapping[str,
     return tuples
 
 
-def _load(query: Query, tuples: Mapping[str, int]) -> Load:
+def _load(query: Query, tuples: Mapping[str, int]) -> QueryLoad:
     assert query.operators is not None, f"nothing says what {query.name} is made of"
     known = operator_cost(query.operators, tuples)
     cost_us, fixed_us = known.cost_us, known.fixed_us
@@ -92,7 +94,7 @@ def _load(query: Query, tuples: Mapping[str, int]) -> Load:
         cost_us = worst_case_us(query.cost, query.window_us)
         fixed_us = min(cost_us, worst_case_us(query.cost, 0)) if query.cost.startup_us else 0
     selectivity = known.selectivity if query.selectivity is None else query.selectivity
-    return Load(
+    return QueryLoad(
         name=query.name,
         period_us=query.stride_us,
         deadline_us=query.deadline_us,
@@ -106,7 +108,7 @@ def _load(query: Query, tuples: Mapping[str, int]) -> Load:
     )
 
 
-def _part_us(query: Query, load: Load, loads: Sequence[Load], pool: Pool) -> int:
+def _part_us(query: Query, load: QueryLoad, loads: Sequence[QueryLoad], pool: Pool) -> int:
     """For how long it cannot be put aside."""
     if not pool.preempts:
         return load.cost_us

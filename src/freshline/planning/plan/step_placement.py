@@ -8,7 +8,7 @@ from typing import Any, Self
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class StepPlacement:
     """A placement of all steps of a warehouse, in microseconds."""
 
     nodes: Mapping[str, str]  # by step

@@ -19,7 +19,7 @@ from freshline.definitions.sections.answer_columns import (
     check_answer_columns,
     interval_names,
 )
-from freshline.spark.answering.window_reading import Outcome, PreparedQuery
+from freshline.spark.answering.window_reading import PreparedQuery, ReadingOutcome
 from freshline.storage.delta.statistics import read_footer
 from freshline.storage.delta.stored_table import StoredTable
 
@@ -41,7 +41,7 @@ class AnswersTable:
         name = prepared.query.into or prepared.query.name
         return cls(StoredTable.open_or_create(path, name, schema, WINDOW_TO, history_us=history_us))
 
-    def add(self, outcome: Outcome, released_us: int, deadline_us: int, finished_us: int) -> int:
+    def add(self, outcome: ReadingOutcome, released_us: int, deadline_us: int, finished_us: int) -> int:
         """The version that has the answer."""
         facts = {
             "_window_from": outcome.window[0],

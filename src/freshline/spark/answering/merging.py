@@ -22,7 +22,7 @@ from sqlglot import exp
 
 from freshline.spark.answering.estimates import Groups, Numbers
 from freshline.spark.answering.formulas import slopes, value_of
-from freshline.spark.answering.partials import SCATTERS, SLICE, Output, Partials
+from freshline.spark.answering.partials import SCATTERS, SLICE, OutputColumn, Partials
 from freshline.spark.answering.scatter import scatter_of
 from freshline.sql.slices import NO_SLICE, SLICES
 
@@ -50,7 +50,7 @@ class Estimate(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class MergedAnswer:
     rows: tuple[dict[str, Any], ...]
     estimates: tuple[Estimate, ...]
 
@@ -59,7 +59,7 @@ Bounds = tuple[float | None, float | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class AnswerColumn:
     """A column of the answer, by row."""
 
     name: str
@@ -70,17 +70,17 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Merged:
-    columns: list[Column]
+class MergedColumns:
+    columns: list[AnswerColumn]
     scaled: list[bool]  # of each row, whether rows of its group may be in slices that were not read
 
 
-def merge(partials: Partials, schema: StructType, parts: Sequence[pa.Table], slices: int) -> Answer:
+def merge(partials: Partials, schema: StructType, parts: Sequence[pa.Table], slices: int) -> MergedAnswer:
     """The answer of parts that together read so many slices; `schema` is the answer's."""
     if not slices:
-        return Answer((), ())
+        return MergedAnswer((), ())
     if not partials.outputs:
-        return Answer(tuple(pa.concat_tables(parts).to_pylist()), ())
+        return MergedAnswer(tuple(pa.concat_tables(parts).to_pylist()), ())
     merged = merged_columns(partials, schema, parts, slices)
     estimates = [
         Estimate(row, column.name, value, *_told(column, row))
@@ -91,17 +91,17 @@ def merge(partials: Partials, schema: StructType, parts: Sequence[pa.Table], sli
     values = [column.values for column in merged.columns]
     names = [column.name for column in merged.columns]
     rows = tuple(dict(zip(names, row, strict=True)) for row in zip(*values, strict=True))
-    return Answer(rows, tuple(sorted(estimates, key=lambda each: each.row)))
+    return MergedAnswer(rows, tuple(sorted(estimates, key=lambda each: each.row)))
 
 
 def merged_columns(
     partials: Partials, schema: StructType, parts: Sequence[pa.Table], slices: int, lends: bool = True
-) -> Merged:
+) -> MergedColumns:
     """The columns of a grouped answer; `lends`: intervals are to hold for groups of few rows too."""
     return _Merging(partials, schema, pa.concat_tables(parts).combine_chunks(), slices, lends).merged()
 
 
-def _told(column: Column, row: int) -> Bounds:
+def _told(column: AnswerColumn, row: int) -> Bounds:
     if column.bounds is not None:
         return column.bounds[row]
     number = _number(column.values[row])
@@ -125,7 +125,7 @@ class _Merging:
         self._scaled = self._which_scaled()
         self._groups = Groups(self._group, self._size, slices, lends)
 
-    def merged(self) -> Merged:
+    def merged(self) -> MergedColumns:
         plain = {
             at: self._column(output)
             for at, output in enumerate(self._partials.outputs)
@@ -134,22 +134,22 @@ class _Merging:
         columns = [
             plain.get(at) or self._formula(each, plain) for at, each in enumerate(self._partials.shown)
         ]
-        return Merged(columns, self._scaled)
+        return MergedColumns(columns, self._scaled)
 
-    def _column(self, output: Output) -> Column:
+    def _column(self, output: OutputColumn) -> AnswerColumn:
         if output.kind == "key":
             assert self._keys is not None
-            return Column(output.name, output.kind, self._keys[f"_k{output.number}"].to_pylist())
+            return AnswerColumn(output.name, output.kind, self._keys[f"_k{output.number}"].to_pylist())
         seen = [int(each) for each in self._groups.added(self._doubles(output.count))]
         if output.kind in ("min", "max"):
-            return Column(output.name, output.kind, self._extremes(output), None, seen)
+            return AnswerColumn(output.name, output.kind, self._extremes(output), None, seen)
         if output.kind in SCATTERS:
             values, bounds = self._scatter(output)
-            return Column(output.name, output.kind, values, bounds, seen)
+            return AnswerColumn(output.name, output.kind, values, bounds, seen)
         values, halves = self._aggregate(output)
-        return Column(output.name, output.kind, values, self._bounds(output, values, halves), seen)
+        return AnswerColumn(output.name, output.kind, values, self._bounds(output, values, halves), seen)
 
-    def _formula(self, output: Output, found: Mapping[int, Column]) -> Column:
+    def _formula(self, output: OutputColumn, found: Mapping[int, AnswerColumn]) -> AnswerColumn:
         """Computed from other columns. Its error is that of a total of how it follows each of them."""
         assert output.formula is not None
         numbers = sorted({int(column.name) for column in output.formula.find_all(exp.Column)})
@@ -168,9 +168,9 @@ class _Merging:
             rows = np.maximum(rows, self._doubles(self._partials.outputs[number].count))
         halves = self._groups.of_total(cells, rows, scatter**2)
         seen = [min(each) for each in zip(*(found[number].seen or () for number in numbers), strict=True)]
-        return Column(output.name, output.kind, values, self._bounds(output, values, halves), seen)
+        return AnswerColumn(output.name, output.kind, values, self._bounds(output, values, halves), seen)
 
-    def _influence(self, output: Output, value: Numbers) -> tuple[Numbers, Numbers]:
+    def _influence(self, output: OutputColumn, value: Numbers) -> tuple[Numbers, Numbers]:
         """What each partial result adds to an aggregate, as a total of them does; and its rows' squares."""
         counts = self._doubles(output.count)
         if output.kind == "count":
@@ -195,7 +195,7 @@ class _Merging:
         seen = np.bincount(self._group, minlength=self._size) > 0
         return [not (is_seen and any(each)) for is_seen, *each in zip(seen, *known, strict=True)]
 
-    def _aggregate(self, output: Output) -> tuple[list[Any], Numbers]:
+    def _aggregate(self, output: OutputColumn) -> tuple[list[Any], Numbers]:
         """The values by group, and half the lengths of their intervals."""
         counted = output.total if output.kind == "distinct" else output.count
         counts, (seen, known) = self._doubles(counted), self._added(counted)
@@ -219,7 +219,9 @@ class _Merging:
         ]
         return values, self._groups.of_total(totals, counts, squares)
 
-    def _mean(self, output: Output, group: int, totals: tuple[Any, Any], counts: tuple[int, int]) -> Any:
+    def _mean(
+        self, output: OutputColumn, group: int, totals: tuple[Any, Any], counts: tuple[int, int]
+    ) -> Any:
         """Rows in no slice stand for themselves, those of slices for those that were not read too."""
         if not any(counts):
             return None
@@ -232,7 +234,7 @@ class _Merging:
         exact = _WIDE.quantize(_WIDE.divide(mean.numerator, mean.denominator), _QUOTIENT)
         return _rounded(exact, kind.scale) if isinstance(kind, DecimalType) else float(exact)
 
-    def _scatter(self, output: Output) -> tuple[list[Any], list[Bounds]]:
+    def _scatter(self, output: OutputColumn) -> tuple[list[Any], list[Bounds]]:
         """Variances and standard deviations by group, and their intervals."""
         names = output.count, output.total, output.squares
         parts = [_as_doubles(self._parts[name]) for name in names]
@@ -251,7 +253,7 @@ class _Merging:
         ]
         return [None if isnan(value) else float(value) for value in values], bounds
 
-    def _bounds(self, output: Output, values: list[Any], halves: Numbers) -> list[Bounds]:
+    def _bounds(self, output: OutputColumn, values: list[Any], halves: Numbers) -> list[Bounds]:
         found: list[Bounds] = []
         least = self._added(output.count) if output.kind == "count" else None
         for row, value in enumerate(values):
@@ -268,7 +270,7 @@ class _Merging:
             found.append((low, middle + half))
         return found
 
-    def _rounding(self, output: Output) -> Callable[[Fraction], Any]:
+    def _rounding(self, output: OutputColumn) -> Callable[[Fraction], Any]:
         kind = self._schema[output.name].dataType
         if isinstance(kind, DecimalType):
             scale = kind.scale
@@ -291,7 +293,7 @@ class _Merging:
         seen = _added(self._parts[name], self._group, self._size)
         return seen, _added(self._known[name], self._known_group, self._size)
 
-    def _extremes(self, output: Output) -> list[Any]:
+    def _extremes(self, output: OutputColumn) -> list[Any]:
         """Compared as Spark does, to which NaN is the largest number."""
         found: list[Any] = [None] * self._size
         is_better = _is_less if output.kind == "min" else _is_greater

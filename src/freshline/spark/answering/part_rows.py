@@ -31,7 +31,7 @@ SETTINGS: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Slices:
+class SliceRange:
     """So many slices from the first on, around the ring, and the rows of no slice with the first ones."""
 
     first: int
@@ -49,18 +49,18 @@ class Slices:
         return (number - self.first) % SLICES < self.count
 
 
-ALL: Final = Slices(0, SLICES)
+ALL: Final = SliceRange(0, SLICES)
 # By place in the arrays: rows of no slice come first.
 _PLACES: Final = range(NO_SLICE, SLICES)
 _PLACE: Final = f"coalesce({SLICE_COLUMN}, {NO_SLICE}) - ({NO_SLICE})"
 
 
-def rows_of(slices: Slices) -> str:
+def rows_of(slices: SliceRange) -> str:
     """The condition for rows of these slices."""
     return f"get({_by_place(slices, 'true', 'false')}, {_PLACE})"
 
 
-def rows_in_window(window: tuple[int, int], timestamp: str, slices: Slices | None) -> str:
+def rows_in_window(window: tuple[int, int], timestamp: str, slices: SliceRange | None) -> str:
     """The condition for a window, in microseconds, and slices; None for a table that has no such column."""
     after, to = (f"timestamp_micros({instant})" for instant in window)
     column = quoted(timestamp)
@@ -76,7 +76,7 @@ def rows_in_window(window: tuple[int, int], timestamp: str, slices: Slices | Non
     )
 
 
-def _by_place(slices: Slices, wanted: str, other: str) -> str:
+def _by_place(slices: SliceRange, wanted: str, other: str) -> str:
     """An array with one of two values for each slice."""
     runs = [(is_wanted, len(list(run))) for is_wanted, run in groupby(_PLACES, slices.has)]
     ends = ", ".join(f"array_repeat({wanted if is_wanted else other}, {count})" for is_wanted, count in runs)
@@ -84,7 +84,7 @@ def _by_place(slices: Slices, wanted: str, other: str) -> str:
 
 
 @contextmanager
-def skipping_other(session: SparkSession, slices: Slices) -> Iterator[None]:
+def skipping_other(session: SparkSession, slices: SliceRange) -> Iterator[None]:
     """Files that are read meanwhile are read without most of the rows of other slices."""
     if slices.is_all:
         yield
@@ -102,7 +102,7 @@ def skipping_none(session: SparkSession) -> dict[str, str]:
     return {_SKIPPING: _text(session, api.notEq(column, NO_SLICE - 1))}
 
 
-def _predicate(session: SparkSession, slices: Slices) -> str:
+def _predicate(session: SparkSession, slices: SliceRange) -> str:
     api, column = _parquet(session)
     end = slices.first + slices.count - 1
     at_least, at_most = api.gtEq(column, slices.first), api.ltEq(column, end % SLICES)

@@ -52,7 +52,7 @@ SCATTERS: Final = frozenset({"var_samp", "var_pop", "stddev_samp", "stddev_pop"}
 
 
 @dataclass(frozen=True, slots=True)
-class Output:
+class OutputColumn:
     """A column of the answer: a key by its number, or an aggregate, whose partial columns are numbered."""
 
     name: str
@@ -81,13 +81,13 @@ class Partials:
     """What a part asks Spark, over views of the tables of its FROM, and what to make of the answers."""
 
     sql: str
-    outputs: tuple[Output, ...]  # none of a query without groups
+    outputs: tuple[OutputColumn, ...]  # none of a query without groups
     keys: tuple[str, ...]  # partial columns
     whole: tuple[str, ...]  # those by which rows are dealt: all rows of such a group are in one slice
     inputs: int = 0  # so many of the last outputs are there for formulas alone
 
     @property
-    def shown(self) -> tuple[Output, ...]:
+    def shown(self) -> tuple[OutputColumn, ...]:
         """The columns of the answer."""
         return self.outputs[: len(self.outputs) - self.inputs]
 
@@ -163,20 +163,20 @@ class _Grouped:
         none = exp.cast(exp.Literal.number(NO_SLICE), "smallint")
         return exp.Coalesce(this=exp.column(SLICE_COLUMN, alias), expressions=[none])
 
-    def _output(self, name: str, kind: DataType, node: exp.Expr) -> Output:
+    def _output(self, name: str, kind: DataType, node: exp.Expr) -> OutputColumn:
         if is_formula(node):
-            return Output(name, "formula", len(self._arguments), self._formula(name, kind, node))
+            return OutputColumn(name, "formula", len(self._arguments), self._formula(name, kind, node))
         if type(node) not in _KINDS:
             _check_compared(name, kind, nested=True)
             if node not in self._keys:
                 self._keys.append(node)
-            return Output(name, "key", self._keys.index(node))
-        output = Output(name, _KINDS[type(node)], len(self._arguments))
+            return OutputColumn(name, "key", self._keys.index(node))
+        output = OutputColumn(name, _KINDS[type(node)], len(self._arguments))
         argument = node.this
         if isinstance(argument, exp.Star):
             argument = exp.Literal.number(1)
         elif isinstance(argument, exp.Distinct):
-            output, argument = Output(name, "distinct", output.number), argument.expressions[0]
+            output, argument = OutputColumn(name, "distinct", output.number), argument.expressions[0]
         self._arguments.append(argument)
         value = f"_a{output.number}"
         self._partial.append(f"count({value}) AS {output.count}")
@@ -207,7 +207,7 @@ class _Grouped:
 
         return node.copy().transform(numbered)
 
-    def _added(self, output: Output, kind: DataType, value: str) -> None:
+    def _added(self, output: OutputColumn, kind: DataType, value: str) -> None:
         """What is added up of a sum or an average, and the squares that tell of its scatter."""
         if not isinstance(kind, NumericType):
             what = f"`{output.name}` is {kind.simpleString()}, of which no part of the rows gives an estimate"

@@ -14,7 +14,7 @@ from freshline.definitions.warehouse import Warehouse
 from freshline.spark.loading.frames import read_parquet
 from freshline.sql.columns import SLICE_COLUMN
 from freshline.sql.query import parse_query, tables_named
-from freshline.storage.control.layout import Layout
+from freshline.storage.control.layout import StorageLayout
 from freshline.storage.delta.stored_table import StoredTable
 
 
@@ -35,7 +35,7 @@ def query(session: SparkSession, warehouse: Warehouse, storage: Path, sql: str) 
     The slices of rows are there for a query that names their column.
     """
     check_query(warehouse, storage, sql)
-    layout = Layout(storage)
+    layout = StorageLayout(storage)
     named = parse_query(sql).find_all(exp.Column)
     asks_for_slices = any(column.name.lower() == SLICE_COLUMN for column in named)
     for table in warehouse.stored.values():
@@ -60,4 +60,4 @@ def is_too_deep(error: Exception) -> bool:
 
 
 def _is_made(storage: Path, table: str) -> bool:
-    return (Layout(storage).table(table) / "_delta_log").is_dir()
+    return (StorageLayout(storage).table(table) / "_delta_log").is_dir()

@@ -26,14 +26,14 @@ from sqlglot import exp
 from sqlglot.errors import UnsupportedError
 
 from freshline.base.errors import InputError
-from freshline.spark.answering.merging import Column, merged_columns
+from freshline.spark.answering.merging import AnswerColumn, merged_columns
 from freshline.spark.answering.partials import as_written, with_inputs
 from freshline.spark.answering.result_rows import can_apply, chosen
-from freshline.spark.answering.slice_reader import Reading
-from freshline.spark.answering.sliced_query import Rewritten, is_same, show_empty, visible_columns
+from freshline.spark.answering.slice_reader import SliceReader
+from freshline.spark.answering.sliced_query import SlicedQuery, is_same, show_empty, visible_columns
 from freshline.spark.loading.frames import read_parquet
 from freshline.spark.session.quoting import quoted
-from freshline.sql.request_sql import NOW, InSlices, RequestRefused, RequestSql
+from freshline.sql.request_sql import NOW, RequestRefused, RequestSql, SlicedRequest
 from freshline.sql.slices import SLICES
 from freshline.storage.delta.read_table import ReadTable
 
@@ -49,7 +49,7 @@ _EACH_WITH_EACH: Final = ("NestedLoopJoin", "CartesianProduct")
 Interval = tuple[float, float] | None
 
 
-class Cancelled(Exception):  # noqa: N818  (it is what happened)
+class PartCancelled(Exception):  # noqa: N818  (it is what happened)
     """A part was given up because somebody asked for it. What was read before stays."""
 
 
@@ -105,13 +105,13 @@ class PreparedRequest:
         """Whether it is answered in one part."""
         return self.rewritten is None
 
-    def _rewritten(self, session: SparkSession, request: InSlices) -> Rewritten | None:
+    def _rewritten(self, session: SparkSession, request: SlicedRequest) -> SlicedQuery | None:
         """None where parts would not give what Spark gives."""
         sql = with_inputs(request.sql)
         of_tables = [self.schemas[each.table.name] for each in sql.tables.all]
         try:
             answer = session.sql(as_written(sql.select)).schema
-            rewritten = Rewritten(sql, request.sides, of_tables, answer)
+            rewritten = SlicedQuery(sql, request.sides, of_tables, answer)
         except (InputError, UnsupportedError, PySparkException):
             return None
         types = [field.dataType for field in answer.fields]
@@ -147,12 +147,12 @@ class RequestRun:
         self._is_cancelled = False
         self._parts: list[pa.Table] = []
         self._slices = 0
-        self._reading: Reading | None = None
+        self._reading: SliceReader | None = None
         if prepared.rewritten is not None and prepared.in_slices is not None:
             paths = [self._paths[each.table.name] for each in prepared.in_slices.sql.tables.all]
             instant = time.time_ns() // 1_000 if now_us is None else now_us
             sql = prepared.rewritten.partials.sql.replace(str(NOW), str(instant))
-            self._reading = Reading(prepared.rewritten, session, paths, first, sql=sql)
+            self._reading = SliceReader(prepared.rewritten, session, paths, first, sql=sql)
 
     @property
     def is_whole(self) -> bool:
@@ -166,24 +166,24 @@ class RequestRun:
     def read(self, slices: int) -> None:
         """A part: the next so many slices, or all of a request that is whole.
 
-        Raises `Cancelled` where somebody cancelled it, RequestRefused for an answer that is too large; other
-        trouble is Spark's, such as that of a row for which there is no answer.
+        Raises `PartCancelled` if the part was cancelled, and `RequestRefused` if the answer is too large. Other
+        errors are Spark's, such as that of a row for which there is no answer.
         """
         if not self.slices_left or slices < 1:
             return
         with self._lock:
             if self._is_cancelled:
-                raise Cancelled("the request was cancelled")
+                raise PartCancelled("the request was cancelled")
         try:
             with _job_group(self._session, self._group):
                 found, read = self._read(min(slices, self.slices_left))
         except (PySparkException, Py4JError) as error:
             if self._is_cancelled:
-                raise Cancelled("the part that was read was cancelled") from error
+                raise PartCancelled("the part that was read was cancelled") from error
             raise
         with self._lock:
             if self._is_cancelled:
-                raise Cancelled("the part that was read was cancelled")
+                raise PartCancelled("the part that was read was cancelled")
             if found.num_rows + sum(part.num_rows for part in self._parts) > CELLS_MAX:
                 what = f"its groups, by slice, are more than {CELLS_MAX:,}"
                 raise RequestRefused("not_supported", what, "Group by what has fewer values")
@@ -279,12 +279,12 @@ def _positional(rows: pa.Table) -> pa.Table:
     return rows.rename_columns([str(number) for number in range(rows.num_columns)])
 
 
-def _interval(column: Column, row: int) -> Interval:
+def _interval(column: AnswerColumn, row: int) -> Interval:
     low, high = (None, None) if column.bounds is None else column.bounds[row]
     return None if low is None or high is None else (low, high)
 
 
-def _is_few(column: Column, row: int) -> bool:
+def _is_few(column: AnswerColumn, row: int) -> bool:
     return column.seen is not None and column.seen[row] < FEW_ROWS
 
 

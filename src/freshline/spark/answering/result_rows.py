@@ -20,19 +20,19 @@ from pyspark.sql.types import (
 )
 from sqlglot import exp
 
-from freshline.sql.result_clauses import Clauses, SortKey, number_of
+from freshline.sql.result_clauses import ResultClauses, SortKey, number_of
 
 _SORTED = (BinaryType, BooleanType, DateType, NumericType, TimestampNTZType, TimestampType)
 
 
-def can_apply(clauses: Clauses, types: Sequence[DataType]) -> bool:
+def can_apply(clauses: ResultClauses, types: Sequence[DataType]) -> bool:
     """Whether outputs of these types are compared here as Spark compares them."""
     return all(isinstance(types[number], NumericType) for number in clauses.compared()) and all(
         isinstance(types[key.output], _SORTED) or types[key.output] == StringType() for key in clauses.order
     )
 
 
-def chosen(clauses: Clauses, columns: Sequence[Sequence[Any]]) -> list[int]:
+def chosen(clauses: ResultClauses, columns: Sequence[Sequence[Any]]) -> list[int]:
     """The numbers of the rows that are left, in their order; `columns` are all outputs."""
     rows = range(len(columns[0]) if columns else 0)
     having = clauses.having

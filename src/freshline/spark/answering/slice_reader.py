@@ -14,14 +14,14 @@ from pyspark.sql import DataFrame, SparkSession
 
 from freshline.spark.answering.part_rows import (
     ALL,
-    Slices,
+    SliceRange,
     rows_in_window,
     rows_of,
     skipping_none,
     skipping_other,
 )
 from freshline.spark.answering.partials import view
-from freshline.spark.answering.sliced_query import Rewritten
+from freshline.spark.answering.sliced_query import SlicedQuery
 from freshline.spark.loading.frames import read_parquet
 from freshline.spark.session.quoting import quoted
 from freshline.sql.columns import SLICE_COLUMN
@@ -30,12 +30,12 @@ from freshline.sql.slices import SLICES
 Window = tuple[int, int]  # (from, to], in microseconds
 
 
-class Reading:
+class SliceReader:
     """What was read so far, by slice. Others of the session may read between two parts."""
 
     def __init__(
         self,
-        rewritten: Rewritten,
+        rewritten: SlicedQuery,
         session: SparkSession,
         files: Sequence[Sequence[Path]],  # by place in the FROM
         first: int,
@@ -68,7 +68,7 @@ class Reading:
         rewritten = self._rewritten
         if not self._frames:
             self._frames = [self._table(place) for place in range(len(self._files))]
-        part = Slices((self.first + self.slices) % SLICES, slices, is_first=not self.slices)
+        part = SliceRange((self.first + self.slices) % SLICES, slices, is_first=not self.slices)
         for place, frame in enumerate(self._frames):
             columns = rewritten.visible(place)
             if place == min(rewritten.sliced) and rewritten.partials.outputs:
@@ -87,7 +87,7 @@ class Reading:
         options = {} if place in rewritten.sliced else skipping_none(self._session)
         return read_parquet(self._session, [*map(str, self._files[place])], rewritten.schemas[place], options)
 
-    def _condition(self, place: int, part: Slices) -> str | None:
+    def _condition(self, place: int, part: SliceRange) -> str | None:
         rewritten = self._rewritten
         slices = None
         if SLICE_COLUMN in rewritten.schemas[place].names:

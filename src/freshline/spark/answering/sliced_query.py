@@ -12,11 +12,11 @@ from freshline.definitions.warehouse import Warehouse
 from freshline.spark.answering.partials import Partials, partials_of
 from freshline.spark.loading.slices import slice_together
 from freshline.sql.columns import LATE_COLUMN, SLICE_COLUMN
-from freshline.sql.from_tables import Readable, columns_of
+from freshline.sql.from_tables import ReadableTable, columns_of
 from freshline.sql.query_sql import QuerySql
 
 
-class Rewritten:
+class SlicedQuery:
     """What parts ask Spark, and of which columns. `answer` says what the whole answer's types are."""
 
     def __init__(
@@ -53,11 +53,11 @@ def show_empty(session: SparkSession, name: str, schema: StructType, named: Coll
     session.createDataFrame([], shown).createOrReplaceTempView(name)
 
 
-def readable(warehouse: Warehouse, schemas: Mapping[str, StructType]) -> dict[str, Readable]:
+def readable(warehouse: Warehouse, schemas: Mapping[str, StructType]) -> dict[str, ReadableTable]:
     """The tables as SQL knows them."""
     own = (LATE_COLUMN, SLICE_COLUMN)
     return {
-        name: Readable(
+        name: ReadableTable(
             name,
             tuple(each.lower() for each in schemas[name].names if each not in own),
             table.timestamp,

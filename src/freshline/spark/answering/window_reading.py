@@ -22,11 +22,11 @@ from freshline.base.duration import SECOND
 from freshline.base.errors import InputError
 from freshline.definitions.sections.queries import Query
 from freshline.definitions.warehouse import Warehouse
-from freshline.spark.answering.merging import Answer, merge
+from freshline.spark.answering.merging import MergedAnswer, merge
 from freshline.spark.answering.part_rows import SETTINGS
 from freshline.spark.answering.partials import as_written, with_inputs
-from freshline.spark.answering.slice_reader import Reading
-from freshline.spark.answering.sliced_query import Rewritten, is_same, named_columns, readable, show_empty
+from freshline.spark.answering.slice_reader import SliceReader
+from freshline.spark.answering.sliced_query import SlicedQuery, is_same, named_columns, readable, show_empty
 from freshline.sql.query import parse_query
 from freshline.sql.query_sql import QuerySql, read_query
 from freshline.sql.slices import NO_SLICE, SLICES
@@ -35,10 +35,10 @@ from freshline.storage.delta.slice_counts import Counts, SliceCounts
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ReadingOutcome:
     """What an iteration came to so far."""
 
-    answer: Answer
+    answer: MergedAnswer
     window: tuple[int, int]  # (from, to], in microseconds
     keep: Fraction  # the share of its slices that was read
     rows_seen: int  # of all windows, those of tables that are read whole included
@@ -87,7 +87,7 @@ class PreparedQuery:
         of_tables = [schemas[side.table] for side in query.sides]
         whole = with_inputs(sql)
         inputs = session.sql(as_written(whole.select)).schema.fields[len(self.schema.fields) :]
-        self.rewritten = Rewritten(whole, sides, of_tables, StructType([*self.schema.fields, *inputs]))
+        self.rewritten = SlicedQuery(whole, sides, of_tables, StructType([*self.schema.fields, *inputs]))
         self.counts = [SliceCounts(table) for table in self.tables]
 
     @property
@@ -95,12 +95,12 @@ class PreparedQuery:
         """The places of the FROM that are read in slices."""
         return self.rewritten.sliced
 
-    def begin(self, session: SparkSession, to_us: int, first: int | None = None) -> Iteration:
+    def begin(self, session: SparkSession, to_us: int, first: int | None = None) -> WindowReading:
         """An iteration over the window that ends there, its slices read from `first` on, or from any."""
-        return Iteration(self, session, to_us, random.randrange(SLICES) if first is None else first)
+        return WindowReading(self, session, to_us, random.randrange(SLICES) if first is None else first)
 
 
-class Iteration:
+class WindowReading:
     """The slices of a window, read from one of them on around the ring."""
 
     def __init__(self, prepared: PreparedQuery, session: SparkSession, to_us: int, first: int) -> None:
@@ -112,7 +112,7 @@ class Iteration:
             for table, files in zip(prepared.tables, self._files, strict=True)
         ]
         windows = [(table.timestamp, self.window) for table in prepared.tables]
-        self._reading = Reading(prepared.rewritten, session, paths, first, windows)
+        self._reading = SliceReader(prepared.rewritten, session, paths, first, windows)
         self._counts: list[Counts] | None = None
 
     @property
@@ -128,11 +128,11 @@ class Iteration:
         """A part: the next so many slices. Other iterations of the session may have had theirs before."""
         self._reading.read(slices)
 
-    def outcome(self) -> Outcome:
+    def outcome(self) -> ReadingOutcome:
         """The answer from what was read so far."""
         reading, prepared = self._reading, self._prepared
         answer = merge(prepared.rewritten.partials, prepared.rewritten.schema, reading.parts, reading.slices)
-        return Outcome(answer, self.window, Fraction(reading.slices, SLICES), self._rows_seen())
+        return ReadingOutcome(answer, self.window, Fraction(reading.slices, SLICES), self._rows_seen())
 
     def rows(self) -> int:
         """How many the windows hold, of all tables."""

@@ -10,13 +10,13 @@ from pathlib import Path
 
 from freshline.kernel.tables.update import Update
 from freshline.spark.loading.file_to_load import FileFacts
-from freshline.spark.loading.load_result import Committed
-from freshline.storage.delta.files import Consumed
+from freshline.spark.loading.load_result import LoadResult
+from freshline.storage.delta.files import ConsumedFile
 from freshline.storage.delta.last_values import LastValues, end_us
 from freshline.storage.delta.stored_table import StoredTable
 
 
-class LeavingOut:
+class DiscardFilter:
     """What tables with `discard` do without. All other tables load every file."""
 
     def __init__(self, last_values: Mapping[str, LastValues]) -> None:
@@ -38,8 +38,8 @@ class LeavingOut:
         facts: Sequence[FileFacts],
         stored: StoredTable,
         landing: Path,
-        work: Callable[[Update, list[FileFacts], tuple[Consumed, ...]], Committed],
-    ) -> Committed:
+        work: Callable[[Update, list[FileFacts], tuple[ConsumedFile, ...]], LoadResult],
+    ) -> LoadResult:
         """Has the work done for the files that are kept, and notes what is stored then.
 
         What is not certain is forgotten: a file may have been overwritten after it was found and before it
@@ -61,7 +61,7 @@ class LeavingOut:
         return committed
 
 
-def _is_there(landing: Path, file: Consumed) -> bool:
+def _is_there(landing: Path, file: ConsumedFile) -> bool:
     try:
         return file.is_at(landing / file.name)
     except OSError:  # the commit stands, whatever can be said of its files

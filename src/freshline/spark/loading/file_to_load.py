@@ -7,19 +7,19 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from freshline.kernel.tables.events import DataFile
-from freshline.storage.delta.files import Consumed
-from freshline.storage.delta.last_values import Offer
+from freshline.storage.delta.files import ConsumedFile
+from freshline.storage.delta.last_values import FileOffer
 
 
 @dataclass(frozen=True, slots=True)
 class FileFacts:
     """What was found in a file: what its commit will note, and what is known of its records."""
 
-    consumed: Consumed
+    consumed: ConsumedFile
     records: int  # how many it has
     oldest: int | None  # their timestamps, where they are known
     newest: int | None
-    offers: Mapping[str, Offer] = field(default_factory=dict)  # by table with `discard`
+    offers: Mapping[str, FileOffer] = field(default_factory=dict)  # by table with `discard`
 
 
 class FileToLoad(DataFile):

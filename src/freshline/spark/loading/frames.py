@@ -17,7 +17,7 @@ from pyspark.sql.types import (
 from sqlglot import exp
 
 from freshline.definitions.sections.feeds import Feed
-from freshline.definitions.sections.stored import Stored
+from freshline.definitions.sections.stored import StoredDefinition
 from freshline.spark.loading.invalid_text import checked_columns
 from freshline.spark.loading.projection import plain_projection
 from freshline.spark.session.quoting import quoted
@@ -97,7 +97,7 @@ def no_rows(session: SparkSession, schema: StructType | str) -> DataFrame:
 
 
 def base_rows(
-    session: SparkSession, table: Stored, feed: Feed, files: DataFrame, late: str | None = None
+    session: SparkSession, table: StoredDefinition, feed: Feed, files: DataFrame, late: str | None = None
 ) -> DataFrame:
     """A base table's rows of its feed's rows: all of them, or what its `select` says.
 
@@ -120,12 +120,12 @@ def base_rows(
     return rows.selectExpr("*", *marked)
 
 
-def is_one_pass(table: Stored) -> bool:
+def is_one_pass(table: StoredDefinition) -> bool:
     """Whether a base table's rows are made of the records in one pass, with no query within."""
     return table.select is None or plain_projection(table.select) is not None
 
 
-def keeps_records(session: SparkSession, table: Stored, feed: Feed) -> bool:
+def keeps_records(session: SparkSession, table: StoredDefinition, feed: Feed) -> bool:
     """Whether a base table has a row for each of its feed's records, whatever its `select` makes of it.
 
     Spark's own plan says so: it has nothing between the records and the rows but columns.
@@ -140,7 +140,7 @@ def keeps_records(session: SparkSession, table: Stored, feed: Feed) -> bool:
     return bool(plan.children().isEmpty())
 
 
-class Watched:
+class ObservedRecords:
     """The records that Spark reads, observed on their way to a `select`: no other job is needed."""
 
     def __init__(self, records: DataFrame, timestamp: str) -> None:
@@ -177,7 +177,7 @@ def late_expression(timestamp: str, freshness: int, oldest: int | None) -> str:
     return f"{quoted(timestamp)} <= timestamp_micros({freshness})"
 
 
-def keeps_timestamp(table: Stored, feed: Feed) -> bool:
+def keeps_timestamp(table: StoredDefinition, feed: Feed) -> bool:
     """Whether a base table's timestamps are its feed's, untouched by its `select`."""
     if table.select is None:
         return True
@@ -192,7 +192,7 @@ def keeps_timestamp(table: Stored, feed: Feed) -> bool:
 
 def derived_rows(
     session: SparkSession,
-    table: Stored,
+    table: StoredDefinition,
     sources: Mapping[str, DataFrame],
     loaded_from: int | None,
     loaded_to: int,

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from freshline.storage.delta.files import Consumed, LiveFile
+from freshline.storage.delta.files import ConsumedFile, LiveFile
 
 
 @dataclass(frozen=True, slots=True)
-class Committed:
+class LoadResult:
     """What an update did."""
 
     freshness: int
     rows: int
     rows_late: int
     version: int  # of the Delta table
-    consumed: tuple[Consumed, ...]
+    consumed: tuple[ConsumedFile, ...]
     rows_shed: int = 0  # records of its files that gave way to others of their window
     computed: bool = True  # by Spark; what has nothing to load only commits how far it is
     files: tuple[LiveFile, ...] = ()  # that the commit added

@@ -25,7 +25,7 @@ from pyspark.sql.types import (
 
 from freshline.base.errors import DefinitionErrors, InputError
 from freshline.definitions.sections.feeds import Feed
-from freshline.definitions.sections.stored import Stored
+from freshline.definitions.sections.stored import StoredDefinition
 from freshline.definitions.warehouse import Warehouse
 from freshline.spark.loading.frames import base_rows, no_rows
 from freshline.spark.loading.nondeterminism import unsteady
@@ -74,7 +74,7 @@ def schemas(
     return found
 
 
-def _schema(empty: _EmptyTables, table: Stored) -> StructType:
+def _schema(empty: _EmptyTables, table: StoredDefinition) -> StructType:
     try:
         rows = empty.rows(table)
         changing = unsteady(rows)
@@ -118,7 +118,7 @@ class _EmptyTables:
         self._feeds: dict[str, DataFrame] = {}
         self._views: set[str] = set()
 
-    def rows(self, table: Stored) -> DataFrame:
+    def rows(self, table: StoredDefinition) -> DataFrame:
         if table.feed is not None:
             feed = self._warehouse.feeds[table.feed]
             return base_rows(self._session, table, feed, self._feed(feed))
@@ -151,7 +151,7 @@ def _check_declared(feed: Feed) -> None:
             raise InputError(what, "Declare string instead", feed.place)
 
 
-def _check_held(table: Stored, schema: StructType) -> None:
+def _check_held(table: StoredDefinition, schema: StructType) -> None:
     for field in schema.fields:
         unheld = _not_held(field.dataType)
         if unheld is not None:

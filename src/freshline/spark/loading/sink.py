@@ -59,7 +59,7 @@ _METADATA: Final = {"org.apache.spark.version": spark_version}
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class SinkResult:
     """What the driver wrote and knows; what executors wrote has to be looked up."""
 
     files: Written | None = None
@@ -94,7 +94,7 @@ class Sink:
 
     def write(
         self, frame: DataFrame, name: str, stored: StoredTable, folder: str, source_bytes: int
-    ) -> Result:
+    ) -> SinkResult:
         """Writes an update into its folder. If one way fails, the next attempt takes the other."""
         known, outliers = self._known.get(name), self._outliers.get(name)
         if known is None:
@@ -113,7 +113,7 @@ class Sink:
 
     def try_out(
         self, frame: DataFrame, name: str, stored: StoredTable, folder: str, source_bytes: int
-    ) -> Result:
+    ) -> SinkResult:
         """What the next attempt would do; nothing is learned from it."""
         known = self._known.get(name)
         for_driver = known is not None and self._is_for_driver(frame, known, source_bytes)
@@ -121,7 +121,7 @@ class Sink:
         return write(frame, stored, folder, self._outliers.get(name))
 
     def learn(
-        self, name: str, stored: StoredTable, result: Result, source_bytes: int, added: Sequence[LiveFile]
+        self, name: str, stored: StoredTable, result: SinkResult, source_bytes: int, added: Sequence[LiveFile]
     ) -> None:
         """Notes how large the result of a committed update was in memory, found or estimated."""
         known = self._known.get(name)
@@ -167,25 +167,25 @@ def count_late(stored: StoredTable, files: Sequence[LiveFile], after: int) -> in
 
 def write_by_executors(
     frame: DataFrame, stored: StoredTable, folder: str, outliers: str | None = None
-) -> Result:
+) -> SinkResult:
     options: dict[str, str] = {}
     if SLICE_COLUMN in frame.columns:
         frame = outliers_marked_by_spark(frame, outliers)
         frame, options = frame.sortWithinPartitions(SLICE_COLUMN), SPARK_OPTIONS
     frame.write.options(**options).parquet(str(stored.path / folder))
-    return Result()
+    return SinkResult()
 
 
 def write_by_driver(
     frame: DataFrame, stored: StoredTable, folder: str, outliers: str | None = None
-) -> Result:
+) -> SinkResult:
     """One file of all rows; none of no rows."""
     rows = frame.toArrow()
     late = 0
     if LATE_COLUMN in rows.column_names:
         late = pc.sum(rows[LATE_COLUMN]).as_py() or 0
     if not rows.num_rows:
-        return Result((), late, 0)
+        return SinkResult((), late, 0)
     path = stored.path / folder / _FILE
     path.parent.mkdir(parents=True)
     metadata: list[Any] = []
@@ -207,7 +207,7 @@ def write_by_driver(
         raise
     nulls = {name: rows[name].null_count for name in rows.column_names}
     footer = footer_of(path, path.stat().st_size, metadata[0], stored.schema, stored.timestamp, nulls)
-    return Result(((f"{folder}/{_FILE}", footer),), late, rows.nbytes)
+    return SinkResult(((f"{folder}/{_FILE}", footer),), late, rows.nbytes)
 
 
 def _has_bounds(column: pa.ChunkedArray) -> bool:

@@ -30,7 +30,7 @@ from pyspark.sql.types import (
 )
 
 from freshline.base.errors import InputError
-from freshline.definitions.sections.stored import Stored
+from freshline.definitions.sections.stored import StoredDefinition
 from freshline.spark.session.quoting import quoted
 from freshline.sql.columns import RESERVED_COLUMNS, SLICE_COLUMN
 from freshline.sql.slices import SLICES
@@ -42,7 +42,7 @@ _DECIMAL_DIGITS = 38
 _HASHED_AS_THEY_ARE = (BinaryType, BooleanType, DateType, TimestampNTZType, TimestampType)
 
 
-def check_slices(table: Stored, columns: StructType) -> None:
+def check_slices(table: StoredDefinition, columns: StructType) -> None:
     """Refuses a key that is not there, or that Spark does not compare by what it hashes; and outliers of what
     are no numbers."""
     _check_outliers(table, columns)
@@ -58,12 +58,12 @@ def check_slices(table: Stored, columns: StructType) -> None:
         raise InputError(what, "Name a column of numbers, texts, instants or days", table.place)
 
 
-def outliers_of(table: Stored) -> str | None:
+def outliers_of(table: StoredDefinition) -> str | None:
     """The column whose largest values are in no slice."""
     return None if table.slices is None else table.slices.outliers
 
 
-def _check_outliers(table: Stored, columns: StructType) -> None:
+def _check_outliers(table: StoredDefinition, columns: StructType) -> None:
     name = outliers_of(table)
     if name is None:
         return
@@ -74,7 +74,7 @@ def _check_outliers(table: Stored, columns: StructType) -> None:
         raise InputError(what, "Name a column of numbers", table.place)
 
 
-def slice_column(table: Stored, columns: StructType) -> str | None:
+def slice_column(table: StoredDefinition, columns: StructType) -> str | None:
     """The expression of a table's slices over its rows, with its name; None where it has none."""
     if table.slices is None:
         return None
@@ -121,7 +121,7 @@ def _key(by: str, kind: DataType) -> str | None:
     return f"xxhash64({column})" if isinstance(kind, _HASHED_AS_THEY_ARE) else None
 
 
-def _at_random(table: Stored, columns: StructType) -> str:
+def _at_random(table: StoredDefinition, columns: StructType) -> str:
     if table.feed is not None:
         # Its place alone would put the first record of every file into the same slice.
         assert table.timestamp is not None

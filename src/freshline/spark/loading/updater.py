@@ -14,14 +14,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from freshline.definitions.sections.feeds import Feed
-from freshline.definitions.sections.stored import Stored
+from freshline.definitions.sections.stored import StoredDefinition
 from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.tables.update import Update
-from freshline.spark.loading.discarded_files import LeavingOut
+from freshline.spark.loading.discarded_files import DiscardFilter
 from freshline.spark.loading.file_to_load import FileFacts, facts_of
 from freshline.spark.loading.frames import (
     NONE_LATE,
-    Watched,
+    ObservedRecords,
     base_rows,
     derived_rows,
     is_one_pass,
@@ -32,7 +32,7 @@ from freshline.spark.loading.frames import (
     read_parquet,
     source_rows,
 )
-from freshline.spark.loading.load_result import Committed
+from freshline.spark.loading.load_result import LoadResult
 from freshline.spark.loading.prepared_frames import PreparedFrames
 from freshline.spark.loading.shedding import kept_records, rows_there
 from freshline.spark.loading.sink import Sink, count_late
@@ -43,7 +43,7 @@ from freshline.storage.delta.next_row import next_row
 from freshline.storage.delta.read_table import ReadTable
 from freshline.storage.delta.row_counts import rows_between
 from freshline.storage.delta.statistics import read_footers
-from freshline.storage.delta.stored_table import Consumed, LiveFile, StoredTable
+from freshline.storage.delta.stored_table import ConsumedFile, LiveFile, StoredTable
 
 
 class Updater:
@@ -63,7 +63,7 @@ class Updater:
         self._readable = tables if sources is None else sources  # those that others write, too
         self._schemas = schemas
         self._landing = landing  # by feed: where its files are
-        self._leaving_out = LeavingOut(last_values or {})
+        self._leaving_out = DiscardFilter(last_values or {})
         self._keeps_timestamp = {
             table.name: keeps_timestamp(table, warehouse.feeds[table.feed])
             for table in warehouse.stored.values()
@@ -76,14 +76,14 @@ class Updater:
         self._sink = Sink(schemas, {table.name: outliers_of(table) for table in warehouse.stored.values()})
         self._prepared = PreparedFrames()
 
-    def run(self, session: SparkSession, job: Update) -> Committed:
+    def run(self, session: SparkSession, job: Update) -> LoadResult:
         """Loads (F, NF] into the job's table. Nothing is visible before the commit, and all of it after."""
         feed = self._warehouse.stored[job.task.name].feed
         if feed is None:
             return self._run_derived(session, job)
         facts = facts_of(job.files)  # once: a file may be overwritten meanwhile
 
-        def work(kept: Update, files: list[FileFacts], consumed: tuple[Consumed, ...]) -> Committed:
+        def work(kept: Update, files: list[FileFacts], consumed: tuple[ConsumedFile, ...]) -> LoadResult:
             if not files:
                 return self._advance(job, job.loaded_to, consumed)
             return self._run_base(session, kept, files, consumed)
@@ -95,8 +95,8 @@ class Updater:
         session: SparkSession,
         job: Update,
         files: Sequence[FileFacts],
-        consumed: tuple[Consumed, ...],
-    ) -> Committed:
+        consumed: tuple[ConsumedFile, ...],
+    ) -> LoadResult:
         table = self._warehouse.stored[job.task.name]
         assert table.feed is not None
         frame, watched = self._base(session, table, job, files, self._landing[table.feed])
@@ -109,7 +109,7 @@ class Updater:
         records = sum(file.records for file in files) if sheds else None
         return self._commit(frame, job, job.loaded_to, source_bytes, consumed, expected, records)
 
-    def _run_derived(self, session: SparkSession, job: Update) -> Committed:
+    def _run_derived(self, session: SparkSession, job: Update) -> LoadResult:
         table = self._warehouse.stored[job.task.name]
         after = None if job.task.empty else job.loaded_from
         sources = self._sources(table, after, job.loaded_to)
@@ -126,10 +126,10 @@ class Updater:
         job: Update,
         freshness: int,
         source_bytes: int,
-        consumed: tuple[Consumed, ...] = (),
+        consumed: tuple[ConsumedFile, ...] = (),
         expected: Callable[[], Extent | None] = lambda: None,
         records: int | None = None,
-    ) -> Committed:
+    ) -> LoadResult:
         """Has Spark compute the rows, and commits them; `expected` is asked once they are written.
 
         `records` is how many were read, where not all of them may become rows: the commit says how many.
@@ -149,7 +149,7 @@ class Updater:
         rows_late = result.rows_late
         if rows_late is None:
             rows_late = count_late(stored, added, job.loaded_from) if job.files else 0
-        return Committed(
+        return LoadResult(
             freshness=freshness,
             rows=sum(file.rows for file in added),
             rows_late=rows_late,
@@ -169,10 +169,10 @@ class Updater:
         after = None if job.task.empty else job.loaded_from - step.lookback_us
         return sum(rows_between(self._readable[name], after, job.loaded_to) for name in step.sources)
 
-    def _advance(self, job: Update, freshness: int, consumed: tuple[Consumed, ...] = ()) -> Committed:
+    def _advance(self, job: Update, freshness: int, consumed: tuple[ConsumedFile, ...] = ()) -> LoadResult:
         """Commits that nothing is to be loaded up to there: Spark need not be asked for no rows."""
         version = self._tables[job.task.name].commit(None, freshness, consumed, _details(job))
-        return Committed(freshness, 0, 0, version, consumed, computed=False)
+        return LoadResult(freshness, 0, 0, version, consumed, computed=False)
 
     def check(self, session: SparkSession, job: Update, landing: Path) -> None:
         """Does with a job's files, as they lie in that folder, what an update does, short of the commit.
@@ -202,7 +202,11 @@ class Updater:
         self._check(table, rows, _bytes_below(path), lambda: None)
 
     def _check(
-        self, table: Stored, frame: DataFrame, source_bytes: int, expected: Callable[[], Extent | None]
+        self,
+        table: StoredDefinition,
+        frame: DataFrame,
+        source_bytes: int,
+        expected: Callable[[], Extent | None],
     ) -> None:
         stored = self._tables[table.name]
         folder = f"data/check-{uuid4().hex}"
@@ -213,8 +217,13 @@ class Updater:
             shutil.rmtree(stored.path / folder, ignore_errors=True)
 
     def _base(
-        self, session: SparkSession, table: Stored, job: Update, files: Sequence[FileFacts], landing: Path
-    ) -> tuple[DataFrame, Watched | None]:
+        self,
+        session: SparkSession,
+        table: StoredDefinition,
+        job: Update,
+        files: Sequence[FileFacts],
+        landing: Path,
+    ) -> tuple[DataFrame, ObservedRecords | None]:
         """The rows of a job's files, as they lie in that folder, and who watches what is read for them."""
         assert table.feed is not None
         assert table.timestamp is not None
@@ -237,7 +246,7 @@ class Updater:
             )
             return rows, None
         records = self._prepared.of(session, ("records", table.feed), paths, read)
-        watched = None if keeps else Watched(records, feed.landing.timestamp)
+        watched = None if keeps else ObservedRecords(records, feed.landing.timestamp)
         records = watched.records if watched else records
         if feed.shed is not None:
             records = self._shed(session, table, feed, records, paths, files)
@@ -246,7 +255,7 @@ class Updater:
     def _shed(
         self,
         session: SparkSession,
-        table: Stored,
+        table: StoredDefinition,
         feed: Feed,
         records: DataFrame,
         paths: Sequence[str],
@@ -263,14 +272,16 @@ class Updater:
         there = rows_there(stored, feed, min(oldest), max(newest), read)
         return kept_records(records, feed, paths, there)
 
-    def _keeps(self, session: SparkSession, table: Stored) -> bool:
+    def _keeps(self, session: SparkSession, table: StoredDefinition) -> bool:
         assert table.feed is not None
         if table.name not in self._keeps_records:
             feed = self._warehouse.feeds[table.feed]
             self._keeps_records[table.name] = keeps_records(session, table, feed)
         return self._keeps_records[table.name]
 
-    def _expected(self, table: Stored, files: Sequence[FileFacts], watched: Watched | None) -> Extent | None:
+    def _expected(
+        self, table: StoredDefinition, files: Sequence[FileFacts], watched: ObservedRecords | None
+    ) -> Extent | None:
         """What must have been written, now that it is: the records that were found in the files.
 
         Where a `select` leaves some out, what was read for it is compared here instead.
@@ -285,7 +296,7 @@ class Updater:
             return None
         return found if self._keeps_timestamp[table.name] else replace(found, oldest=None, newest=None)
 
-    def _sources(self, table: Stored, after: int | None, to: int) -> dict[str, list[LiveFile]]:
+    def _sources(self, table: StoredDefinition, after: int | None, to: int) -> dict[str, list[LiveFile]]:
         """The files of each source that may have rows which count for a range."""
         since = None if after is None else after - table.lookback_us
         return {name: self._readable[name].files_with(since, to) for name in table.sources}
@@ -293,7 +304,7 @@ class Updater:
     def _derived(
         self,
         session: SparkSession,
-        table: Stored,
+        table: StoredDefinition,
         sources: Mapping[str, Sequence[LiveFile]],
         after: int | None,
         to: int,
@@ -315,7 +326,7 @@ class Updater:
         )
         return source_rows(rows, schema, timestamp, after, to)
 
-    def _jumped(self, table: Stored, job: Update) -> int:
+    def _jumped(self, table: StoredDefinition, job: Update) -> int:
         """The freshness to commit: NF, or further where no source has a row after it.
 
         What its sources had up to their freshness when the job started they have still: all that has come

@@ -24,10 +24,10 @@ from pyspark.sql.types import (
 
 from freshline.base.duration import SECOND
 from freshline.definitions.sections.feeds import Feed
-from freshline.definitions.sections.stored import Stored
+from freshline.definitions.sections.stored import StoredDefinition
 from freshline.definitions.warehouse import Warehouse
 from freshline.spark.loading.frames import (
-    Watched,
+    ObservedRecords,
     base_rows,
     derived_rows,
     keeps_records,
@@ -75,7 +75,7 @@ class WarmUp:
                 return
             before_s = took_s
 
-    def _make_up(self, session: SparkSession, table: Stored) -> None:
+    def _make_up(self, session: SparkSession, table: StoredDefinition) -> None:
         """What the table loads; others may load the same."""
         if table.feed is not None:
             feed = self._warehouse.feeds[table.feed]
@@ -93,7 +93,7 @@ class WarmUp:
     def _path(self, name: str, kind: str = "tables") -> Path:
         return self._folder / kind / name
 
-    def _rows(self, session: SparkSession, table: Stored) -> DataFrame:
+    def _rows(self, session: SparkSession, table: StoredDefinition) -> DataFrame:
         assert table.timestamp is not None
         if table.feed is None:
             sources = {source: self._source(session, source) for source in table.sources}
@@ -104,7 +104,7 @@ class WarmUp:
         records = read_files(session, feed, [str(self._path(feed.name, "feeds"))])
         if feed.shed is not None or not keeps_records(session, table, feed):
             assert feed.landing.timestamp is not None
-            records = Watched(records, feed.landing.timestamp).records
+            records = ObservedRecords(records, feed.landing.timestamp).records
         if feed.shed is not None:
             records = kept_records(records, feed)
         return base_rows(session, table, feed, records, late)

@@ -21,7 +21,7 @@ def confined(folder: Path, name: str) -> Path:
     return folder.joinpath(*parts)
 
 
-class Layout:
+class StorageLayout:
     """The folders and files of one storage: users' tables, and what Freshline needs to run them."""
 
     def __init__(self, storage: Path) -> None:

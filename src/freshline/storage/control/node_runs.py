@@ -20,7 +20,7 @@ def tell_runs(path: Path, runs: Mapping[str, Sequence[PastRun]]) -> None:
     replace_text(path, json.dumps(record))
 
 
-class ToldRuns:
+class NodeRuns:
     """What all nodes have told. A table that has moved has the runs of all nodes that it was on."""
 
     def __init__(self, paths: Iterable[Path]) -> None:

@@ -27,7 +27,7 @@ _NAME_BYTES_MAX: Final = 240
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class QuarantinedFile:
     """A file in quarantine. `stored` is its path there, `name` what it was called in its feed's landing."""
 
     stored: str
@@ -46,15 +46,15 @@ class Quarantine:
         self._reasons = folder / "reasons"
         self._clock_ns = clock
 
-    def put(self, feed: str, name: str, path: Path, reason: str, attempts: int) -> Entry:
+    def put(self, feed: str, name: str, path: Path, reason: str, attempts: int) -> QuarantinedFile:
         """Moves a feed's file here."""
         stored = self._free(feed, name)
-        entry = Entry(stored, feed, name, reason, attempts, self._clock_ns() // 1_000)
+        entry = QuarantinedFile(stored, feed, name, reason, attempts, self._clock_ns() // 1_000)
         _write_reason(self._reason(stored), entry)
         _move(path, self._files / stored)
         return entry
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[QuarantinedFile]:
         """All files in quarantine, by feed and name."""
         found = []
         for path in self._reasons.rglob("*.json"):
@@ -62,14 +62,14 @@ class Quarantine:
             # Another process may have dropped it since it was listed.
             with contextlib.suppress(FileNotFoundError):
                 if (self._files / stored).is_file():
-                    found.append(Entry(stored, **json.loads(path.read_text(encoding="utf-8"))))
+                    found.append(QuarantinedFile(stored, **json.loads(path.read_text(encoding="utf-8"))))
         return sorted(found, key=lambda entry: (entry.feed, entry.name, entry.stored))
 
     def count(self) -> int:
         """How many files are there, not counting those that are being written: no reason is read for it."""
         return sum(not name.startswith(".") for _, _, names in os.walk(self._files) for name in names)
 
-    def retry(self, entry: Entry, landing: Path) -> Path:
+    def retry(self, entry: QuarantinedFile, landing: Path) -> Path:
         """Moves the file back to its feed's landing folder, to be loaded as if it had just come."""
         back = confined(landing, entry.name)
         if back.exists():
@@ -78,12 +78,12 @@ class Quarantine:
         self._forget(entry)
         return back
 
-    def drop(self, entry: Entry) -> None:
+    def drop(self, entry: QuarantinedFile) -> None:
         """Deletes the file."""
         confined(self._files, entry.stored).unlink(missing_ok=True)
         self._forget(entry)
 
-    def _forget(self, entry: Entry) -> None:
+    def _forget(self, entry: QuarantinedFile) -> None:
         self._reason(entry.stored).unlink(missing_ok=True)
 
     def _reason(self, stored: str) -> Path:
@@ -101,15 +101,17 @@ class Quarantine:
         return free.relative_to(self._files).as_posix()
 
 
-class InPlace(Quarantine):
+class QuarantineInPlace(Quarantine):
     """For trials on files that are somebody else's: what cannot be loaded stays where it is."""
 
     def __init__(self, folder: Path, clock: Callable[[], int] = time.time_ns) -> None:
         super().__init__(folder, clock)
-        self.left: list[Entry] = []
+        self.left: list[QuarantinedFile] = []
 
-    def put(self, feed: str, name: str, path: Path, reason: str, attempts: int) -> Entry:
-        self.left.append(Entry(f"{feed}/{name}", feed, name, reason, attempts, self._clock_ns() // 1_000))
+    def put(self, feed: str, name: str, path: Path, reason: str, attempts: int) -> QuarantinedFile:
+        self.left.append(
+            QuarantinedFile(f"{feed}/{name}", feed, name, reason, attempts, self._clock_ns() // 1_000)
+        )
         return self.left[-1]
 
 
@@ -127,7 +129,7 @@ def _digest(name: str) -> str:
     return blake2b(name.encode(), digest_size=8).hexdigest()
 
 
-def _write_reason(path: Path, entry: Entry) -> None:
+def _write_reason(path: Path, entry: QuarantinedFile) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     content = {
         "feed": entry.feed,

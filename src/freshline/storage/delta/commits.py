@@ -23,7 +23,7 @@ from deltalake.transaction import (
 from freshline.storage.delta import log
 from freshline.storage.delta.checkpoint import slim
 from freshline.storage.delta.files import LiveFile
-from freshline.storage.delta.log_window import Window
+from freshline.storage.delta.log_window import LogWindow
 from freshline.storage.delta.snapshot import Snapshot, read_snapshot
 from freshline.storage.delta.statistics import Footer
 
@@ -35,7 +35,7 @@ class TableTaken(Exception):  # noqa: N818  (it is what happened)
     """Another writer committed to the table since we opened it: open it again, and decide anew."""
 
 
-class Overtaken(Exception):  # noqa: N818
+class CommitOvertaken(Exception):  # noqa: N818
     """A foreign writer committed first, and what we meant to remove may be gone."""
 
 
@@ -45,7 +45,7 @@ class Commits:
     Readers of other threads take the snapshot, which is replaced as a whole.
     """
 
-    def __init__(self, path: Path, timestamp: str, table: DeltaTable, window: Window) -> None:
+    def __init__(self, path: Path, timestamp: str, table: DeltaTable, window: LogWindow) -> None:
         self._path = path
         self._timestamp = timestamp
         self._window = window  # from the first commit on `table` is the one in there
@@ -106,7 +106,7 @@ class Commits:
                     raise
                 if not update:
                     self._follow_others()
-                    raise Overtaken from error
+                    raise CommitOvertaken from error
                 self._taken = True
                 raise TableTaken(f"{self._path} has another writer: {error}") from error
         gone = set(removed)

@@ -21,7 +21,7 @@ class LiveFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Consumed:
+class ConsumedFile:
     """A data file of a feed that has been loaded; its name is relative to the feed's landing folder."""
 
     name: str

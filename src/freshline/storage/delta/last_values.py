@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from freshline.landing.key_values import KeyValues, Newest, arrow_type, digest, number
+from freshline.landing.key_values import KeyValues, NewestValue, arrow_type, digest, number
 from freshline.landing.timestamps import instants_of
 from freshline.sql.columns import Column
 from freshline.storage.delta.files import LiveFile
@@ -34,19 +34,19 @@ ROWS_MAX: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Offer:
+class FileOffer:
     """What a file holds for a table with `discard`; with a limit, it is to be discarded.
 
     One is another even if it says the same: each waits until it is let go.
     """
 
     values: KeyValues | None  # None where that could not be told, or is too much to be kept
-    limit: Limit | None = None
+    limit: DiscardLimit | None = None
     until_us: float = inf  # no record of it is newer
 
 
 @dataclass(frozen=True, slots=True)
-class Limit:
+class DiscardLimit:
     """How much may be left out: mwde, a fraction, and the factor (def) that changes are weighted with."""
 
     error: float
@@ -65,11 +65,11 @@ class LastValues:
         self._keys_max = keys_max
         self._waiting_max = waiting_max
         self._lock = threading.Lock()
-        self._stored: dict[bytes, Newest] = {}  # the last loaded last
+        self._stored: dict[bytes, NewestValue] = {}  # the last loaded last
         # A key that is not known may have a record of up to then: an older one says nothing of it.
         self._forgotten_us: float = -inf
-        self._coming: dict[bytes, Newest] = {}  # of files that were found and are not loaded yet
-        self._offers: set[Offer] = set()  # what those files hold
+        self._coming: dict[bytes, NewestValue] = {}  # of files that were found and are not loaded yet
+        self._offers: set[FileOffer] = set()  # what those files hold
         self._waiting = 0  # how many values that are
 
     def __len__(self) -> int:
@@ -80,27 +80,27 @@ class LastValues:
         """How many values of files that are not loaded yet are kept."""
         return self._waiting
 
-    def offered(self, values: KeyValues | None, limit: Limit, until_us: float = inf) -> Offer:
+    def offered(self, values: KeyValues | None, limit: DiscardLimit, until_us: float = inf) -> FileOffer:
         """A file was found: it is to be discarded if that is right once all before it are loaded."""
         with self._lock:
             if values is None or self._waiting + len(values.newest) > self._waiting_max:
-                return Offer(None, until_us=until_us)
+                return FileOffer(None, until_us=until_us)
             little = limit.bears(_change(values, (self._coming, self._stored)))
-            offer = Offer(values, limit) if little else Offer(values)
+            offer = FileOffer(values, limit) if little else FileOffer(values)
             self._offers.add(offer)
             self._waiting += len(values.newest)
             if not little:
                 self._put(self._coming, values)
             return offer
 
-    def let_go(self, offer: Offer) -> None:
+    def let_go(self, offer: FileOffer) -> None:
         """Its file waits no longer: it was consumed, put aside or overwritten, or nobody wants it."""
         with self._lock:
             self._let_go(offer)
 
-    def discarded(self, offers: Iterable[Offer]) -> list[bool]:
+    def discarded(self, offers: Iterable[FileOffer]) -> list[bool]:
         """Which files of a job are discarded, one after the other as they stand there."""
-        meanwhile: dict[bytes, Newest] = {}
+        meanwhile: dict[bytes, NewestValue] = {}
         found, certain = [], True
         with self._lock:
             for offer in offers:
@@ -115,7 +115,7 @@ class LastValues:
         return found
 
     @contextmanager
-    def storing(self, offers: Sequence[Offer], discarded: Sequence[bool]) -> Iterator[None]:
+    def storing(self, offers: Sequence[FileOffer], discarded: Sequence[bool]) -> Iterator[None]:
         """While it is open a job's files are consumed, and those of them that are not discarded are stored.
 
         Until that is done, and for ever if it ends with an error, nobody knows which value their keys have:
@@ -138,9 +138,9 @@ class LastValues:
         with self._lock:
             self._forget([*self._stored], until_us)
 
-    def _doubt(self, loaded: Sequence[Offer]) -> dict[bytes, Newest]:
+    def _doubt(self, loaded: Sequence[FileOffer]) -> dict[bytes, NewestValue]:
         """Makes the values uncertain that are about to change; what they will be then."""
-        after: dict[bytes, Newest] = {}
+        after: dict[bytes, NewestValue] = {}
         for offer in loaded:
             if offer.values is None:
                 self._forget([*self._stored], offer.until_us)
@@ -152,11 +152,11 @@ class LastValues:
                     continue  # there may be a newer one
                 after[key] = found if known is None or known.at_us <= found.at_us else known
                 self._stored.pop(key, None)
-                self._stored[key] = Newest(after[key].at_us, None)
+                self._stored[key] = NewestValue(after[key].at_us, None)
         self._trim()
         return after
 
-    def _let_go(self, offer: Offer) -> None:
+    def _let_go(self, offer: FileOffer) -> None:
         if offer.values is None or offer not in self._offers:
             return
         self._offers.remove(offer)
@@ -168,7 +168,7 @@ class LastValues:
     def _trim(self) -> None:
         self._forget([*self._stored][: max(0, len(self._stored) - self._keys_max)])
 
-    def _put(self, view: dict[bytes, Newest], values: KeyValues) -> None:
+    def _put(self, view: dict[bytes, NewestValue], values: KeyValues) -> None:
         """What the file has will be the newest of its keys, as far as that can be told."""
         for key, found in values.newest.items():
             before = view.get(key)
@@ -191,7 +191,7 @@ class LastValues:
             self._forgotten_us = inf  # a foreign writer's: nobody knows what is in it
             return
         files = sorted((file for file in table.files if file.rows), key=end_us, reverse=True)
-        found: dict[bytes, Newest] = {}
+        found: dict[bytes, NewestValue] = {}
         left_out_us = -inf
         for number_read, file in enumerate(files):
             rows_max -= file.rows
@@ -212,7 +212,7 @@ def end_us(file: LiveFile) -> float:
     return inf if file.newest is None else file.newest + 999
 
 
-def _change(values: KeyValues, views: Sequence[Mapping[bytes, Newest]]) -> float:
+def _change(values: KeyValues, views: Sequence[Mapping[bytes, NewestValue]]) -> float:
     """The greatest relative change of all keys; infinite where one cannot be compared, or is an older one."""
     if values.odd or not values.newest:
         return inf
@@ -230,7 +230,7 @@ def _change(values: KeyValues, views: Sequence[Mapping[bytes, Newest]]) -> float
     return greatest
 
 
-def _read(found: dict[bytes, Newest], table: StoredTable, path: str, key: Column, value: Column) -> None:
+def _read(found: dict[bytes, NewestValue], table: StoredTable, path: str, key: Column, value: Column) -> None:
     columns = [table.timestamp, key.name, value.name]
     with pq.ParquetFile(table.path / path) as file:
         for batch in file.iter_batches(columns=columns, use_threads=False):
@@ -240,7 +240,7 @@ def _read(found: dict[bytes, Newest], table: StoredTable, path: str, key: Column
                 _remember(found, instants_of(at_us).to_numpy(), keys.cast(arrow_type(key)), values, value)
 
 
-def _remember(found: dict[bytes, Newest], at_us: Any, keys: Any, values: Any, value: Column) -> None:
+def _remember(found: dict[bytes, NewestValue], at_us: Any, keys: Any, values: Any, value: Column) -> None:
     """The newest of each key. Which of two of one instant was loaded last, nobody can tell."""
     encoded = keys.combine_chunks().dictionary_encode()
     codes = encoded.indices.fill_null(len(encoded.dictionary)).to_numpy(zero_copy_only=False)
@@ -250,9 +250,9 @@ def _remember(found: dict[bytes, Newest], at_us: Any, keys: Any, values: Any, va
     digests = [digest(key) for key in encoded.dictionary.to_pylist()]
     chosen = values.take(pa.array(places)).to_pylist()
     for place, each in zip(places.tolist(), chosen, strict=True):
-        key, seen = digests[codes[place]], Newest(int(at_us[place]), number(each, value))
+        key, seen = digests[codes[place]], NewestValue(int(at_us[place]), number(each, value))
         before = found.get(key)
         if before is None or before.at_us < seen.at_us:
             found[key] = seen
         elif before.at_us == seen.at_us and before.value != seen.value:
-            found[key] = Newest(seen.at_us, None)
+            found[key] = NewestValue(seen.at_us, None)

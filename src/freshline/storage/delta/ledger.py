@@ -16,7 +16,7 @@ from typing import Final, TypeVar
 from freshline.base.disk import full_disk
 from freshline.base.errors import InputError
 from freshline.storage.control.sqlite_wal import write_ahead
-from freshline.storage.delta.files import Consumed
+from freshline.storage.delta.files import ConsumedFile
 from freshline.storage.delta.stored_table import StoredTable
 
 _Result = TypeVar("_Result")
@@ -60,16 +60,16 @@ class Ledger:
         with self._lock:
             self._connection.close()
 
-    def find(self, table: str, name: str) -> Consumed | None:
+    def find(self, table: str, name: str) -> ConsumedFile | None:
         """The file of that name that the table has consumed, if it has."""
 
-        def look() -> Consumed | None:
+        def look() -> ConsumedFile | None:
             row = self._connection.execute(
                 "SELECT name, size, mtime_ns, digest, discarded FROM consumed "
                 "WHERE table_name = ? AND name = ?",
                 (table, name),
             ).fetchone()
-            return Consumed(row[0], row[1], row[2], row[3], bool(row[4])) if row else None
+            return ConsumedFile(row[0], row[1], row[2], row[3], bool(row[4])) if row else None
 
         return self._mended(look)
 
@@ -84,7 +84,7 @@ class Ledger:
 
         return self._mended(look)
 
-    def record(self, table: str, version: int, consumed: Iterable[Consumed]) -> None:
+    def record(self, table: str, version: int, consumed: Iterable[ConsumedFile]) -> None:
         """Notes what a commit consumed; versions in between, compactions perhaps, are read from the log."""
         files = list(consumed)
 
@@ -100,7 +100,7 @@ class Ledger:
 
         self._mended(write)
 
-    def remember(self, table: str, consumed: Consumed) -> None:
+    def remember(self, table: str, consumed: ConsumedFile) -> None:
         """Notes a file that was consumed without a commit, since it is empty."""
 
         def write() -> None:
@@ -131,7 +131,7 @@ class Ledger:
                 "INSERT OR REPLACE INTO applied VALUES (?, ?, ?)", (table, stored.id, applied)
             )
 
-    def _put(self, table: str, consumed: Iterable[Consumed]) -> None:
+    def _put(self, table: str, consumed: Iterable[ConsumedFile]) -> None:
         self._connection.executemany(
             "INSERT OR REPLACE INTO consumed VALUES (?, ?, ?, ?, ?, ?)",
             [(table, file.name, file.size, file.mtime_ns, file.digest, file.discarded) for file in consumed],

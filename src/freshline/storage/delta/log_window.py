@@ -27,7 +27,7 @@ from freshline.storage.delta import log
 _ATTEMPTS: Final = 5
 
 
-class Window:
+class LogWindow:
     """A writer's window on the log of one table; there is none before it is built."""
 
     def __init__(self, table: Path) -> None:

@@ -16,7 +16,7 @@ _NULLABILITY = ("nullable", "containsNull", "valueContainsNull", "metadata")
 
 
 @dataclass(frozen=True, slots=True)
-class Differences:
+class SchemaDifferences:
     """What a stored table has otherwise than its definition; nullability and order do not count."""
 
     missing: tuple[str, ...]
@@ -35,9 +35,9 @@ class Differences:
             ]
         )
 
-    def without(self, column: str) -> Differences:
+    def without(self, column: str) -> SchemaDifferences:
         """The differences in other columns."""
-        return Differences(
+        return SchemaDifferences(
             tuple(name for name in self.missing if name != column),
             tuple(each for each in self.undefined if each[0] != column),
             tuple(each for each in self.retyped if each[0] != column),
@@ -52,7 +52,7 @@ class Differences:
 class OtherColumns(InputError):  # noqa: N818  (it is what was found)
     """A table's columns are not those of its definition."""
 
-    def __init__(self, path: Path, name: str, found: Differences, is_partitioned: bool) -> None:
+    def __init__(self, path: Path, name: str, found: SchemaDifferences, is_partitioned: bool) -> None:
         self.differences = found
         self.is_partitioned = is_partitioned
         sentences = [str(found)] if found else []
@@ -63,10 +63,10 @@ class OtherColumns(InputError):  # noqa: N818  (it is what was found)
         )
 
 
-def differences(stored: Schema, defined: Schema) -> Differences:
+def differences(stored: Schema, defined: Schema) -> SchemaDifferences:
     """In what a table as it is stored differs from its definition."""
     there, wanted = _types(stored), _types(defined)
-    return Differences(
+    return SchemaDifferences(
         tuple(name for name in wanted if name not in there),
         tuple((name, _words(there[name])) for name in there if name not in wanted),
         tuple(

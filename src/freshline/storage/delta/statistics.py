@@ -23,11 +23,11 @@ _LAST_CHARACTER: Final = "\U0010ffff"
 _EPOCH: Final = datetime(1970, 1, 1)
 
 
-class UnreadableFile(Exception):  # noqa: N818  (it is what was found)
+class UnreadableParquet(Exception):  # noqa: N818  (it is what was found)
     """A file that a job wrote is missing, cut short or lacks the timestamp column."""
 
 
-class NotText(Exception):  # noqa: N818
+class InvalidText(Exception):  # noqa: N818
     """A column of texts has bytes that are none, such as a query makes of binary values."""
 
 
@@ -60,7 +60,7 @@ def read_footers(
         return []
     place = confined(table, folder)
     if not place.is_dir():
-        raise UnreadableFile(f"{place} is missing")
+        raise UnreadableParquet(f"{place} is missing")
     paths = sorted(path for path in place.glob("*.parquet") if path.name[0] not in "._")
     footers = [(path, read_footer(path, schema, timestamp)) for path in paths]
     return [(path.relative_to(table).as_posix(), footer) for path, footer in footers if footer.rows]
@@ -72,7 +72,7 @@ def read_footer(path: Path, schema: pa.Schema, timestamp: str) -> Footer:
         size = path.stat().st_size
         metadata = pq.read_metadata(path)
     except (OSError, pa.ArrowInvalid) as error:
-        raise UnreadableFile(f"{path} cannot be read: {error}") from error
+        raise UnreadableParquet(f"{path} cannot be read: {error}") from error
     return footer_of(path, size, metadata, schema, timestamp)
 
 
@@ -90,7 +90,7 @@ def footer_of(
     """
     written = metadata.schema.to_arrow_schema()
     if timestamp not in written.names:
-        raise UnreadableFile(f"{path} has no column {timestamp!r}")
+        raise UnreadableParquet(f"{path} has no column {timestamp!r}")
     wanted = {field.name: field.type for field in schema if not pa.types.is_nested(field.type)}
     kept = {*list(wanted)[:COLUMNS_MAX], timestamp}
     low: dict[str, Any] = {}
@@ -113,7 +113,7 @@ def footer_of(
             low[name] = _in_json(bounds.low, wanted[name], written.field(name).type)
             high[name] = _in_json(bounds.high, wanted[name], written.field(name).type, upper=True)
         except UnicodeDecodeError as error:
-            raise NotText(f"column {name} has bytes that are no text: {error.object!r:.100}") from error
+            raise InvalidText(f"column {name} has bytes that are no text: {error.object!r:.100}") from error
     statistics = {
         "numRecords": metadata.num_rows,
         "minValues": {name: value for name, value in low.items() if value is not None},

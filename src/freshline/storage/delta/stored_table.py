@@ -30,17 +30,17 @@ from freshline.base.duration import DAY, HOUR, SECOND
 from freshline.base.errors import InputError
 from freshline.definitions.computation import Computation
 from freshline.storage.delta import compaction, computations, log
-from freshline.storage.delta.commits import NO_HOOKS, Commits, Overtaken, TableTaken
+from freshline.storage.delta.commits import NO_HOOKS, CommitOvertaken, Commits, TableTaken
 from freshline.storage.delta.extent import Extent, extent_of
-from freshline.storage.delta.files import Consumed, LiveFile
-from freshline.storage.delta.log_window import Window
+from freshline.storage.delta.files import ConsumedFile, LiveFile
+from freshline.storage.delta.log_window import LogWindow
 from freshline.storage.delta.read_table import ReadTable
 from freshline.storage.delta.schema import OtherColumns, check_can_have, differences
 from freshline.storage.delta.snapshot import Snapshot
-from freshline.storage.delta.statistics import Footer, UnreadableFile, read_footers
+from freshline.storage.delta.statistics import Footer, UnreadableParquet, read_footers
 from freshline.storage.delta.vacuum import vacuum
 
-__all__ = ["Consumed", "LiveFile", "NullTimestamps", "StoredTable", "TableTaken", "UnreadableFile"]
+__all__ = ["ConsumedFile", "LiveFile", "NullTimestamps", "StoredTable", "TableTaken", "UnreadableParquet"]
 
 # Each commit since the snapshot was loaded makes the next one about 0.3 ms slower, a checkpoint and loading
 # it take 20 ms: 25 is the best of 10, 25, 50, 100, 200 (7 ms a commit on average; 35 ms with 200).
@@ -66,7 +66,7 @@ class StoredTable(ReadTable):
     """A Delta table, opened by its only writer or by readers."""
 
     def __init__(
-        self, path: Path, timestamp: str, table: DeltaTable, window: Window, history_us: int = DAY
+        self, path: Path, timestamp: str, table: DeltaTable, window: LogWindow, history_us: int = DAY
     ) -> None:
         self.path = path
         self.history_us = history_us
@@ -103,7 +103,7 @@ class StoredTable(ReadTable):
             DeltaTable.create(
                 path, schema, "ignore", name=name, configuration=configuration, commit_properties=made
             )
-        window = Window(path)
+        window = LogWindow(path)
         window.build()
         table = DeltaTable(window.root)
         others = differences(table.schema(), DeltaSchema.from_arrow(schema))
@@ -121,7 +121,7 @@ class StoredTable(ReadTable):
     def open(cls, path: Path, timestamp: str) -> StoredTable:
         """The table at a path, for readers."""
         try:
-            return cls(path, timestamp, DeltaTable(path), Window(path))
+            return cls(path, timestamp, DeltaTable(path), LogWindow(path))
         except TableNotFoundError as error:
             raise InputError(f"there is no table at {path}", "Let 'freshline run' make it first") from error
 
@@ -150,7 +150,7 @@ class StoredTable(ReadTable):
         self,
         folder: str | None,
         freshness: int,
-        consumed: Sequence[Consumed],
+        consumed: Sequence[ConsumedFile],
         details: Mapping[str, Any],
         replacing: pa.Schema | None = None,
         computation: Computation | None = None,
@@ -189,10 +189,10 @@ class StoredTable(ReadTable):
         """Refuses a schema that the table was not made for."""
         check_can_have(self.path, self._commits.table, schema)
 
-    def consumed_since(self, version: int) -> Iterator[tuple[int, list[Consumed]]]:
+    def consumed_since(self, version: int) -> Iterator[tuple[int, list[ConsumedFile]]]:
         """What each commit after that version consumed."""
         for newer, files in log.consumed_after(self.path, version):
-            yield newer, [Consumed(**file) for file in files]
+            yield newer, [ConsumedFile(**file) for file in files]
 
     def compact(self, small_bytes: int, target_bytes: int) -> int:
         """Merges small files into one of about `target_bytes`; how many it replaced, 0 if too few are small.
@@ -209,7 +209,7 @@ class StoredTable(ReadTable):
                 return 0  # a rebuild has replaced them; vacuum removes what was merged
             try:
                 self._commits.transact(added, chosen, self._commits.snapshot, {"compacted": len(chosen)})
-            except Overtaken:
+            except CommitOvertaken:
                 return 0  # somebody else has compacted it, perhaps; vacuum removes what was merged
         return len(chosen)
 
@@ -255,8 +255,8 @@ class StoredTable(ReadTable):
             compaction.merge(self.path, chosen, self.schema, self.path / folder / "part-0.parquet")
             added = read_footers(self.path, folder, self.schema, self.timestamp)
             if sum(footer.rows for _, footer in added) != sum(file.rows for file in chosen):
-                raise UnreadableFile(f"files of {self.path} have other rows than their statistics say")
-        except (OSError, pa.ArrowException, UnreadableFile):
+                raise UnreadableParquet(f"files of {self.path} have other rows than their statistics say")
+        except (OSError, pa.ArrowException, UnreadableParquet):
             shutil.rmtree(self.path / folder, ignore_errors=True)
             raise
         return added

@@ -46,7 +46,7 @@ Row = tuple[int, str, int]  # when, whose, how much
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOutReport:
+class DiscardReport:
     """What was found after the kills."""
 
     kills: int
@@ -96,7 +96,7 @@ class LevelsAndCars:
         hidden.replace(path)
 
 
-def kill_and_check_left_out(folder: Path, kills: int, seed: int, run_s: tuple[float, float]) -> LeftOutReport:
+def kill_and_check_left_out(folder: Path, kills: int, seed: int, run_s: tuple[float, float]) -> DiscardReport:
     """Starts a runner, kills it after a random time, and again; then lets one finish and looks at tables."""
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / "freshline.yml"
@@ -107,7 +107,7 @@ def kill_and_check_left_out(folder: Path, kills: int, seed: int, run_s: tuple[fl
     return check_left_out(folder, kills, while_opening)
 
 
-def check_left_out(folder: Path, kills: int, while_opening: int) -> LeftOutReport:
+def check_left_out(folder: Path, kills: int, while_opening: int) -> DiscardReport:
     """What is there, beside what landed."""
     tables = folder / "warehouse" / "tables"
     levels, cars = (_landed(folder / "landing" / feed) for feed in ("levels", "cars"))
@@ -126,7 +126,7 @@ def check_left_out(folder: Path, kills: int, while_opening: int) -> LeftOutRepor
     # A file that was consumed twice is one too many, discarded or not.
     twice = sum(Counter(name for name, _ in consumed).values()) - len({name for name, _ in consumed})
     doubled = {name: (found[name] - rows).total() for name, rows in expected.items()}
-    return LeftOutReport(
+    return DiscardReport(
         kills,
         while_opening,
         len(levels) + len(cars),

@@ -35,7 +35,7 @@ _DERIVED = """\
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class KillReport:
     """What was found after the kills."""
 
     kills: int
@@ -94,7 +94,7 @@ class SendersClock:
         self._stood_us, self._since_us = self(), None
 
 
-def kill_and_check(folder: Path, kills: int, seed: int, run_s: tuple[float, float]) -> Report:
+def kill_and_check(folder: Path, kills: int, seed: int, run_s: tuple[float, float]) -> KillReport:
     """Starts a runner, kills it after a random time, and again; then lets one finish and counts rows."""
     file = write_project(folder)
     clock = SendersClock()
@@ -189,7 +189,7 @@ def _drain(file: Path) -> None:
 
 def report(
     storage: Path, generator: Generator, written_until: int, kills: int, while_opening: int = 0
-) -> Report:
+) -> KillReport:
     """Compares the tables of the project, row for row, with what was written by then."""
     rows: dict[str, int] = {}
     lost: dict[str, int] = {}
@@ -210,7 +210,7 @@ def report(
     found = _rows(storage, "traffic", ["ts", "src", "bytes"])
     rows["traffic"] = expected.total()
     lost["traffic"], doubled["traffic"] = (expected - found).total(), (found - expected).total()
-    return Report(kills, while_opening, files, rows, lost, doubled)
+    return KillReport(kills, while_opening, files, rows, lost, doubled)
 
 
 def _traffic(packets: Counter[Any]) -> Counter[Any]:

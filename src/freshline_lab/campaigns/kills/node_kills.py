@@ -20,7 +20,7 @@ from typing import Any, Final
 from deltalake import DeltaTable
 
 from freshline.live.status.status import WarehouseStatus
-from freshline.storage.control.layout import Layout
+from freshline.storage.control.layout import StorageLayout
 
 NODES: Final = ("edge", "centre")
 _FIRST: Final = datetime(2026, 1, 1, tzinfo=UTC)
@@ -137,7 +137,7 @@ class NodesRun:
     """`freshline run` of a project with nodes, in processes of its own."""
 
     def __init__(self, file: Path, *options: str, output: Path) -> None:
-        self._layout = Layout(file.parent / "warehouse")
+        self._layout = StorageLayout(file.parent / "warehouse")
         self._output = output
         with output.open("wb") as said:
             self.process = subprocess.Popen(

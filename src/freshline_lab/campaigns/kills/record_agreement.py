@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as f
 
 from freshline.definitions.sections.feeds import Feed
-from freshline.landing.records import Records
+from freshline.landing.records import FileRecords
 from freshline.spark.loading.frames import load_files, read_files
 from freshline.spark.session.quoting import quoted
 from freshline.sql.columns import parse_columns
@@ -20,14 +20,14 @@ _CORRUPT = "_corrupt"
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class SparkRead:
     """What Spark reads of a file."""
 
     records: int
     newest_us: int | None
 
 
-def read_by_spark(session: SparkSession, feed: Feed, paths: Sequence[Path]) -> dict[Path, Read]:
+def read_by_spark(session: SparkSession, feed: Feed, paths: Sequence[Path]) -> dict[Path, SparkRead]:
     """What Spark reads of each file of text, in two jobs; files that would fail an update are left out.
 
     The first finds records that fail, or have no timestamp; the second reads as an update does.
@@ -37,11 +37,11 @@ def read_by_spark(session: SparkSession, feed: Feed, paths: Sequence[Path]) -> d
     if not left:
         return {}
     strict = read_files(session, feed, [str(path) for path in left]).withColumn(_CORRUPT, f.lit(None))
-    found = {_path(row): Read(row.records, row.newest) for row in _by_file(strict, feed)}
-    return {path: found.get(path, Read(0, None)) for path in left}
+    found = {_path(row): SparkRead(row.records, row.newest) for row in _by_file(strict, feed)}
+    return {path: found.get(path, SparkRead(0, None)) for path in left}
 
 
-def disagreements(found: Mapping[Path, Records], read: Mapping[Path, Read]) -> list[str]:
+def disagreements(found: Mapping[Path, FileRecords], read: Mapping[Path, SparkRead]) -> list[str]:
     """The files that would be loaded, and of which other records were found than Spark reads."""
     return [
         f"{path}: found {found[path].count} up to {found[path].newest_us}, read {by_spark}"

@@ -11,15 +11,15 @@ from math import inf
 
 from freshline.planning.placement.plan import PlacementPlan
 from freshline.planning.placement.programme import Goal, Programme, programme_of
-from freshline.planning.placement.solver import Answer, Solver
+from freshline.planning.placement.solver import Solver, SolverResult
 
 
-def paper_objective(plan: PlacementPlan, limit_s: float = 60.0) -> Answer:
+def paper_objective(plan: PlacementPlan, limit_s: float = 60.0) -> SolverResult:
     """The least objective (3); `bound` is infinite where the programme has no solution."""
     return paper_programme(plan).solve(None, limit_s)
 
 
-def paper_stretch(plan: PlacementPlan, limit_s: float = 60.0) -> Answer:
+def paper_stretch(plan: PlacementPlan, limit_s: float = 60.0) -> SolverResult:
     """The least factor on all deadlines with which the programme has a solution."""
     return paper_programme(plan, stretched=True).solve(None, limit_s)
 

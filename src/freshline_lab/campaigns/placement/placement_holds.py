@@ -23,7 +23,7 @@ _BURSTS: Final = 6
 _TOLERANCE: Final = 2e-6
 
 
-class Worst(NamedTuple):
+class WorstOutput(NamedTuple):
     """The output that came closest to its deadline, or was after it."""
 
     output: str
@@ -58,7 +58,7 @@ def random_placed(seed: int, way: Way) -> tuple[PlacementPlan, Placement] | None
     return (plan, found) if found.holds else None
 
 
-def run_placed(plan: PlacementPlan, found: Placement, seed: int, way: Way) -> Worst:
+def run_placed(plan: PlacementPlan, found: Placement, seed: int, way: Way) -> WorstOutput:
     """Bursts come at random, often as near as they may, and cost at most what they may; the worst output."""
     assert found.layout is not None
     random = Random(f"run:{seed}")
@@ -127,7 +127,7 @@ def distances_us(plan: PlacementPlan, setting: StepSetting) -> dict[str, int]:
     return found
 
 
-def _worst(plan: PlacementPlan, bursts: list[Burst], finished: Mapping[tuple[str, int], int]) -> Worst:
+def _worst(plan: PlacementPlan, bursts: list[Burst], finished: Mapping[tuple[str, int], int]) -> WorstOutput:
     came_at = {(burst.stream, burst.number): burst.at for burst in bursts}
     makers = {stream: each.name for each in plan.operators for stream in each.outputs}
     by_name = {each.name: each for each in plan.operators}
@@ -138,7 +138,7 @@ def _worst(plan: PlacementPlan, bursts: list[Burst], finished: Mapping[tuple[str
         for number in range(1, _BURSTS + 1):
             latest = max(came_at[stream, number] for stream in streams)
             latency_us = finished[maker, number] - latest
-            found.append(Worst(output.stream, number, latency_us, round(output.deadline * _UNIT)))
+            found.append(WorstOutput(output.stream, number, latency_us, round(output.deadline * _UNIT)))
     return max(found, key=lambda each: each.share)
 
 

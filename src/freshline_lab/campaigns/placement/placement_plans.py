@@ -6,7 +6,13 @@ from fractions import Fraction
 from itertools import pairwise
 from random import Random
 
-from freshline.planning.placement.plan import Node, Operator, Output, PlacementPlan, Source
+from freshline.planning.placement.plan import (
+    Operator,
+    PlacementNode,
+    PlacementOutput,
+    PlacementPlan,
+    StreamSource,
+)
 
 _SHAPES = ("chain", "diamond", "fork", "join")
 _FIRST_PINNED = 0.8
@@ -20,9 +26,9 @@ def large_plan(seed: int, operators: int, nodes: int, least: float, most: float)
     """
     random = Random(seed)
     names = [f"n{number}" for number in range(nodes)]
-    sources: list[Source] = []
+    sources: list[StreamSource] = []
     placed: list[Operator] = []
-    outputs: list[Output] = []
+    outputs: list[PlacementOutput] = []
     while len(placed) < operators:
         size = random.randint(3, 8)
         if operators - len(placed) - size < 3:
@@ -35,7 +41,7 @@ def large_plan(seed: int, operators: int, nodes: int, least: float, most: float)
             where = random.choice(names)
             if not before:
                 inputs = [f"s{first + number}"]
-                sources.append(Source(inputs[0], where))
+                sources.append(StreamSource(inputs[0], where))
             is_pinned = random.random() < (_PINNED if before else _FIRST_PINNED)
             name = f"o{first + number}"
             placed.append(
@@ -44,8 +50,10 @@ def large_plan(seed: int, operators: int, nodes: int, least: float, most: float)
         for number in last:
             work = sum((costs[each] for each in _needed(reads, number)), start=Fraction(0))
             times = Fraction(round(random.uniform(least, most) * 100), 100)
-            outputs.append(Output(f"o{first + number}", work * times))
-    return PlacementPlan(tuple([Node(name) for name in names]), tuple(sources), tuple(placed), tuple(outputs))
+            outputs.append(PlacementOutput(f"o{first + number}", work * times))
+    return PlacementPlan(
+        tuple([PlacementNode(name) for name in names]), tuple(sources), tuple(placed), tuple(outputs)
+    )
 
 
 def overloaded_plan(seed: int, operators: int, nodes: int) -> PlacementPlan:
@@ -54,9 +62,9 @@ def overloaded_plan(seed: int, operators: int, nodes: int) -> PlacementPlan:
     names = [f"p{number}" for number in range(4)]
     return PlacementPlan(
         plan.nodes,
-        (*plan.sources, Source("s", "n0")),
+        (*plan.sources, StreamSource("s", "n0")),
         (*plan.operators, *(Operator(name, ("s",), (name,), Fraction(5), ("n0",)) for name in names)),
-        (*plan.outputs, *(Output(name, Fraction(12)) for name in names)),
+        (*plan.outputs, *(PlacementOutput(name, Fraction(12)) for name in names)),
     )
 
 
@@ -64,7 +72,7 @@ def small_plan(seed: int, operators: int = 9) -> PlacementPlan:
     """Three or four nodes with links, speeds, blocking and sinks; operators that several outputs share."""
     random = Random(seed)
     nodes = tuple(
-        Node(
+        PlacementNode(
             f"n{number}",
             random.choice((Fraction(1), Fraction(1), Fraction(2), Fraction(1, 2))),
             random.choice((Fraction(0), Fraction(0), Fraction(1, 2))),
@@ -76,7 +84,9 @@ def small_plan(seed: int, operators: int = 9) -> PlacementPlan:
     if random.random() < 0.6:
         pairs = [(one, other) for one in names for other in names if one != other]
         links = tuple(sorted(random.sample(pairs, random.randint(len(names), len(pairs)))))
-    sources = tuple(Source(f"s{number}", random.choice(names)) for number in range(random.randint(1, 3)))
+    sources = tuple(
+        StreamSource(f"s{number}", random.choice(names)) for number in range(random.randint(1, 3))
+    )
     streams = [source.stream for source in sources]
     placed: list[Operator] = []
     for number in range(operators):
@@ -96,7 +106,7 @@ def small_plan(seed: int, operators: int = 9) -> PlacementPlan:
     shown = shown[:-1] if len(shown) > 2 and random.random() < 0.3 else shown  # what nobody needs
     by_name = {stream: operator for operator in placed for stream in operator.outputs}
     outputs = tuple(
-        Output(
+        PlacementOutput(
             stream,
             _work(by_name, stream) * Fraction(random.randint(8, 80), 10),
             random.choice(names) if random.random() < 0.3 else None,

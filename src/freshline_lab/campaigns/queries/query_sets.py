@@ -17,11 +17,11 @@ from freshline.kernel.core.journal import Journal
 from freshline.kernel.core.validation import validate
 from freshline.kernel.queries.iteration import Iteration
 from freshline.kernel.queries.membership import QueryAdded, QueryRemoved
-from freshline.kernel.queries.query_spec import Asked, Measure
+from freshline.kernel.queries.query_spec import QueryMeasure, QuerySpec
 from freshline.kernel.queries.rescheduling import Rescheduling as When
 from freshline.kernel.queries.task import queries_of
 from freshline.planning.analysis.levels import is_schedulable
-from freshline.simulation.iterations import Iterations, Outcome, Windows
+from freshline.simulation.iterations import IterationOutcome, QueryWindows, SimulatedIterations
 from freshline.simulation.streams import ChangingRate, TupleStream
 from freshline_lab.runs.query_run import QueryRun
 
@@ -41,10 +41,10 @@ class LinearWindows:
         self._from = [at for at, _ in fixed_us]
         self._fixed_us = [cost_us for _, cost_us in fixed_us]
 
-    def measure(self, from_us: int, to_us: int) -> Measure:
+    def measure(self, from_us: int, to_us: int) -> QueryMeasure:
         tuples = sum(stream.tuples(from_us, to_us) for stream in self._streams)
         fixed_us = self._fixed_us[max(0, bisect_right(self._from, to_us) - 1)]
-        return Measure(tuples, fixed_us + max(1, int(self._tuple_us * tuples)), fixed_us, Fraction(1, 2))
+        return QueryMeasure(tuples, fixed_us + max(1, int(self._tuple_us * tuples)), fixed_us, Fraction(1, 2))
 
 
 class WildWindows:
@@ -54,19 +54,19 @@ class WildWindows:
         self._seed = seed
         self._most_us = most_us
 
-    def measure(self, from_us: int, to_us: int) -> Measure:
+    def measure(self, from_us: int, to_us: int) -> QueryMeasure:
         rng = Random(f"{self._seed}:{from_us}:{to_us}")
         cost_us = max(2, int(self._most_us ** rng.random()))
-        return Measure(rng.randint(0, 10**6), cost_us, rng.randrange(cost_us // 2), Fraction(1, 2))
+        return QueryMeasure(rng.randint(0, 10**6), cost_us, rng.randrange(cost_us // 2), Fraction(1, 2))
 
 
-class UnevenParts(Iterations):
+class UnevenParts(SimulatedIterations):
     """Iterations whose parts are as long as they happen to be, and never longer than said."""
 
     def __init__(
         self,
-        windows: Mapping[str, Windows],
-        watch: Callable[[Outcome], None],
+        windows: Mapping[str, QueryWindows],
+        watch: Callable[[IterationOutcome], None],
         reschedulings: Mapping[str, When],
         rng: Random,
     ) -> None:
@@ -88,22 +88,22 @@ class QuerySet:
     """Queries, what they read, and which of them come and go while they are answered."""
 
     pool: Pool
-    at_first: list[Asked]
-    windows: dict[str, Windows]
+    at_first: list[QuerySpec]
+    windows: dict[str, QueryWindows]
     changes: list[tuple[int, Event]]
     end: int
 
 
 @dataclass(slots=True)
-class Seen:
+class QuerySetReport:
     """What became of a set of queries."""
 
-    outcomes: list[Outcome] = field(default_factory=list)
+    outcomes: list[IterationOutcome] = field(default_factory=list)
     came: int = 0  # queries that joined on the way
     reschedules: int = 0
 
     @property
-    def missed(self) -> list[Outcome]:
+    def missed(self) -> list[IterationOutcome]:
         return [outcome for outcome in self.outcomes if not outcome.met]
 
 
@@ -116,8 +116,8 @@ def random_queries(seed: int, rescheduling: Rescheduling, end: int = _LENGTH_US)
     count = rng.randint(2, 8)
     wild = rng.random() < 0.3
     parts_most_us = rng.choice((0, 5, 50)) * MILLISECOND
-    windows: dict[str, Windows] = {}
-    at_first: list[Asked] = []
+    windows: dict[str, QueryWindows] = {}
+    at_first: list[QuerySpec] = []
     changes: list[tuple[int, Event]] = []
     for number in range(count + 3):
         name = f"q{number}"
@@ -139,9 +139,11 @@ def random_queries(seed: int, rescheduling: Rescheduling, end: int = _LENGTH_US)
     return QuerySet(pool, at_first, windows, changes, end)
 
 
-def answer(queries: QuerySet, seed: int, journal_to: TextIO | None = None, checked: bool = False) -> Seen:
+def answer(
+    queries: QuerySet, seed: int, journal_to: TextIO | None = None, checked: bool = False
+) -> QuerySetReport:
     """Answers them in simulated time; `checked` looks at the kernel after every instant."""
-    seen = Seen()
+    seen = QuerySetReport()
     journal = None if journal_to is None else Journal(journal_to, {"seed": seed})
     rng = Random(f"parts:{seed}")
     run = QueryRun(
@@ -165,10 +167,10 @@ def answer(queries: QuerySet, seed: int, journal_to: TextIO | None = None, check
     return seen
 
 
-def _asked(rng: Random, name: str, stride_us: int, parts_most_us: int, windows: Windows) -> Asked:
+def _asked(rng: Random, name: str, stride_us: int, parts_most_us: int, windows: QueryWindows) -> QuerySpec:
     deadline_us = stride_us if rng.random() < 0.5 else stride_us * rng.randint(50, 100) // 100
     window_us = stride_us * rng.choice((1, 1, 3))
-    return Asked(
+    return QuerySpec(
         name,
         track_name("p", 1),
         window_us,
@@ -183,7 +185,7 @@ def _asked(rng: Random, name: str, stride_us: int, parts_most_us: int, windows: 
 
 def _windows(
     rng: Random, streams: Sequence[TupleStream], stride_us: int, share: Fraction, wild: bool, end: int
-) -> Windows:
+) -> QueryWindows:
     """What takes about that share of the track, of windows as long as a stride, while nothing jumps."""
     if wild:
         return WildWindows(str(rng.random()), 4 * stride_us)

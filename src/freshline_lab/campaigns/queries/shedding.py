@@ -9,7 +9,7 @@ from math import ceil
 from typing import Final
 
 from freshline.planning.analysis.best_shedding import best
-from freshline.planning.analysis.levels import Load, by_priority, holds, is_schedulable
+from freshline.planning.analysis.levels import QueryLoad, by_priority, holds, is_schedulable
 from freshline.planning.analysis.shedding import Rule, shed, weighted_error
 from freshline_lab.campaigns.recovery.overloads import overloaded
 
@@ -17,7 +17,7 @@ RULES: Final[tuple[Rule, ...]] = ("paper", "least-overrun", "least-error")
 
 
 @dataclass(frozen=True, slots=True)
-class Shed:
+class ShedCheck:
     """Whether the exact test passes afterwards, and the weighted error, by rule."""
 
     as_printed: bool
@@ -28,21 +28,21 @@ class Shed:
         return self.error[rule] / self.error["paper"]
 
 
-def shed_set(seed: int, with_best: bool = False) -> Shed:
+def shed_set(seed: int, with_best: bool = False) -> ShedCheck:
     """What becomes of the set of a seed."""
     loads = overloaded(random.Random(seed))
     found = {rule: shed(loads, rule) for rule in RULES}
     costs: dict[str, list[int]] = {rule: each for rule, each in found.items() if each is not None}
     if with_best:
         costs["best"] = best(loads) or []
-    return Shed(
+    return ShedCheck(
         is_schedulable(loads, as_printed(loads)),
         {rule: is_schedulable(loads, costs[rule]) for rule in costs},
         {rule: float(weighted_error(loads, costs[rule])) for rule in costs},
     )
 
 
-def as_printed(loads: list[Load]) -> list[int]:
+def as_printed(loads: list[QueryLoad]) -> list[int]:
     """Algorithm 1 word for word: of a query that fails, and of it alone, the share (17) of its overrun."""
     order = by_priority(loads)
     ordered = [loads[place] for place in order]

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Final
 
 from freshline.base.duration import SECOND
-from freshline.planning.analysis.levels import Load
+from freshline.planning.analysis.levels import QueryLoad
 
 STRIDES_US: Final = tuple(tenths * SECOND // 10 for tenths in (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20))
 
@@ -18,7 +18,7 @@ def overloaded(
     queries: int | None = None,
     strides_us: Sequence[int] = STRIDES_US,
     utilization: float | None = None,
-) -> list[Load]:
+) -> list[QueryLoad]:
     """3 to 10 queries that ask for 1.05 to 2.5 tracks, all that they cost being for their tuples."""
     count = rng.randint(3, 10) if queries is None else queries
     asked = rng.uniform(1.05, 2.5) if utilization is None else utilization
@@ -28,7 +28,9 @@ def overloaded(
         tuples = max(1, round(share * stride_us / rng.uniform(4, 30)))
         cost_us = max(1, round(share * stride_us))
         weight, selectivity = Fraction(rng.randint(1, 10)), Fraction(rng.randint(50, 1_000), 1_000)
-        loads.append(Load(f"q{number}", stride_us, stride_us, cost_us, 0, 1, 0, weight, selectivity, tuples))
+        loads.append(
+            QueryLoad(f"q{number}", stride_us, stride_us, cost_us, 0, 1, 0, weight, selectivity, tuples)
+        )
     return loads
 
 

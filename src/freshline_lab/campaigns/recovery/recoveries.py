@@ -13,7 +13,7 @@ from freshline.kernel.recovery.aus import admission
 from freshline.kernel.recovery.modes import recovery_rule
 from freshline.kernel.recovery.terms import Recovery
 from freshline.kernel.tables.batches import BatchCost
-from freshline.kernel.tables.events import Batches
+from freshline.kernel.tables.events import BatchCostsLearned
 from freshline.kernel.tables.task import TableTask, tables_of
 from freshline.kernel.tables.update import Update
 from freshline.planning.plan.make import make_plan, what_if
@@ -26,7 +26,7 @@ from freshline_lab.campaigns.recovery.once import LoadedOnce
 
 
 @dataclass(slots=True)
-class Kept:
+class RecoveryReport:
     """What a run showed in which things went wrong."""
 
     plan: Plan
@@ -52,7 +52,7 @@ class Kept:
 class _Witness:
     """Looks at every job that ends well, just before the kernel hears of it."""
 
-    def __init__(self, plan: Plan, kept: Kept, once: LoadedOnce) -> None:
+    def __init__(self, plan: Plan, kept: RecoveryReport, once: LoadedOnce) -> None:
         self._plan = plan
         self._kept = kept
         self._once = once
@@ -96,7 +96,7 @@ def run_through(
     seed: int = 0,
     log: TextIO | None = None,
     known_batches: bool = False,
-) -> Kept:
+) -> RecoveryReport:
     """Simulates a warehouse, under another policy maybe, and compares what happens with what was proven.
 
     With `known_batches` runs are said to have shown that several files cost no more than one may at worst, so
@@ -105,7 +105,7 @@ def run_through(
     fresh. A recovery must be over when it was promised to be. All that comes is loaded once, in its order.
     """
     plan = make_plan(what_if(warehouse, policy, {}))
-    kept = Kept(plan)
+    kept = RecoveryReport(plan)
     once = LoadedOnce(plan.warehouse, seed, conditions.outages)
     witness = _Witness(plan, kept, once)
     journal = None if log is None else Journal(log, header_of(plan, end, seed, conditions))
@@ -114,7 +114,7 @@ def run_through(
         run.assertions.compared = witness.compare
     if known_batches:
         for at in (0, *(back_at for _, back_at in conditions.crashes)):
-            run.driver.tell(at + 1, Batches(_known_batches(plan, seed)))
+            run.driver.tell(at + 1, BatchCostsLearned(_known_batches(plan, seed)))
     run.run(end)
     validate(run.kernel)
     if run.assertions is None:
@@ -153,12 +153,12 @@ def run_with_outages(
     end: int,
     seed: int = 0,
     gaps: Gaps | None = None,
-) -> Kept:
+) -> RecoveryReport:
     """The same where nothing but feeds go wrong."""
     return run_through(warehouse, policy, Conditions(outages=outages, gaps=gaps or {}), end, seed)
 
 
-def _compare_promises(kept: Kept, recoveries: dict[tuple[str, int], Recovery], end: int) -> None:
+def _compare_promises(kept: RecoveryReport, recoveries: dict[tuple[str, int], Recovery], end: int) -> None:
     for (name, _), recovery in sorted(recoveries.items()):
         kept.recoveries.append(recovery)
         ended = end if recovery.ended is None else recovery.ended

@@ -59,7 +59,7 @@ Outcome = Literal["refused", "not for Spark", "equal", "different"]
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class StatementCase:
     """A statement, the keys of its table and what became of it."""
 
     sql: str
@@ -77,7 +77,7 @@ class TableHistory:
     updates: Sequence[int]
 
 
-def check_statement(session: SparkSession, seed: str) -> Case:
+def check_statement(session: SparkSession, seed: str) -> StatementCase:
     """One random statement: refused, or the same whatever the history of its updates was."""
     rng = random.Random(f"case:{seed}")
     sql = Statements(seed).next()
@@ -85,16 +85,16 @@ def check_statement(session: SparkSession, seed: str) -> Case:
     try:
         table = accepted(sql, keys)
     except InputError as error:
-        return Case(sql, keys, "refused", why=str(error))
+        return StatementCase(sql, keys, "refused", why=str(error))
     try:
         found, expected = computed(session, table, random_history(session, table, rng))
     except (PySparkException, Py4JJavaError) as error:
-        return Case(sql, keys, "not for Spark", why=str(error).splitlines()[0])
+        return StatementCase(sql, keys, "not for Spark", why=str(error).splitlines()[0])
     if found == expected:
-        return Case(sql, keys, "equal", found.total())
+        return StatementCase(sql, keys, "equal", found.total())
     missing, extra = expected - found, found - expected
     why = f"{missing.total()} rows are missing, {extra.total()} should not be there: {missing} {extra}"
-    return Case(sql, keys, "different", found.total(), why)
+    return StatementCase(sql, keys, "different", found.total(), why)
 
 
 def accepted(sql: str, keys: str) -> Table:

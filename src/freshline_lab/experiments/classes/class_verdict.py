@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from freshline_lab.experiments.classes.request_load import Said
+from freshline_lab.experiments.classes.request_load import SentRequest
 
 SETTLING_S: Final = 15.0  # after a change of load, in which nothing is asked for
 WINDOW_S: Final = 30.0
@@ -14,7 +14,7 @@ LATE: Final = 1.1  # deadlines: who is answered later is late
 _IN_TIME: Final = 0.99
 
 
-def class_figures(said: Sequence[Said], name: str, begins_s: float, ends_s: float) -> dict[str, Any]:
+def class_figures(said: Sequence[SentRequest], name: str, begins_s: float, ends_s: float) -> dict[str, Any]:
     """A class between two instants, in percent."""
     own = [each for each in said if each.class_name == name and begins_s <= each.at_s < ends_s]
     admitted = [each for each in own if each.is_admitted]
@@ -28,7 +28,7 @@ def class_figures(said: Sequence[Said], name: str, begins_s: float, ends_s: floa
     }
 
 
-def in_time(said: Sequence[Said]) -> float | None:
+def in_time(said: Sequence[SentRequest]) -> float | None:
     """The share of answers that came within 1.1 deadlines."""
     answered = [each for each in said if each.is_answered]
     if not answered:
@@ -36,7 +36,7 @@ def in_time(said: Sequence[Said]) -> float | None:
     return sum(each.took_s <= LATE * each.deadline_s for each in answered) / len(answered)
 
 
-def worst_inversion(said: Sequence[Said], names: Sequence[str]) -> float:
+def worst_inversion(said: Sequence[SentRequest], names: Sequence[str]) -> float:
     """By how many requests, in the worst 30 s, a class had fewer admitted than at a lesser one's share."""
     worst, end = 0.0, max((each.at_s for each in said), default=0.0)
     at = 0.0
@@ -55,7 +55,7 @@ def worst_inversion(said: Sequence[Said], names: Sequence[str]) -> float:
 
 
 def phases_of(
-    said: Sequence[Said], phases: Sequence[tuple[float, float]], names: Sequence[str]
+    said: Sequence[SentRequest], phases: Sequence[tuple[float, float]], names: Sequence[str]
 ) -> list[dict[str, Any]]:
     """By phase, the classes after they have settled. `phases` are (load in percent, how long)."""
     found, begins_s = [], 0.0

@@ -23,7 +23,13 @@ from freshline.base.duration import SECOND, seconds
 from freshline.sql.slices import SLICES
 from freshline_lab.experiments.classes.class_verdict import in_time, phases_of, requirements, worst_inversion
 from freshline_lab.experiments.classes.live_classes_page import write_live_page
-from freshline_lab.experiments.classes.request_load import Due, Said, poisson, send_all, send_each
+from freshline_lab.experiments.classes.request_load import (
+    ScheduledRequest,
+    SentRequest,
+    poisson,
+    send_all,
+    send_each,
+)
 from freshline_lab.experiments.classes.service_workload import CLASSES
 from freshline_lab.experiments.noise import Noise
 from freshline_lab.experiments.queries.live_queries import apart
@@ -71,7 +77,7 @@ def project(policy: str) -> str:
     return "\n".join(parts) + "\n"
 
 
-class Files:
+class ClassFeeds:
     """Whatever lands: many rows that are there before, and few every five seconds."""
 
     def __init__(self, folder: Path) -> None:
@@ -131,7 +137,7 @@ def _open(folder: Path, **options: Any) -> Runner:
 @contextmanager
 def _running(folder: Path, policy: str, files: int) -> Iterator[tuple[Runner, ProcessPoolExecutor]]:
     """A warehouse with so much of the past that runs, and a process to ask it from."""
-    landing = Files(folder / "landing")
+    landing = ClassFeeds(folder / "landing")
     (folder / "freshline.yml").write_text(project(policy), encoding="utf-8")
     landing.history(files)
     with _open(folder, drain=True, batches=False) as runner:
@@ -148,10 +154,10 @@ def _running(folder: Path, policy: str, files: int) -> Iterator[tuple[Runner, Pr
             thread.join()
 
 
-def _one_by_one(count: int) -> list[Due]:
+def _one_by_one(count: int) -> list[ScheduledRequest]:
     """Every query and share, so often."""
     return [
-        Due(0.0, NAMES[0], sql, share, 10 * DEADLINE_S)
+        ScheduledRequest(0.0, NAMES[0], sql, share, 10 * DEADLINE_S)
         for _ in range(count)
         for sql in _QUERIES
         for share in _SHARES
@@ -197,7 +203,7 @@ def run_policy(
     }
 
 
-def _figures(policy: str, said: Sequence[Said], work_s: float, phase_s: int) -> dict[str, Any]:
+def _figures(policy: str, said: Sequence[SentRequest], work_s: float, phase_s: int) -> dict[str, Any]:
     phases = [(load, float(phase_s)) for load in LOADS]
     return {
         "policy": policy,

@@ -13,13 +13,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from freshline.service.address import LOOPBACK, Address
+from freshline.service.address import LOOPBACK, ServiceAddress
 
 _MORE_S: Final = 20.0  # than its deadline nobody waits
 
 
 @dataclass(frozen=True, slots=True)
-class Due:
+class ScheduledRequest:
     """A request, and when it is sent: seconds after the beginning."""
 
     at_s: float
@@ -30,7 +30,7 @@ class Due:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class SentRequest:
     """What became of a request, as who sent it has seen it."""
 
     at_s: float
@@ -55,7 +55,7 @@ def poisson(
     queries: Sequence[tuple[str, float]],  # (SQL, share of the slices)
     deadline_s: float,
     seed: int,
-) -> list[Due]:
+) -> list[ScheduledRequest]:
     """Requests of all phases, one after the other."""
     rng = np.random.default_rng(seed)
     names, weights = [name for name, _ in shares], [share for _, share in shares]
@@ -64,18 +64,18 @@ def poisson(
         at = begins
         while (at := at + rng.exponential(1 / rate)) < begins + seconds:
             sql, share = queries[int(rng.integers(len(queries)))]
-            due.append(Due(at, names[rng.choice(len(names), p=weights)], sql, share, deadline_s))
+            due.append(ScheduledRequest(at, names[rng.choice(len(names), p=weights)], sql, share, deadline_s))
         begins += seconds
     return due
 
 
-def send_all(file: Path, due: Sequence[Due]) -> list[Said]:
+def send_all(file: Path, due: Sequence[ScheduledRequest]) -> list[SentRequest]:
     """Sends them when they are due, to the run whose address is in that file."""
-    address = Address.read(file)
+    address = ServiceAddress.read(file)
     assert address is not None, "nobody runs there"
     began, lock, said = time.monotonic(), threading.Lock(), []
 
-    def send(each: Due) -> None:
+    def send(each: ScheduledRequest) -> None:
         found = _sent(address, each)
         with lock:
             said.append(found)
@@ -90,14 +90,14 @@ def send_all(file: Path, due: Sequence[Due]) -> list[Said]:
     return sorted(said, key=lambda each: each.at_s)
 
 
-def send_each(file: Path, due: Sequence[Due]) -> list[Said]:
+def send_each(file: Path, due: Sequence[ScheduledRequest]) -> list[SentRequest]:
     """Sends one after the other has been answered, whenever they are due."""
-    address = Address.read(file)
+    address = ServiceAddress.read(file)
     assert address is not None, "nobody runs there"
     return [_sent(address, each) for each in due]
 
 
-def _sent(address: Address, due: Due) -> Said:
+def _sent(address: ServiceAddress, due: ScheduledRequest) -> SentRequest:
     at = time.monotonic()
     status, record = 0, {}
     body = {"sql": due.sql, "class": due.class_name, "deadline": f"{due.deadline_s}s", "share": due.share}
@@ -113,7 +113,7 @@ def _sent(address: Address, due: Due) -> Said:
     finally:
         connection.close()
     took_s, error = time.monotonic() - at, record.get("error", 1.0) if status == 200 else 1.0
-    return Said(due.at_s, due.class_name, status, took_s, due.deadline_s, error)
+    return SentRequest(due.at_s, due.class_name, status, took_s, due.deadline_s, error)
 
 
 def _record(text: bytes) -> dict[str, Any]:

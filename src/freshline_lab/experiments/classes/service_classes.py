@@ -12,7 +12,7 @@ from rich.console import Console
 
 from freshline_lab.experiments.classes.service_measures import measures, step, transient
 from freshline_lab.experiments.classes.service_page import write_page
-from freshline_lab.experiments.classes.service_runs import Course, simulate_classes
+from freshline_lab.experiments.classes.service_runs import ClassCourse, simulate_classes
 from freshline_lab.experiments.classes.service_workload import Loads
 
 ALGORITHMS: Final = ("rds-edf", "rds-hef", "rds-quota", "admit-all")
@@ -28,7 +28,7 @@ RUNS: Final = 10
 RUNS_QUICK: Final = 2
 
 
-class Case(NamedTuple):
+class ClassCase(NamedTuple):
     """What is run several times, with a seed for each run."""
 
     algorithm: str
@@ -37,12 +37,12 @@ class Case(NamedTuple):
 
 
 class _Job(NamedTuple):
-    case: Case
+    case: ClassCase
     seed: int
     seconds: int
 
 
-def _simulate(job: _Job) -> Course:
+def _simulate(job: _Job) -> ClassCourse:
     case = job.case
     return simulate_classes(case.algorithm, case.loads, job.seed, job.seconds, case.error)
 
@@ -56,15 +56,17 @@ def run(
     """
     number = runs or (RUNS_QUICK if quick else RUNS)
     seconds = SECONDS_QUICK if quick else SECONDS
-    at_loads = [Case(name, ((0, load),)) for load in (LOADS_QUICK if quick else LOADS) for name in ALGORITHMS]
+    at_loads = [
+        ClassCase(name, ((0, load),)) for load in (LOADS_QUICK if quick else LOADS) for name in ALGORITHMS
+    ]
     # What is admitted for good goes by no estimate, so that it is not asked here.
     estimated = [
-        Case(name, ((0, ESTIMATED_AT),), error)
+        ClassCase(name, ((0, ESTIMATED_AT),), error)
         for error in (() if quick else ESTIMATION_ERRORS)
         for name in ALGORITHMS
         if name != "admit-all"
     ]
-    steps = [] if quick else [Case(name, STEP) for name in ALGORITHMS]
+    steps = [] if quick else [ClassCase(name, STEP) for name in ALGORITHMS]
     screen = Console(stderr=True, quiet=quiet)
     cases = [*at_loads, *estimated, *steps]
     screen.print(f"{len(cases)} cases, {number} runs of {seconds} s each", highlight=False)
@@ -81,8 +83,8 @@ def run(
 
 
 def _by_case(
-    cases: Sequence[Case], courses: Iterator[Course], runs: int, say: Callable[[str], None]
-) -> Iterator[tuple[Case, list[Course]]]:
+    cases: Sequence[ClassCase], courses: Iterator[ClassCourse], runs: int, say: Callable[[str], None]
+) -> Iterator[tuple[ClassCase, list[ClassCourse]]]:
     for place, case in enumerate(cases, start=1):
         yield case, [next(courses) for _ in range(runs)]
         if place % 4 == 0:
@@ -90,10 +92,10 @@ def _by_case(
 
 
 def _record(
-    at_loads: Sequence[Case],
-    estimated: Sequence[Case],
-    steps: Sequence[Case],
-    found: Iterator[tuple[Case, list[Course]]],
+    at_loads: Sequence[ClassCase],
+    estimated: Sequence[ClassCase],
+    steps: Sequence[ClassCase],
+    found: Iterator[tuple[ClassCase, list[ClassCourse]]],
 ) -> dict[str, Any]:
     record: dict[str, Any] = {"loads": [], "esterr": [], "transient": [], "step": []}
     for _ in at_loads:

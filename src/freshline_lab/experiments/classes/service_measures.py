@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from freshline.spark.answering.estimates import student_t
-from freshline_lab.experiments.classes.service_runs import PERIOD_S, Counts, Course
+from freshline_lab.experiments.classes.service_runs import PERIOD_S, ClassCourse, PeriodCounts
 from freshline_lab.experiments.classes.service_workload import CLASSES
 
 REFERENCES: Final = tuple(float(error) for error, _, _ in CLASSES)  # ate_r
@@ -20,7 +20,7 @@ _SETTLED: Final = 1.15  # of the reference
 _AVERAGED: Final = 3  # periods
 
 
-def measures(courses: Sequence[Course]) -> dict[str, Any]:
+def measures(courses: Sequence[ClassCourse]) -> dict[str, Any]:
     """Of all runs of one algorithm at one load, in percent and seconds."""
     mwde, mwde_ci = _with_ci([fmean(course.mwde) for course in courses])
     return {
@@ -30,7 +30,7 @@ def measures(courses: Sequence[Course]) -> dict[str, Any]:
     }
 
 
-def transient(courses: Sequence[Course]) -> list[dict[str, Any]]:
+def transient(courses: Sequence[ClassCourse]) -> list[dict[str, Any]]:
     """The mean course of each class, period by period."""
     return [
         {
@@ -48,7 +48,7 @@ def transient(courses: Sequence[Course]) -> list[dict[str, Any]]:
     ]
 
 
-def step(courses: Sequence[Course], at_s: int) -> list[dict[str, Any]]:
+def step(courses: Sequence[ClassCourse], at_s: int) -> list[dict[str, Any]]:
     """How far the errors go beyond their references, and how long after the step they are back."""
     found = []
     for place in range(len(CLASSES)):
@@ -58,12 +58,12 @@ def step(courses: Sequence[Course], at_s: int) -> list[dict[str, Any]]:
     return found
 
 
-def mean_course(courses: Sequence[Course], place: int) -> list[float]:
+def mean_course(courses: Sequence[ClassCourse], place: int) -> list[float]:
     """ate(k), the mean of the runs."""
     return [fmean(course.counts[place][period].ate for course in courses) for period in _periods(courses)]
 
 
-def _of_class(courses: Sequence[Course], place: int) -> dict[str, Any]:
+def _of_class(courses: Sequence[ClassCourse], place: int) -> dict[str, Any]:
     runs = [course.counts[place] for course in courses]
     second = [counts[len(counts) // 2 :] for counts in runs]
     ate, ate_ci = _with_ci([fmean(count.ate for count in counts) for counts in runs])
@@ -88,7 +88,7 @@ def _of_class(courses: Sequence[Course], place: int) -> dict[str, Any]:
     }
 
 
-def _overshoot_and_settling(courses: Sequence[Course], place: int) -> tuple[float | None, int | None]:
+def _overshoot_and_settling(courses: Sequence[ClassCourse], place: int) -> tuple[float | None, int | None]:
     second = [course.counts[place][len(course.mwde) // 2 :] for course in courses]
     if _admitted_steady(second) < ADMITTED_LEAST:
         return None, None
@@ -104,11 +104,11 @@ def _overshoot_and_settling(courses: Sequence[Course], place: int) -> tuple[floa
     return max(0.0, 100 * (max(ates) / reference - 1)), last * PERIOD_S
 
 
-def _admitted_steady(second: Sequence[Sequence[Counts]]) -> float:
+def _admitted_steady(second: Sequence[Sequence[PeriodCounts]]) -> float:
     return _mean([count.admitted for counts in second for count in counts])
 
 
-def _periods(courses: Sequence[Course]) -> range:
+def _periods(courses: Sequence[ClassCourse]) -> range:
     return range(len(courses[0].mwde))
 
 

@@ -11,15 +11,15 @@ from freshline.definitions.language.policies import PolicyName
 from freshline.definitions.sections.pools import Gains
 from freshline.kernel.assembly.assemble import assemble
 from freshline.kernel.policies.request_order import PERIOD_US
-from freshline.kernel.requests.request import Answer, Part, Reject, Request
+from freshline.kernel.requests.request import AnswerRequest, RejectRequest, Request, RequestPart
 from freshline.kernel.requests.service import Service, service_of
 from freshline.kernel.tables.update import Update
 from freshline.planning.plan.make import make_plan
-from freshline.simulation.driver import Driver
-from freshline.simulation.requests import Requests
+from freshline.simulation.driver import SimulatedDriver
+from freshline.simulation.requests import SimulatedRequests
 from freshline_lab.experiments.classes.service_workload import (
     Loads,
-    Objects,
+    WorkloadObjects,
     class_names,
     requests,
     streams,
@@ -30,7 +30,7 @@ PERIOD_S: Final = PERIOD_US // SECOND
 
 
 @dataclass(slots=True)
-class Counts:
+class PeriodCounts:
     """What became of a class's requests in one period."""
 
     submitted: int = 0
@@ -60,10 +60,10 @@ class Counts:
 
 
 @dataclass(slots=True)
-class Course:
+class ClassCourse:
     """A run, period by period."""
 
-    counts: list[list[Counts]]  # by class
+    counts: list[list[PeriodCounts]]  # by class
     capacity_s: list[list[float]]  # by class: c(k), or the time its parts took where there are no servers
     mwde: list[float] = field(default_factory=list)
     parts: int = 0
@@ -72,10 +72,10 @@ class Course:
 class _Watch:
     """Counts what becomes of requests, by class and period."""
 
-    def __init__(self, periods: int, objects: Objects) -> None:
+    def __init__(self, periods: int, objects: WorkloadObjects) -> None:
         names = class_names()
-        self.course = Course(
-            [[Counts() for _ in range(periods)] for _ in names], [[0.0] * periods for _ in names]
+        self.course = ClassCourse(
+            [[PeriodCounts() for _ in range(periods)] for _ in names], [[0.0] * periods for _ in names]
         )
         self._by_name = dict(zip(names, self.course.counts, strict=True))
         self._spent_s = dict(zip(names, self.course.capacity_s, strict=True))
@@ -86,17 +86,17 @@ class _Watch:
         if counts is not None:
             counts.submitted += 1
 
-    def started(self, now: int, job: Part) -> None:
+    def started(self, now: int, job: RequestPart) -> None:
         self.course.parts += 1
         self._objects.read(now, job)
 
-    def ended(self, now: int, job: Part) -> None:
+    def ended(self, now: int, job: RequestPart) -> None:
         spent_s = self._spent_s[job.task.name]
         period = now // PERIOD_US
         if period < len(spent_s):
             spent_s[period] += (now - job.start) / SECOND
 
-    def answered(self, now: int, answer: Answer) -> None:
+    def answered(self, now: int, answer: AnswerRequest) -> None:
         counts = self._counts(answer.request, now)
         if counts is not None:
             error = answer.request.error(answer.parts_done)
@@ -105,12 +105,12 @@ class _Watch:
             counts.errors += error
             counts.squares += error * error
 
-    def rejected(self, now: int, reject: Reject) -> None:
+    def rejected(self, now: int, reject: RejectRequest) -> None:
         counts = self._counts(reject.request, now)
         if counts is not None:
             counts.rejected += 1
 
-    def _counts(self, request: Request, at: int) -> Counts | None:
+    def _counts(self, request: Request, at: int) -> PeriodCounts | None:
         periods = self._by_name[request.class_name]
         period = at // PERIOD_US
         return periods[period] if period < len(periods) else None
@@ -123,7 +123,7 @@ def simulate_classes(
     seconds: int,
     error: float = 0.0,
     gains: Gains = "fixed",
-) -> Course:
+) -> ClassCourse:
     """A run of so many seconds."""
     end = seconds * SECOND
     objects = streams(seed)
@@ -131,10 +131,10 @@ def simulate_classes(
     kernel = assemble(plan)
     service = service_of(kernel.pools[0])
     assert service is not None
-    data = Objects(objects, service, seed, end)
+    data = WorkloadObjects(objects, service, seed, end)
     watch = _Watch(seconds // PERIOD_S, data)
-    kind = Requests(requests(seed, loads, error), watch)
-    driver = Driver(kernel, {Part: kind, Update: data}, {}, None, kind.listeners)
+    kind = SimulatedRequests(requests(seed, loads, error), watch)
+    driver = SimulatedDriver(kernel, {RequestPart: kind, Update: data}, {}, None, kind.listeners)
     data.attach(driver)
     kind.attach(driver)
     course = watch.course

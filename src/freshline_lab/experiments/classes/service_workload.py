@@ -19,13 +19,13 @@ from freshline.definitions.sections.tables import Table
 from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.core.events import Event
 from freshline.kernel.core.kernel import Kernel
-from freshline.kernel.requests.events import Discarded
-from freshline.kernel.requests.request import Part, Request
+from freshline.kernel.requests.events import UpdateDiscarded
+from freshline.kernel.requests.request import Request, RequestPart
 from freshline.kernel.requests.service import Service
-from freshline.kernel.tables.events import Arrived, DataFile, Finished
+from freshline.kernel.tables.events import DataFile, FileArrived, UpdateFinished
 from freshline.kernel.tables.update import Update
-from freshline.simulation.driver import Driver
-from freshline.simulation.requests import Coming
+from freshline.simulation.driver import SimulatedDriver
+from freshline.simulation.requests import ExpectedRequest
 
 OBJECTS: Final = 1_000
 # By class: ate_r and def (section 4.1), and its share of the requests.
@@ -39,7 +39,7 @@ Loads = Sequence[tuple[float, float]]
 
 
 @dataclass(frozen=True, slots=True)
-class Stream:
+class UpdateStream:
     """An object's updates."""
 
     name: str
@@ -50,7 +50,7 @@ class Stream:
     deviation: float  # of the values around it
 
 
-def streams(seed: int) -> list[Stream]:
+def streams(seed: int) -> list[UpdateStream]:
     """The objects of a run."""
     rng = np.random.default_rng([seed, 1])
     periods = rng.uniform(100 * MILLISECOND, 50 * SECOND, OBJECTS)
@@ -59,14 +59,16 @@ def streams(seed: int) -> list[Stream]:
     means = rng.uniform(0, 100, OBJECTS)
     factors = rng.uniform(0, 0.5, OBJECTS)
     return [
-        Stream(f"o{number}", round(period), 1 + round(phase), round(estimate), mean, (mean * factor) ** 0.5)
+        UpdateStream(
+            f"o{number}", round(period), 1 + round(phase), round(estimate), mean, (mean * factor) ** 0.5
+        )
         for number, (period, phase, estimate, mean, factor) in enumerate(
             zip(periods, phases, estimates, means, factors, strict=True)
         )
     ]
 
 
-def warehouse(policy: PolicyName, objects: Sequence[Stream], gains: Gains = "fixed") -> Warehouse:
+def warehouse(policy: PolicyName, objects: Sequence[UpdateStream], gains: Gains = "fixed") -> Warehouse:
     """The paper's classes and objects, each of these a table with a feed of its own, on one track."""
     names = [each.name for each in objects]
     return Warehouse(
@@ -93,7 +95,7 @@ def class_names() -> list[str]:
     return [f"class_{number}" for number in range(1, len(CLASSES) + 1)]
 
 
-def requests(seed: int, loads: Loads, error: float = 0.0) -> Iterator[Coming]:
+def requests(seed: int, loads: Loads, error: float = 0.0) -> Iterator[ExpectedRequest]:
     """Poisson arrivals at those loads; actual costs are 1 + `error` times the estimates on average."""
     rng = np.random.default_rng([seed, 2])
     names = class_names()
@@ -116,7 +118,9 @@ def requests(seed: int, loads: Loads, error: float = 0.0) -> Iterator[Coming]:
             own = tuple(expected[begin:end])
             submitted = round(at)
             deadline = submitted + round(sum(own) * slack[place])
-            yield Coming(Request(number, names[kinds[place]], submitted, deadline, own), costs[begin:end])
+            yield ExpectedRequest(
+                Request(number, names[kinds[place]], submitted, deadline, own), costs[begin:end]
+            )
             begin = end
 
 
@@ -141,10 +145,10 @@ def _costs_us(rng: np.random.Generator, means_us: np.ndarray) -> np.ndarray:
     return np.maximum(1, np.rint(drawn)).astype(int)
 
 
-class Objects:
+class WorkloadObjects:
     """The objects while a run goes on: their updates as a kind of job, and which of them are discarded."""
 
-    def __init__(self, objects: Sequence[Stream], service: Service, seed: int, end_us: int) -> None:
+    def __init__(self, objects: Sequence[UpdateStream], service: Service, seed: int, end_us: int) -> None:
         self._objects = objects
         self._service = service
         self._end_us = end_us
@@ -158,12 +162,12 @@ class Objects:
         self._raised_at = [0] * len(objects)
         self._reads: list[int] = []  # which objects the next parts read
 
-    def attach(self, driver: Driver) -> None:
+    def attach(self, driver: SimulatedDriver) -> None:
         self._tell = driver.tell
         for number, each in enumerate(self._objects):
             self._expect(number, each.phase_us)
 
-    def read(self, now: int, job: Part) -> None:
+    def read(self, now: int, job: RequestPart) -> None:
         """A part reads an object, which is to be precise enough for its class from now on."""
         if not self._reads:
             self._reads = self._rng.integers(0, len(self._objects), 4_096).tolist()
@@ -188,9 +192,9 @@ class Objects:
         stored = self._values[number]
         weighted = abs(stored - value) * self._factor(number, now)
         if weighted <= self._service.mwde * abs(stored):
-            return Discarded(stream.name, stream.estimate_us)
+            return UpdateDiscarded(stream.name, stream.estimate_us)
         self._values[number] = value
-        return Arrived(stream.name, DataFile(now, now))
+        return FileArrived(stream.name, DataFile(now, now))
 
     # -- their updates as a kind of job -------------------------------------------------------------
 
@@ -202,7 +206,7 @@ class Objects:
         return max(1, round(drawn * MILLISECOND))
 
     def ended(self, now: int, job: Update) -> Event:
-        return Finished(job, job.loaded_to)
+        return UpdateFinished(job, job.loaded_to)
 
     def crashed(self, now: int) -> None: ...
 

@@ -26,7 +26,7 @@ from freshline_lab.experiments.outages.live_verdict import (
     overrun_us,
     show,
 )
-from freshline_lab.experiments.outages.outage_feeds import Copies, Rows, generating, specs, whole_period
+from freshline_lab.experiments.outages.outage_feeds import CopiedFeeds, Rows, generating, specs, whole_period
 
 HASHED: Final = "sha2(sha2(sha2(text, 256), 256), 256) AS text"
 ROWS: Final = (8_000, 100_000)
@@ -70,7 +70,7 @@ def _cost(feeds: list[FeedSpec], spec: FeedSpec, costs_ms: FileCosts) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class OutageRun:
     """A run of Freshline: from when to when, what it did, and which assumptions it says did not hold."""
 
     start: int
@@ -89,7 +89,7 @@ def run(
     costs_ms: FileCosts,
     backlog_s: int = 0,
     batches: bool = True,
-) -> Ran:
+) -> OutageRun:
     """A run of so many seconds; the files of so many seconds more wait when it begins."""
     from freshline.definitions.load import load
     from freshline.live.run.runner import Runner
@@ -99,13 +99,13 @@ def run(
     warehouse, storage, master = load(file), folder / "warehouse", f"local[{TRACKS}]"
     with Runner(warehouse, folder, storage, master=master, warm="all", batches=batches) as runner:
         start = whole_period()
-        with generating(Copies(feeds, folder / "landing", start - backlog_s * SECOND)) as generator:
+        with generating(CopiedFeeds(feeds, folder / "landing", start - backlog_s * SECOND)) as generator:
             runner.run(start + seconds * SECOND - time.time_ns() // 1_000)
         end = time.time_ns() // 1_000
         status = runner.status()
         (log,) = (folder / "warehouse/_freshline/logs").iterdir()
     notes, recoveries = list(status.broken_assumptions), list(status.recoveries)
-    return Ran(start, end, list(_updates(log)), notes, recoveries, generator)
+    return OutageRun(start, end, list(_updates(log)), notes, recoveries, generator)
 
 
 def _updates(log: Path) -> Iterator[LoggedUpdate]:
@@ -149,7 +149,7 @@ def freshline(folder: Path, rows: Rows, policy: str, seconds: int, costs_ms: Fil
     }
 
 
-def show_assumptions(ran: Ran, costs_ms: FileCosts) -> None:
+def show_assumptions(ran: OutageRun, costs_ms: FileCosts) -> None:
     """What the bounds rest on and did not hold."""
     over = [update for update in ran.updates if overrun_us(update, costs_ms) > 0]
     first = f", the first at {(over[0].start - ran.start) / SECOND:.0f} s" if over else ""

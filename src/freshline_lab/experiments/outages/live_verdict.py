@@ -20,7 +20,7 @@ Loads = dict[str, list[tuple[int, int]]]  # by table: (instant, freshness reache
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class TableVerdict:
     """How one table fared, in its periods; for a late one, when it had caught up."""
 
     table: str
@@ -41,14 +41,16 @@ class LoggedUpdate:
     freshness: int
 
 
-def judge(loads: Loads, feeds: list[FeedSpec], generator: Generator, start: int, end: int) -> list[Verdict]:
+def judge(
+    loads: Loads, feeds: list[FeedSpec], generator: Generator, start: int, end: int
+) -> list[TableVerdict]:
     """The same for Freshline and others: from when files came and when they were loaded."""
     return [_verdict(loads.get(spec.name, []), spec, generator, start, end) for spec in feeds]
 
 
 def _verdict(
     loads: list[tuple[int, int]], spec: FeedSpec, generator: Generator, start: int, end: int
-) -> Verdict:
+) -> TableVerdict:
     numbers = generator.numbers(spec.name, end)
     events = [(generator.delivered_us(spec.name, n), 1, generator.due_us(spec.name, n)) for n in numbers]
     # A load before an arrival at the same instant: lag is what it is just before.
@@ -72,7 +74,7 @@ def _verdict(
             caught_up = None
             behind.append((at - start) / SECOND)
     late = bool(spec.outages) and lag_max_us > spec.period_us
-    return Verdict(
+    return TableVerdict(
         spec.name,
         lag_max_us / spec.period_us,
         (worst_at - start) / SECOND,
@@ -82,12 +84,12 @@ def _verdict(
     )
 
 
-def healthy(verdicts: Sequence[Verdict]) -> list[Verdict]:
+def healthy(verdicts: Sequence[TableVerdict]) -> list[TableVerdict]:
     """Those whose feed was not down."""
     return [verdict for verdict in verdicts if verdict.table not in ("t1", "t2", "t3", "t4")]
 
 
-def show(name: str, verdicts: list[Verdict], busy: float | None, noise: str) -> None:
+def show(name: str, verdicts: list[TableVerdict], busy: float | None, noise: str) -> None:
     worst_lag = max(healthy(verdicts), key=lambda verdict: verdict.lag_max)
     worst_staleness = max(healthy(verdicts), key=lambda verdict: verdict.staleness_max)
     tracks = "" if busy is None else f", {busy:.0%} of two tracks busy"
@@ -104,7 +106,7 @@ def show(name: str, verdicts: list[Verdict], busy: float | None, noise: str) -> 
 
 
 def fell_behind(
-    verdicts: Sequence[Verdict],
+    verdicts: Sequence[TableVerdict],
     updates: Sequence[LoggedUpdate],
     start: int,
     tracks: int,

@@ -35,7 +35,7 @@ def is_short(table: str) -> bool:
     return int(table.removeprefix("t")) <= FEEDS_OF_A_KIND
 
 
-class Copies(Generator):
+class CopiedFeeds(Generator):
     """Feeds whose files of a kind are all alike but for their timestamps.
 
     To make up every file would take a tenth of a core from the tracks, to change its seconds little of that.

@@ -39,7 +39,7 @@ PHASES: tuple[Phases, ...] = ("uniform", "zero")
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class OutageRow:
     """A row of the tables."""
 
     label: str
@@ -49,20 +49,20 @@ class Compared:
 
 
 COMPARED = (
-    Compared("AUS, average", "aus", "average"),
-    Compared("AUS, worst", "aus", "worst"),
-    Compared("PRP, factor 10", "prp", cluster_factor=10),
-    Compared("PRP, factor 1", "prp", cluster_factor=1),
-    Compared("EDF", "edf"),
-    Compared("EDF strict", "edf-strict"),
-    Compared("AUS-slack, worst", "aus-slack", "worst"),
-    Compared("AUS-slack, average", "aus-slack", "average"),
+    OutageRow("AUS, average", "aus", "average"),
+    OutageRow("AUS, worst", "aus", "worst"),
+    OutageRow("PRP, factor 10", "prp", cluster_factor=10),
+    OutageRow("PRP, factor 1", "prp", cluster_factor=1),
+    OutageRow("EDF", "edf"),
+    OutageRow("EDF strict", "edf-strict"),
+    OutageRow("AUS-slack, worst", "aus-slack", "worst"),
+    OutageRow("AUS-slack, average", "aus-slack", "average"),
 )
 DRAWN = ("PRP, factor 10", "AUS, average", "AUS-slack, worst", "EDF")
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class OutageSimulation:
     """What one simulation showed."""
 
     recovered_s: dict[str, float | None]  # of each late table; None: not by the end
@@ -77,7 +77,7 @@ def phases_s(seed: int) -> dict[str, int]:
     return {name: rng.randrange(period) for name, period in PERIODS.items()}
 
 
-def warehouse(policy: Compared, phases: Phases, seed: int) -> Warehouse:
+def warehouse(policy: OutageRow, phases: Phases, seed: int) -> Warehouse:
     """Section VII's tables: a feed of files for each, S = 0.01·p, R = 0.1, b = 0.2, no jitter."""
     phase_s = phases_s(seed) if phases == "uniform" else dict.fromkeys(PERIODS, 0)
     feeds: dict[str, Feed] = {}
@@ -93,7 +93,7 @@ def warehouse(policy: Compared, phases: Phases, seed: int) -> Warehouse:
     return Warehouse("paper 001", ".", {"updates": pool}, feeds, tables, names, frozenset(names))
 
 
-def run_with_outage(policy: Compared, phases: Phases, seed: int) -> SimulationResult:
+def run_with_outage(policy: OutageRow, phases: Phases, seed: int) -> SimulationResult:
     outage = (OUTAGE_S[0] * SECOND, OUTAGE_S[1] * SECOND)
     return simulate(
         make_plan(warehouse(policy, phases, seed)),
@@ -104,11 +104,11 @@ def run_with_outage(policy: Compared, phases: Phases, seed: int) -> SimulationRe
     )
 
 
-def run_case(policy: Compared, phases: Phases, seed: int) -> Run:
+def run_case(policy: OutageRow, phases: Phases, seed: int) -> OutageSimulation:
     result = run_with_outage(policy, phases, seed)
     tables = {table.plan.name: table for table in result.tables}
     recovered_us = {name: tables[name].recovered_at_us for name in LATE}
-    return Run(
+    return OutageSimulation(
         recovered_s={name: None if at is None else at / SECOND for name, at in recovered_us.items()},
         lag_periods={name: tables[name].lag_max_us / tables[name].plan.period_us for name in HEALTHY},
         above_s={name: longest_above_us(result, name) / SECOND for name in HEALTHY},
@@ -141,7 +141,7 @@ def longest_above_us(result: SimulationResult, name: str) -> int:
     return longest
 
 
-def summary(policy: Compared, phases: Phases, runs: Sequence[Run]) -> dict[str, Any]:
+def summary(policy: OutageRow, phases: Phases, runs: Sequence[OutageSimulation]) -> dict[str, Any]:
     """The runs of all seeds taken together."""
     ends = [_end_of_recovery(run) for run in runs]
     known = [end for end in ends if end is not None]
@@ -168,13 +168,13 @@ def summary(policy: Compared, phases: Phases, runs: Sequence[Run]) -> dict[str, 
     }
 
 
-def _end_of_recovery(run: Run) -> float | None:
+def _end_of_recovery(run: OutageSimulation) -> float | None:
     """When the last late table had recovered."""
     times = [at for at in run.recovered_s.values() if at is not None]
     return max(times) if len(times) == len(LATE) else None
 
 
-def one_after_the_other_s(run: Run) -> list[float]:
+def one_after_the_other_s(run: OutageSimulation) -> list[float]:
     """How long each late table took from when the one before had recovered, or from the outage's end."""
     times = sorted(at for at in run.recovered_s.values() if at is not None)
     if len(times) < len(LATE):

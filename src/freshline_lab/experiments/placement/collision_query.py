@@ -6,7 +6,13 @@ from fractions import Fraction
 from typing import Final
 
 from freshline.planning.placement.place import place
-from freshline.planning.placement.plan import Node, Operator, Output, PlacementPlan, Source
+from freshline.planning.placement.plan import (
+    Operator,
+    PlacementNode,
+    PlacementOutput,
+    PlacementPlan,
+    StreamSource,
+)
 from freshline_lab.runs.placement_run import StepSetting
 
 MS: Final = 1_000
@@ -33,14 +39,14 @@ def collision_query(tuples: int = PLANNED_FOR) -> PlacementPlan:
         _operator("O6", "O5", CENTRE_TUPLES, "node2"),
     ]
     return PlacementPlan(
-        (Node("node1"), Node("node2")),
+        (PlacementNode("node1"), PlacementNode("node2")),
         (
-            Source("sensor", "node1", Fraction(SENSOR_TUPLES)),
-            Source("v2v", "node1", Fraction(tuples)),
-            Source("centre", "node2", Fraction(CENTRE_TUPLES)),
+            StreamSource("sensor", "node1", Fraction(SENSOR_TUPLES)),
+            StreamSource("v2v", "node1", Fraction(tuples)),
+            StreamSource("centre", "node2", Fraction(CENTRE_TUPLES)),
         ),
         tuple(operators),
-        tuple(Output(name, Fraction(deadline, 1_000)) for name, deadline in DEADLINES_MS.items()),
+        tuple(PlacementOutput(name, Fraction(deadline, 1_000)) for name, deadline in DEADLINES_MS.items()),
     )
 
 

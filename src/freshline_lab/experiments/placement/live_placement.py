@@ -18,8 +18,8 @@ from typing import Any, Final, NamedTuple
 from freshline.definitions.load import load
 from freshline.live.nodes.same_definitions import digest_of
 from freshline.live.status.status import WarehouseStatus
-from freshline.planning.plan.step_placement import Placed
-from freshline.storage.control.layout import Layout
+from freshline.planning.plan.step_placement import StepPlacement
+from freshline.storage.control.layout import StorageLayout
 from freshline_lab.experiments.placement.collision_query import (
     CENTRE_TUPLES,
     CHAIN,
@@ -40,7 +40,7 @@ _PERIODS: Final = {"sensor": "1s", "v2v": "10s", "centre": "1s"}
 _LOADS: Final = {"O1": "sensor", "O2": "v2v", "O5": "centre"}
 
 
-class Tuples(NamedTuple):
+class TupleCounts(NamedTuple):
     """How many come of each kind."""
 
     sensor: int = SENSOR_TUPLES
@@ -53,19 +53,21 @@ class Tuples(NamedTuple):
         return 2 * self.centre + self.v2v + self.v2v // 2 * len(CHAIN)
 
 
-def run_live(quiet: bool, tuples: Tuples | None = None, methods: tuple[str, ...] = METHODS) -> dict[str, Any]:
+def run_live(
+    quiet: bool, tuples: TupleCounts | None = None, methods: tuple[str, ...] = METHODS
+) -> dict[str, Any]:
     """One trial a method; the miss rates in percent, and whether they are in the paper's order."""
     rates = []
     for method in methods:
         with tempfile.TemporaryDirectory() as folder:
-            rates.append(_trial(Path(folder), method, tuples or Tuples()))
+            rates.append(_trial(Path(folder), method, tuples or TupleCounts()))
         if not quiet:
             print(f"{method}: {rates[-1]['miss_rate']:.1f} % missed", file=sys.stderr, flush=True)
     order = [each["miss_rate"] for each in rates]
     return {"stretch": STRETCH, "miss_rates": rates, "in_order": all(a < b for a, b in pairwise(order))}
 
 
-def _trial(folder: Path, method: str, tuples: Tuples) -> dict[str, Any]:
+def _trial(folder: Path, method: str, tuples: TupleCounts) -> dict[str, Any]:
     write_project(folder, method)
     nodes = {
         node: subprocess.Popen(
@@ -76,7 +78,7 @@ def _trial(folder: Path, method: str, tuples: Tuples) -> dict[str, Any]:
         )
         for node in _NODES
     }
-    layout = Layout(folder / "warehouse")
+    layout = StorageLayout(folder / "warehouse")
     try:
         _await(lambda: all(_is_up(layout, node) for node in _NODES), nodes, _OPENING_MAX_S)
         _feed(folder / "landing", tuples)
@@ -112,7 +114,7 @@ def write_project(folder: Path, method: str) -> None:
         deadline = "" if deadline_ms is None else f", deadline: {deadline_ms * STRETCH}ms"
         lines.append(f"  {name}: {{{made}{deadline}, cost: {{startup: {STRETCH}ms}}}}")
     (folder / "freshline.yml").write_text("\n".join([*lines, ""]), encoding="utf-8")
-    placed = Placed(
+    placed = StepPlacement(
         dict(setting.nodes),
         {name: until_us * STRETCH for name, until_us in setting.sub_deadlines_us.items()},
         {name: cost_us * STRETCH for name, cost_us in setting.costs_us.items()},
@@ -120,7 +122,7 @@ def write_project(folder: Path, method: str) -> None:
         dict.fromkeys(_NODES, 0),  # an operator a job, as in the paper
         definitions=digest_of(load(folder / "freshline.yml")),
     )
-    layout = Layout(folder / "warehouse")
+    layout = StorageLayout(folder / "warehouse")
     layout.prepare(layout.control(_NODES[0]))
     layout.placements.add(placed.record(), 0)
 
@@ -130,7 +132,7 @@ def _sql(name: str, source: str) -> str:
     return f"SELECT ts, n FROM {source}" + (" WHERE n % 2 = 0" if name == "O3" else "")
 
 
-def _feed(landing: Path, tuples: Tuples) -> None:
+def _feed(landing: Path, tuples: TupleCounts) -> None:
     """The centre's are there, then those of other vehicles come one by one, and then the sensor's."""
     for number in range(1, tuples.centre + 1):
         _put(landing / "centre", number)
@@ -151,28 +153,28 @@ def _put(folder: Path, number: int) -> None:
     draft.rename(folder / f"{number:04d}.csv")
 
 
-def _statuses(layout: Layout) -> list[WarehouseStatus]:
+def _statuses(layout: StorageLayout) -> list[WarehouseStatus]:
     return [WarehouseStatus.read(layout.control(node).status) for node in _NODES]
 
 
-def _is_up(layout: Layout, node: str) -> bool:
+def _is_up(layout: StorageLayout, node: str) -> bool:
     path = layout.control(node).status
     return path.exists() and not WarehouseStatus.read(path).is_opening
 
 
-def _rows(layout: Layout) -> dict[str, tuple[int, int]]:
+def _rows(layout: StorageLayout) -> dict[str, tuple[int, int]]:
     """Of each output, how many rows came out, and how many too late."""
     outputs = [output for status in _statuses(layout) for output in status.outputs]
     return {output.name: (output.rows, output.misses) for output in outputs}
 
 
-def _is_done(layout: Layout, tuples: Tuples) -> bool:
+def _is_done(layout: StorageLayout, tuples: TupleCounts) -> bool:
     rows = _rows(layout)
     expected = {"O1": tuples.sensor, CHAIN[-1]: tuples.v2v // 2, "O6": tuples.centre}
     return all(rows.get(name, (0, 0))[0] >= count for name, count in expected.items())
 
 
-def _rates(layout: Layout, method: str, tuples: Tuples) -> dict[str, Any]:
+def _rates(layout: StorageLayout, method: str, tuples: TupleCounts) -> dict[str, Any]:
     rows = _rows(layout)
 
     def percent(*outputs: str) -> float:

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from freshline.base import signals
 from freshline.definitions.load import load
-from freshline.kernel.steps.job import Part, StepJob
-from freshline.live.nodes.node_work import NodeSide
+from freshline.kernel.steps.job import StepJob, StepRun
+from freshline.live.nodes.node_work import NodeWork
 from freshline.live.nodes.parent_lifeline import end_with_parent
-from freshline.live.nodes.step_figures import Done
+from freshline.live.nodes.step_figures import CommittedStep
 from freshline.live.nodes.step_worker import StepWorker
 from freshline.live.run.runner import Runner
 from freshline.storage.delta.read_table import ReadTable
@@ -28,7 +28,7 @@ class PacedWorker(StepWorker):
     _rng = random.Random("paced")
     _usual_s = 0.1
 
-    def _do(self, job: StepJob, part: Part) -> Done | None:
+    def _do(self, job: StepJob, part: StepRun) -> CommittedStep | None:
         if self._computes(part):
             time.sleep(max(0.0, call_s(self._rng) - self._usual_s))
         begun = time.monotonic()
@@ -37,7 +37,7 @@ class PacedWorker(StepWorker):
             self._usual_s += 0.2 * (time.monotonic() - begun - self._usual_s)
         return done
 
-    def _computes(self, part: Part) -> bool:
+    def _computes(self, part: StepRun) -> bool:
         """Whether there is anything to compute: of a tuple that was dropped there is not."""
         return bool(part.files) or any(
             TABLES[source.name].files_with(part.loaded_from, part.loaded_to) for source in part.step.reads
@@ -47,7 +47,7 @@ class PacedWorker(StepWorker):
 def main(folder: Path, node: str) -> None:
     signals.listen()
     end_with_parent()
-    NodeSide.worker = PacedWorker
+    NodeWork.worker = PacedWorker
     warehouse = load(folder / "freshline.yml")
     with Runner(warehouse, folder, folder / "warehouse", master="local[1]", node=node, warm="all") as runner:
         TABLES.update(runner.readable)

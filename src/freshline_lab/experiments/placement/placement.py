@@ -42,7 +42,7 @@ _BEGIN_US: Final = 10
 _OUTPUTS: Final = {"output1": "O1", "output2": CHAIN[-1], "output3": "O6"}
 
 
-class Trial(NamedTuple):
+class PlacementTrial(NamedTuple):
     """How many tuples of each output came out, and how many of them too late."""
 
     tuples: dict[str, int]
@@ -67,7 +67,7 @@ def bursts(v2v: int) -> list[Burst]:
     ]
 
 
-def trial(method: str, v2v: int, seed: int) -> Trial:
+def trial(method: str, v2v: int, seed: int) -> PlacementTrial:
     """One run: every call of an operator takes 1 ms, give or take a fifth."""
     random = Random(f"placement:{seed}:{v2v}")
     costs: dict[tuple[str, int], int] = {}
@@ -94,7 +94,7 @@ def trial(method: str, v2v: int, seed: int) -> Trial:
         tuples[output] += 1
         latency_us = each.finish - came_at[streams[output], each.burst]
         misses[output] += latency_us > DEADLINES_MS[each.operator] * MS
-    return Trial(tuples, misses)
+    return PlacementTrial(tuples, misses)
 
 
 def miss_rates(method: str, v2v: int, trials: int) -> dict[str, Any]:

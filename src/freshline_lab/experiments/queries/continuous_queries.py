@@ -18,21 +18,21 @@ from freshline.base.duration import SECOND
 from freshline.definitions.sections.pools import Pool, Rescheduling
 from freshline.definitions.sections.queries import Query
 from freshline.planning.analysis.operators import operator_cost
-from freshline.simulation.iterations import Outcome
+from freshline.simulation.iterations import IterationOutcome
 from freshline.simulation.streams import TupleStream
-from freshline_lab.campaigns.queries.shedding import RULES, Shed, shed_set
+from freshline_lab.campaigns.queries.shedding import RULES, ShedCheck, shed_set
 from freshline_lab.experiments.queries.continuous_page import write_page
 from freshline_lab.experiments.queries.query_workloads import (
     CYCLE_US,
+    QueryWorkload,
     Trace,
-    Workload,
     randomly,
     read_trace,
     steady,
     step,
 )
 from freshline_lab.experiments.queries.table_2 import queries
-from freshline_lab.runs.query_run import Answers, simulate_queries
+from freshline_lab.runs.query_run import QueryRunAnswers, simulate_queries
 
 QUERIES: Final = 10
 QUERY_LOADS: Final = range(4, 21, 2)
@@ -57,17 +57,17 @@ Streams = Mapping[str, TupleStream]
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class QueryCase:
     """A line of a figure: one policy, in all runs of a workload."""
 
     policy: str
     rescheduling: Rescheduling
     queries: int
-    workload: Workload
+    workload: QueryWorkload
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class QueryMeasures:
     """Over the iterations due by an instant."""
 
     miss_rate: float
@@ -84,7 +84,7 @@ def pool(policy: str, rescheduling: Rescheduling) -> Pool:
     return Pool(made.name, 1, made.policy, rescheduling=rescheduling, threshold=threshold)
 
 
-def run_case(case: Case) -> dict[str, Any]:
+def run_case(case: QueryCase) -> dict[str, Any]:
     """What one policy does: means over the runs of a workload, in the end and over time."""
     asked = queries(case.queries, _POOL)
     made = pool(case.policy, case.rescheduling)
@@ -106,7 +106,7 @@ def run_case(case: Case) -> dict[str, Any]:
     }
 
 
-def _at(instant: int, answers: Sequence[Answers]) -> dict[str, float]:
+def _at(instant: int, answers: Sequence[QueryRunAnswers]) -> dict[str, float]:
     found = [measured(run.outcomes, instant) for run in answers]
     return {
         "t": instant / SECOND,
@@ -116,13 +116,13 @@ def _at(instant: int, answers: Sequence[Answers]) -> dict[str, float]:
     }
 
 
-def measured(outcomes: Iterable[Outcome], instant: int) -> Measured:
+def measured(outcomes: Iterable[IterationOutcome], instant: int) -> QueryMeasures:
     """The measures over the iterations due by an instant; there is at least one."""
     due = [outcome for outcome in outcomes if outcome.deadline <= instant]
     finished = [outcome for outcome in due if outcome.finished is not None and outcome.finished <= instant]
     lost = sum((outcome.error for outcome in due), start=Fraction(0))
     whole = sum((outcome.worth * outcome.tuples for outcome in due), start=Fraction(0))
-    return Measured(
+    return QueryMeasures(
         sum(not outcome.met for outcome in due) / len(due),
         len(finished) / len(due),
         float(lost),
@@ -130,7 +130,7 @@ def measured(outcomes: Iterable[Outcome], instant: int) -> Measured:
     )
 
 
-def demand(asked: Sequence[Query], workload: Workload) -> float:
+def demand(asked: Sequence[Query], workload: QueryWorkload) -> float:
     """The tracks that all would take for all that comes, on average over the runs."""
 
     def of_run(streams: Streams) -> float:
@@ -141,7 +141,7 @@ def demand(asked: Sequence[Query], workload: Workload) -> float:
     return fmean(of_run(streams) for streams in workload.runs)
 
 
-def workloads(runs: int, seed: int, trace: Trace | None) -> list[Workload]:
+def workloads(runs: int, seed: int, trace: Trace | None) -> list[QueryWorkload]:
     found = [steady("cycle", CYCLE_US), steady(), step(), randomly(runs, seed)]
     return found if trace is None else [*found, trace.workload(runs)]
 
@@ -203,16 +203,16 @@ def run(
     return record
 
 
-Run = Callable[[list[Case]], list[dict[str, Any]]]
+Run = Callable[[list[QueryCase]], list[dict[str, Any]]]
 
 
-def _compared(run_all: Run, workload: Workload, count: int) -> list[dict[str, Any]]:
-    return run_all([Case(policy, "optimistic", count, workload) for policy in POOLS])
+def _compared(run_all: Run, workload: QueryWorkload, count: int) -> list[dict[str, Any]]:
+    return run_all([QueryCase(policy, "optimistic", count, workload) for policy in POOLS])
 
 
-def _reschedulings(run_all: Run, of_time: Sequence[Workload]) -> list[dict[str, Any]]:
+def _reschedulings(run_all: Run, of_time: Sequence[QueryWorkload]) -> list[dict[str, Any]]:
     cases = [
-        Case(policy, rescheduling, QUERIES, workload)
+        QueryCase(policy, rescheduling, QUERIES, workload)
         for workload in of_time
         for policy in SHEDDING
         for rescheduling in RESCHEDULINGS
@@ -222,10 +222,10 @@ def _reschedulings(run_all: Run, of_time: Sequence[Workload]) -> list[dict[str, 
     ]
 
 
-def shedding(found: Sequence[Shed]) -> dict[str, Any]:
+def shedding(found: Sequence[ShedCheck]) -> dict[str, Any]:
     """What became of random overloaded sets. `best` was looked for in some of them."""
     with_best = [each for each in found if "best" in each.error]
-    by_rule: dict[str, Sequence[Shed]] = {**dict.fromkeys(RULES, found), "best": with_best}
+    by_rule: dict[str, Sequence[ShedCheck]] = {**dict.fromkeys(RULES, found), "best": with_best}
     over_paper = {rule: [each.over_paper(rule) for each in sets] for rule, sets in by_rule.items()}
     over_best = [each.error["least-error"] / each.error["best"] for each in with_best]
     return {

@@ -30,14 +30,14 @@ from freshline_lab.experiments.queries.live_table_2 import (
     TABLES,
     LiveQuery,
     QueryCost,
-    Sizes,
+    QuerySizes,
     last_answers,
     project,
     queries,
     query_cost,
     sizes,
 )
-from freshline_lab.experiments.queries.query_answers import Ended, Ran, requirements, verdict
+from freshline_lab.experiments.queries.query_answers import EndedIteration, PolicyRun, requirements, verdict
 
 POLICIES: Final = {
     "lrm": "policy: lrm",
@@ -56,7 +56,7 @@ _SHIFT: Final = 7_919  # between the numbers of a file and of the next
 
 
 @dataclass(frozen=True, slots=True)
-class Edit:
+class FileEdit:
     """A file that a run is sent after so many seconds, and the queries that are in both."""
 
     after_s: float
@@ -64,7 +64,7 @@ class Edit:
     stay: frozenset[str]
 
 
-class Shifted(Generator):
+class ShiftedFeeds(Generator):
     """Feeds whose files are all alike, but for their timestamps and a shift of their numbers.
 
     To make up every file would take time from the tracks.
@@ -94,7 +94,7 @@ def _preload(folder: Path, asked: Sequence[LiveQuery], rows: int, history_us: in
     from freshline.definitions.load import load
     from freshline.live.run.runner import Runner
 
-    generator = Shifted(rows * FILE_EVERY_S, folder / "landing", _now() - history_us)
+    generator = ShiftedFeeds(rows * FILE_EVERY_S, folder / "landing", _now() - history_us)
     generator.due(_now())
     file = folder / "freshline.yml"
     file.write_text(project((), rows, pool), encoding="utf-8")
@@ -142,7 +142,7 @@ def _with_window(query: LiveQuery, window_us: int) -> LiveQuery:
     return LiveQuery(query.name, query.sql, query.stride_us, window_us, query.weight, query.selectivity)
 
 
-def run_policy(policy: str, sized: Sizes, seconds: int, edit: Edit | None = None) -> dict[str, Any]:
+def run_policy(policy: str, sized: QuerySizes, seconds: int, edit: FileEdit | None = None) -> dict[str, Any]:
     """One policy over tables with full windows, for so many seconds.
 
     With an edit only queries that are there before and after it are judged.
@@ -168,13 +168,13 @@ def run_policy(policy: str, sized: Sizes, seconds: int, edit: Edit | None = None
             path = runner.control.history
         with History(path, read_only=True) as history:
             updates = [run for table in TABLES for run in history.runs(table) if run.started >= start]
-    ran = Ran(policy, start, end, ended, updates, noise)
+    ran = PolicyRun(policy, start, end, ended, updates, noise)
     stay = [query for query in sized.queries if edit is None or query.name in edit.stay]
     return verdict(ran, stay, sized.cycle_us) | {"refused": refused, "applied": answers}
 
 
 @contextmanager
-def _edited(edit: Edit | None, service: Path) -> Iterator[list[dict[str, Any]]]:
+def _edited(edit: FileEdit | None, service: Path) -> Iterator[list[dict[str, Any]]]:
     """Meanwhile the run is sent an edited file; what it answers is there afterwards."""
     answers: list[dict[str, Any]] = []
     if edit is None:
@@ -194,15 +194,17 @@ def _edited(edit: Edit | None, service: Path) -> Iterator[list[dict[str, Any]]]:
         thread.join()
 
 
-def _ended(job: Any, done: Any) -> Ended:
+def _ended(job: Any, done: Any) -> EndedIteration:
     """As the run's own thread heard of it."""
     task, about = job.task, (job.task.name, job.release, job.deadline, job.start)
     if done is None:
-        return Ended(*about, finished=_now(), failed=True)
+        return EndedIteration(*about, finished=_now(), failed=True)
     load, allowed_us = task.load, job.budget_us
     if allowed_us is None and job.keep != 1:
         allowed_us = load.fixed_us + round((load.cost_us - load.fixed_us) * job.keep)
-    return Ended(*about, done.finished_us, done.ran_us, allowed_us, done.keep, done.known, looked=done.looked)
+    return EndedIteration(
+        *about, done.finished_us, done.ran_us, allowed_us, done.keep, done.known, looked=done.looked
+    )
 
 
 def run_all(

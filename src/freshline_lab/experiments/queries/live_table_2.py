@@ -76,7 +76,7 @@ class LiveQuery:
 
 
 @dataclass(frozen=True, slots=True)
-class Sizes:
+class QuerySizes:
     """How long strides and windows are, how much comes, and what that asks for."""
 
     queries: tuple[LiveQuery, ...]
@@ -125,7 +125,7 @@ def query_cost(parts: Sequence[PastPart]) -> QueryCost:
     return QueryCost(max(1_000.0, few_us - per_row * few_rows), per_row, rest_us)
 
 
-def sizes(costs: Mapping[str, QueryCost], updates: Sequence[PastRun], demand: float = DEMAND) -> Sizes:
+def sizes(costs: Mapping[str, QueryCost], updates: Sequence[PastRun], demand: float = DEMAND) -> QuerySizes:
     """Strides, windows and rates at which the queries ask for so much of a track, and loading for little."""
     paper = queries(len(costs), 1, 1)
     fixed = sum(costs[query.name].fixed_us / query.stride_us for query in paper)
@@ -138,7 +138,7 @@ def sizes(costs: Mapping[str, QueryCost], updates: Sequence[PastRun], demand: fl
     rows_most = max(1.0, loaded / FILE_EVERY_S * LOADING_MOST / loading)
     strides = max(1, ceil(in_a_stride / rows_most))
     rows = max(1, round(in_a_stride / strides))
-    return Sizes(
+    return QuerySizes(
         queries(len(costs), longer, strides),
         rows,
         strides,

@@ -19,7 +19,7 @@ _SHEDDING: Final = ("lrm", "lrm-paper")
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class EndedIteration:
     """An iteration that has ended."""
 
     query: str
@@ -52,18 +52,18 @@ class Ended:
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class PolicyRun:
     """A policy's run."""
 
     policy: str
     start: int
     end: int
-    ended: Sequence[Ended]
+    ended: Sequence[EndedIteration]
     updates: Sequence[PastRun]
     noise: Noise
 
 
-def verdict(ran: Ran, asked: Sequence[LiveQuery], cycle_us: int) -> dict[str, Any]:
+def verdict(ran: PolicyRun, asked: Sequence[LiveQuery], cycle_us: int) -> dict[str, Any]:
     """Of the iterations that were due by the end; an answer that came later is none."""
     by_release = {(each.query, each.released): each for each in ran.ended}
     weights = {
@@ -114,7 +114,7 @@ def _releases(stride_us: int, start: int, end: int) -> range:
     return range(-(-start // stride_us) * stride_us, end - stride_us + 1, stride_us)
 
 
-def cause(ran: Ran, query: LiveQuery, released: int, found: Ended | None) -> tuple[Why, str]:
+def cause(ran: PolicyRun, query: LiveQuery, released: int, found: EndedIteration | None) -> tuple[Why, str]:
     """What a miss is put down to: a kind, and a sentence."""
     if found is not None and found.failed:
         return "failed", "it failed"
@@ -144,12 +144,12 @@ def cause(ran: Ran, query: LiveQuery, released: int, found: Ended | None) -> tup
     return "machine", f"nobody took so much longer than allowed: it waited for the machine{beside}"
 
 
-def _longer(each: Ended) -> str:
+def _longer(each: EndedIteration) -> str:
     assert each.allowed_us is not None, "there is nothing to be above"
     return f"{each.over_us / SECOND:.2f} s longer than the {each.allowed_us / SECOND:.2f} s learned for it"
 
 
-def _beside(ran: Ran, since: int, until: int) -> str:
+def _beside(ran: PolicyRun, since: int, until: int) -> str:
     """What else there was on the machine."""
     said = ""
     updated_us = sum(

@@ -15,7 +15,7 @@ from typing import Final
 from freshline.base.duration import MILLISECOND, SECOND
 from freshline.base.errors import InputError, Place
 from freshline.base.names import cut
-from freshline.simulation.streams import Arrivals, ChangingRate, ConstantRate, TupleStream
+from freshline.simulation.streams import ChangingRate, ConstantRate, TupleArrivals, TupleStream
 
 STREAMS: Final = ("s1", "s2", "s3")
 END_US: Final = 20 * SECOND
@@ -32,7 +32,7 @@ _REMEDY: Final = "Give arrivals in whole microseconds, rising, one a line"
 
 
 @dataclass(frozen=True, slots=True)
-class Workload:
+class QueryWorkload:
     """What the streams do, in one run or several."""
 
     name: str
@@ -40,17 +40,17 @@ class Workload:
     end_us: int = END_US
 
 
-def steady(name: str = "steady", end_us: int = END_US) -> Workload:
-    return Workload(name, [dict.fromkeys(STREAMS, ConstantRate(STEADY_RATE))], end_us)
+def steady(name: str = "steady", end_us: int = END_US) -> QueryWorkload:
+    return QueryWorkload(name, [dict.fromkeys(STREAMS, ConstantRate(STEADY_RATE))], end_us)
 
 
-def step() -> Workload:
+def step() -> QueryWorkload:
     """A tenth more every second."""
     rates = [(s * SECOND, STEP_RATE * (1 + Fraction(s, 10))) for s in range(END_US // SECOND)]
-    return Workload("step", [dict.fromkeys(STREAMS, ChangingRate(rates))])
+    return QueryWorkload("step", [dict.fromkeys(STREAMS, ChangingRate(rates))])
 
 
-def randomly(runs: int, seed: int) -> Workload:
+def randomly(runs: int, seed: int) -> QueryWorkload:
     """Rates that are drawn by stream and run, at first the mean."""
 
     def stream(run: int, name: str) -> ChangingRate:
@@ -60,7 +60,7 @@ def randomly(runs: int, seed: int) -> Workload:
             [(0, MEAN_RATE), *((at, round(rng.expovariate(1 / MEAN_RATE))) for at in starts if at)]
         )
 
-    return Workload("random", [{name: stream(run, name) for name in STREAMS} for run in range(runs)])
+    return QueryWorkload("random", [{name: stream(run, name) for name in STREAMS} for run in range(runs)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +77,10 @@ class Trace:
     def record(self) -> dict[str, object]:
         return {"file": self.file, "arrivals": len(self.arrivals), "length": self.length_us / SECOND}
 
-    def workload(self, runs: int) -> Workload:
+    def workload(self, runs: int) -> QueryWorkload:
         """Runs and streams begin evenly over its length; an arrival is as many tuples as bring the mean."""
         each = Fraction(MEAN_RATE * self.length_us, SECOND * len(self.arrivals))
-        return Workload(
+        return QueryWorkload(
             "trace",
             [
                 {
@@ -91,12 +91,12 @@ class Trace:
             ],
         )
 
-    def _part(self, share: Fraction, each: Fraction) -> Arrivals:
+    def _part(self, share: Fraction, each: Fraction) -> TupleArrivals:
         begin = _TRACE_FROM_US + int(share % 1 * (self.length_us - _TRACE_LEFT_OUT_US))
         # No window is longer than what precedes the start.
         first = bisect_right(self.arrivals, begin - CYCLE_US)
         last = bisect_right(self.arrivals, begin + END_US)
-        return Arrivals([at - begin for at in self.arrivals[first:last]], each)
+        return TupleArrivals([at - begin for at in self.arrivals[first:last]], each)
 
 
 def read_trace(path: Path) -> Trace:

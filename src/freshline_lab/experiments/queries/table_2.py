@@ -7,7 +7,7 @@ from typing import Final
 
 from freshline.base.duration import SECOND
 from freshline.definitions.sections.queries import Query
-from freshline.planning.analysis.levels import Load
+from freshline.planning.analysis.levels import QueryLoad
 from freshline.planning.analysis.operators import operator_cost
 from freshline.sql.operators import Aggregate, Join, Operator, Project, Select, Stream
 
@@ -29,14 +29,14 @@ TABLE_2: Final[tuple[tuple[Operator, int, int], ...]] = (
 )
 
 
-def table_2(rate: int) -> list[Load]:
+def table_2(rate: int) -> list[QueryLoad]:
     """Its queries over streams of so many tuples a second, each window as long as its stride."""
     loads = []
     for number, (operators, stride, weight) in enumerate(TABLE_2, start=1):
         cost = operator_cost(operators, dict.fromkeys(("s1", "s2", "s3"), rate * stride))
         stride_us, least_us = stride * SECOND, max(1, cost.fixed_us)
         times = stride_us, stride_us, cost.cost_us, cost.fixed_us, least_us, 0
-        loads.append(Load(f"Q{number}", *times, Fraction(weight), cost.selectivity, cost.tuples))
+        loads.append(QueryLoad(f"Q{number}", *times, Fraction(weight), cost.selectivity, cost.tuples))
     return loads
 
 

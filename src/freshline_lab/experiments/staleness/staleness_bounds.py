@@ -47,7 +47,7 @@ PHASES: tuple[Phases, ...] = ("zero", "uniform")
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class StalenessRow:
     """A line of the figure."""
 
     label: str
@@ -56,29 +56,29 @@ class Compared:
 
 
 COMPARED = (
-    Compared("RM", "rm"),
-    Compared("PRP, factor 10", "prp", 10),
-    Compared("PRP, factor 1", "prp", 1),
-    Compared("NP-GEDF", "edf"),
-    Compared("C-NP-GEDF", "clustered-edf"),
+    StalenessRow("RM", "rm"),
+    StalenessRow("PRP, factor 10", "prp", 10),
+    StalenessRow("PRP, factor 1", "prp", 1),
+    StalenessRow("NP-GEDF", "edf"),
+    StalenessRow("C-NP-GEDF", "clustered-edf"),
 )
-CONTENTION_FREE = Compared("a track for each table", "edf")
+CONTENTION_FREE = StalenessRow("a track for each table", "edf")
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class StalenessCase:
     """One simulation."""
 
     fill: Fraction
     phases: Phases
     tracks: int
-    policy: Compared
+    policy: StalenessRow
     events: int
     seed: int
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class StalenessOutcome:
     """What it showed. MWS is the sum of max staleness over period, (11)."""
 
     fill: float
@@ -100,7 +100,7 @@ def tasks_per_class(tracks: int, fill: Fraction) -> list[int]:
     return [int(share * level / fill) for _, share in CLASSES]
 
 
-def warehouse(case: Case) -> Warehouse:
+def warehouse(case: StalenessCase) -> Warehouse:
     """The synthetic set: base tables on continuous feeds, S = 0.01·p, R = 0.1, b = 0.2."""
     rng = random.Random(f"phases:{case.seed}")
     feeds: dict[str, Feed] = {}
@@ -118,13 +118,13 @@ def warehouse(case: Case) -> Warehouse:
     return Warehouse("paper 004", ".", {"updates": pool}, feeds, tables, tuple(tables))
 
 
-def run_case(case: Case) -> Outcome:
+def run_case(case: StalenessCase) -> StalenessOutcome:
     """Plans and simulates one case, long enough for its number of events."""
     plan = make_plan(warehouse(case))
     result = _long_enough(plan, case)
     assert not any(table.exceeded_bound for table in result.tables), f"a bound does not hold: {case}"
     clusters = plan.pools[0].clusters
-    return Outcome(
+    return StalenessOutcome(
         fill=float(case.fill),
         phases=case.phases,
         tracks=case.tracks,
@@ -139,7 +139,7 @@ def run_case(case: Case) -> Outcome:
     )
 
 
-def _long_enough(plan: Plan, case: Case) -> SimulationResult:
+def _long_enough(plan: Plan, case: StalenessCase) -> SimulationResult:
     """A run with at least as many events as the case asks for.
 
     How long that takes is known only afterwards: under PRP a start absorbs releases, so there are fewer
@@ -193,12 +193,12 @@ def _paper_bound_mws(plan: Plan) -> float | None:
     return weighted
 
 
-def cases(events: int, seed: int) -> Iterator[Case]:
+def cases(events: int, seed: int) -> Iterator[StalenessCase]:
     for fill in FILLS:
         for phases in PHASES:
             for tracks in TRACKS:
                 for policy in (*COMPARED, CONTENTION_FREE):
-                    yield Case(fill, phases, tracks, policy, events, seed)
+                    yield StalenessCase(fill, phases, tracks, policy, events, seed)
 
 
 def run(out: Path, *, events: int = EVENTS, seed: int = 0, quiet: bool = False) -> dict[str, Any]:

@@ -24,7 +24,7 @@ _STYLES = {
 Outcome = dict[str, Any]
 
 
-class Setting:
+class FillSetting:
     """The outcomes of one fill and one choice of phases."""
 
     def __init__(self, fill: float, phases: str, outcomes: list[Outcome]) -> None:
@@ -74,13 +74,13 @@ def write_page(record: dict[str, Any], out: Path) -> Path:
     return page
 
 
-def _settings(outcomes: list[Outcome]) -> Iterator[Setting]:
+def _settings(outcomes: list[Outcome]) -> Iterator[FillSetting]:
     seen: dict[tuple[float, str], None] = {(o["fill"], o["phases"]): None for o in outcomes}
     for fill, phases in seen:
-        yield Setting(fill, phases, outcomes)
+        yield FillSetting(fill, phases, outcomes)
 
 
-def _figure(settings: list[Setting]) -> Figure:
+def _figure(settings: list[FillSetting]) -> Figure:
     figure = Figure(figsize=(4.2 * len(settings), 7), layout="constrained")
     grid = figure.subplots(2, len(settings), sharex=True, squeeze=False)
     for column, setting in enumerate(settings):
@@ -108,7 +108,7 @@ def _figure(settings: list[Setting]) -> Figure:
     return figure
 
 
-def _page(record: dict[str, Any], settings: list[Setting]) -> str:
+def _page(record: dict[str, Any], settings: list[FillSetting]) -> str:
     events = [outcome["events"] for outcome in record["outcomes"]]
     lines = [
         "# Staleness and its bounds: paper 004, section 5",
@@ -133,7 +133,7 @@ def _page(record: dict[str, Any], settings: list[Setting]) -> str:
     return "\n".join(lines)
 
 
-def _table(setting: Setting) -> list[str]:
+def _table(setting: FillSetting) -> list[str]:
     policies = list(_STYLES)
     rows = [
         "| m | tables | " + " | ".join(policies) + " | clusters | pessimism NP-GEDF | pessimism C-NP-GEDF |",
@@ -149,12 +149,12 @@ def _table(setting: Setting) -> list[str]:
     return [*rows, "", "Columns of policies: MWS(m)/MWS(|τ|), observed."]
 
 
-def _both(setting: Setting, policy: str, tracks: int) -> str:
+def _both(setting: FillSetting, policy: str, tracks: int) -> str:
     paper, ours = setting.pessimism(policy, tracks), setting.pessimism(policy, tracks, "bound_mws")
     return f"{paper:.2f} / {ours:.2f}"
 
 
-def _claims(settings: list[Setting]) -> list[str]:
+def _claims(settings: list[FillSetting]) -> list[str]:
     rows = ["| the paper says | " + " | ".join(setting.title for setting in settings) + " |"]
     rows.append("|---|" + "---|" * len(settings))
     claims = {
@@ -170,7 +170,7 @@ def _claims(settings: list[Setting]) -> list[str]:
     return rows
 
 
-def _better_than_prp(setting: Setting) -> str:
+def _better_than_prp(setting: FillSetting) -> str:
     better = [
         m
         for m in setting.tracks
@@ -180,21 +180,21 @@ def _better_than_prp(setting: Setting) -> str:
     return f"better at m = {_listed(better)}"
 
 
-def _single_clusters(setting: Setting) -> str:
+def _single_clusters(setting: FillSetting) -> str:
     single = [m for m in setting.tracks if setting.outcome("C-NP-GEDF", m)["clusters"] == 1]
     return f"one cluster at m = {_listed(single)}"
 
 
-def _identical_at_8(setting: Setting) -> str:
+def _identical_at_8(setting: FillSetting) -> str:
     return f"{setting.ratio('NP-GEDF', 8):.3f} and {setting.ratio('C-NP-GEDF', 8):.3f}"
 
 
-def _worse_at_8(setting: Setting) -> str:
+def _worse_at_8(setting: FillSetting) -> str:
     prp = f"{setting.ratio('PRP, factor 10', 8):.2f} (10), {setting.ratio('PRP, factor 1', 8):.2f} (1)"
     return f"{setting.ratio('NP-GEDF', 8):.2f} against PRP's {prp}"
 
 
-def _pessimism_range(setting: Setting) -> str:
+def _pessimism_range(setting: FillSetting) -> str:
     values = [
         value
         for m in setting.tracks
@@ -204,7 +204,7 @@ def _pessimism_range(setting: Setting) -> str:
     return f"{min(values):.2f} to {max(values):.2f}"
 
 
-def _better_bound(setting: Setting) -> str:
+def _better_bound(setting: FillSetting) -> str:
     m = setting.tracks[-1]
     clustered, global_ = (
         setting.outcome(policy, m)["paper_bound_mws"] for policy in ("C-NP-GEDF", "NP-GEDF")

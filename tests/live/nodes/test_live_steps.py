@@ -1,0 +1,199 @@
+"""Jobs of several steps: each committed once, whatever fails in between."""
+
+import itertools
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from freshline.definitions.load import load
+from freshline.kernel.assembly.assemble import assemble
+from freshline.kernel.core.events import JobFailed
+from freshline.kernel.core.kernel import Kernel
+from freshline.kernel.core.validation import validate
+from freshline.kernel.steps.events import StepsCommitted as StepsCommitted
+from freshline.kernel.steps.events import StepsDropped
+from freshline.kernel.steps.job import StepJob
+from freshline.kernel.tables.events import DataFile, FileArrived
+from freshline.kernel.tables.update import Update
+from freshline.live.loop.messages import JobEnded
+from freshline.live.nodes.node_join import make_placement
+from freshline.live.nodes.step_figures import NO_ROWS, CommittedStep, StepFigures
+from freshline.live.nodes.step_worker import StepJudge, StepWorker
+from freshline.live.tables.judge import FailureCounts, LoadFailures
+from freshline.live.tables.node_share import part_of
+from freshline.live.tables.notes import RunNotes
+from freshline.planning.plan.make import make_plan
+from freshline.spark.loading.load_result import LoadResult
+from freshline.storage.delta.stored_table import StoredTable
+from freshline_lab.campaigns.kills.node_kills import write_node_project
+
+S = 1_000_000
+SCHEMA = pa.schema([("ts", pa.timestamp("us", "UTC"))])
+STEPS = ("readings", "high", "near")
+
+
+class Commits:
+    """Stands for a track's Spark: commits what it is told to, but for what is to fail."""
+
+    def __init__(self, tables: dict[str, StoredTable]) -> None:
+        self.tables = tables
+        self.done: list[tuple[str, int, int, bool]] = []
+        self.fails: str | None = None
+        self.out_of_reach: set[object] = set()  # names of files
+
+    def run(self, job: Update) -> LoadResult | None:
+        name = job.task.name
+        if not self.out_of_reach.isdisjoint(file.name for file in job.files):
+            return None
+        if name == self.fails:
+            self.fails = None
+            raise OSError("no space left")
+        version = self.tables[name].commit(None, job.loaded_to, (), {})
+        self.done.append((name, job.loaded_from, job.loaded_to, job.task.empty))
+        return LoadResult(job.loaded_to, 0, 0, version, ())
+
+
+@pytest.fixture
+def kernel(tmp_path: Path) -> Kernel:
+    warehouse = load(write_node_project(tmp_path / "project"))
+    plan = replace(make_plan(warehouse), placed=make_placement(warehouse))
+    return assemble(plan, 0, dict.fromkeys(warehouse.steps), node="edge")
+
+
+@pytest.fixture
+def commits(tmp_path: Path) -> Commits:
+    return Commits({name: StoredTable.open_or_create(tmp_path / name, name, SCHEMA, "ts") for name in STEPS})
+
+
+def judge(kernel: Kernel, warehouse_folder: Path) -> StepJudge:
+    warehouse = load(warehouse_folder / "freshline.yml")
+    troubles = FailureCounts()
+    local = part_of(warehouse, "edge", {**dict.fromkeys(STEPS, "edge"), "alerts": "centre"}).local
+    return StepJudge(
+        StepFigures(local, "edge", troubles), LoadFailures(troubles, RunNotes(0), lambda why: None)
+    )
+
+
+def started(kernel: Kernel, at: int, *events) -> StepJob:
+    (start,) = kernel.handle(at, events)
+    assert isinstance(start.job, StepJob)
+    return start.job
+
+
+def test_a_step_that_is_committed_is_not_done_again_when_the_job_is(
+    kernel: Kernel, commits: Commits, tmp_path: Path
+) -> None:
+    job = started(kernel, 10 * S, FileArrived("readings", DataFile(5 * S, "a.csv")))
+    assert [part.name for part in job.parts] == ["readings", "high"]
+    clock = itertools.count(11 * S, S)
+    worker = StepWorker(commits, commits.tables, {"near"}, lambda: next(clock))
+    judging = judge(kernel, tmp_path / "project")
+    commits.fails = "high"
+    with pytest.raises(OSError, match="no space") as caught:
+        worker.run(job)
+    failed = judging.judge(JobEnded(job, caught.value, 11 * S, judging), 11 * S)
+    assert isinstance(failed, JobFailed)
+    kernel.handle(11 * S, [failed])
+    again = started(kernel, failed.retry_at)
+    outcome = worker.run(again)
+    assert commits.done == [("readings", 0, 5 * S, True), ("high", 0, 5 * S, True)]
+    assert [done.committed is None for done in outcome] == [False, False], "the first counts as it was"
+    assert [done.at for done in outcome] == [12 * S, 15 * S]
+    after = started(kernel, 20 * S, judging.judge(JobEnded(again, outcome, 20 * S, judging), 20 * S))
+    assert [(part.name, part.loaded_to) for part in after.parts] == [("near", 5 * S)]
+
+
+def test_files_of_one_timestamp_are_each_committed(kernel: Kernel, commits: Commits) -> None:
+    worker = StepWorker(commits, commits.tables, (), lambda: 11 * S)
+    arrived = [FileArrived("readings", DataFile(5 * S, name)) for name in ("a.csv", "b.csv")]
+    job = started(kernel, 10 * S, *arrived)
+    worker.run(job)
+    reading = [part for part in job.parts if part.name == "readings"]
+    assert [part.files[0].name for part in reading] == ["a.csv"]
+    again = job.parts[0].instance._replace(files=(DataFile(5 * S, "b.csv"),), loaded_from=5 * S)
+    done = worker.run(StepJob(job.task, 2, (job.parts[0]._replace(instance=again),), 12 * S, 0))
+    assert done[0].committed is not None
+
+
+def test_a_file_that_is_out_of_reach_makes_nothing_fresher_so_that_its_rows_are_not_late_when_it_is_back(
+    kernel: Kernel, commits: Commits, tmp_path: Path
+) -> None:
+    worker = StepWorker(commits, commits.tables, (), lambda: 11 * S)
+    judging = judge(kernel, tmp_path / "project")
+    over: list[tuple[str, list[str]]] = []
+    judging.on_loaded = lambda table, names: over.append((table, [*names]))
+    commits.out_of_reach = {"gone.csv"}
+    arrived = [
+        FileArrived("readings", DataFile(at * S, name)) for at, name in ((5, "gone.csv"), (7, "next.csv"))
+    ]
+    job = started(kernel, 10 * S, *arrived)
+    outcome = worker.run(job)
+    assert outcome is None
+    event = judging.judge(JobEnded(job, outcome, 11 * S, judging), 11 * S)
+    assert repr(StepsDropped.from_record(event.record(), kernel)) == repr(event)
+    job = started(kernel, 11 * S, event, FileArrived("readings", DataFile(5 * S, "gone.csv")))
+    validate(kernel)
+    assert over == [("readings", ["gone.csv"])]
+    ranges = [(part.name, part.loaded_from, part.loaded_to) for part in job.parts]
+    assert ranges == [("readings", 0, 7 * S), ("high", 0, 7 * S)]
+    assert commits.tables["readings"].freshness is None
+    (waiting,) = kernel.task("readings").waiting
+    assert (waiting.loaded_from, waiting.loaded_to) == (7 * S, 7 * S)
+
+
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=8), st.sets(st.integers(0, 7)))
+def test_of_whatever_files_are_dropped_the_others_are_loaded_as_if_these_had_never_come(
+    timestamps: list[int], dropped: set[int]
+) -> None:
+    with TemporaryDirectory() as folder:
+        warehouse = load(write_node_project(Path(folder)))
+    files = [DataFile(at * S, str(number)) for number, at in enumerate(timestamps)]
+    plan = replace(make_plan(warehouse), placed=make_placement(warehouse))
+
+    def loaded(come: list[DataFile], drop: set[object]) -> list[tuple[object, int, int]]:
+        kernel = assemble(plan, 0, node="edge")
+        said, ranges = kernel.handle(10 * S, [FileArrived("readings", file) for file in come]), []
+        while said:
+            job = said[0].job
+            validate(kernel)
+            part = job.parts[0]
+            if part.files and part.files[0].name in drop:
+                said = kernel.handle(11 * S, [StepsDropped(job)])
+                continue
+            if part.files:
+                ranges.append((part.files[0].name, part.loaded_from, part.loaded_to))
+            said = kernel.handle(11 * S, [StepsCommitted(job)])
+        return ranges
+
+    gone = {file.name for number, file in enumerate(files) if number in dropped}
+    assert loaded(files, gone) == loaded([file for file in files if file.name not in gone], set())
+
+
+def test_rows_are_counted_by_how_old_they_were(kernel: Kernel, tmp_path: Path) -> None:
+    warehouse = load(tmp_path / "project" / "freshline.yml")
+    part = part_of(warehouse, "edge", {**dict.fromkeys(STEPS, "edge"), "alerts": "centre"})
+    assert (part.followed, [*part.local.steps], [*part.local.feeds]) == ({}, [*STEPS], ["readings"])
+    book = StepFigures(part.local, "edge", FailureCounts())
+    job = started(kernel, 10 * S, FileArrived("readings", DataFile(5 * S, "a.csv")))
+    near = job.parts[0]._replace(step=kernel.task("near"))
+    committed = LoadResult(5 * S, 3, 0, 1, ())
+    ages = np.array([1, 2, 30]) * S
+    book.done(CommittedStep(near, committed, 40 * S, 40 * S - ages))
+    book.done(CommittedStep(near, None, 10 * S, NO_ROWS))
+    (output,) = book.outputs()
+    assert (output.name, output.rows, output.misses, output.max_us) == ("near", 3, 1, 30 * S)
+    steps = {step.name: step for step in book.steps(kernel)}
+    assert (steps["near"].rows, steps["near"].misses, steps["near"].backlog) == (3, 1, 0)
+    assert (steps["readings"].backlog, steps["readings"].freshness_us) == (1, None)
+
+
+def test_the_other_node_follows_what_it_reads(tmp_path: Path, kernel: Kernel) -> None:
+    warehouse = load(tmp_path / "project" / "freshline.yml")
+    part = part_of(warehouse, "centre", {**dict.fromkeys(STEPS, "edge"), "alerts": "centre"})
+    assert (part.followed, [*part.local.steps], [*part.local.feeds]) == ({"high": "edge"}, ["alerts"], [])

@@ -1,0 +1,212 @@
+"""Queries of a running warehouse on Spark: answers, and who comes and goes while it runs."""
+
+import json
+import subprocess
+import sys
+from collections import defaultdict
+from dataclasses import replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from deltalake import DeltaTable
+
+from freshline.base.clock import clock
+from freshline.base.errors import InputError
+from freshline.definitions.load import load
+from freshline.live.queries.query_work import QueryWork
+from freshline.live.queries.result_files import ResultFiles
+from freshline.live.run.runner import Runner
+from freshline.service.client import ask
+from freshline.storage.control.history import History
+from live_project import START, LiveProject
+from patience import PATIENCE_S, wait_until
+
+SUMS = "SELECT item, sum(price) AS price, count(*) AS n, avg(price) AS mean FROM orders GROUP BY item"
+PROJECT = f"""\
+name: shop
+pools:
+  updates: {{tracks: 1}}
+  exact: {{tracks: 1, policy: rm, preemptive: true}}
+  shedding: {{tracks: 1, policy: lrm}}
+feeds:
+  orders: {{path: landing, format: csv, schema: "ts timestamp, item string, price long", timestamp: ts, period: 10s}}
+tables:
+  orders: {{feed: orders, cost: {{startup: 5s}}, slices: {{by: item}}}}
+queries:
+  sums: {{sql: "{SUMS}", window: 1h, stride: 5s, pool: exact, cost: {{startup: 400ms}}, into: all_sums}}
+"""  # noqa: E501
+DEAR = 'dear: {sql: "SELECT item, price FROM orders WHERE price > 90", window: 1h, stride: 5s, pool: shedding, cost: {startup: 400ms}}'  # noqa: E501
+COUNTS = 'counts: {sql: "SELECT count(*) AS n FROM orders", window: 1h, stride: 8s, pool: shedding, cost: {startup: 400ms}}'  # noqa: E501
+HUGE = 'huge: {sql: "SELECT count(*) AS n FROM orders", window: 1h, stride: 8s, part: 1s, pool: shedding, cost: {startup: 100s}}'  # noqa: E501
+
+
+class Shop(LiveProject):
+    """A project whose file is edited while it runs."""
+
+    def __init__(self, folder: Path, spark) -> None:
+        super().__init__(folder, spark)
+        self.rows: list[tuple[datetime, str, int]] = []
+        self.define()
+
+    def define(self, *queries: str, text: str = PROJECT) -> None:
+        (self.folder / "freshline.yml").write_text("\n  ".join([text.rstrip(), *queries]), encoding="utf-8")
+
+    def land(self, number: int, count: int = 500) -> None:
+        rows = [
+            (START + timedelta(seconds=10 * number + 10 * each / count), f"item{each % 37}", each % 101)
+            for each in range(count)
+        ]
+        self.put(number, rows)
+        self.rows += rows
+
+    def apply(self) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "freshline", "apply", "--json", "-p", str(self.folder)]
+        return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+
+    def queries(self) -> dict[str, dict[str, Any]]:
+        return {query["name"]: query for query in ask(self.control.service, "GET", "/v1/status")["queries"]}
+
+    def answers(self, query: str) -> int:
+        return self.queries().get(query, {}).get("iterations", 0)
+
+    def result(self, query: str) -> dict[str, Any]:
+        return ResultFiles(self.control.results).read(query) or {"keep": -1, "window": [0, 0]}
+
+    def expected_sums(self, window: list[float]) -> dict[str, tuple[int, int, float]]:
+        prices = defaultdict(list)
+        for at, item, price in self.rows:
+            if window[0] < at.timestamp() <= window[1]:
+                prices[item].append(price)
+        return {item: (sum(each), len(each), sum(each) / len(each)) for item, each in prices.items()}
+
+
+@pytest.fixture
+def shop(tmp_path: Path, spark) -> Shop:
+    return Shop(tmp_path, spark)
+
+
+def test_answers_over_the_whole_window_are_exact_and_are_kept(shop: Shop) -> None:
+    shop.land(0)
+    shop.land(1)
+    last = START + timedelta(seconds=10 + 10 * 499 / 500)
+    with shop.running():
+        wait_until(lambda: shop.result("sums")["window"][1] == last.timestamp())
+        wait_until(lambda: shop.answers("sums") >= 3)
+        found = shop.result("sums")
+        asked = ask(shop.control.service, "GET", "/v1/results/sums")
+        with pytest.raises(InputError, match="404"):
+            ask(shop.control.service, "GET", "/v1/results/others")
+    assert asked.keys() == found.keys()
+    assert (found["keep"], found["rows_seen"], found["estimates"]) == (1.0, 1_000, [])
+    assert found["window"][1] - found["window"][0] == 3600
+    assert found["deadline"] == found["released"] + 5
+    assert found["released"] % 5 == 0
+    assert found["met"] == (found["finished"] <= found["deadline"])
+    rows = {row["item"]: (row["price"], row["n"], row["mean"]) for row in found["rows"]}
+    assert rows == shop.expected_sums(found["window"])
+    kept = DeltaTable(shop.layout.table("all_sums")).to_pyarrow_table()
+    newest = kept.filter([at.timestamp() == found["window"][1] for at in kept["_window_to"].to_pylist()])
+    assert {row["item"]: (row["price"], row["n"], row["mean"]) for row in newest.to_pylist()} == rows
+    assert set(kept["_keep"].to_pylist()) == {1.0}
+    assert shop.replayed()[1] is None
+    with History(shop.control.history, read_only=True) as history:
+        assert history._rows("SELECT count(*) FROM parts WHERE slices > 0", ())[0][0] > 0
+
+
+def test_queries_come_and_go_while_others_are_answered(shop: Shop) -> None:
+    shop.land(0)
+    shop.define(DEAR)
+    with shop.running() as runner:
+        wait_until(lambda: shop.answers("sums") >= 1 and shop.answers("dear") >= 1)
+        shop.define(COUNTS, HUGE)
+        applied = shop.apply()
+        assert applied.returncode == 1, applied
+        answer = json.loads(applied.stdout)
+        (refused,) = answer.pop("refused")
+        assert answer == {"admitted": ["counts"], "removed": ["dear"], "unchanged": ["sums"]}
+        assert refused["name"] == "huge"
+        assert refused["reason"].startswith("even at the least costs, 1m 40s of its own, ")
+        assert refused["period_least"] >= 100
+        wait_until(lambda: shop.queries().get("huge", {}).get("state") == "REFUSED")
+        answered = shop.answers("sums")
+        wait_until(lambda: shop.answers("counts") >= 1)
+        wait_until(lambda: "dear" not in shop.queries())
+        wait_until(lambda: shop.answers("sums") > answered)
+        again = shop.apply()
+        assert json.loads(again.stdout)["unchanged"] == ["sums", "counts"]
+        # Edited, it is another one: the old one goes, and its answers are counted anew.
+        shop.define(COUNTS.replace("8s", "16s"))
+        edited = json.loads(shop.apply().stdout)
+        assert edited == {"admitted": ["counts"], "refused": [], "removed": ["counts"], "unchanged": ["sums"]}
+        wait_until(lambda: shop.queries()["counts"]["stride"] == 16 and shop.answers("counts") >= 1)
+        assert shop.queries()["counts"]["state"] == "RUNNING"
+        shop.define()
+        assert json.loads(shop.apply().stdout)["removed"] == ["counts"]
+        wait_until(lambda: list(shop.queries()) == ["sums"])
+        assert not runner.lost
+    calls, difference = shop.replayed()
+    assert difference is None
+    assert calls > 0
+
+
+def test_what_is_wrong_is_refused_with_a_sentence_and_the_others_are_answered(shop: Shop) -> None:
+    shop.land(0)
+    with shop.running():
+        wait_until(lambda: shop.answers("sums") >= 1)
+        for wrong in (
+            'odd: {sql: "SELECT DISTINCT item FROM orders", window: 1h, stride: 5s, pool: shedding}',
+            'odd: {sql: "SELECT item FROM nowhere", window: 1h, stride: 5s, pool: shedding}',
+            'odd: {sql: "SELECT item FROM orders", window: 1h, stride: 5s, deadline: 6s, pool: shedding}',
+            'odd: {sql: "SELECT item FROM orders", window: 1h, stride: 5s, weight: 0, pool: shedding}',
+            'odd: {sql: "SELECT item FROM orders", window: 1h, stride: 5s, pool: updates}',
+            'odd: {sql: "SELECT item + ts AS x FROM orders", window: 1h, stride: 5s, pool: shedding}',
+        ):
+            shop.define(wrong)
+            refused = shop.apply()
+            assert refused.returncode == 2, (wrong, refused)
+            assert "odd" in refused.stderr
+            assert "Traceback" not in refused.stderr
+            body = (shop.folder / "freshline.yml").read_bytes()
+            with pytest.raises(InputError):  # who does not look first is told the same
+                ask(shop.control.service, "POST", "/v1/apply", body)
+        shop.define(
+            text=PROJECT.replace("feed: orders, cost: {startup: 5s}", "feed: orders, cost: {startup: 6s}")
+        )
+        refused = shop.apply()
+        assert refused.returncode == 2
+        assert (
+            "only `queries` can change while a warehouse runs, and `tables.orders.cost` differs"
+            in refused.stderr
+        )
+        assert list(shop.queries()) == ["sums"]
+        answered = shop.answers("sums")
+        wait_until(lambda: shop.answers("sums") > answered)
+
+
+def test_a_query_that_fails_says_why_and_goes_on(shop: Shop) -> None:
+    shop.land(0)
+    shop.define(
+        'odd: {sql: "SELECT CAST(item AS int) AS n FROM orders", window: 1h, stride: 5s, pool: shedding}'
+    )
+    with shop.running():
+        wait_until(lambda: (shop.queries()["odd"]["last_error"] or "").startswith("[CAST_INVALID_INPUT]"))
+        failed = shop.queries()["odd"]
+        assert failed["misses"] >= 1
+        assert "failed" in failed["missed_because"]
+        answered = shop.answers("sums")
+        wait_until(lambda: shop.answers("odd") > failed["iterations"] and shop.answers("sums") > answered)
+
+
+def test_nothing_is_released_before_queries_are_warm(shop: Shop, monkeypatch) -> None:
+    """What was due while they were warmed up would be answered late, all of it."""
+    warm_at = []
+    monkeypatch.setattr(QueryWork, "warm_up", lambda side: warm_at.append(clock()))
+    runner = Runner(
+        load(shop.folder / "freshline.yml"), shop.folder, shop.folder / "warehouse", session=shop.spark
+    )
+    runner._site = replace(runner._site, warm="first")
+    with runner:
+        assert warm_at[0] <= runner.kernel.now
+        assert runner.kernel.wake_at >= warm_at[0]
