@@ -166,7 +166,7 @@ class RequestRun:
     def read(self, slices: int) -> None:
         """A part: the next so many slices, or all of a request that is whole.
 
-        Raises `PartCancelled` if the part was cancelled, and `RequestRefused` if the answer is too large. Other
+        Raises `PartCancelled` if the part was cancelled, `RequestRefused` if the answer is too large. Other
         errors are Spark's, such as that of a row for which there is no answer.
         """
         if not self.slices_left or slices < 1:
