@@ -1,4 +1,4 @@
-"""How long a table waits after a failure before it is tried again."""
+"""How long a table waits after a failure before the next retry."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _DOUBLINGS_MAX: Final = 20
 
 
 def back_off_us(attempts: int) -> int:
-    """After so many failures in a row, the last one counted: ever longer, up to a minute.
+    """The wait after this many failures in a row: it doubles each time, up to a minute.
 
     >>> [back_off_us(attempts) / SECOND for attempts in (1, 2, 3, 7, 8, 1000)]
     [0.5, 1.0, 2.0, 32.0, 60.0, 60.0]

@@ -1,4 +1,4 @@
-"""Instants as people and their programs read them."""
+"""Instants as people and programs read them."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def utc(at_us: int) -> datetime:
-    """An instant as a date and a time, to the microsecond (a float of seconds would lose some)."""
+    """An instant as a datetime, exact to the microsecond (a float of seconds would lose some digits)."""
     return _EPOCH + timedelta(microseconds=at_us)
 
 
 def written(at_us: int | None) -> str | None:
-    """The same as text."""
+    """An instant as ISO text."""
     return None if at_us is None else utc(at_us).isoformat(timespec="microseconds")

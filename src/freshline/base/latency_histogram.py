@@ -1,4 +1,4 @@
-"""How old rows were when they were committed: a distribution that takes no more room the longer a run is."""
+"""Histogram of the age of rows at their commit; its size does not grow with the length of a run."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-_BASE: Final = math.log(1.01)  # what falls together differs by a hundredth at most
+_BASE: Final = math.log(1.01)  # latencies in one bucket differ by at most 1 %
 
 
 class LatencyHistogram:
-    """Counts of latencies by their size, to a hundredth; the greatest as it is.
+    """Counts of latencies in buckets of 1 %; the maximum is exact.
 
     >>> seen = LatencyHistogram()
     >>> seen.add(np.array([10_000, 20_000, 1_000_000]))
@@ -27,7 +27,7 @@ class LatencyHistogram:
         self._counts: Counter[int] = Counter()
 
     def add(self, latencies_us: npt.NDArray[np.int64]) -> None:
-        """Rows that are as old as that; one dated ahead of its commit is not older than nothing."""
+        """Adds the latencies of rows; a row dated after its commit counts as one microsecond."""
         if not latencies_us.size:
             return
         least = np.maximum(latencies_us, 1)
@@ -37,7 +37,7 @@ class LatencyHistogram:
         self.max_us = max(self.max_us or 0, int(least.max()))
 
     def quantile_us(self, share: float) -> int | None:
-        """The least latency that so many of the rows do not exceed; None of no row."""
+        """The smallest latency that this share of the rows does not exceed; None without rows."""
         if self.max_us is None:
             return None
         left = math.ceil(share * self.rows)
