@@ -90,7 +90,7 @@ class RunningNodes:
         self.look()
 
     def look(self) -> None:
-        """Shows the status of all nodes; reports once if the placement of steps is worse than planned."""
+        """Shows the status of all nodes; reports the shortcomings of the placement of steps once."""
         status = None if self._show is None and self.said is not None else self.status()
         if self.said is None and status is not None and status.placement is not None:
             self.said = [*status.placement.shortcomings]

@@ -201,7 +201,7 @@ def _assumed_of_queries(plan: Plan) -> str:
 
 
 def chosen_rows(tables: Sequence[TablePlan], all_rows: bool) -> list[TablePlan]:
-    """The tables to show: all of them, or the first ones with problems first."""
+    """The tables to show: all of them, or as many as fit, those without a proof first."""
     if all_rows or len(tables) <= ROWS_MAX:
         return list(tables)
     return sorted(tables, key=lambda table: table.holds)[:ROWS_MAX]
