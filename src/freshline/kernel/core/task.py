@@ -20,14 +20,20 @@ BACKED_OFF: Final = 4  # its job failed, and there is to be another one later
 PAUSED: Final = 5  # its job was begun and put aside, and waits to go on
 
 
-class ReleaseRule(Protocol):
-    """When a task's jobs are released: it moves the task between idle, waiting and ready."""
+class ReleaseRule:
+    """When a task's jobs are released: it moves the task between idle, waiting and ready.
+
+    A rule writes what it does; what it does not override does nothing.
+    """
+
+    __slots__ = ()
 
     def begin(self, now: int) -> None:
         """The kernel has started, or the task has come to it."""
 
     def due(self, at: int) -> int | None:
         """The timer set for `at` went off. Returns the instant of the next one, if there is one."""
+        return None
 
     def job_failed(self, now: int, job: Any) -> None:
         """The task's job has ended without effect, and is tried again later."""
@@ -37,6 +43,7 @@ class ReleaseRule(Protocol):
 
     def unfinished_deadlines(self) -> list[int]:
         """The deadlines of the jobs that are released and not finished."""
+        return []
 
     def validate(self) -> None:
         """Raises AssertionError where its state and the task's contradict each other."""

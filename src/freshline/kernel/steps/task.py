@@ -223,8 +223,3 @@ class StepTask(Task):
 def steps_of(kernel: Kernel) -> list[StepTask]:
     """The steps among a kernel's tasks, in the order of definition."""
     return [task for task in kernel.tasks if isinstance(task, StepTask)]
-
-
-def nothing_to_do(kernel: Kernel) -> bool:
-    """Whether no step has anything to do, as far as this kernel knows."""
-    return not any(step.at_work for step in steps_of(kernel))
