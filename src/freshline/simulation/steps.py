@@ -18,7 +18,7 @@ from freshline.kernel.steps.task import steps_of
 from freshline.planning.costs.draws import RowCostDraws
 from freshline.planning.plan.step_placement import StepPlacement
 from freshline.simulation.failures import JobFailures
-from freshline.simulation.rows import OutputLatencies, RowBatch, TableRows
+from freshline.simulation.rows import OutputRows, RowBatch, TableRows
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class SimulatedSteps:
         }
         self._newest: dict[str, int] = {}  # by step that loads a feed, of the files loaded so far
         self._latencies = {
-            name: OutputLatencies(step.deadline_us)
+            name: OutputRows(step.deadline_us)
             for name, step in warehouse.steps.items()
             if step.deadline_us is not None
         }
@@ -143,11 +143,11 @@ class SimulatedSteps:
                     name,
                     self._placed.nodes[name],
                     deadline_us,
-                    round(seen.rows),
+                    round(seen.latencies.rows),
                     ceil(seen.misses - 1e-6),
-                    seen.quantile_us(0.5),
-                    seen.quantile_us(0.95),
-                    seen.max_us,
+                    seen.latencies.quantile_us(0.5),
+                    seen.latencies.quantile_us(0.95),
+                    seen.latencies.max_us,
                 )
             )
         return tuple(found)
