@@ -15,8 +15,9 @@ from freshline.cli.queries import show_simulated_queries, simulated_query_record
 from freshline.cli.shared import ROWS_MAX, grid, pool_record, show_rest, table_record
 from freshline.kernel.recovery.terms import Recovery
 from freshline.planning.plan.advice import counted
-from freshline.simulation.simulate import PoolResult, SimulationResult, TableResult
+from freshline.simulation.simulate import PoolResult, SimulationResult
 from freshline.simulation.spans import Spans
+from freshline.simulation.tables import TableResult
 
 _REASONS_MAX = 5
 

@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from freshline.kernel.core.events import Event
-from freshline.kernel.core.kernel import Kernel
+from freshline.kernel.core.timers import NEVER
 from freshline.kernel.requests.events import PartDone, PartLost, RequestArrived
 from freshline.kernel.requests.request import AnswerRequest, RejectRequest, Request, RequestPart
+from freshline.simulation.kind import SimulatedKind
 
 if TYPE_CHECKING:
-    from freshline.simulation.driver import Listeners, SimulatedDriver
+    from freshline.simulation.driver import SimulatedDriver
 
 
 class ExpectedRequest(NamedTuple):
@@ -22,7 +23,7 @@ class ExpectedRequest(NamedTuple):
 
 
 class RequestWatch(Protocol):
-    """Who looks at what becomes of requests."""
+    """Is told what becomes of requests."""
 
     def submitted(self, request: Request) -> None: ...
 
@@ -35,23 +36,23 @@ class RequestWatch(Protocol):
     def rejected(self, now: int, reject: RejectRequest) -> None: ...
 
 
-class SimulatedRequests:
+class SimulatedRequests(SimulatedKind[RequestPart]):
     """The kind of job that classes have. A part that is cancelled ends at once."""
 
+    job = RequestPart
+
     def __init__(self, coming: Iterator[ExpectedRequest], watch: RequestWatch) -> None:
-        self.listeners: Listeners = {AnswerRequest: self._answered, RejectRequest: self._rejected}
+        self.listeners = {AnswerRequest: self._answered, RejectRequest: self._rejected}
         self._coming = coming
         self._watch = watch
         self._actual_us: dict[int, Sequence[int]] = {}  # by request that is not over
         self._tell: Callable[[int, Callable[[int], Event]], None]
         self._next: ExpectedRequest | None = None
 
-    def attach(self, driver: SimulatedDriver) -> None:
+    def attach(self, driver: SimulatedDriver, end: int = NEVER) -> None:
         """The driver that tells the kernel of them."""
         self._tell = driver.tell
         self._expect()
-
-    def begins(self, kernel: Kernel) -> None: ...
 
     def cost_us(self, job: RequestPart) -> int:
         self._watch.started(job.start, job)
@@ -60,10 +61,6 @@ class SimulatedRequests:
     def ended(self, now: int, job: RequestPart) -> Event:
         self._watch.ended(now, job)
         return PartLost(job) if job.pending.over else PartDone(job, now - job.start)
-
-    def crashed(self, now: int) -> None: ...
-
-    def over(self, end: int, kernel: Kernel) -> None: ...
 
     def _expect(self) -> None:
         self._next = next(self._coming, None)

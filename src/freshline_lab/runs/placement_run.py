@@ -19,6 +19,7 @@ from freshline.kernel.steps.task import StepTerms
 from freshline.kernel.tables.remote_table import RemoteAdvanced
 from freshline.planning.placement.plan import PlacementPlan
 from freshline.simulation.driver import SimulatedDriver
+from freshline.simulation.kind import SimulatedKind
 
 
 class Burst(NamedTuple):
@@ -79,15 +80,12 @@ def step_kernel(plan: PlacementPlan, setting: StepSetting) -> Kernel:
     return kernel
 
 
-class _Steps:
+class _Steps(SimulatedKind[StepJob]):
     """The kind of job that steps have, here with costs by burst."""
 
     def __init__(self, cost_of: CostOf) -> None:
         self._cost_of = cost_of
-        self._ends: dict[StepJob, list[int]] = {}
         self.done: list[OperatorRun] = []
-
-    def begins(self, kernel: Kernel) -> None: ...
 
     def cost_us(self, job: StepJob) -> int:
         return sum(
@@ -96,22 +94,11 @@ class _Steps:
             for burst in range(part.loaded_from + 1, part.loaded_to + 1)
         )
 
-    def part_ends_us(self, job: StepJob, ran_us: int) -> int:
-        return ran_us
-
-    def paused(self, now: int, job: StepJob) -> None: ...
-
-    def goes_on(self, now: int, job: StepJob) -> None: ...
-
     def ended(self, now: int, job: StepJob) -> Event:
         for part in job.parts:
             for burst in range(part.loaded_from + 1, part.loaded_to + 1):
                 self.done.append(OperatorRun(part.name, burst, now, part.instance.deadline))
         return StepsCommitted(job)
-
-    def crashed(self, now: int) -> None: ...
-
-    def over(self, end: int, kernel: Kernel) -> None: ...
 
 
 def run_steps(kernel: Kernel, bursts: Iterable[Burst], cost_of: CostOf) -> list[OperatorRun]:
