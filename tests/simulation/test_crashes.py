@@ -99,7 +99,7 @@ def test_a_replay_without_the_header_cannot_go_on():
     _, (header, *lines) = crashing(Builder().files("a", period=10, phase=10, cost=2), 40, (15, 16))
     _, difference = replay(kernel_of(header), lines)
     assert difference is not None
-    assert "nobody says what it ran" in (difference.reason or "")
+    assert "no header says what it ran" in (difference.reason or "")
 
 
 @pytest.mark.parametrize(
