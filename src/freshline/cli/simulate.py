@@ -33,23 +33,22 @@ from freshline.cli.what_if import (
     GapOption,
     OutageOption,
     PolicyOption,
+    RequestsOption,
     SlowOption,
     TracksOption,
     crash_options,
     factor_options,
     failure_options,
     policy_option,
+    request_options,
+    request_part_us,
     spans_options,
     tracks_options,
 )
 from freshline.planning.plan.make import make_plan, what_if
-from freshline.simulation.crashes import checked_crashes
-from freshline.simulation.failures import checked_failures
-from freshline.simulation.gaps import checked_gaps
-from freshline.simulation.outages import checked_outages
+from freshline.simulation.conditions import checked
 from freshline.simulation.simulate import SimulationResult
 from freshline.simulation.simulate import simulate as run_simulation
-from freshline.simulation.slow import checked_factors
 
 PlotOption = Annotated[
     Path | None, typer.Option(help="Draw staleness, lag and tracks into this folder.", metavar="DIR")
@@ -70,6 +69,7 @@ def simulate(
     slow: SlowOption = None,
     fail: FailOption = None,
     crash: CrashOption = None,
+    requests: RequestsOption = None,
     plot: PlotOption = None,
     log: LogOption = None,
     as_json: JsonOption = False,
@@ -82,15 +82,21 @@ def simulate(
     What if: freshline simulate --outage packets:1h-2h --gap flows:3h-5h --slow traffic:1.5
 
     Or: freshline simulate --fail traffic:0.1 --crash 4h:2m
+
+    Service classes are simulated where they are asked: freshline simulate --requests operators:1/s:8
     """
     warehouse, learned = load_with_costs(project)
     end = duration_option(for_, "--for")
     changed = what_if(warehouse, policy_option(warehouse, policy), tracks_options(warehouse, tracks or []))
-    outages = checked_outages(changed, spans_options("--outage", outage or [], end))
-    gaps = checked_gaps(changed, spans_options("--gap", gap or [], end))
-    factors = checked_factors(changed, factor_options(slow or []))
-    rates = checked_failures(changed, failure_options(fail or []))
-    gone = checked_crashes(crash_options(crash or []), end)
+    conditions: dict[str, Any] = {
+        "outages": spans_options("--outage", outage or [], end),
+        "gaps": spans_options("--gap", gap or [], end),
+        "slow": factor_options(slow or []),
+        "failures": failure_options(fail or []),
+        "crashes": crash_options(crash or []),
+        "requests": request_options(requests or [], request_part_us(project, warehouse) if requests else 0),
+    }
+    checked(changed, end, **conditions)
     with working("planning"):
         plan = make_plan(changed, learned)
     plan = with_placement(plan, learned)
@@ -103,15 +109,15 @@ def simulate(
             plan,
             end,
             seed,
-            outages=outages,
-            gaps=gaps,
-            slow=factors,
-            failures=rates,
-            crashes=gone,
+            **conditions,
             keep_records=plot is not None,
             journal_to=stream,
             progress=progress,
         )
+    if changed.classes and not requests:
+        classes = ", ".join(changed.classes)
+        said = f"No requests were simulated: nothing asks the classes ({classes}). Add for instance"
+        print(f"{said} --requests {next(iter(changed.classes))}:5/s.", file=sys.stderr)
     pictures = [] if plot is None else _drawn(result, plot)
     if as_json:
         print_json(simulated_record(result))

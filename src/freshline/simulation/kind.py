@@ -43,6 +43,27 @@ class KindResult(Protocol):
         """Whether it was as it is to be."""
 
 
+class SectionResult:
+    """A result that is shown in a section of its own, by commands that do not know its kind."""
+
+    __slots__ = ()
+    section: ClassVar[str]  # its key in JSON
+    promise: ClassVar[str] = "targets"  # what does not hold where it does not
+
+    @property
+    def holds(self) -> bool:
+        """Whether it was as it is to be."""
+        return True
+
+    def record(self) -> dict[str, Any]:
+        """As JSON."""
+        raise NotImplementedError
+
+    def shown(self) -> dict[str, str]:
+        """A row of a table, by column."""
+        raise NotImplementedError
+
+
 class SimulatedKind(Generic[J]):
     """What a simulation has to know of a kind of work. A kind writes what it has: the rest does nothing."""
 

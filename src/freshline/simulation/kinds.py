@@ -5,13 +5,19 @@ from __future__ import annotations
 from typing import Any, Final, TypeVar
 
 from freshline.simulation.answers import QueryResult, SimulatedAnswers
+from freshline.simulation.classes import SimulatedClasses
 from freshline.simulation.kind import KindResult, SimulatedKind
 from freshline.simulation.steps import OutputResult, SimulatedSteps, StepResult
 from freshline.simulation.tables import SimulatedTables, TableResult
 
 R = TypeVar("R")
 
-KINDS: Final[list[type[SimulatedKind[Any]]]] = [SimulatedTables, SimulatedAnswers, SimulatedSteps]
+KINDS: Final[list[type[SimulatedKind[Any]]]] = [
+    SimulatedTables,
+    SimulatedAnswers,
+    SimulatedClasses,
+    SimulatedSteps,
+]
 
 
 class KindResults:

@@ -10,6 +10,7 @@ from typing import TextIO
 from freshline.kernel.core.journal import Journal
 from freshline.kernel.recovery.aus import given_up
 from freshline.planning.plan.plan import Plan
+from freshline.simulation.classes import RequestRate
 from freshline.simulation.conditions import checked
 from freshline.simulation.crashes import Crash, Crashes
 from freshline.simulation.gaps import Gap, Gaps
@@ -62,6 +63,7 @@ def simulate(
     slow: Mapping[str, Fraction] | None = None,
     failures: Mapping[str, Fraction] | None = None,
     crashes: Sequence[Crash] = (),
+    requests: Mapping[str, RequestRate] | None = None,
     keep_records: bool = False,
     journal_to: TextIO | None = None,
     progress: Callable[[int], None] | None = None,
@@ -69,12 +71,12 @@ def simulate(
     """Runs a planned warehouse from instant 0 up to `end`.
 
     `outages` says by feed from when to when it is down: the files of that time come at its end; `gaps` when
-    it delivers on time, but no rows. `slow` says by table or query what its costs are multiplied with, of
-    which the plan knows nothing, `failures` the chance that a job fails at its end. `crashes` says from when
-    to when the runner is gone. Memory does not grow with the length of the run, except for the records of
-    jobs (40 bytes each), if asked for.
+    it delivers on time, but no rows. `slow` says by table, query or class what its costs are multiplied with,
+    of which the plan knows nothing, `failures` the chance that a job fails at its end. `crashes` says from
+    when to when the runner is gone, `requests` how often classes are asked. Memory does not grow with the
+    length of the run, except for the records of jobs (40 bytes each), if asked for.
     """
-    conditions = checked(plan.warehouse, end, outages, gaps, slow, failures, crashes)
+    conditions = checked(plan.warehouse, end, outages, gaps, slow, failures, crashes, requests)
     records = JobRecords() if keep_records else None
     header = header_of(plan, end, seed, conditions)
     journal = None if journal_to is None else Journal(journal_to, header)
