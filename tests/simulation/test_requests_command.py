@@ -213,9 +213,10 @@ def test_whatever_is_asked_the_tables_keep_their_bounds(seed, policy, tracks, ra
     counted = result.of(ClassResult)
     assert [each.name for each in counted] == [name for name in ("gold", "lead") if name in rates]
     for each in counted:
-        assert each.rejected + each.answered + each.open + each.lost == each.requests
-        assert min(each.rejected, each.answered, each.open, each.lost, each.in_time) >= 0
-        assert crash or each.lost == 0
+        counts = each.counts
+        assert counts.rejected + counts.answered + counts.open + counts.lost == counts.requests
+        assert min(counts.rejected, counts.answered, counts.open, counts.lost, counts.in_time) >= 0
+        assert crash or counts.lost == 0
     assert sum(each.utilization for each in counted) <= 1
     # The same seed gives the same run, and its journal replays.
     again: tuple[SimulationResult, str] = simulated(seed, policy, tracks, rates, **changes)

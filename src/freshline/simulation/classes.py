@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from heapq import merge
 from itertools import count
@@ -64,6 +64,33 @@ def checked_requests(warehouse: Warehouse, rates: Mapping[str, RequestRate]) -> 
     return {name: rates[name] for name in warehouse.classes if name in rates}
 
 
+@dataclass(slots=True)
+class RequestCounts:
+    """What became of a class's requests."""
+
+    requests: int = 0
+    rejected: int = 0
+    answered: int = 0  # over: the answer went out, or the deadline came before the first part was done
+    in_time: int = 0  # of them with the first part, at least, by the deadline
+    unheard: int = 0  # they came while the runner was gone
+    cut_off: int = 0  # they were open when it crashed
+    errors: float = 0.0  # of those answered, together: the share of the optional parts that is missing
+    spent_us: int = 0  # by its parts
+
+    @property
+    def admitted(self) -> int:
+        return self.requests - self.unheard - self.rejected
+
+    @property
+    def open(self) -> int:
+        """Admitted, and not over at the end."""
+        return self.admitted - self.answered - self.cut_off
+
+    @property
+    def lost(self) -> int:
+        return self.unheard + self.cut_off
+
+
 @dataclass(frozen=True, slots=True)
 class ClassResult(SectionResult):
     """What a run showed of one class."""
@@ -74,20 +101,18 @@ class ClassResult(SectionResult):
     name: str
     rate: RequestRate
     target: float  # the error that its answers may have on average
-    requests: int
-    admitted: int
-    rejected: int
-    answered: int  # over: the answer went out, or the deadline came before the first part was done
-    in_time: int  # of them with the first part, at least, by the deadline
-    open: int  # admitted and not over at the end
-    lost: int  # the runner crashed, or was gone when they came
-    error: float | None  # of those answered, on average: the share of the optional parts that is missing
+    counts: RequestCounts
     utilization: float  # of the pool's tracks, the share that its parts took
 
     @property
     def admitted_share(self) -> float | None:
-        judged = self.admitted + self.rejected
-        return self.admitted / judged if judged else None
+        judged = self.counts.admitted + self.counts.rejected
+        return self.counts.admitted / judged if judged else None
+
+    @property
+    def error(self) -> float | None:
+        """Of those that were answered, on average."""
+        return self.counts.errors / self.counts.answered if self.counts.answered else None
 
     @property
     def holds(self) -> bool:
@@ -95,66 +120,50 @@ class ClassResult(SectionResult):
         return self.error is None or self.error <= TOLERANCE * self.target
 
     def record(self) -> dict[str, Any]:
-        share = self.admitted_share
+        counts, share, error = self.counts, self.admitted_share, self.error
         return {
             "class": self.name,
             "rate": float(self.rate.per_second),
             "parts": self.rate.parts,
             "part": seconds(self.rate.part_us),
             "deadline": seconds(self.rate.deadline_us),
-            "requests": self.requests,
-            "admitted": self.admitted,
+            "requests": counts.requests,
+            "admitted": counts.admitted,
             "admitted_share": None if share is None else round(share, 6),
-            "rejected": self.rejected,
-            "answered": self.answered,
-            "answered_in_time": self.in_time,
-            "open": self.open,
-            "lost": self.lost,
-            "error": None if self.error is None else round(self.error, 6),
+            "rejected": counts.rejected,
+            "answered": counts.answered,
+            "answered_in_time": counts.in_time,
+            "open": counts.open,
+            "lost": counts.lost,
+            "error": None if error is None else round(error, 6),
             "error_target": self.target,
             "utilization": round(self.utilization, 6),
         }
 
     def shown(self) -> dict[str, str]:
-        share = self.admitted_share
+        counts, share, error = self.counts, self.admitted_share, self.error
+        numbers = {"rejected": counts.rejected, "answered": counts.answered, "in time": counts.in_time}
+        numbers |= {"open": counts.open, **({"lost": counts.lost} if counts.lost else {})}
         return {
             "class": self.name,
             "asked": f"{float(self.rate.per_second):g}/s",
             "parts": f"{self.rate.parts} of {format_duration(self.rate.part_us)}",
             "due after": format_duration(self.rate.deadline_us),
-            "requests": str(self.requests),
+            "requests": str(counts.requests),
             "admitted": "-" if share is None else f"{share:.0%}",
-            "rejected": str(self.rejected),
-            "answered": str(self.answered),
-            "in time": str(self.in_time),
-            "open": str(self.open),
-            **({"lost": str(self.lost)} if self.lost else {}),
-            "error": "-" if self.error is None else f"{self.error:.3f}",
+            **{column: str(number) for column, number in numbers.items()},
+            "error": "-" if error is None else f"{error:.3f}",
             "target": f"{self.target:g}",
             "of the tracks": f"{self.utilization:.0%}",
-            "": "" if self.error is None else "[green]kept[/]" if self.holds else "[red]exceeded[/]",
+            "": "" if error is None else "[green]kept[/]" if self.holds else "[red]exceeded[/]",
         }
 
 
-@dataclass(slots=True)
-class _Tally:
-    """What became of a class's requests so far."""
-
-    requests: int = 0
-    rejected: int = 0
-    unheard: int = 0  # they came while the runner was gone
-    cut_off: int = 0  # they were open when it crashed
-    answered: int = 0
-    in_time: int = 0
-    errors: float = 0.0
-    spent_us: int = 0
-
-
-@dataclass(slots=True)
 class _Tallies(RequestWatch):
     """Counts by class."""
 
-    of: dict[str, _Tally] = field(default_factory=dict)
+    def __init__(self, classes: Iterable[str]) -> None:
+        self.of = {name: RequestCounts() for name in classes}
 
     def submitted(self, request: Request) -> None:
         self.of[request.class_name].requests += 1
@@ -188,7 +197,7 @@ class SimulatedClasses(SimulatedRequests):
         self._classes = setup.plan.warehouse.classes
         self._tracks = {pool.name: pool.tracks for pool in setup.plan.pools}
         self._rates = setup.conditions.requests
-        self._tallies = _Tallies({name: _Tally() for name in self._rates})
+        self._tallies = _Tallies(self._rates)
         self._kernel: Kernel
         super().__init__(_coming(self._rates, setup.seed, setup.conditions.slow), self._tallies)
 
@@ -215,25 +224,10 @@ class SimulatedClasses(SimulatedRequests):
     def results(self, kernel: Kernel, end: int) -> list[ClassResult]:
         results = []
         for name, rate in self._rates.items():
-            tally, defined = self._tallies.of[name], self._classes[name]
-            admitted = tally.requests - tally.unheard - tally.rejected
+            counts, defined = self._tallies.of[name], self._classes[name]
             tracks_us = self._tracks[defined.pool] * end
-            results.append(
-                ClassResult(
-                    name,
-                    rate,
-                    float(defined.error),
-                    tally.requests,
-                    admitted,
-                    tally.rejected,
-                    tally.answered,
-                    tally.in_time,
-                    admitted - tally.answered - tally.cut_off,
-                    tally.unheard + tally.cut_off,
-                    tally.errors / tally.answered if tally.answered else None,
-                    tally.spent_us / tracks_us if tracks_us else 0.0,
-                )
-            )
+            utilization = counts.spent_us / tracks_us if tracks_us else 0.0
+            results.append(ClassResult(name, rate, float(defined.error), counts, utilization))
         return results
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -151,6 +152,22 @@ class Task:
 
     def __repr__(self) -> str:
         return f"Task({self.name})"
+
+
+class QueueingTask(Task):
+    """A task whose work is fixed at its release: what is released waits in line, the oldest first."""
+
+    __slots__ = ("waiting",)
+
+    def __init__(self, place: int, name: str) -> None:
+        super().__init__(place, name)
+        self.waiting: deque[Any] = deque()  # released and not begun
+
+    def validate(self, now: int) -> None:
+        super().validate(now)
+        assert self.state != WAITING
+        assert bool(self.waiting) >= (self.state == READY), f"{self!r} is ready for nothing"
+        assert self.state != IDLE or not self.waiting, f"{self!r} forgets what waits"
 
 
 class RetryTimer:
