@@ -103,7 +103,7 @@ def test_classes_that_nothing_asks_are_said_and_null(project):
     assert (result.exit_code, json.loads(result.stdout)["requests"]) == (0, None)
     assert result.stderr == (
         "No requests were simulated: nothing asks the classes (operators, guests). "
-        "Add for instance --requests operators:5/s.\n"
+        "Add for instance --requests operators:1/s.\n"
     )
 
 

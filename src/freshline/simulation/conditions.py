@@ -62,5 +62,5 @@ def checked(
     )
     for name in warehouse.classes.keys() & conditions.slow.keys() - conditions.requests.keys():
         what = f"the class `{name}` is to be slow, and nothing asks it"
-        raise InputError(what, f"Add its requests, such as --requests {name}:5/s")
+        raise InputError(what, f"Add its requests, such as --requests {name}:1/s")
     return conditions
