@@ -16,7 +16,8 @@ from freshline.pictures.tracks import tracks_figure
 from freshline.simulation.job_records import JobRecords
 from freshline.simulation.lag import lag_points
 from freshline.simulation.outages import Outages
-from freshline.simulation.simulate import SimulationResult, TableResult
+from freshline.simulation.simulate import SimulationResult
+from freshline.simulation.tables import TableResult
 
 _FEEDS_NAMED = 4
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+
+from freshline.base.errors import InputError
+from freshline.base.names import Names
+from freshline.definitions.warehouse import Warehouse
 
 Span = tuple[int, int]
 Spans = tuple[Span, ...]
@@ -17,6 +21,22 @@ def merged(spans: Iterable[Span]) -> Spans:
         else:
             kept.append((start, end))
     return tuple(kept)
+
+
+def checked_spans(warehouse: Warehouse, what: str, spans: Mapping[str, Sequence[Span]]) -> dict[str, Spans]:
+    """By feed of the warehouse, in order; those of a feed that overlap or touch are made one."""
+    for name, times in spans.items():
+        if name not in warehouse.feeds:
+            raise InputError(
+                f"{what} names the feed `{name}`, which does not exist",
+                Names("feeds", warehouse.feeds).remedy(name),
+            )
+        if any(not 0 <= start < end for start, end in times):
+            raise InputError(
+                f"{what} of the feed `{name}` does not end after it begins",
+                "Give its beginning, 0 or later, and then its end",
+            )
+    return {name: merged(spans[name]) for name in warehouse.feeds if spans.get(name)}
 
 
 def common(some: Spans, others: Spans) -> Spans:

@@ -95,7 +95,7 @@ class StepFigures:
                 name=name,
                 node=self._node,
                 deadline_us=step.deadline_us,
-                rows=self._seen[name].latencies.rows,
+                rows=int(self._seen[name].latencies.rows),
                 misses=self._seen[name].rows_missed,
                 p50_us=self._seen[name].latencies.quantile_us(0.5),
                 p95_us=self._seen[name].latencies.quantile_us(0.95),
