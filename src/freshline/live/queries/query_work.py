@@ -14,7 +14,6 @@ from freshline.live.loop.kinds import JobKind
 from freshline.live.queries.iteration_worker import IterationJudge, IterationWorker, QueryAnswering
 from freshline.live.queries.known_costs import QueryMeasurer
 from freshline.live.queries.live_queries import LiveQueries
-from freshline.live.queries.query_costs import QueryCosts
 from freshline.live.queries.query_tables import QueryTables
 from freshline.live.queries.query_warm_up import warm_up
 from freshline.live.queries.result_files import ResultFiles
@@ -34,23 +33,21 @@ class QueryWork:
         tables = opened.tables.readable
         self.results = ResultFiles(site.control.results)
         self.rows = WindowRows(lambda table: tables[table].files)
-        book = QueryCosts(opened.history)
         self.queries = LiveQueries(
             warehouse,
             plan,
             kernel,
-            book,
-            QueryMeasurer(self.rows, book),
+            QueryMeasurer(self.rows),
             opened.history,
             self._prepared(warehouse, {}),
         )
         self._tables = QueryTables(site.layout)
-        self._answering = QueryAnswering(book, self.results, self._tables)
+        self._answering = QueryAnswering(self.results, self._tables)
 
     def warm_up(self) -> None:
         """Before the run: costs that are not known yet are learned from what is there."""
         session = session_for_queries(self._opened.session)
-        warm_up(session, self._answering.book, self.queries.asked)
+        warm_up(session, self.queries.admitted)
 
     def kind(self, pools: Sequence[str], stop: Callable[[str], None]) -> JobKind:
         """How iterations are done live; `pools` are by track."""
