@@ -60,9 +60,10 @@ class PartWorker:
         at = time.perf_counter_ns()
         asked.read(job.part, serving.sessions, serving.tables)
         took_us = (time.perf_counter_ns() - at) // 1_000
-        slices = asked.sizes[job.part]
-        part = PastPart(request.submitted, took_us, slices, asked.extent.rows * slices // SLICES)
-        serving.book.enter(asked.text, asked.extent, [part])
+        plan = asked.plan
+        slices = plan.sizes[job.part]
+        part = PastPart(request.submitted, took_us, slices, plan.extent.rows * slices // SLICES)
+        serving.book.enter(plan.prepared.sql.text, plan.extent, [part])
         return took_us
 
 

@@ -5,16 +5,15 @@ from __future__ import annotations
 import logging
 from collections import OrderedDict
 from collections.abc import Sequence
-from concurrent.futures import Future
 from fractions import Fraction
 from threading import Lock
-from typing import Any, Final
+from typing import Final
 
 from freshline.base import signals
 from freshline.base.duration import format_duration
 from freshline.definitions.sections.classes import PART_MOST_US
 from freshline.live.loop.failures import sentence
-from freshline.live.requests.live_request import LiveRequest, failure_of
+from freshline.live.requests.live_request import ReadPlan, failure_of
 from freshline.live.requests.request_costs import RequestCosts, RequestExtent
 from freshline.live.requests.request_sessions import RequestSessions
 from freshline.live.run.opening import RunResources
@@ -32,7 +31,7 @@ _logger = logging.getLogger(__name__)
 
 
 class RequestPreparer:
-    """Reads questions, in the thread of whoever asks."""
+    """Reads questions, in the threads of their clients."""
 
     def __init__(self, opened: RunResources, sessions: RequestSessions, book: RequestCosts) -> None:
         self._tables = opened.tables.readable
@@ -43,8 +42,8 @@ class RequestPreparer:
         self._lock = Lock()
         self._kept: OrderedDict[str, PreparedRequest] = OrderedDict()
 
-    def prepare(self, question: Question, reply: Future[Any]) -> LiveRequest:
-        """`Failure` where it cannot be asked."""
+    def prepare(self, question: Question) -> ReadPlan:
+        """`ServiceFailure` where it cannot be asked."""
         try:
             prepared = self._prepared(read_request(question.sql, self._readable))
             extent = self._extent(prepared.sql.tables)
@@ -53,7 +52,7 @@ class RequestPreparer:
         except RequestRefused as error:
             raise failure_of(error) from None
         parts_us = tuple(cost.us(slices) for slices in sizes)
-        return LiveRequest(question, prepared, extent, sizes, parts_us, reply)
+        return ReadPlan(prepared, extent, sizes, parts_us)
 
     def cost_of(self, sql: str) -> PartCost:
         """What parts of that SQL cost, as far as it is known."""

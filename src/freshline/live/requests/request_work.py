@@ -13,7 +13,8 @@ from freshline.kernel.requests.request import RequestPart
 from freshline.live.loop.kinds import JobKind
 from freshline.live.loop.messages import Message
 from freshline.live.requests.class_counts import ClassCounts
-from freshline.live.requests.live_requests import LiveRequests, LiveSubmission
+from freshline.live.requests.live_request import LiveRequest
+from freshline.live.requests.live_requests import LiveRequests
 from freshline.live.requests.part_worker import PartJudge, PartWorker, RequestReading
 from freshline.live.requests.request_costs import RequestCosts
 from freshline.live.requests.request_preparer import RequestPreparer
@@ -46,13 +47,13 @@ class RequestWork:
         """Who hands messages to the driver."""
         self._post = post
 
-    def ask(self, question: Question) -> LiveSubmission:
+    def ask(self, question: Question) -> LiveRequest:
         """A question on its way; `ServiceFailure` where there is no such class."""
         name = question.class_name
         if name not in self._warehouse.classes:
             remedy = Names(CLASSES.name, self._warehouse.classes).remedy(name)
             raise ServiceFailure("unknown_class", f"there is no class {cut(name)!r}", remedy)
-        return LiveSubmission(question, self._preparing.prepare, self.requests, self._post)
+        return LiveRequest(question, self._preparing.prepare, self.requests, self._post)
 
     def cost_of(self, sql: str) -> PartCost:
         """What parts of that SQL cost, as far as it is known."""

@@ -9,7 +9,7 @@ from freshline.base.clock import Clock, clock
 from freshline.live.queries.edit_applier import EditApplier
 from freshline.live.status.status import WarehouseStatus
 from freshline.service.questions import Question
-from freshline.service.running_warehouse import Submission
+from freshline.service.running_warehouse import ServiceRequest
 
 
 class LiveWarehouse:
@@ -20,7 +20,7 @@ class LiveWarehouse:
         published: Callable[[], WarehouseStatus],
         results: Callable[[str], dict[str, Any] | None],
         applying: EditApplier,
-        ask: Callable[[Question], Submission],
+        ask: Callable[[Question], ServiceRequest],
         now: Clock = clock,
     ) -> None:
         self._published = published
@@ -38,7 +38,7 @@ class LiveWarehouse:
     def classes(self) -> list[dict[str, Any]]:
         return [each.record() for each in self._published().classes]
 
-    def ask(self, question: Question) -> Submission:
+    def ask(self, question: Question) -> ServiceRequest:
         return self._ask(question)
 
     def apply(self, text: str) -> dict[str, Any]:
