@@ -32,7 +32,8 @@ from freshline.spark.loading.load import FileFacts, Load
 from freshline.spark.loading.schemas import schemas
 from freshline.spark.loading.updater import Updater
 from freshline.spark.session.session import open_session
-from freshline.storage.delta.stored_table import ConsumedFile, StoredTable
+from freshline.storage.delta.files import ConsumedFile
+from freshline.storage.delta.stored_table import StoredTable
 from freshline.testing.network import FeedSpec, Generator
 
 HASHED = "sha2(sha2(sha2(text, 256), 256), 256) AS text"

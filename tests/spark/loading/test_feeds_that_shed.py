@@ -20,8 +20,9 @@ from freshline.spark.loading.load import FileFacts, Load
 from freshline.spark.loading.load_result import LoadResult
 from freshline.spark.loading.schemas import schemas
 from freshline.spark.loading.updater import Updater
+from freshline.storage.delta.files import ConsumedFile
 from freshline.storage.delta.log import commit_information
-from freshline.storage.delta.stored_table import ConsumedFile, StoredTable
+from freshline.storage.delta.stored_table import StoredTable
 
 SECOND = 1_000_000
 START = datetime(2026, 1, 1, tzinfo=UTC)

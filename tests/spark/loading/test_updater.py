@@ -12,7 +12,8 @@ from freshline.spark.loading.load import FileFacts, Load
 from freshline.spark.loading.schemas import schemas
 from freshline.spark.loading.updater import Updater
 from freshline.storage.delta.extent import Extent, OtherRecords
-from freshline.storage.delta.stored_table import ConsumedFile, StoredTable
+from freshline.storage.delta.files import ConsumedFile
+from freshline.storage.delta.stored_table import StoredTable
 
 PROJECT = """\
 name: shop

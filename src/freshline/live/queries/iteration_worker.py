@@ -13,7 +13,6 @@ from freshline.base.clock import Clock, clock
 from freshline.kernel.core.events import Event
 from freshline.kernel.queries.events import IterationFinished
 from freshline.kernel.queries.iteration import Iteration
-from freshline.live.loop.failures import SparkEnded, sentence
 from freshline.live.loop.messages import JobEnded
 from freshline.live.queries.live_query import live_query
 from freshline.live.queries.pacing import Pacing
@@ -22,6 +21,8 @@ from freshline.live.queries.query_tables import QueryTables
 from freshline.live.queries.result_files import ResultFiles
 from freshline.planning.costs.iterations import PastPart
 from freshline.spark.answering.window_reading import PreparedQuery, WindowReading, session_for_queries
+from freshline.spark.errors import SparkEnded, sentence
+from freshline.spark.session.pools import use_track
 from freshline.sql.slices import SLICES
 
 
@@ -42,9 +43,7 @@ class IterationWorker:
         self._session = session_for_queries(session)
         self._answering = answering
         self._clock = now
-        context = session.sparkContext
-        context.setLocalProperty("spark.scheduler.pool", pool)
-        context.setJobGroup(f"track-{track}", f"Freshline, track {track}", interruptOnCancel=True)
+        use_track(session, pool, track)
 
     def run(self, job: Iteration) -> Generator[None, None, IterationResult]:
         """Each `next` reads some slices; the last one puts them together."""

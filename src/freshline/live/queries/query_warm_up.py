@@ -11,10 +11,10 @@ from pyspark.sql import SparkSession
 
 from freshline.base import signals
 from freshline.base.clock import clock
-from freshline.live.loop.failures import sentence
 from freshline.live.queries.live_query import LiveQuery
 from freshline.planning.costs.iterations import PastPart
 from freshline.spark.answering.window_reading import PreparedQuery
+from freshline.spark.errors import sentence
 
 _logger = logging.getLogger(__name__)
 # Parts of unlike sizes, in as many answers as it takes to tell a part's cost from a row's.

@@ -14,10 +14,10 @@ import pyarrow as pa
 from freshline.base.clock import Clock, clock
 from freshline.base.duration import SECOND
 from freshline.base.instants import utc
+from freshline.base.json_values import plain
 from freshline.kernel.core.events import Event
 from freshline.kernel.requests.request import Request
 from freshline.live.loop.messages import Message, MessageObserver
-from freshline.live.queries.result_files import plain
 from freshline.live.requests.request_costs import RequestExtent
 from freshline.live.requests.request_sessions import RequestSessions
 from freshline.service.failures import ServiceFailure

@@ -12,7 +12,6 @@ from pyspark.sql import SparkSession
 from freshline.kernel.core.events import Event
 from freshline.kernel.requests.events import PartDone, PartLost
 from freshline.kernel.requests.request import RequestPart
-from freshline.live.loop.failures import SparkEnded, is_of_a_row, sentence
 from freshline.live.loop.messages import JobEnded
 from freshline.live.requests.live_request import LiveRequest, failure_of
 from freshline.live.requests.live_requests import LiveRequests
@@ -21,6 +20,8 @@ from freshline.live.requests.request_sessions import RequestSessions
 from freshline.planning.costs.iterations import PastPart
 from freshline.service.failures import ServiceFailure
 from freshline.spark.answering.request_run import PartCancelled
+from freshline.spark.errors import SparkEnded, is_of_a_row, sentence
+from freshline.spark.session.pools import use_pool
 from freshline.sql.request_sql import RequestRefused
 from freshline.sql.slices import SLICES
 from freshline.storage.delta.read_table import ReadTable
@@ -49,7 +50,7 @@ class PartWorker:
 
     def __init__(self, session: SparkSession, pool: str, serving: RequestReading) -> None:
         self._serving = serving
-        session.sparkContext.setLocalProperty("spark.scheduler.pool", pool)
+        use_pool(session, pool)
 
     def run(self, job: RequestPart) -> int:
         """How long the part took, in microseconds."""

@@ -12,7 +12,6 @@ from typing import Final
 from freshline.base import signals
 from freshline.base.duration import format_duration
 from freshline.definitions.sections.classes import PART_MOST_US
-from freshline.live.loop.failures import sentence
 from freshline.live.requests.live_request import ReadPlan, failure_of
 from freshline.live.requests.request_costs import RequestCosts, RequestExtent
 from freshline.live.requests.request_sessions import RequestSessions
@@ -21,6 +20,7 @@ from freshline.planning.costs.requests import PartCost, part_most_us, part_sizes
 from freshline.service.questions import Question
 from freshline.spark.answering.request_run import PreparedRequest, RequestRun
 from freshline.spark.answering.sliced_query import readable
+from freshline.spark.errors import sentence
 from freshline.sql.request_sql import RequestRefused, RequestSql, read_request
 from freshline.sql.slices import SLICES
 

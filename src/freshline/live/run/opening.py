@@ -21,7 +21,6 @@ from freshline.definitions.warehouse import Warehouse
 from freshline.landing.directories import remember_directories
 from freshline.landing.scanner import Scanner
 from freshline.live.nodes.node_join import join_nodes
-from freshline.live.nodes.same_definitions import check_no_other
 from freshline.live.run.heartbeat import Heartbeat
 from freshline.live.run.run_end import RunEnd
 from freshline.live.run.start_up import StartUp
@@ -38,7 +37,7 @@ from freshline.spark.loading.sink import driver_limit
 from freshline.spark.loading.warm_up import WarmUp
 from freshline.spark.session.java import end_java
 from freshline.spark.session.session import is_local, open_session
-from freshline.storage.control.control_folder import ControlFolder
+from freshline.storage.control.control_folder import ControlFolder, check_no_other
 from freshline.storage.control.history import History
 from freshline.storage.control.layout import StorageLayout
 from freshline.storage.control.lease import Identity, Lease

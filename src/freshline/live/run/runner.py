@@ -35,7 +35,6 @@ from freshline.kernel.tables.task import tables_of
 from freshline.kernel.tables.update import Update
 from freshline.landing.directories import check_directories, landing_directories
 from freshline.live.loop.driver import LiveDriver
-from freshline.live.loop.failures import sentence, spark_ended
 from freshline.live.loop.journal import journal_of
 from freshline.live.loop.kinds import JobKind, Kinds
 from freshline.live.loop.messages import Inbox, JobEnded, JobPutAside
@@ -63,6 +62,7 @@ from freshline.live.tables.quarantine_queue import QuarantineQueue
 from freshline.live.tables.update_worker import SparkWorker, UpdateRunner
 from freshline.planning.costs.bounds import average_us
 from freshline.planning.plan.plan import Plan
+from freshline.spark.errors import sentence, spark_ended
 from freshline.spark.loading.updater import Updater
 from freshline.storage.control.layout import StorageLayout
 from freshline.storage.control.quarantine import Quarantine

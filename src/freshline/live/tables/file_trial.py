@@ -14,8 +14,8 @@ from typing import Final
 
 from pyspark.sql import SparkSession
 
-from freshline.live.loop.failures import SENTENCE_MAX, sentence
 from freshline.live.tables.landing_feeds import LandingFeeds
+from freshline.spark.errors import SENTENCE_MAX, sentence
 from freshline.spark.loading.load import Load, LoadFile
 from freshline.spark.loading.malformed import malformed_record
 from freshline.spark.loading.updater import Updater

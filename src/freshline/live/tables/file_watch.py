@@ -20,7 +20,6 @@ from freshline.landing.discovery import (
     RepeatedFile,
 )
 from freshline.landing.parquet_process import ParquetProcess
-from freshline.live.loop.failures import sentence
 from freshline.live.loop.messages import EmptyFile, FileFound, Message
 from freshline.live.tables.discard_control import DiscardControl
 from freshline.live.tables.file_to_load import FileToLoad
@@ -29,6 +28,7 @@ from freshline.live.tables.load_records import LoadRecords
 from freshline.live.tables.notes import RunNotes
 from freshline.live.tables.quarantine_queue import QuarantineQueue
 from freshline.live.tables.warm_plans import WarmPlans
+from freshline.spark.errors import sentence
 from freshline.spark.loading.load import FileFacts
 from freshline.storage.delta.files import ConsumedFile
 

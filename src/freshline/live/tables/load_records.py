@@ -8,9 +8,9 @@ import sqlite3
 from contextlib import suppress
 from pathlib import Path
 
-from freshline.live.loop.failures import sentence
 from freshline.live.tables.landing_feeds import LandingFeeds
 from freshline.planning.costs.fit import PastRun
+from freshline.spark.errors import sentence
 from freshline.spark.loading.load import Load
 from freshline.spark.loading.load_result import LoadResult
 from freshline.storage.control.history import History

@@ -12,14 +12,15 @@ from threading import Lock
 from pyspark.sql import SparkSession
 
 from freshline.kernel.tables.update import Update
-from freshline.live.loop.failures import sentence
 from freshline.live.tables.blame_files import FileBlame
 from freshline.live.tables.file_to_load import files_to_load
 from freshline.live.tables.load_records import LoadRecords
+from freshline.spark.errors import sentence
 from freshline.spark.loading.load import Jump, Load
 from freshline.spark.loading.load_result import LoadResult
 from freshline.spark.loading.updater import Updater
-from freshline.storage.delta.stored_table import TableTaken
+from freshline.spark.session.pools import use_track
+from freshline.storage.delta.commits import TableTaken
 
 _logger = logging.getLogger(__name__)
 
@@ -49,9 +50,7 @@ class SparkWorker:
         self._session = session.newSession()
         self._updates = updates
         self._bad_files = bad_files
-        context = session.sparkContext
-        context.setLocalProperty("spark.scheduler.pool", pool)
-        context.setJobGroup(f"track-{track}", f"Freshline, track {track}", interruptOnCancel=True)
+        use_track(session, pool, track)
 
     def run(self, job: Update) -> LoadResult | None:
         """What the update loaded; None where none of its files could be loaded."""

@@ -11,6 +11,7 @@ from sqlglot import exp
 
 from freshline.base.errors import InputError
 from freshline.definitions.warehouse import Warehouse
+from freshline.spark.errors import first_line
 from freshline.spark.loading.frames import read_parquet
 from freshline.sql.columns import SLICE_COLUMN
 from freshline.sql.query import parse_query, tables_named
@@ -50,8 +51,7 @@ def query(session: SparkSession, warehouse: Warehouse, storage: Path, sql: str) 
     try:
         return session.sql(sql)
     except PySparkException as error:
-        sentence = str(error).splitlines()[0].rstrip(".")
-        raise InputError(f"Spark refuses the query: {sentence}", "Mend the query") from error
+        raise InputError(f"Spark refuses the query: {first_line(error)}", "Mend the query") from error
 
 
 def is_too_deep(error: Exception) -> bool:

@@ -37,12 +37,13 @@ from freshline.spark.loading.shedding import kept_records, rows_there
 from freshline.spark.loading.sink import Sink, count_late
 from freshline.spark.loading.slices import dealt, outliers_of, slice_column
 from freshline.storage.delta.extent import Extent
+from freshline.storage.delta.files import ConsumedFile, LiveFile
 from freshline.storage.delta.last_values import LastValues
 from freshline.storage.delta.next_row import next_row
 from freshline.storage.delta.read_table import ReadTable
 from freshline.storage.delta.row_counts import rows_between
 from freshline.storage.delta.statistics import read_footers
-from freshline.storage.delta.stored_table import ConsumedFile, LiveFile, StoredTable
+from freshline.storage.delta.stored_table import StoredTable
 
 
 class Updater:

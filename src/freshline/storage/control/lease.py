@@ -19,12 +19,12 @@ from pathlib import Path
 from typing import Final
 
 from freshline.base.errors import InputError
+from freshline.base.processes import process_start
 
 STALE_AFTER_S: Final = 10.0
 _POLL_S: Final = 0.25
 # Process numbers mean nothing in another container, even on the same host.
 _NAMESPACE: Final = Path("/proc/self/ns/pid")
-_BOOT: Final = Path("/proc/sys/kernel/random/boot_id")
 
 Clock = Callable[[], float]  # seconds since the Unix epoch
 ProcessTable = Callable[[int], str | None]  # when a process started, in any words; None: there is none
@@ -61,25 +61,6 @@ class _Holder:
     since: float
     heartbeat: float
     released: bool = False
-
-
-def process_start(pid: int) -> str | None:
-    """When a process of this host started, so that a process number that is used again is noticed."""
-    if _BOOT.exists():
-        try:
-            status = Path(f"/proc/{pid}/stat").read_text()
-        except OSError:
-            return None
-        # The name in parentheses may have spaces; a zombie (Z) is dead.
-        fields = status.rpartition(")")[2].split()
-        return None if fields[0] in "ZX" else f"{_BOOT.read_text().strip()} {fields[19]}"
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return None
-    except PermissionError:
-        pass
-    return ""
 
 
 class Lease:

@@ -20,7 +20,7 @@ from pathlib import Path, PurePath
 from typing import Final
 
 from freshline.base.errors import InputError
-from freshline.storage.control.layout import confined
+from freshline.base.paths import confined
 
 # File systems take 255 bytes: what is left is for `.json`, and for a number where a name comes again.
 _NAME_BYTES_MAX: Final = 240

@@ -14,7 +14,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
-from freshline.storage.control.lease import Identity, process_start
+from freshline.base.processes import process_start
+from freshline.storage.control.lease import Identity
 
 # Nothing is heard of processes on other hosts; none that holds no lease is at work for so long.
 _DEAD_AFTER_S: Final = 86_400.0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -20,6 +19,7 @@ from deltalake.transaction import (
     RemoveAction,
 )
 
+from freshline.base.clock import clock
 from freshline.storage.delta import log
 from freshline.storage.delta.checkpoint import slim
 from freshline.storage.delta.files import LiveFile
@@ -74,7 +74,7 @@ class Commits:
             raise TableTaken(f"{self._path} has another writer")
         before = self.snapshot
         update = (after.sequence, after.computation) != (before.sequence, before.computation)
-        now_ms = time.time_ns() // 1_000_000
+        now_ms = clock() // 1_000
         identity = uuid.uuid4().hex
         actions: list[AddAction | RemoveAction] = [
             AddAction(path, footer.size, {}, now_ms, update, footer.statistics) for path, footer in added

@@ -20,7 +20,7 @@ from typing import Final
 
 from deltalake import DeltaTable
 
-from freshline.storage.control.lease import process_start
+from freshline.base.processes import process_start
 from freshline.storage.delta import log
 
 # How often others may clean the log while we link it.

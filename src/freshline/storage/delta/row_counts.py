@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from freshline.base.arrow_instants import in_microseconds
 from freshline.storage.delta.read_table import ReadTable
 
 
@@ -25,7 +25,6 @@ def rows_between(table: ReadTable, after_us: int | None, to_us: int) -> int:
 
 
 def _counted(path: Path, timestamp: str, after_us: int, to_us: int) -> int:
-    instants = pq.read_table(path, columns=[timestamp], partitioning=None)[timestamp]
-    instants = instants.cast(pa.timestamp("us", instants.type.tz), safe=False).cast(pa.int64())
+    instants = in_microseconds(pq.read_table(path, columns=[timestamp], partitioning=None)[timestamp])
     inside = pc.and_(pc.greater(instants, after_us), pc.less_equal(instants, to_us))
     return int(pc.sum(inside).as_py() or 0)

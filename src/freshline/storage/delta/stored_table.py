@@ -30,7 +30,7 @@ from freshline.base.duration import DAY, HOUR, SECOND
 from freshline.base.errors import InputError
 from freshline.definitions.computation import Computation
 from freshline.storage.delta import compaction, computations, log
-from freshline.storage.delta.commits import NO_HOOKS, CommitOvertaken, Commits, TableTaken
+from freshline.storage.delta.commits import NO_HOOKS, CommitOvertaken, Commits
 from freshline.storage.delta.extent import Extent, extent_of
 from freshline.storage.delta.files import ConsumedFile, LiveFile
 from freshline.storage.delta.log_window import LogWindow
@@ -39,8 +39,6 @@ from freshline.storage.delta.schema import OtherColumns, check_can_have, differe
 from freshline.storage.delta.snapshot import Snapshot
 from freshline.storage.delta.statistics import Footer, UnreadableParquet, read_footers
 from freshline.storage.delta.vacuum import vacuum
-
-__all__ = ["ConsumedFile", "LiveFile", "NullTimestamps", "StoredTable", "TableTaken", "UnreadableParquet"]
 
 # Each commit since the snapshot was loaded makes the next one about 0.3 ms slower, a checkpoint and loading
 # it take 20 ms: 25 is the best of 10, 25, 50, 100, 200 (7 ms a commit on average; 35 ms with 200).
