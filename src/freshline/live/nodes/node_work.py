@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 from freshline.base.duration import SECOND
 from freshline.kernel.core.kernel import Kernel
@@ -26,12 +26,7 @@ _TELL_EVERY_US: Final = 5 * SECOND
 
 
 class NodeWork:
-    """Makes these parts. Of a warehouse without nodes there is nothing in them.
-
-    `worker` is who does jobs of steps; an experiment may have its own.
-    """
-
-    worker: ClassVar[type[StepWorker]] = StepWorker
+    """Makes these parts. Of a warehouse without nodes there is nothing in them."""
 
     def __init__(self, site: RunSetup, opened: RunResources, keeper: Keeper) -> None:
         self._warehouse, self._layout, self._node = site.warehouse, site.layout, site.node
@@ -60,7 +55,7 @@ class NodeWork:
     def kind(self, worker: Callable[[int], SparkWorker]) -> JobKind:
         """How jobs of steps are done live."""
         tables = self._opened.tables.tables
-        return JobKind(lambda track: self.worker(worker(track), tables, self._outputs), self.judge)
+        return JobKind(lambda track: StepWorker(worker(track), tables, self._outputs), self.judge)
 
     def nothing_more_comes(self, kernel: Kernel, is_given_up: Callable[[str], bool]) -> bool:
         """Whether, of a warehouse that drains, the tables of other nodes that are read here have ended."""

@@ -14,11 +14,11 @@ from freshline.kernel.core.events import Event
 from freshline.kernel.queries.events import IterationFinished
 from freshline.kernel.queries.iteration import Iteration
 from freshline.live.loop.messages import JobEnded
-from freshline.live.queries.live_query import live_query
 from freshline.live.queries.pacing import Pacing
 from freshline.live.queries.query_figures import IterationResult
 from freshline.live.queries.query_tables import QueryTables
 from freshline.live.queries.result_files import ResultFiles
+from freshline.live.queries.running_query import running_query
 from freshline.planning.costs.iterations import PastPart
 from freshline.spark.answering.window_reading import PreparedQuery, WindowReading, session_for_queries
 from freshline.spark.errors import SparkEnded, sentence
@@ -47,7 +47,7 @@ class IterationWorker:
 
     def run(self, job: Iteration) -> Generator[None, None, IterationResult]:
         """Each `next` reads some slices; the last one puts them together."""
-        query = live_query(job.task.asked)
+        query = running_query(job.task.asked)
         fitted = query.costs.fitted
         began, lap = self._clock(), _Lap()
         reading = query.prepared.begin(self._session, job.window_to)

@@ -11,7 +11,7 @@ from freshline.definitions.sections.queries import Query
 from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.queries.query_spec import QueryMeasure
 from freshline.kernel.queries.task import QueryTask
-from freshline.live.queries.live_query import live_query
+from freshline.live.queries.running_query import running_query
 from freshline.live.queries.window_rows import WindowRows
 from freshline.planning.costs.iterations import FittedParts, part_length_us
 from freshline.planning.costs.learned_queries import learned_query_costs
@@ -48,7 +48,7 @@ class QueryMeasurer:
     def measure(self, task: QueryTask, now: int, shortest_us: int) -> QueryMeasure:
         """What its last window holds, and what an answer over that costs, in parts that are no longer than
         a quarter of the shortest deadline on its track, unless they would read next to nothing."""
-        asked = live_query(task.asked)
+        asked = running_query(task.asked)
         query = asked.prepared.query
         to = min((table.freshness for table in task.sources), default=now)
         rows = {table: self._rows.rows(table, to - query.window_us, to) for table in query.tables}

@@ -22,8 +22,8 @@ from freshline.kernel.queries.rescheduling import Rescheduling
 from freshline.kernel.queries.shedding import shedding_of
 from freshline.kernel.queries.task import QueryTask, queries_of
 from freshline.live.queries.known_costs import QueryMeasurer, with_known_costs
-from freshline.live.queries.live_query import LiveQuery, live_query
 from freshline.live.queries.query_figures import IterationResult
+from freshline.live.queries.running_query import RunningQuery, running_query
 from freshline.live.status.status import QueryState, QueryStatus
 from freshline.planning.analysis.admission import QueryRefusal, refusal, track_for
 from freshline.planning.analysis.levels import QueryLoad
@@ -33,8 +33,6 @@ from freshline.spark.answering.window_reading import PreparedQuery
 from freshline.storage.control.history import History
 
 Tell = Callable[[Event], None]
-# Who hears of an iteration's end: what it did; None: it failed.
-Heard = Callable[[Iteration, IterationResult | None], None]
 
 
 class LiveQueries:
@@ -54,13 +52,12 @@ class LiveQueries:
         self._measuring = measuring
         self._history = history
         self._tell: Tell = lambda event: None
-        self.on_ended: Heard = lambda job, done: None
-        self._admitted: dict[str, LiveQuery] = {}  # in the order in which they came
+        self._admitted: dict[str, RunningQuery] = {}  # in the order in which they came
         self._refused: dict[str, tuple[Query, QueryRefusal]] = {}
         self._reschedulings = {pool.name: self._rescheduling(pool) for pool in kernel.pools if _sheds(pool)}
         self._due_at = dict.fromkeys(self._reschedulings, kernel.now)  # when they are measured next
         for task in queries_of(kernel):
-            task.asked = self._admit(LiveQuery.of(task.asked, prepared[task.name], history))
+            task.asked = self._admit(RunningQuery.of(task.asked, prepared[task.name], history))
         for planned in plan.queries:
             if planned.refusal is not None:
                 self._refused[planned.name] = (warehouse.queries[planned.name], planned.refusal)
@@ -76,7 +73,7 @@ class LiveQueries:
         return self._running
 
     @property
-    def admitted(self) -> list[LiveQuery]:
+    def admitted(self) -> list[RunningQuery]:
         return [*self._admitted.values()]
 
     # -- which come and go ------------------------------------------------------------------------------
@@ -123,10 +120,10 @@ class LiveQueries:
         if track is None:
             self._refused[query.name] = (query, refusal(load, tracks))
             return
-        asked = LiveQuery.of(asked_of(query, load, track), prepared, self._history)
+        asked = RunningQuery.of(asked_of(query, load, track), prepared, self._history)
         self._tell(QueryAdded(self._admit(asked)))
 
-    def _admit(self, query: LiveQuery) -> LiveQuery:
+    def _admit(self, query: RunningQuery) -> RunningQuery:
         self._admitted[query.name] = query
         self._measuring.watch(query.prepared.query)
         return query
@@ -176,13 +173,11 @@ class LiveQueries:
     # -- how iterations end ------------------------------------------------------------------------------
 
     def answered(self, job: Iteration, done: IterationResult, now: int) -> None:
-        live_query(job.task.asked).figures.answered(job, done)
-        self.on_ended(job, done)
+        running_query(job.task.asked).figures.answered(job, done)
         self._lost(job, 1 - Fraction(done.keep), now)
 
     def failed(self, job: Iteration, reason: str, now: int) -> None:
-        live_query(job.task.asked).figures.failed(reason, now)
-        self.on_ended(job, None)
+        running_query(job.task.asked).figures.failed(reason, now)
         self._lost(job, Fraction(1), now)
 
     def _is_there(self, task: QueryTask) -> bool:

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from freshline.base import signals
 from freshline.base.clock import clock
-from freshline.live.queries.live_query import LiveQuery
+from freshline.live.queries.running_query import RunningQuery
 from freshline.planning.costs.iterations import PastPart
 from freshline.spark.answering.window_reading import PreparedQuery
 from freshline.spark.errors import sentence
@@ -22,7 +22,7 @@ _PARTS: Final = (16, 48, 192)
 _ANSWERS: Final = 7
 
 
-def warm_up(session: SparkSession, queries: Sequence[LiveQuery]) -> None:
+def warm_up(session: SparkSession, queries: Sequence[RunningQuery]) -> None:
     """Answers queries over what is there; of one whose cost is known once, of one without data never.
 
     The first answers count for nothing: they have Spark compile. All are answered in turn, so that those that
@@ -35,7 +35,7 @@ def warm_up(session: SparkSession, queries: Sequence[LiveQuery]) -> None:
         left = [query for query in left if _is_answered(session, query, number > 0 or query.name in known)]
 
 
-def _is_answered(session: SparkSession, query: LiveQuery, counts: bool) -> bool:
+def _is_answered(session: SparkSession, query: RunningQuery, counts: bool) -> bool:
     signals.check()
     prepared = query.prepared
     edges = [table.freshness for table in prepared.tables]

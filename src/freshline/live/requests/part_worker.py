@@ -74,13 +74,11 @@ class PartJudge:
     def __init__(self, requests: LiveRequests, stop: Callable[[str], None]) -> None:
         self._requests = requests
         self._stop = stop  # for what no other attempt helps with
-        self.work_us = 0  # of all parts that were done
 
     def judge(self, ended: JobEnded, now: int) -> Event:
         job: RequestPart = ended.job
         outcome = ended.outcome
         if isinstance(outcome, int):
-            self.work_us += outcome
             return PartDone(job, max(1, min(outcome, _OUTLIER * job.estimate_us)))
         assert isinstance(outcome, BaseException), f"{job!r} ended with {outcome!r}"
         if isinstance(outcome, SparkEnded):

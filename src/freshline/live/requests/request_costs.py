@@ -5,16 +5,17 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from threading import Lock
-from typing import Final
+from typing import Final, Self
 
 from freshline.live.queries.part_costs import PartCosts
 from freshline.planning.costs.iterations import PastPart
 from freshline.planning.costs.requests import PartCost, assumed_cost, learned_cost, usual_cost
 from freshline.storage.control.history import History
+from freshline.storage.delta.files import LiveFile
 
 # New SQL comes every day: so many texts are remembered, those that were asked last.
 _TEXTS_MAX: Final = 256
@@ -29,6 +30,12 @@ class RequestExtent:
 
     rows: int
     size: int  # bytes
+
+    @classmethod
+    def of(cls, files: Iterable[LiveFile]) -> Self:
+        """All of these files."""
+        found = list(files)
+        return cls(sum(file.rows for file in found), sum(file.size for file in found))
 
 
 class RequestCosts:

@@ -46,18 +46,12 @@ class RequestPreparer:
         """`ServiceFailure` where it cannot be asked."""
         try:
             prepared = self._prepared(read_request(question.sql, self._readable))
-            extent = self._extent(prepared.sql.tables)
-            cost = self._book.cost(prepared.sql.text, extent)
+            extent, cost = self._cost(prepared.sql)
             sizes = self._sizes(question, prepared, cost)
         except RequestRefused as error:
             raise failure_of(error) from None
         parts_us = tuple(cost.us(slices) for slices in sizes)
         return ReadPlan(prepared, extent, sizes, parts_us)
-
-    def cost_of(self, sql: str) -> PartCost:
-        """What parts of that SQL cost, as far as it is known."""
-        request = read_request(sql, self._readable)
-        return self._book.cost(request.text, self._extent(request.tables))
 
     def warm_up(self) -> None:
         """Answers something over the table that has most rows, in parts."""
@@ -94,9 +88,13 @@ class RequestPreparer:
                 self._kept.popitem(last=False)
         return prepared
 
+    def _cost(self, sql: RequestSql) -> tuple[RequestExtent, PartCost]:
+        """What it would read, and what parts of that cost, as far as it is known."""
+        extent = self._extent(sql.tables)
+        return extent, self._book.cost(sql.text, extent)
+
     def _extent(self, tables: Sequence[str]) -> RequestExtent:
-        files = [file for name in tables for file in self._tables[name].files]
-        return RequestExtent(sum(file.rows for file in files), sum(file.size for file in files))
+        return RequestExtent.of(file for name in tables for file in self._tables[name].files)
 
     def _sizes(self, question: Question, prepared: PreparedRequest, cost: PartCost) -> tuple[int, ...]:
         most_us = part_most_us(question.deadline_us, PART_MOST_US)

@@ -21,7 +21,6 @@ from freshline.live.requests.request_preparer import RequestPreparer
 from freshline.live.requests.request_sessions import RequestSessions
 from freshline.live.run.opening import RunResources
 from freshline.live.status.status import ClassStatus
-from freshline.planning.costs.requests import PartCost
 from freshline.service.failures import ServiceFailure
 from freshline.service.questions import Question
 
@@ -55,19 +54,10 @@ class RequestWork:
             raise ServiceFailure("unknown_class", f"there is no class {cut(name)!r}", remedy)
         return LiveRequest(question, self._preparing.prepare, self.requests, self._post)
 
-    def cost_of(self, sql: str) -> PartCost:
-        """What parts of that SQL cost, as far as it is known."""
-        return self._preparing.cost_of(sql)
-
     def warm_up(self) -> None:
         """Before the run: whoever asks first is not to wait for all that Spark compiles then."""
         if self._warehouse.classes:
             self._preparing.warm_up()
-
-    @property
-    def work_us(self) -> int:
-        """What parts have taken on their tracks, all of them together."""
-        return self._judge.work_us
 
     def kind(self, pools: Sequence[str]) -> JobKind:
         """How parts are done live; `pools` are by track."""

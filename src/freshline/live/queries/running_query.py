@@ -13,7 +13,7 @@ from freshline.storage.control.history import History
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class LiveQuery(QuerySpec):
+class RunningQuery(QuerySpec):
     """To the kernel and its journal it is a specification like any other, which carries the rest along.
 
     A query that is edited is another one, though its name is the same and the old one may still be at its
@@ -35,7 +35,7 @@ class LiveQuery(QuerySpec):
         return self.costs.part_us(self.part_us)
 
 
-def live_query(spec: QuerySpec) -> LiveQuery:
+def running_query(spec: QuerySpec) -> RunningQuery:
     """The query of a live run's task."""
-    assert isinstance(spec, LiveQuery), f"{spec.name} was not admitted by a live run"
+    assert isinstance(spec, RunningQuery), f"{spec.name} was not admitted by a live run"
     return spec
