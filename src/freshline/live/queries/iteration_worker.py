@@ -91,7 +91,7 @@ class _Lap:
 
 
 class IterationListener(Protocol):
-    """Who hears how iterations ended, in the driver's thread."""
+    """Hears how iterations ended, in the driver's thread."""
 
     def answered(self, job: Iteration, done: IterationResult, now: int) -> None: ...
 

@@ -64,7 +64,7 @@ class LiveQueries:
         self._running = {name: query.prepared for name, query in self._admitted.items()}
 
     def attach(self, tell: Tell) -> None:
-        """Who hands events on to the kernel."""
+        """`tell` hands events on to the kernel."""
         self._tell = tell
 
     @property

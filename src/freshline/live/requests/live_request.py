@@ -235,7 +235,7 @@ class RequestDropped:
 
 
 def failure_of(refused: RequestRefused) -> ServiceFailure:
-    """What is not taken, as whoever asks is told."""
+    """What is not taken, as the client is told."""
     return ServiceFailure(refused.code, refused.what, refused.remedy)
 
 

@@ -69,7 +69,7 @@ class LoadRecords:
         """Does with a loaded file what its feed says: once every table has it, it may be moved or deleted."""
         action = self._feeds[feed].landing.after_load
         path = self._feeds.landing(feed) / loaded.name
-        # A correction may have taken its place meanwhile: what nobody has loaded stays, and is found.
+        # A correction may have taken its place meanwhile: what is not loaded stays, and is found.
         if action == "keep" or not loaded.is_at(path):
             return
         for reader in self._feeds.readers(feed):

@@ -46,7 +46,7 @@ def query(session: SparkSession, warehouse: Warehouse, storage: Path, sql: str) 
         files = [str(stored.path / file.path) for file in stored.files]
         rows = read_parquet(session, files, from_arrow_schema(stored.schema))
         if not asks_for_slices:
-            rows = rows.drop(SLICE_COLUMN)  # nobody's own: `*` leaves it out
+            rows = rows.drop(SLICE_COLUMN)  # not a column of the user: `*` leaves it out
         rows.createOrReplaceTempView(table.name)
     try:
         return session.sql(sql)

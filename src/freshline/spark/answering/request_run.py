@@ -51,7 +51,7 @@ Interval = tuple[float, float] | None
 
 
 class PartCancelled(Exception):  # noqa: N818  (it is what happened)
-    """A part was given up because somebody asked for it. What was read before stays."""
+    """A part was cancelled. What was read before stays."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,7 +107,7 @@ def _listening_at(master: str) -> Iterator[None]:
 
 @contextmanager
 def _same_interrupts() -> Iterator[None]:
-    """PySpark has its own idea of Ctrl-C; where somebody listens for it already, that stays so."""
+    """PySpark has its own idea of Ctrl-C; where a handler is set already, that stays so."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         yield
         return
@@ -120,7 +120,7 @@ def _same_interrupts() -> Iterator[None]:
 
 
 def _umask() -> int:
-    """Hadoop asks nobody what modes files are to have: it is told."""
+    """Hadoop chooses the modes of files itself, unless it is told."""
     umask = os.umask(0o077)
     os.umask(umask)
     return umask

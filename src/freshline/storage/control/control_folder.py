@@ -1,4 +1,4 @@
-"""What belongs to one run: who holds it, what it remembers, and what it tells.
+"""What belongs to one run: its lease, what it remembers, and what it tells.
 
 A warehouse that runs as one has one such folder; one that runs on several nodes has one for each, so that no
 two runs, on whatever hosts, ever open the same database.

@@ -50,7 +50,7 @@ def _is_dead(owner: Path, mine: Identity) -> bool:
         if whose.host == mine.host:
             return process_start(whose.pid) != whose.started
     except (ValueError, TypeError, KeyError):
-        pass  # half of it: somebody was interrupted, or is writing it now
+        pass  # half of it: its writer was interrupted, or is writing it now
     except OSError:
         return False  # it has gone meanwhile, or cannot be told
     with suppress(OSError):

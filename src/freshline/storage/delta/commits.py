@@ -117,13 +117,13 @@ class Commits:
     def _publish(self, write: Callable[[], None], identity: str, attempts: int) -> None:
         """Has delta-rs commit in the window, and then the table.
 
-        A commit that somebody publishes in between fails ours, which is then checked against it like any
-        other. After a crash before it is published there is no commit; after that there is.
+        A commit that another writer publishes in between fails ours, which is then checked against it like
+        any other. After a crash before it is published there is no commit; after that there is.
         """
         for _ in range(attempts):
             self._enter_window()
             if not log.has(self._path, self.snapshot.version):
-                break  # the log has been cleaned up to beyond it: what is written there is seen by nobody
+                break  # the log has been cleaned up to beyond it: no reader sees what is written there
             newest = self._window.follow(self.snapshot.version)
             try:
                 write()
@@ -135,7 +135,7 @@ class Commits:
         raise CommitFailedError("others have committed")
 
     def _enter_window(self) -> None:
-        """Has delta-rs work there, where it does not yet, or somebody has removed it."""
+        """Has delta-rs work there, where it does not yet, or it was removed."""
         if not self._window.has(self.snapshot.version):
             self._window.build()
             self.table = DeltaTable(self._window.root, version=self.snapshot.version)

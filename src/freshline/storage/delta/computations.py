@@ -48,7 +48,7 @@ def add(table: Path, computation: Computation, how: How, present: int | None) ->
 
 
 def told(before: Computation | None, now: Computation, how: How) -> dict[str, Any]:
-    """A change in a commit's words, for those who read the table's history."""
+    """A change in a commit's words, for readers of the table's history."""
     return {
         "computation": {
             "how": how,

@@ -85,7 +85,7 @@ def footer_of(
     timestamp: str,
     counted: Mapping[str, int] | None = None,
 ) -> Footer:
-    """The same of a file whose metadata is at hand, as it is with whoever has just written it.
+    """The same of a file whose metadata is at hand, as it is after writing it.
 
     `counted` are the nulls of columns of which the metadata may say nothing.
     """
