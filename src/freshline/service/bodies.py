@@ -9,7 +9,7 @@ from starlette.types import Receive
 
 from freshline.service.failures import ServiceFailure
 
-# So much is taken, and thrown away, of a body that is refused: a client reads no answer before it has sent all.
+# So much is taken, and thrown away, of a body that is refused: a client reads no answer before all is sent.
 _REFUSED_MAX: Final = 64 << 20
 _REFUSED_MAX_S: Final = 10.0
 
