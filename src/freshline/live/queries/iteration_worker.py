@@ -52,7 +52,7 @@ class IterationWorker:
         began, lap = self._clock(), _Lap()
         reading = query.prepared.begin(self._session, job.window_to)
         rows_per_slice = reading.rows_in_slices() / SLICES
-        part_us, look = query.parts_us, query.costs.looks()
+        part_us, look = query.longest_part_us, query.costs.looks()
         pacing = Pacing(
             job.number, job.budget_us, job.keep, part_us, fitted, rows_per_slice, look, reading.rows_in_none()
         )

@@ -30,7 +30,7 @@ class RunningQuery(QuerySpec):
         return cls(**known, prepared=prepared, costs=QueryCosts(history, prepared.query))
 
     @property
-    def parts_us(self) -> int:
+    def longest_part_us(self) -> int:
         """How long parts of its answers may be."""
         return self.costs.part_us(self.part_us)
 

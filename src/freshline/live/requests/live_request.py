@@ -139,17 +139,19 @@ class LiveRequest:
         assert self._plan is not None, "it was not submitted"
         return self._plan
 
+    @property
+    def deadline(self) -> int:
+        return self.question.asked_us + self.question.deadline_us
+
     def _heard(self) -> Request:
         assert self.request is not None, "the kernel has not heard of it"
         return self.request
 
     def heard(self, number: int) -> Request:
         """The kernel is told of it, under that number."""
-        question, plan = self.question, self.plan
-        deadline = question.asked_us + question.deadline_us
-        self.request = Request(
-            number, question.class_name, question.asked_us, deadline, plan.parts_us, plan.prepared.sql.tables
-        )
+        about, plan = self.question, self.plan
+        tables = plan.prepared.sql.tables
+        self.request = Request(number, about.class_name, about.asked_us, self.deadline, plan.parts_us, tables)
         return self.request
 
     def read(self, part: int, sessions: RequestSessions, tables: Mapping[str, ReadTable]) -> None:

@@ -22,7 +22,7 @@ class LiveRequests:
     def __init__(self, sessions: RequestSessions, counts: ClassCounts) -> None:
         self._sessions = sessions
         self._counts = counts
-        self._lock = Lock()  # over what follows, but for the number
+        self._lock = Lock()  # over what follows
         self._is_closed = False
         self._coming: dict[int, LiveRequest] = {}  # by identity: the driver has yet to hear of them
         self._open: dict[int, LiveRequest] = {}  # by number
@@ -42,13 +42,11 @@ class LiveRequests:
 
     def submitted(self, asked: LiveRequest, now: int) -> Event | None:
         """What the kernel hears of a request."""
-        question = asked.question
-        deadline = question.asked_us + question.deadline_us
         with self._lock:
             if self._coming.pop(id(asked), None) is None:
                 return None  # its client has gone, or the run stops
-            if deadline <= now:
-                self._counts.unanswered(question.class_name)
+            if asked.deadline <= now:
+                self._counts.unanswered(asked.question.class_name)
                 asked.fail(no_answer())
                 return None
             self._last += 1
