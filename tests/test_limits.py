@@ -92,7 +92,8 @@ def test_of_what_kind_an_intake_a_rule_or_a_policy_is_nobody_asks_but_those_that
 def test_the_kinds_are_found() -> None:
     assert kinds() >= {
         *("Intake", "FileIntake", "DerivedIntake", "ContinuousIntake"),
-        *("Release", "PeriodicRelease", "StaleRelease", "RememberingRelease", "AdaptiveRelease", "Leaving"),
+        *("Release", "PeriodicRelease", "StaleRelease", "RememberingRelease", "AdaptiveRelease"),
+        "LeavingRelease",
         *("Order", "Fifo", "RateMonotonic", "Edf", "StrictEdf", "Proportional", "Aus", "AusSlack"),
     }
     assert kinds().isdisjoint({"Task", "TableTask", "Update", "Job", "Kernel", "Pool", "Timers"})

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
 from heapq import nlargest
 from itertools import count
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
@@ -21,13 +20,14 @@ from freshline.definitions.warehouse import Warehouse
 from freshline.landing.directories import remember_directories
 from freshline.landing.scanner import Scanner
 from freshline.live.nodes.node_join import join_nodes
+from freshline.live.nodes.step_status import placement_rows
 from freshline.live.run.heartbeat import Heartbeat
 from freshline.live.run.run_end import RunEnd
 from freshline.live.run.start_up import StartUp
 from freshline.live.status.status import Progress
-from freshline.live.status.step_status import PlacementStatus
-from freshline.live.tables.definition_changes import OpenTables, open_tables
+from freshline.live.tables.definition_changes import open_tables
 from freshline.live.tables.node_share import NodeShare, all_of, part_of
+from freshline.live.tables.run_context import RunResources, RunSetup
 from freshline.live.tables.warm_plans import WarmPlans
 from freshline.live.tables.warm_up_threads import WarmUpThreads
 from freshline.planning.plan.step_placement import StepPlacement
@@ -37,51 +37,15 @@ from freshline.spark.loading.sink import driver_limit
 from freshline.spark.loading.warm_up import WarmUp
 from freshline.spark.session.java import end_java
 from freshline.spark.session.session import is_local, open_session
-from freshline.storage.control.control_folder import ControlFolder, check_no_other
+from freshline.storage.control.control_folder import check_no_other
 from freshline.storage.control.history import History
-from freshline.storage.control.layout import StorageLayout
 from freshline.storage.control.lease import Identity, Lease
 from freshline.storage.control.permissions import modes_of
 from freshline.storage.control.scratch import scratch_folder
 from freshline.storage.delta.ledger import Ledger
 
-# Which plans are warmed up before the first file is looked for: those that are begun first, all, or none.
-Warm = Literal["first", "all", "none"]
 # A feed's newest files tell whether some are waiting. No more depends on it than what is warmed up first.
 _NEWEST: Final = 20
-
-
-@dataclass(frozen=True, slots=True)
-class RunSetup:
-    """A warehouse, or a node of it, and where that is to run: its files, its storage, its Spark."""
-
-    warehouse: Warehouse
-    node: str | None
-    landing: Mapping[str, Path]  # by feed
-    layout: StorageLayout
-    control: ControlFolder  # of this run
-    history: Path
-    accepted: Sequence[str]  # tables that were changed and go on all the same
-    master: str | None
-    settings: Mapping[str, str] | None
-    session: SparkSession | None  # somebody else's, who closes it
-    warm: Warm
-
-
-@dataclass(frozen=True, slots=True)
-class RunResources:
-    """What was opened at a site."""
-
-    part: NodeShare
-    placed: StepPlacement | None  # where steps run, in a warehouse with nodes
-    scratch: Path
-    session: SparkSession
-    history: History
-    ledger: Ledger
-    schemas: dict[str, StructType]
-    tables: OpenTables
-    warmth: WarmPlans
-    warming: WarmUpThreads | None
 
 
 def open_site(
@@ -101,8 +65,8 @@ def open_site(
     part = all_of(site.warehouse)
     if site.node is not None and placed is not None:
         part = part_of(site.warehouse, site.node, placed.nodes)
-    placement = None if placed is None else PlacementStatus.of(placed)
-    start_up = StartUp(site.warehouse.name, run_id, site.control.status, listener, site.node, placement)
+    sections = placement_rows(placed)
+    start_up = StartUp(site.warehouse.name, run_id, site.control.status, listener, site.node, sections)
     start_up.open()
     stack.callback(start_up.close)
     start_up.say(Progress("starting Spark"))

@@ -133,10 +133,13 @@ class ClassFeeds:
 
 def _open(folder: Path, **options: Any) -> Runner:
     from freshline.definitions.load import load
+    from freshline.live.run.run_options import RunOptions
     from freshline.live.run.runner import Runner
 
     master = f"local[{os.cpu_count() or 2}]"
-    return Runner(load(folder / "freshline.yml"), folder, folder / "warehouse", master=master, **options)
+    return Runner(
+        load(folder / "freshline.yml"), folder, folder / "warehouse", RunOptions(master=master, **options)
+    )
 
 
 @contextmanager
@@ -219,7 +222,7 @@ def run_policy(
                 began = time.time()
                 said = asker.submit(send_all, file, due).result()
             lost = noise.shares(began, time.time())
-            status, asserted = runner.status(), dict(runner.keeper.observation.asserted_max_us)
+            status, asserted = runner.status(), dict(runner.records.observation.asserted_max_us)
     return _figures(policy, said, work_s, phase_s) | {
         "stolen": lost and lost[0],
         "tables": _tables(status, asserted),

@@ -17,6 +17,7 @@ from freshline.live.nodes import node_work
 from freshline.live.nodes.parent_lifeline import end_with_parent
 from freshline.live.nodes.step_figures import CommittedStep
 from freshline.live.nodes.step_worker import StepWorker
+from freshline.live.run.run_options import RunOptions
 from freshline.live.run.runner import Runner
 from freshline.storage.delta.read_table import ReadTable
 from freshline_lab.experiments.placement.live_placement import call_s
@@ -55,7 +56,9 @@ def main(folder: Path, node: str) -> None:
 
 
 def run(warehouse: Warehouse, folder: Path, node: str) -> None:
-    with Runner(warehouse, folder, folder / "warehouse", master="local[1]", node=node, warm="all") as runner:
+    with Runner(
+        warehouse, folder, folder / "warehouse", RunOptions(master="local[1]", node=node, warm="all")
+    ) as runner:
         TABLES.update(runner.readable)
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: runner.stop("told to end"))
