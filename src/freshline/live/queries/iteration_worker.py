@@ -22,7 +22,7 @@ from freshline.live.queries.running_query import running_query
 from freshline.planning.costs.iterations import PastPart
 from freshline.spark.answering.window_reading import PreparedQuery, WindowReading, session_for_queries
 from freshline.spark.errors import SparkEnded, sentence
-from freshline.spark.session.pools import use_track
+from freshline.spark.session.session import use_track
 from freshline.sql.slices import SLICES
 
 

@@ -21,7 +21,7 @@ from freshline.planning.costs.iterations import PastPart
 from freshline.service.failures import ServiceFailure
 from freshline.spark.answering.request_run import PartCancelled
 from freshline.spark.errors import SparkEnded, is_of_a_row, sentence
-from freshline.spark.session.pools import use_pool
+from freshline.spark.session.session import use_pool
 from freshline.sql.request_sql import RequestRefused
 from freshline.sql.slices import SLICES
 from freshline.storage.delta.read_table import ReadTable

@@ -19,7 +19,7 @@ from freshline.spark.errors import sentence
 from freshline.spark.loading.load import Jump, Load
 from freshline.spark.loading.load_result import LoadResult
 from freshline.spark.loading.updater import Updater
-from freshline.spark.session.pools import use_track
+from freshline.spark.session.session import use_track
 from freshline.storage.delta.commits import TableTaken
 
 _logger = logging.getLogger(__name__)

@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from freshline.base.clock import Clock, clock
 from freshline.live.tables.warm_plans import WarmPlans
 from freshline.spark.loading.warm_up import WarmUp
-from freshline.spark.session.pools import use_group
+from freshline.spark.session.session import use_group
 
 _GROUP: Final = "warm-up"
 _LOOK_EVERY_S: Final = 0.05

@@ -41,9 +41,9 @@ from freshline.storage.delta.files import ConsumedFile, LiveFile
 from freshline.storage.delta.last_values import LastValues
 from freshline.storage.delta.next_row import next_row
 from freshline.storage.delta.read_table import ReadTable
-from freshline.storage.delta.row_counts import rows_between
 from freshline.storage.delta.statistics import read_footers
 from freshline.storage.delta.stored_table import StoredTable
+from freshline.storage.delta.window_counts import rows_between
 
 
 class Updater:

@@ -142,3 +142,19 @@ def ensure_java() -> None:
         raise InputError(
             f"Spark needs Java {JAVA_LEAST} or newer, and {java} is {major or 'unknown'}", remedy
         )
+
+
+def use_pool(session: SparkSession, pool: str) -> None:
+    """This thread's jobs run in that pool."""
+    session.sparkContext.setLocalProperty("spark.scheduler.pool", pool)
+
+
+def use_track(session: SparkSession, pool: str, track: int) -> None:
+    """This thread is that track: its jobs run in the pool, and are cancelled together."""
+    use_group(session, pool, f"track-{track}", f"track {track}")
+
+
+def use_group(session: SparkSession, pool: str, group: str, description: str) -> None:
+    """This thread's jobs run in that pool, as a group that is cancelled together."""
+    use_pool(session, pool)
+    session.sparkContext.setJobGroup(group, f"Freshline, {description}", interruptOnCancel=True)
