@@ -14,7 +14,6 @@ from freshline.base import signals
 from freshline.base.free_memory import share_arenas
 from freshline.landing.directories import remember_directories
 from freshline.live.nodes.node_join import join_nodes
-from freshline.live.nodes.same_definitions import check_no_other
 from freshline.live.nodes.step_status import placement_rows
 from freshline.live.run.heartbeat import Heartbeat
 from freshline.live.run.run_end import RunEnd
@@ -31,6 +30,7 @@ from freshline.spark.loading.sink import driver_limit
 from freshline.spark.loading.warm_up import WarmUp
 from freshline.spark.session.java import end_java
 from freshline.spark.session.session import is_local, open_session
+from freshline.storage.control.control_folder import check_no_other
 from freshline.storage.control.history import History
 from freshline.storage.control.lease import Identity, Lease
 from freshline.storage.control.permissions import modes_of
