@@ -95,8 +95,8 @@ def _unanswered(error: Exception) -> Exception:
     """The error for the user: a row without a result, or a machine that failed."""
     from pyspark.errors import PySparkException
 
-    from freshline.live.loop.failures import is_of_a_row, sentence
     from freshline.spark.answering.query import is_too_deep
+    from freshline.spark.errors import is_of_a_row, sentence
 
     if is_too_deep(error):
         return InputError("the SQL is nested too deeply for Spark", "Ask something simpler")

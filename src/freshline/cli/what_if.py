@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
+from pathlib import Path
+from statistics import median
 from typing import Annotated
 
 import typer
@@ -11,11 +13,17 @@ import typer
 from freshline.base.duration import SECOND, format_duration, parse_duration
 from freshline.base.errors import InputError
 from freshline.base.names import cut
+from freshline.cli.shared import storage_path
 from freshline.definitions.language.policies import POLICIES, PolicyName, policies_for
 from freshline.definitions.language.values import TRACKS_MAX
+from freshline.definitions.sections.classes import PART_MOST_US
 from freshline.definitions.warehouse import Warehouse
-from freshline.simulation.crashes import Crash
-from freshline.simulation.spans import Span
+from freshline.planning.costs.requests import ALL_REQUESTS, PART_ASSUMED_US
+from freshline.simulation.classes import PARTS, RequestRate
+from freshline.simulation.conditions.crashes import Crash
+from freshline.simulation.conditions.spans import Span
+from freshline.storage.control.history import History
+from freshline.storage.control.layout import StorageLayout
 
 PolicyOption = Annotated[
     str | None, typer.Option(help=f"Another policy in all pools that can have it: {', '.join(POLICIES)}.")
@@ -39,7 +47,7 @@ GapOption = Annotated[
 SlowOption = Annotated[
     list[str] | None,
     typer.Option(
-        help="A table's or a query's costs are multiplied, though not in the plan (repeatable).",
+        help="A table's, query's or class's costs are multiplied, though not in the plan (repeatable).",
         metavar="NAME:FACTOR",
     ),
 ]
@@ -56,9 +64,18 @@ CrashOption = Annotated[
         help="The runner is gone, for 10s or FOR, and comes back (repeatable).", metavar="TIME[:FOR]"
     ),
 ]
+RequestsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="A class is asked so often, in PARTS parts (8), by chance; due after 10 times what they take "
+        "(repeatable).",
+        metavar="CLASS:RATE/s[:PARTS]",
+    ),
+]
 # How long a runner is down if it is restarted at once.
 _GONE_US = 10 * SECOND
 _NUMBER = re.compile(r"[0-9]{1,6}(\.[0-9]{1,6})?")
+_REQUESTS = re.compile(rf"(?P<name>.+):(?P<rate>{_NUMBER.pattern})/s(:(?P<parts>[0-9]{{1,6}}))?")
 
 
 def policy_option(warehouse: Warehouse, name: str | None) -> PolicyName | None:
@@ -160,3 +177,29 @@ def crash_options(options: list[str]) -> list[Crash]:
         except InputError as error:
             raise InputError(f"--crash {cut(option)}: {error.what}", error.remedy) from None
     return spans
+
+
+def request_options(options: list[str], part_us: int) -> dict[str, RequestRate]:
+    """`CLASS:RATE/s[:PARTS]`, by class: how often it is asked, in parts that take so long."""
+    rates: dict[str, RequestRate] = {}
+    for option in options:
+        found = _REQUESTS.fullmatch(option)
+        if found is None:
+            raise InputError(
+                f"--requests {cut(option)} is not CLASS:RATE/s[:PARTS]",
+                "Write it as in --requests operators:5/s, or operators:0.5/s:16",
+            )
+        name = found["name"]
+        if name in rates:
+            raise InputError(f"--requests is given twice for {cut(name)}", "Keep one of the two")
+        rates[name] = RequestRate(Fraction(found["rate"]), int(found["parts"] or PARTS), part_us)
+    return rates
+
+
+def request_part_us(project: Path, warehouse: Warehouse) -> int:
+    """What a part of a request usually takes, by those that were answered; otherwise what a run assumes."""
+    layout = StorageLayout(storage_path(project, warehouse))
+    control = layout.controls(warehouse.nodes)[0] if warehouse.nodes else layout.control()
+    with History(control.history, read_only=True) as history:
+        took = [part.duration_us for part in history.parts(ALL_REQUESTS)]
+    return min(PART_MOST_US, int(median(took))) if took else PART_ASSUMED_US

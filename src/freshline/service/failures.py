@@ -40,7 +40,7 @@ class ServiceFailure(Exception):  # noqa: N818  (an event, not a fault)
         headers: dict[str, str] | None = None,
         more: dict[str, Any] | None = None,
     ) -> None:
-        assert code in STATUSES, f"nobody knows {code}"
+        assert code in STATUSES, f"{code} is not a code"
         super().__init__(f"{message}. {remedy}.")
         self.code = code
         self.message = message

@@ -17,7 +17,7 @@ from freshline.base.duration import SECOND
 from freshline.service.bodies import read_body
 from freshline.service.failures import ServiceFailure, no_answer, rejected
 from freshline.service.questions import Question, read_question
-from freshline.service.running_warehouse import RunningWarehouse, ServiceAnswer, Submission
+from freshline.service.running_warehouse import RunningWarehouse, ServiceRequest
 
 QUESTION_MAX: Final = 1 << 20
 ARROW: Final = "application/vnd.apache.arrow.stream"
@@ -59,16 +59,16 @@ class QuestionIntake:
             self._waiting[name] -= 1
             asked.drop()
 
-    async def _answer(self, asked: Submission, question: Question, arrow: bool) -> Response:
+    async def _answer(self, asked: ServiceRequest, question: Question, arrow: bool) -> Response:
         """Waits for the answer until the deadline, plus a grace period."""
         name = question.class_name
         try:
             async with asyncio.timeout(question.deadline_us / SECOND + _GRACE_S):
                 await self._in_turn(name, asked.submit)
-                answer = await asyncio.wrap_future(asked.reply)
+                await asyncio.wrap_future(asked.reply)
         except TimeoutError:
             raise no_answer() from None
-        return await self._in_turn(name, _as_arrow if arrow else _as_json, answer)
+        return await self._in_turn(name, _as_arrow if arrow else _as_json, asked)
 
     async def _in_turn(self, name: str, what: Callable[..., _T], *arguments: object) -> _T:
         """Runs a function in a thread; a class has a fixed number of threads at a time.
@@ -131,7 +131,7 @@ def _liking(media: str) -> tuple[str, float]:
     return name, 1.0
 
 
-def _as_json(answer: ServiceAnswer) -> Response:
+def _as_json(answer: ServiceRequest) -> Response:
     rows = answer.row_count()
     if rows > JSON_ROWS_MAX:
         what = f"the answer has {rows:,} rows, and as JSON it may have {JSON_ROWS_MAX:,}"
@@ -139,7 +139,7 @@ def _as_json(answer: ServiceAnswer) -> Response:
     return JSONResponse(answer.record())
 
 
-def _as_arrow(answer: ServiceAnswer) -> Response:
+def _as_arrow(answer: ServiceRequest) -> Response:
     """The rows as an Arrow stream; the other fields are JSON in its schema's metadata."""
     table, record = answer.table(), answer.record()
     about = {key: value for key, value in record.items() if key != "rows"}

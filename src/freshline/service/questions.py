@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import time
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
 
+from freshline.base.clock import clock
 from freshline.base.duration import SECOND, parse_duration
 from freshline.base.errors import InputError
 from freshline.base.names import cut, one_of
@@ -34,7 +34,7 @@ class Question:
 
 def read_question(body: bytes) -> Question:
     """The question in a body, asked now. Raises `ServiceFailure` if it is invalid."""
-    asked_us = time.time_ns() // 1_000
+    asked_us = clock()
     record = _object(body)
     unknown = [key for key in record if key not in _KEYS]
     if unknown:

@@ -11,29 +11,25 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-class ServiceAnswer(Protocol):
-    """A finished answer that still has to be serialised."""
-
-    def row_count(self) -> int:
-        """The number of rows."""
-
-    def record(self) -> dict[str, Any]:
-        """The answer as JSON."""
-
-    def table(self) -> pa.Table:
-        """Its rows."""
-
-
-class Submission(Protocol):
+class ServiceRequest(Protocol):
     """A question on its way to an answer. The client may disconnect at any step."""
 
-    reply: Future[ServiceAnswer]  # or a `ServiceFailure`
+    reply: Future[None]  # done when the answer exists, or with a `ServiceFailure`
 
     def submit(self) -> None:
         """Parses the SQL and passes it to the run, which replies. Raises `ServiceFailure` if invalid."""
 
     def drop(self) -> None:
         """Cancels the question, because the client no longer waits. Any thread may call it at any time."""
+
+    def row_count(self) -> int:
+        """The number of rows of the answer."""
+
+    def record(self) -> dict[str, Any]:
+        """The answer as JSON."""
+
+    def table(self) -> pa.Table:
+        """The rows of the answer."""
 
 
 class RunningWarehouse(Protocol):
@@ -54,5 +50,5 @@ class RunningWarehouse(Protocol):
     def classes(self) -> list[dict[str, Any]]:
         """The state of its service classes, the most important first."""
 
-    def ask(self, question: Question) -> Submission:
+    def ask(self, question: Question) -> ServiceRequest:
         """Creates a question to a class, at once. Raises `ServiceFailure` if the class does not exist."""
