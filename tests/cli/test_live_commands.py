@@ -292,7 +292,7 @@ def test_calibrate_says_what_plan_makes_of_it(freshline):
     result = freshline("calibrate", "--files", "3")
     assert result.exit_code == 0
     assert "packets: 3 updates measured\n" in result.stdout
-    assert "`freshline plan` counts with them" in result.stdout
+    assert "`freshline plan` uses them" in result.stdout
     tables = json.loads(freshline("plan", "--json").stdout)["tables"]
     assert [table["cost_source"] for table in tables] == ["learned", "learned", "declared"]
 

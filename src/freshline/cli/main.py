@@ -77,7 +77,7 @@ app.add_typer(experiment, name="experiment")
 @app.command()
 def schema(
     as_json: Annotated[
-        bool, typer.Option("--json", help="As every command; a schema always is JSON.")
+        bool, typer.Option("--json", help="Accepted as by every command; the schema is always JSON.")
     ] = True,
 ) -> None:
     """Print the JSON schema of freshline.yml, for editors.

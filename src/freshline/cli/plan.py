@@ -224,7 +224,7 @@ def _show_blocking(screen: Console, pool: PoolPlan) -> None:
         return
     said = f"blocking {format_duration(pool.blocking_us)}"
     if pool.blocking_most_us is not None:
-        said += f", all targets bear {format_duration(pool.blocking_most_us, down=True)}"
+        said += f", all targets allow {format_duration(pool.blocking_most_us, down=True)}"
     if pool.batch_limit_us is not None:
         said += f"; a batch takes {format_duration(pool.batch_limit_us, down=True)} at most"
     screen.print(f"  {pool.name}: {said}", style="dim", highlight=False, markup=False)

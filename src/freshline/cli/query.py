@@ -22,12 +22,12 @@ def query(
     class_name: Annotated[str, typer.Option("--class", help="The service class that asks.", metavar="NAME")],
     deadline: Annotated[str, typer.Option(help="When the answer must be there.", metavar="DURATION")],
     share: Annotated[
-        float | None, typer.Option(help="Read no more than that share of the rows.", metavar="SHARE")
+        float | None, typer.Option(help="Read at most this share of the rows.", metavar="SHARE")
     ] = None,
     project: ProjectOption = DEFAULT_PROJECT,
     as_json: JsonOption = False,
 ) -> None:
-    """Ask the running warehouse, and get an answer by the deadline: as good a one as there is time for.
+    """Query the running warehouse, and get the best answer that is possible by the deadline.
 
     Where it was computed from a part of the rows, counts, sums and means are estimates, and each has an
     interval that holds the true value 95 times in 100; `?` marks those of fewer than 30 rows.

@@ -63,15 +63,15 @@ def run(
     ] = False,
     accept_change: Annotated[
         list[str] | None,
-        typer.Option(help="Go on with a table that was changed (repeatable).", metavar="TABLE"),
+        typer.Option(help="Continue with a table that has changed (repeatable).", metavar="TABLE"),
     ] = None,
     yes: Annotated[
         bool,
-        typer.Option("--yes", help="Accept landing directories that do not look like such; remembered."),
+        typer.Option("--yes", help="Accept landing directories that look like other folders, now and later."),
     ] = False,
     node: Annotated[
         str | None,
-        typer.Option(help="This node alone (default: all of this machine).", metavar="NAME"),
+        typer.Option(help="Run only this node (default: all nodes of this machine).", metavar="NAME"),
     ] = None,
     tied: Annotated[bool, typer.Option("--tied", hidden=True)] = False,
     as_json: JsonOption = False,

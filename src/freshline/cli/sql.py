@@ -38,7 +38,7 @@ def sql(
     project: ProjectOption = DEFAULT_PROJECT,
     as_json: JsonOption = False,
 ) -> None:
-    """Ask the tables, as they are now, in Spark SQL. Timestamps are shown in UTC.
+    """Query the tables in their current state with Spark SQL. Timestamps are shown in UTC.
 
     Example: freshline sql "SELECT src, sum(bytes) FROM packets GROUP BY src"
     """
@@ -99,8 +99,8 @@ def _unanswered(error: Exception) -> Exception:
     from freshline.spark.errors import is_of_a_row, sentence
 
     if is_too_deep(error):
-        return InputError("the SQL is nested too deeply for Spark", "Ask something simpler")
+        return InputError("the SQL is nested too deeply for Spark", "Simplify the query")
     what = f"Spark cannot answer the query: {sentence(error).rstrip('.')}"
     if isinstance(error, PySparkException) or is_of_a_row(error):
-        return InputError(what, "Mend the query")
+        return InputError(what, "Correct the query")
     return OSError(what)

@@ -40,29 +40,27 @@ OutageOption = Annotated[
 GapOption = Annotated[
     list[str] | None,
     typer.Option(
-        help="A feed delivers on time, but no rows of a while: derived tables jump over it (repeatable).",
+        help="A feed delivers on time, but no rows of this span: derived tables skip it (repeatable).",
         metavar="FEED:START-END",
     ),
 ]
 SlowOption = Annotated[
     list[str] | None,
     typer.Option(
-        help="A table's, query's or class's costs are multiplied, though not in the plan (repeatable).",
+        help="The costs of a table, query or class are multiplied, but not in the plan (repeatable).",
         metavar="NAME:FACTOR",
     ),
 ]
 FailOption = Annotated[
     list[str] | None,
     typer.Option(
-        help="A table's jobs fail by chance, and are tried again as in a run (repeatable).",
+        help="Jobs of a table fail at random, with retries as in a run (repeatable).",
         metavar="TABLE:RATE",
     ),
 ]
 CrashOption = Annotated[
     list[str] | None,
-    typer.Option(
-        help="The runner is gone, for 10s or FOR, and comes back (repeatable).", metavar="TIME[:FOR]"
-    ),
+    typer.Option(help="The runner is down for 10s or FOR, and restarts (repeatable).", metavar="TIME[:FOR]"),
 ]
 RequestsOption = Annotated[
     list[str] | None,

@@ -78,9 +78,9 @@ def landing_directories(warehouse: Warehouse, folder: Path, storage: Path) -> di
         elif directory.is_relative_to(storage):
             wrong = "it lies in the storage"
         elif first_in[directory] != name:
-            wrong = f"it is that of feed {first_in[directory]} already"
+            wrong = f"the feed {first_in[directory]} has the same directory"
         elif name in inner_of:
-            wrong = f"it holds that of feed {inner_of[name]}, and all below it is taken"
+            wrong = f"it contains the directory of feed {inner_of[name]}"
         else:
             continue
         remedy = f"Give the feed a directory of its own, such as `path: landing/{name}`"
@@ -109,7 +109,7 @@ def check_directories(
         if wrong is not None:
             what = about(("feeds", name, "path"), f"the directory {directory} {wrong}")
             remedy = (
-                "What cannot be read there would be moved into quarantine: give the feed a directory of its "
+                "Unreadable files there would be moved into quarantine: give the feed a directory of its "
                 "own, or accept this one with `freshline run --yes`"
             )
             errors.append(InputError(what, remedy, warehouse.feeds[name].place))
@@ -135,7 +135,7 @@ def doubt(directory: Path, landing: Landing) -> str | None:
     if not found:
         return None
     names = ", ".join(map(printable, found[:_TOLD_MAX])) + (" and more" if len(found) > _TOLD_MAX else "")
-    return f"has what does not look like data: {names}"
+    return f"has contents that do not look like data: {names}"
 
 
 def _wrong_place(directory: Path) -> str | None:
@@ -144,7 +144,7 @@ def _wrong_place(directory: Path) -> str | None:
     path = str(directory)
     memory = _MEMORY in directory.parents
     if (_SYSTEM.fullmatch(path) and not memory) or _SHARED.fullmatch(path):
-        return "is one of the system's"
+        return "is a system directory"
     own = os.path.realpath(os.path.expanduser("~"))
     for place in (directory, *directory.parents):
         if place.name in _WORKING_COPIES:
@@ -152,9 +152,9 @@ def _wrong_place(directory: Path) -> str | None:
         if str(place) == own or _HOMES.fullmatch(str(place)):
             below = directory.relative_to(place).parts
             if not below:
-                return "is somebody's home"
+                return "is a home directory"
             if any(part.startswith(".") for part in below):
-                return "is hidden in a home, where programs keep what is theirs"
+                return "is hidden in a home directory, where programs keep their own files"
     return None
 
 

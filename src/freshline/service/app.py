@@ -43,9 +43,7 @@ def service_app(site: RunningWarehouse) -> FastAPI:
     async def results(query: str) -> JSONResponse:
         found = await asyncio.to_thread(site.results, query)
         if found is None:
-            raise ServiceFailure(
-                "not_found", "there are no results of such a query", "See `freshline status`"
-            )
+            raise ServiceFailure("not_found", "there are no results of this query", "See `freshline status`")
         return JSONResponse(found)
 
     @app.get("/v1/classes", **CLASSES)
@@ -63,7 +61,7 @@ def service_app(site: RunningWarehouse) -> FastAPI:
             try:
                 return JSONResponse(await asyncio.to_thread(site.apply, text))
             except TimeoutError:
-                remedy = "Ask `freshline status` what has become of it"
+                remedy = "See `freshline status` for what became of it"
                 raise ServiceFailure("undecided", "the run has not decided in time", remedy) from None
 
     _tell_failures(app)

@@ -20,7 +20,7 @@ async def read_body(receive: Receive, at_most: int) -> bytes:
     while True:
         message = await receive()
         if message["type"] == "http.disconnect":
-            raise ServiceFailure("bad_request", "the body ends before its end", "Send all of it")
+            raise ServiceFailure("bad_request", "the body is incomplete", "Send all of it")
         body += message.get("body", b"")
         if len(body) > at_most:
             if message.get("more_body", False):

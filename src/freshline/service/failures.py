@@ -64,7 +64,7 @@ class ServiceFailure(Exception):  # noqa: N818  (an event, not a fault)
 def rejected(retry_after_us: int) -> ServiceFailure:
     """There is no capacity for another request of this class."""
     whole_s = max(1, -(-retry_after_us // 1_000_000))
-    message = "the request is not admitted: its class, and those before it, ask for more than there is"
+    message = "the request is not admitted: its class and the more important ones exceed the capacity"
     return ServiceFailure("rejected", message, f"Try again in {whole_s} s", {"Retry-After": str(whole_s)})
 
 

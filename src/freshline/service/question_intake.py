@@ -99,7 +99,7 @@ async def _unless_gone(request: Request, answering: Coroutine[Any, Any, Response
         await asyncio.wait({answer, gone}, return_when=asyncio.FIRST_COMPLETED)
         if answer.done():
             return answer.result()
-        raise ServiceFailure("bad_request", "nobody waits for the answer", "Keep the connection open")
+        raise ServiceFailure("bad_request", "the client has disconnected", "Keep the connection open")
     finally:
         answer.cancel()
         gone.cancel()

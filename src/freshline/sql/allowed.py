@@ -128,12 +128,12 @@ def check_nodes(query: exp.Expr) -> None:
         if isinstance(node, exp.With) and node.recursive:
             raise InputError("the SQL has a WITH RECURSIVE, which may never end", "Write it without")
         if isinstance(node, exp.Column) and node.parts[0].name.lower() == "_metadata":
-            raise InputError("`_metadata` tells about files", "Name columns of the tables")
+            raise InputError("`_metadata` describes files, not rows", "Name columns of the tables")
         if isinstance(node, exp.Like | exp.ILike):
             _check_pattern(node)
         if not isinstance(node, _PLAIN) or isinstance(node, _NOT_PLAIN):
             raise InputError(
-                f"the SQL has something that is not taken here ({_shown(node)})",
+                f"the SQL has an expression that is not allowed here ({_shown(node)})",
                 f"Write it without. {_REMEDY}",
             )
 

@@ -27,7 +27,7 @@ _KNOWN_CUTS: Final = (
 )
 _AS_JOIN: Final = "Write it as a join on equal timestamps, or on timestamps within a range of each other"
 _NOT_UNDERSTOOD: Final = (
-    "it is written in a way that is not understood here",
+    "it has a form that Freshline does not understand",
     "Write it with SELECT and JOIN",
 )
 # The clauses of a SELECT that the check understands.
@@ -91,8 +91,8 @@ class QueryCheck:
 
     def _query(self, query: exp.Expr, known: Mapping[str, Relation]) -> Relation:
         if query.args.get("limit") or query.args.get("offset"):
-            what = "LIMIT and OFFSET pick other rows whenever more has come"
-            self._refuse(what, "Remove them; say what is wanted in WHERE")
+            what = "LIMIT and OFFSET select other rows when more rows arrive"
+            self._refuse(what, "Remove them; select the rows with WHERE")
         known = self._with(query, known)
         if isinstance(query, exp.Subquery):
             return self._query(query.this, known)
@@ -193,7 +193,7 @@ class QueryCheck:
                 if source.find(exp.Query):
                     self._refuse("a subquery stands in a LATERAL", _AS_JOIN)
             if source.args.get("sample"):
-                self._refuse("TABLESAMPLE picks other rows each time", "Remove it")
+                self._refuse("TABLESAMPLE selects other rows each time", "Remove it")
             for pivot in source.args.get("pivots") or ():
                 if not pivot.args.get("unpivot"):
                     self._refuse("PIVOT does not group by time", "Write it with GROUP BY and the timestamp")

@@ -137,7 +137,7 @@ class FromTables:
         parts = [*conjuncts(join.args.get("on"))]
         keys = [self.equate(part) for part in parts]
         if not any(keys) and not join.args.get("using"):
-            what = f"`{self.all[-1].alias}` is joined by no equality of columns"
+            what = f"`{self.all[-1].alias}` is joined without an equality of columns"
             raise InputError(what, f"{_JOINED}; more conditions may follow")
         self.conditions += parts
 
@@ -150,7 +150,7 @@ class FromTables:
             maybe = [at for at, each in enumerate(earlier) if each.table.columns is None]
             owners = having or maybe
             if len(owners) != 1:
-                what = f"whose `{name}` the last USING means is not clear"
+                what = f"the table of the column `{name}` in the last USING is not clear"
                 raise InputError(what, f"{_JOINED} instead")
             self._shared[name] = owners[0]
         self._unite((self._shared[name], name), (last, name))
@@ -168,8 +168,8 @@ class FromTables:
             names = [part.name.lower() for part in side.parts]
             is_plain = len(names) == 1 or (len(names) == 2 and names[0] == self._alias(owner))
             if owner is None and len(self.all) > 1:
-                remedy = f"Write whose it is, such as `{self.all[0].alias}.{names[-1]}`"
-                raise InputError(f"whose column `{names[-1]}` is cannot be told", remedy)
+                remedy = f"Write its table too, such as `{self.all[0].alias}.{names[-1]}`"
+                raise InputError(f"the table of the column `{names[-1]}` is not known", remedy)
             if owner is None or not is_plain:
                 return None
             found.append((owner, names[-1]))

@@ -33,7 +33,7 @@ _TABLE: Final = "make it a table (`sql` under `tables`) and read that"
 _REFUSED: Final[dict[str, tuple[str, str]]] = {
     "with_": ("it has a WITH", f"Write one SELECT, or {_TABLE}"),
     "distinct": ("it has a DISTINCT", "Use GROUP BY"),
-    "having": ("it has a HAVING: what a group comes to is not known before all is read", "Remove it"),
+    "having": ("it has a HAVING: the value of a group is not known before all is read", "Remove it"),
     "qualify": ("it has a QUALIFY", f"Remove it, or {_TABLE}"),
     "windows": ("it has a WINDOW clause", f"Remove it, or {_TABLE}"),
     "order": (

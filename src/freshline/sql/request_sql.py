@@ -84,7 +84,7 @@ def read_request(sql: str, tables: Mapping[str, ReadableTable]) -> RequestSql:
 def _parsed(sql: str) -> tuple[list[Token], exp.Select]:
     if len(sql) > _LENGTH_MAX:
         what = f"the SQL has {len(sql):,} characters, and may have {_LENGTH_MAX:,}"
-        raise RequestRefused("bad_sql", what, "Ask something shorter")
+        raise RequestRefused("bad_sql", what, "Send a shorter query")
     try:
         tokens = query_tokens(sql)
         query = parse_tokens([*tokens], sql)

@@ -50,7 +50,7 @@ def _check_part(node: exp.Expr, where: str) -> None:
         remedy = "Group by windows of a fixed length, such as window(ts, '10 seconds')"
         raise InputError("a session depends on rows that may not have been read", remedy)
     if isinstance(node, exp.Placeholder | exp.Parameter | exp.SessionParameter):
-        raise InputError("it has a parameter, which nobody gives a value", "Write the value itself")
+        raise InputError("it has a parameter without a value", "Write the value itself")
 
 
 def check_aggregate(node: exp.Expr, wider: bool = False) -> None:

@@ -230,8 +230,8 @@ def test_names_are_not_used_twice() -> None:
     text = f"{HEAD}  Packets: {RIGHT}\n  one: {keyed('into: sums')}\n  two: {keyed('into: SUMS')}\n"
     text += f"  three: {keyed('into: two')}\n  four: {keyed('into: four')}\n"
     assert complaints(text) == [
-        "freshline.yml:13: queries.Packets: it is called like the table `packets` of line 9. Rename one of "
-        "the two.",
+        "freshline.yml:13: queries.Packets: it has the same name as the table `packets` of line 9. Rename "
+        "one of the two.",
         "freshline.yml:15: queries.two.into: it is the name of the answers of `one`. "
         "Give it a name of its own.",
         "freshline.yml:16: queries.three.into: it is the name of the query `two`. Give it a name of its own.",

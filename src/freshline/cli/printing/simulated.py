@@ -208,7 +208,7 @@ def _show_what_if(screen: Console, result: SimulationResult) -> None:
             said = f"Table {name}: {failed} of {jobs + failed} jobs failed."
             screen.print(said, highlight=False, markup=False)
     for start, back in result.crashes:
-        said = f"The runner was gone: {format_duration(start)} to {format_duration(back)}."
+        said = f"The runner was down: {format_duration(start)} to {format_duration(back)}."
         screen.print(said, highlight=False, markup=False)
 
 

@@ -150,7 +150,7 @@ class Document:
     def _check_closed(self, node: Node) -> None:
         if id(node) in self._open:
             raise InputError(
-                "an alias stands inside the very thing it repeats, which would never end",
+                "an alias is inside the value that it repeats, which would never end",
                 "Move the alias out of what its anchor marks",
                 self._place_of(node),
             )
@@ -271,5 +271,5 @@ def _syntax_error(error: MarkedYAMLError, text: str, file: str) -> InputError:
         what += f" ({error.context}{since})"
     lines = text.splitlines()
     if mark and mark.line < len(lines) and lines[mark.line][: mark.column + 1].lstrip(" ").startswith("\t"):
-        return InputError(what, "Indent with spaces, for YAML allows no tabs there", place)
+        return InputError(what, "Indent with spaces: YAML allows no tabs there", place)
     return InputError(what, "Check the indentation, quotes, brackets and colons there and just above", place)

@@ -102,7 +102,7 @@ def _check_name(resolution: Resolution, path: Path, name: str) -> None:
         other = resolution.names(section).find(name)
         if other is not None:
             line = resolution.place((section.name, other)).line
-            what = f"it is called like the {kind} `{other}` of line {line}"
+            what = f"it has the same name as the {kind} `{other}` of line {line}"
             resolution.report(path, what, "Rename one of the two")
 
 
@@ -133,7 +133,7 @@ def _check_node(resolution: Resolution, path: Path, pool: Pool | None) -> None:
     """Clients send requests to the first node: it serves all of them, and reads all tables."""
     nodes = resolution.names(NODES).all
     if pool is not None and nodes and pool.node not in (None, nodes[0]):
-        what = f"its pool `{pool.name}` is on the node `{pool.node}`, and requests are heard on `{nodes[0]}`"
+        what = f"its pool `{pool.name}` is on the node `{pool.node}`, and requests arrive on `{nodes[0]}`"
         resolution.report(path, what, f"Put it into a pool with `node: {nodes[0]}`, which reads all tables")
 
 

@@ -93,7 +93,7 @@ def check_discard_live(check: LiveCheck, table: Table) -> None:
         return  # errors of a schema or of SQL are reported there
     if kept is None:
         remedy = "Leave out or multiply records in a table that reads this one, or remove `discard`"
-        check.report(path, table.place, "its `select` has not one row for each record", remedy)
+        check.report(path, table.place, "its `select` does not give one row for each record", remedy)
         return
     key, value = kept.get(table.discard.key.lower()), kept.get(table.discard.value.lower())
     listed = ", ".join(column.name for column in kept.values())
@@ -109,7 +109,7 @@ def check_discard_live(check: LiveCheck, table: Table) -> None:
             (*path, "value"), table.place, f"`{value.name}` is no number", "Name a column of numbers"
         )
     if key is not None and value is not None and key.name == value.name and value.number == "integer":
-        what = f"a key whose value is itself, `{key.name}`, never changes"
+        what = f"`{key.name}` is both key and value, so the value of a key never changes"
         check.report((*path, "value"), table.place, what, "Name the column with what changes")
     if table.timestamp is not None and feed.landing.timestamp is not None:
         timestamp = kept.get(table.timestamp.lower())

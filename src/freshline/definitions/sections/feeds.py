@@ -263,7 +263,7 @@ def _node(resolution: Resolution, path: Path, entry: FeedEntry) -> str | None:
 
 def _landing(resolution: Resolution, path: Path, entry: FeedEntry) -> Landing:
     if entry.shed is not None and entry.name_timestamp is not None:
-        what = "windows go by the records' own timestamps, and `name_timestamp` says that they are not read"
+        what = "it needs the timestamps of the records, which are not read with `name_timestamp`"
         resolution.report((*path, "shed"), what, "Remove it, or `name_timestamp`")
     for key in ("header", "encoding"):
         if getattr(entry, key) is not None and entry.format != "csv" and entry.arrival == "files":
@@ -316,7 +316,7 @@ def _check_live(check: LiveCheck) -> None:
     used = {table.feed for table in check.warehouse.stored.values()}
     for feed in feeds.values():
         if feed.name not in used:
-            remedy = "Load it with a table, or remove it; `plan` and `simulate` take it as it is"
+            remedy = "Load it with a table, or remove it; `plan` and `simulate` accept it"
             check.report(("feeds", feed.name), feed.place, "no table loads it", remedy)
     relations = {name: _live_relation(check, feed) for name, feed in feeds.items() if feed.name in used}
     check.relations["feeds"] = relations
@@ -325,7 +325,7 @@ def _check_live(check: LiveCheck) -> None:
 def _live_relation(check: LiveCheck, feed: Feed) -> Relation:
     path = ("feeds", feed.name)
     if feed.arrival == "continuous":
-        remedy = "Let its data come in files (`arrival: files`); `plan` and `simulate` take it as it is"
+        remedy = "Let its data come in files (`arrival: files`); `plan` and `simulate` accept it"
         check.report(path, feed.place, "a continuous feed cannot be run yet", remedy)
         return Relation(None, own_time(feed.landing.timestamp))
     for key, remedy in _NEEDED_LIVE.items():

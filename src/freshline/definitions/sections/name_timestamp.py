@@ -34,7 +34,7 @@ def check_pattern(pattern: str) -> str:
     """Returns the pattern if it determines an instant: the year, and smaller units without a gap."""
     said = instant_in_name(pattern, _SAMPLE.strftime(pattern)) if "%" in pattern else None
     if said is None:
-        raise InputError(f"{pattern!r} is no pattern of strptime", _REMEDY)
+        raise InputError(f"{pattern!r} is not a strptime pattern", _REMEDY)
     truncated = datetime(_SAMPLE.year, 1, 1, tzinfo=UTC)
     for part in ("month", "day", "hour", "minute", "second", "microsecond"):
         if said == epoch_us(truncated):
@@ -42,4 +42,4 @@ def check_pattern(pattern: str) -> str:
         truncated = truncated.replace(**{part: getattr(_SAMPLE, part)})
     if said == epoch_us(truncated):
         return pattern
-    raise InputError(f"{pattern!r} does not tell an instant", _REMEDY)
+    raise InputError(f"{pattern!r} does not determine an instant", _REMEDY)

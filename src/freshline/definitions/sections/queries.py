@@ -209,7 +209,7 @@ class _Rules:
         if table is not None:
             line = self._resolution.place(("tables", table)).line
             self._report(
-                path, f"it is called like the table `{table}` of line {line}", "Rename one of the two"
+                path, f"it has the same name as the table `{table}` of line {line}", "Rename one of the two"
             )
 
     def _read(self, path: Path, entry: QueryEntry) -> QuerySql | None:

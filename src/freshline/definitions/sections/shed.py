@@ -122,7 +122,7 @@ def check_shed_table(check: LiveCheck, table: StoredDefinition) -> None:
         what = f"its feed `{feed.name}` sheds rows by their timestamps, and `{table.timestamp}` is another"
         check.report(path, table.place, what, remedy)
     if any(name == "input_file_name" for name in unsteady(parse_query(table.select), ())):
-        what = "of rows that were sorted by value nobody knows their file"
+        what = "rows that are sorted by value no longer know their file"
         check.report(path, table.place, what, "Remove `input_file_name`, or the feed's `shed`")
 
 

@@ -21,8 +21,8 @@ _USELESS: Final = {
     "period_us": "a step has no period: it is released when what it reads advances",
     "phase_us": "it has no effect on a step, which is released when what it reads advances",
     "pool": "it has no effect on a step, which runs on a node",
-    "target_lag_us": "it has no effect on a step: what is promised of it is the `deadline` of outputs",
-    "late_after_us": "it has no effect on a step: what is promised of it is the `deadline` of outputs",
+    "target_lag_us": "it has no effect on a step, whose guarantee is the `deadline` of outputs",
+    "late_after_us": "it has no effect on a step, whose guarantee is the `deadline` of outputs",
     "weight": "it has no effect on a step, which has no recovery mode",
     "discard": "it has no effect on a step, which loads every file",
 }
