@@ -20,18 +20,18 @@ class FileEntry(Entry):
 
     model_config = ConfigDict(title="Freshline warehouse")
 
-    name: Text = Field(description="What the warehouse is called.", examples=["network"])
+    name: Text = Field(description="The name of the warehouse.", examples=["network"])
     storage: PathText = Field("./warehouse", description="The directory that holds the tables.")
     history_us: Given[History] = Field(
         None,
         alias="history",
-        description="How long readers can follow a table's changes and read it as it was (default 1 day), "
-        "for tables that do not say it themselves.",
+        description="How long readers can follow a table's changes and read its earlier versions, from a "
+        "minute to a year (default 1 day). A table may have a `history` of its own.",
     )
     links: Given[list[list[Text]]] = Field(
         None,
-        description="From which node to which tables can be read (default: from each to each). A link leads "
-        "one way.",
+        description="Pairs of nodes: the second can read tables of the first (default: each node can read "
+        "tables of every other).",
         examples=[[["edge", "centre"]]],
     )
 

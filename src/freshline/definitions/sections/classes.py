@@ -48,19 +48,19 @@ class ServiceClass:
 
 
 class ClassEntry(Entry):
-    """Requests of one importance. Classes stand in the order of their importance, the highest first."""
+    """Requests of one importance. Classes are in the order of importance, the highest first."""
 
     model_config = ConfigDict(title="Service class")
 
     error: PositiveShare = Field(
-        description="The average error that answers may have: 0.3 means that of the parts beyond the first, "
-        "which every answer has, three in ten may be missing.",
+        description="The average error that answers may have: 0.3 means that three in ten parts may be "
+        "missing. The first part, which every answer has, does not count.",
         examples=[0.3],
     )
     data_error_factor: Given[PositiveNumber] = Field(
         None,
-        description="By how much its requests weigh errors of the data: 1/ξ where a value may be wrong by "
-        "the share ξ (default 1).",
+        description="The weight of data errors for its requests: 1/ξ if a value may be wrong by the share ξ "
+        "(default 1).",
     )
     settling_us: Given[PositiveDuration] = Field(
         None,
@@ -68,7 +68,7 @@ class ClassEntry(Entry):
         description="How long after a change of load the error may be above `error` (default 60s).",
     )
     overshoot: Given[Rate] = Field(
-        None, description="By what share of `error` it may be above it meanwhile (default 0.35)."
+        None, description="How far above `error` it may be meanwhile, as a share of `error` (default 0.35)."
     )
     pool: Given[Text] = Field(
         None, description="The pool that answers it (default: the only one that can hold classes)."

@@ -26,7 +26,7 @@ class Cost:
 
 
 class CostEntry(Entry):
-    """The time that an update takes: startup + rate × the length of time it loads, give or take."""
+    """The time that an update takes: startup + rate × the length of time that it loads, ± variability."""
 
     model_config = ConfigDict(
         title="Cost",
@@ -44,12 +44,12 @@ class CostEntry(Entry):
     per_row_us: ExactDuration = Field(
         Fraction(0),
         alias="per_row",
-        description="Of a step, a table of an output with a `deadline`: the time for each row that it reads "
+        description="For a step, a table of an output with a `deadline`: the time for each row that it reads "
         "(default 0s). It may be finer than a microsecond.",
         examples=["200us"],
     )
     variability: Share = Field(
-        Fraction(0), description="By which share the time may vary up and down: 0.2 is ±20 % (default 0)."
+        Fraction(0), description="The share by which the time may vary up and down: 0.2 is ±20 % (default 0)."
     )
 
     @model_validator(mode="after")

@@ -43,12 +43,12 @@ class Discard:
 
 
 class DiscardEntry(Entry):
-    """By which columns it is told whether a file changes much of the table."""
+    """The columns that show how much a file changes the table."""
 
     model_config = ConfigDict(title="Discard")
 
-    key: Text = Field(description="The column that says whose value it is, a text or a whole number.")
-    value: Text = Field(description="The column with the value, a number.")
+    key: Text = Field(description="The column that identifies a value: a text or a whole number.")
+    value: Text = Field(description="The column with the value: a number.")
 
     def resolved(self) -> Discard:
         return Discard(self.key, self.value)

@@ -127,7 +127,7 @@ NamePattern = Annotated[Text, AfterValidator(check_pattern)]
 
 
 class FeedEntry(Entry):
-    """A source of data: files that arrive one a period, or records that can be loaded at any time."""
+    """A source of data: one file in each period, or records that can be loaded at any time."""
 
     model_config = ConfigDict(title="Feed")
 
@@ -154,12 +154,12 @@ class FeedEntry(Entry):
     )
     rows: Given[PositiveNumber] = Field(
         None,
-        description="How many rows a second it brings on average: what `plan` and `simulate` reckon with for "
-        "queries over its tables.",
+        description="The average number of rows per second. `plan` and `simulate` use it for queries over "
+        "its tables.",
         examples=[12500],
     )
     node: Given[Text] = Field(
-        None, description="The node that loads it, where there are `nodes` (default: the only one)."
+        None, description="The node that loads it, if there are `nodes` (default: the only one)."
     )
     age_us: Given[Duration] = Field(
         None,
@@ -173,7 +173,7 @@ class FeedEntry(Entry):
         examples=[500],
     )
     path: Given[PathText] = Field(None, description="The directory in which the data files land.")
-    format: Given[FileFormat] = Field(None, description="The data files' format; json is one record a line.")
+    format: Given[FileFormat] = Field(None, description="The files' format; json has one record per line.")
     columns: Given[Text] = Field(
         None,
         alias="schema",
@@ -186,20 +186,20 @@ class FeedEntry(Entry):
     )
     encoding: Given[Encoding] = Field(
         None,
-        description="Only for `format: csv`: the encoding of the files (default utf-8). A file that has "
+        description="Only for `format: csv`: the encoding of the files (default utf-8). A file with "
         "other bytes goes to quarantine.",
     )
     name_timestamp: Given[NamePattern] = Field(
         None,
-        description="A pattern of the files' names, in the directives of strptime. A file's timestamp is "
-        "then read from its name, not from its records.",
+        description="A pattern of file names with the directives of strptime. A file's timestamp is then "
+        "read from its name, not from its records.",
         examples=["packets-%Y%m%dT%H%M%S.csv"],
     )
     lateness_us: Given[Duration] = Field(
         None,
         alias="lateness",
         description="By how much a record may come after newer ones without being late (default 0). "
-        "The tables are staler by that.",
+        "It adds to the staleness of the tables.",
     )
     ahead_us: Given[Duration] = Field(
         None,
@@ -208,12 +208,12 @@ class FeedEntry(Entry):
         "period).",
     )
     after_load: Given[AfterLoad] = Field(
-        None, description="What becomes of a file once it is loaded (default keep)."
+        None, description="What happens to a file after it is loaded (default keep)."
     )
     shed: Given[ShedEntry] = Field(
         None,
-        description="Of each window of time only the records of the highest value are loaded. Only for "
-        "`arrival: files`.",
+        description="Limits each window of time to the records with the highest values. Only for `arrival: "
+        "files`.",
         examples=[{"most": 15, "per": "1s", "value": "speed * 2"}],
     )
 

@@ -37,15 +37,15 @@ class NodeEntry(Entry):
         None, description="Spark's master (default `local[1]`).", examples=["local[1]", "spark://centre:7077"]
     )
     speed: Given[PositiveNumber] = Field(
-        None, description="How fast it is beside others: a step takes its cost divided by it (default 1)."
+        None, description="Its relative speed: a step takes its cost divided by the speed (default 1)."
     )
     policy: Given[NodePolicy] = Field(
         None,
-        description="The order in which steps run: `edf`, the one that must be done first, or `fifo`, that "
-        "of the oldest file (default edf). Deadlines are proven for `edf` only.",
+        description="The order in which steps run: `edf`, the earliest deadline first, or `fifo`, the oldest "
+        "file first (default edf). Deadlines are proven for `edf` only.",
     )
     conf: Given[dict[str, Setting]] = Field(
-        None, description="Spark's settings of this node.", examples=[{"spark.executor.memory": "2g"}]
+        None, description="Spark settings of this node.", examples=[{"spark.executor.memory": "2g"}]
     )
 
 

@@ -77,7 +77,7 @@ def _only_with(option: str) -> str:
 
 
 class PoolEntry(Entry):
-    """A number of tracks under one policy."""
+    """A number of tracks with one policy."""
 
     model_config = ConfigDict(title="Pool")
 
@@ -90,47 +90,47 @@ class PoolEntry(Entry):
     )
     provisioning: Given[Provisioning] = Field(
         None,
-        description=f"{_only_with('provisioning')}: the cost that a table's share of the tracks is "
-        "made for. With `average` late tables recover faster and bounds hold in expectation only "
+        description=f"{_only_with('provisioning')}: the cost from which a table's share of the "
+        "tracks is computed. With `average` late tables recover faster, but bounds are only expected "
         "(default worst).",
     )
     recovery: Given[Recovery] = Field(
         None,
-        description=f"{_only_with('recovery')}: `fastest` gives one late table all the capacity "
-        "that is spare, `together` lets all of them recover at the same time, each more slowly (default "
+        description=f"{_only_with('recovery')}: `fastest` gives one late table all the spare "
+        "capacity, `together` lets all of them recover at the same time, each more slowly (default "
         "fastest).",
     )
     blocking: Given[Duration] = Field(
         None,
         description=f"{_only_with('blocking')}: for how long a job that loads several files of a backlog may "
-        "block others. Every bound counts it; `freshline plan` says how much all targets bear (default 0).",
+        "block others. Every bound counts it; `freshline plan` shows how much all targets allow (default 0).",
         examples=["1s"],
     )
     preemptive: Given[Flag] = Field(
         None,
-        description=f"{_only_with('preemptive')}, in a pool of queries: whether an iteration is put aside "
+        description=f"{_only_with('preemptive')}, in a pool of queries: whether an iteration is interrupted "
         "for a more urgent one (default false).",
     )
     rescheduling: Given[Rescheduling] = Field(
         None,
-        description=f"{_only_with('rescheduling')}: when it is worked out anew how much each query sheds: "
+        description=f"{_only_with('rescheduling')}: when the amount that each query sheds is recomputed: "
         "`optimistic`: once in every longest stride; `pessimistic`: whenever an iteration ends; "
         "`permissive`: when the weighted error since the last time is above `threshold` (default "
         "optimistic).",
     )
     threshold: Given[Rate] = Field(
         None,
-        description="Only with `rescheduling: permissive`, where it must be: the weighted error, tuples lost "
-        "in the answers by the weight of their queries.",
+        description="Required for `rescheduling: permissive`, and only for it: the weighted error, which "
+        "is the tuples lost in answers times the weight of their queries.",
         examples=[200000],
     )
     gains: Given[Gains] = Field(
         None,
         description=f"{_only_with('gains')}: the gains of the controllers are `fixed`, for a load of 100 %, "
-        "or `scheduled` by the work that was admitted last (default fixed).",
+        "or `scheduled`, for the work that was admitted last (default fixed).",
     )
     node: Given[Text] = Field(
-        None, description="The node that its jobs run on, where there are `nodes` (default: the first)."
+        None, description="The node that its jobs run on, if there are `nodes` (default: the first)."
     )
 
 

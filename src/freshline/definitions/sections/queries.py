@@ -76,7 +76,7 @@ class Query:
 
 
 class QueryEntry(Entry):
-    """A query that is answered anew in every stride, over the last window of the tables it reads."""
+    """A query with an answer in every stride, over the last window of the tables that it reads."""
 
     model_config = ConfigDict(title="Query")
 
@@ -90,14 +90,14 @@ class QueryEntry(Entry):
     deadline_us: Given[PositiveDuration] = Field(
         None,
         alias="deadline",
-        description="By when after its release an answer must be there, at most the stride (default: the "
-        "stride).",
+        description="The time from its release to the latest end of an answer, at most the stride (default: "
+        "the stride).",
     )
     weight: Given[PositiveNumber] = Field(
-        None, description="How much an error in its answers counts beside those of others (default 1)."
+        None, description="The weight of an error in its answers, relative to other queries (default 1)."
     )
     keep_least: Given[Share] = Field(
-        None, description="The share of its window that it must read at least (default 0)."
+        None, description="The least share of its window that it must read (default 0)."
     )
     pool: Given[Text] = Field(
         None, description="The pool that answers it (default: the only one that can hold queries)."
@@ -113,10 +113,10 @@ class QueryEntry(Entry):
     part_us: Given[Duration] = Field(
         None,
         alias="part",
-        description="The longest stretch of its work that is not put aside for more urgent queries (default: "
-        "a quarter of the shortest deadline above it).",
+        description="The longest stretch of its work that is not interrupted for more urgent queries "
+        "(default: a quarter of the shortest deadline among those).",
     )
-    into: Given[Text] = Field(None, description="A table of its own that its answers are kept in.")
+    into: Given[Text] = Field(None, description="A new table that stores its answers.")
 
 
 def _resolve(resolution: Resolution) -> dict[str, Any]:

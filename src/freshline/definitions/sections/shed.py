@@ -71,15 +71,15 @@ Most = Annotated[
 
 
 class ShedEntry(Entry):
-    """Of each window of time the records of the highest value are loaded, and no others."""
+    """Only the records with the highest values of each window of time are loaded."""
 
     model_config = ConfigDict(title="Shed")
 
     most: Most = Field(description="How many records of a window are loaded.", examples=[15])
     per_us: PositiveDuration = Field(alias="per", description="The length of a window.", examples=["1s"])
     value: Text = Field(
-        description="What says which records count most: SQL over the feed's columns. Without a value is "
-        "least; of equal ones those go first whose columns are smaller, from the first on.",
+        description="The value of a record: SQL over the feed's columns. NULL is the lowest value. Records "
+        "with equal values are ordered by their columns, smaller ones first.",
         examples=["speed * 2"],
     )
 
