@@ -16,8 +16,8 @@ from freshline.definitions.sections.cost import Cost
 from freshline.kernel.assembly.replay import kernel_of, replay
 from freshline.kernel.core.validation import validate
 from freshline.planning.plan.make import make_plan
-from freshline.simulation.conditions import Conditions, checked
-from freshline.simulation.crashes import checked_crashes
+from freshline.simulation.conditions.conditions import Conditions, checked
+from freshline.simulation.conditions.crashes import checked_crashes
 from freshline.simulation.simulate import SimulationResult, simulate
 from freshline.simulation.simulated_run import SimulatedRun
 from freshline.simulation.tables import SimulatedTables

@@ -11,6 +11,7 @@ from pathlib import Path
 from rich.console import Console, RenderableType
 from rich.live import Live
 
+from freshline.base.clock import clock
 from freshline.base.duration import SECOND
 from freshline.base.errors import InputError
 from freshline.cli.shared import say
@@ -34,7 +35,7 @@ class RunningNodes:
         self._warehouse = warehouse
         self._layout = StorageLayout(storage)
         self._for_us = for_us
-        self._since_us = time.time_ns() // 1_000
+        self._since_us = clock()
         self._look_at = 0.0
         self._end_at: float | None = None
         self._show: Callable[[RenderableType], None] | None = None
@@ -97,7 +98,7 @@ class RunningNodes:
             for sentence in self.said:
                 say(sentence)
         if self._show is not None and status is not None:
-            self._show(render(status, time.time_ns() // 1_000))
+            self._show(render(status, clock()))
 
     def _all_run(self) -> bool:
         try:

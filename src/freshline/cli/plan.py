@@ -9,8 +9,8 @@ import typer
 from rich.console import Console
 
 from freshline.base.duration import format_duration
-from freshline.cli.outputs import output_record, show_outputs, with_placement
-from freshline.cli.queries import pool_verdict, query_record, show_queries
+from freshline.cli.printing.outputs import output_record, show_outputs, with_placement
+from freshline.cli.printing.queries import pool_verdict, query_record, show_queries
 from freshline.cli.shared import (
     DEFAULT_PROJECT,
     ROWS_MAX,

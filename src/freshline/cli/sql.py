@@ -95,8 +95,8 @@ def _unanswered(error: Exception) -> Exception:
     """What the user reads: of a query that some row has no answer to, or of a machine that gave up on it."""
     from pyspark.errors import PySparkException
 
-    from freshline.live.loop.failures import is_of_a_row, sentence
     from freshline.spark.answering.query import is_too_deep
+    from freshline.spark.errors import is_of_a_row, sentence
 
     if is_too_deep(error):
         return InputError("the SQL is nested too deeply for Spark", "Ask something simpler")

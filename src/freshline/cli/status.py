@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Iterator, Sequence
 
 import typer
 
+from freshline.base.clock import clock
 from freshline.base.duration import format_duration
 from freshline.cli.shared import (
     DEFAULT_PROJECT,
@@ -34,7 +34,7 @@ def status(project: ProjectOption = DEFAULT_PROJECT, as_json: JsonOption = False
     """
     warehouse = load_project(project)
     statuses = read_statuses(warehouse, StorageLayout(storage_path(project, warehouse)))
-    now_us = time.time_ns() // 1_000
+    now_us = clock()
     runs = [runs_now(each, now_us) for each in statuses]
     told = [each if runs_now else each.of_the_past() for each, runs_now in zip(statuses, runs, strict=True)]
     running, last = any(runs), as_one(warehouse, told)

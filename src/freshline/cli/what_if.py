@@ -20,8 +20,8 @@ from freshline.definitions.sections.classes import PART_MOST_US
 from freshline.definitions.warehouse import Warehouse
 from freshline.planning.costs.requests import ALL_REQUESTS, PART_ASSUMED_US
 from freshline.simulation.classes import PARTS, RequestRate
-from freshline.simulation.crashes import Crash
-from freshline.simulation.spans import Span
+from freshline.simulation.conditions.crashes import Crash
+from freshline.simulation.conditions.spans import Span
 from freshline.storage.control.history import History
 from freshline.storage.control.layout import StorageLayout
 

@@ -29,7 +29,7 @@ _SHARED: Final = re.compile(
 )
 _HOMES: Final = re.compile("/root|/(home|Users)/[^/]+")
 _MEMORY: Final = PurePath("/dev/shm")
-# What nobody loads as CSV, JSON or Parquet: programs, settings, texts for people, pictures, archives.
+# What is never loaded as CSV, JSON or Parquet: programs, settings, texts for people, pictures, archives.
 _FOREIGN: Final = re.compile(
     r"(readme|licen[sc]e|makefile|dockerfile)(\..*)?|authorized_keys2?|known_hosts|id_(rsa|dsa|ecdsa|ed25519)|"
     r"crontab|.*\.("

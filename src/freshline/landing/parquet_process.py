@@ -2,7 +2,7 @@
 
 Arrow trusts what a file says of itself, and makes an abort of a few damaged bytes in a footer. The process
 lives as long as it is asked, and is begun anew when it has died. It ends when its input does, so also when
-whoever asks is killed.
+the process that asks is killed.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _PROGRAM: Final = (
     "from freshline.landing.parquet_process import serve; serve(float(sys.argv[1]), int(sys.argv[2]))"
 )
 _READY: Final = "ready\n"
-# What damage makes of a process. By any other signal somebody ended it, or a machine short of memory did.
+# What damage makes of a process. By any other signal an operator ended it, or a machine short of memory did.
 _CRASHES: Final = (signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL)
 
 
@@ -92,12 +92,12 @@ class ParquetProcess:
         process = self._process
         if process is not None:
             process.kill()
-            with self._lock, process:  # whoever was waiting for an answer knows by now; closes its pipes
+            with self._lock, process:  # a caller that waited for an answer knows by now; closes its pipes
                 self._process = None
 
     def _ask(self, question: str) -> dict[str, Any]:
         process = self._process
-        if process is not None and process.poll() is not None:  # nobody was asking: it is begun anew
+        if process is not None and process.poll() is not None:  # no call was waiting: it is begun anew
             with process:
                 process = None
         if process is None:

@@ -14,7 +14,7 @@ class FileRecords:
     """
 
     count: int
-    oldest_us: int | None  # None too where nobody looked
+    oldest_us: int | None  # None too where it was not looked for
     newest_us: int | None
 
 

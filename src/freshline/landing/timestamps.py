@@ -9,7 +9,8 @@ from typing import Any, Final, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from freshline.definitions.sections.name_timestamp import epoch_us
+from freshline.base.arrow_instants import in_microseconds
+from freshline.base.instants import epoch_us
 from freshline.landing.records import UnreadableFile
 
 _KINDS: Final = (pa.timestamp("us"), pa.timestamp("us", "UTC"))
@@ -54,7 +55,7 @@ def span_of(instants: Any) -> Span:
 def instants_of(timestamps: Any) -> Any:
     """Timestamps as Parquet files have them, in microseconds."""
     require_all(timestamps.null_count)
-    return timestamps.cast(pa.timestamp("us", timestamps.type.tz), safe=False).cast(pa.int64())
+    return in_microseconds(timestamps)
 
 
 def require_all(missing: int) -> None:

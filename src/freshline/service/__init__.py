@@ -1,1 +1,1 @@
-"""A run's service: HTTP on the loopback, for whoever may read the storage."""
+"""A run's service: HTTP on the loopback, for users who may read the storage."""

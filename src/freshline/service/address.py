@@ -41,7 +41,7 @@ class ServiceAddress:
     def remove(self, path: Path) -> None:
         """Removes the file, unless it is another run's by now."""
         if ServiceAddress.read(path) == self:
-            with suppress(OSError):  # a folder that cannot be written: whoever asks finds nobody there
+            with suppress(OSError):  # a folder that cannot be written: clients find no run there
                 path.unlink(missing_ok=True)
 
     @classmethod

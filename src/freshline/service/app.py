@@ -24,7 +24,7 @@ FILE_MAX: Final = 16 << 20
 
 
 def service_app(site: RunningWarehouse) -> FastAPI:
-    """The paths of the service. It describes itself to nobody who asks it: no page, no schema."""
+    """The paths of the service. It does not describe itself: no page, no schema."""
     app = FastAPI(
         docs_url=None,
         redoc_url=None,

@@ -9,13 +9,13 @@ from starlette.types import Receive
 
 from freshline.service.failures import ServiceFailure
 
-# So much is taken, and thrown away, of a body that is refused: who has sent none of the rest reads no answer.
+# So much is taken, and thrown away, of a body that is refused: a client reads no answer before all is sent.
 _REFUSED_MAX: Final = 64 << 20
 _REFUSED_MAX_S: Final = 10.0
 
 
 async def read_body(receive: Receive, at_most: int) -> bytes:
-    """The request's body; `ServiceFailure` where it is too large, or where who sends it has gone."""
+    """The request's body; `ServiceFailure` where it is too large, or where its sender has gone."""
     body = bytearray()
     while True:
         message = await receive()

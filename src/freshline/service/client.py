@@ -13,7 +13,7 @@ from freshline.service.address import LOOPBACK, ServiceAddress
 # A little more than a request may take.
 _TIMEOUT_S: Final = 150.0
 _ANSWER_MAX: Final = 64 << 20
-_ELSEWHERE: Final = (401, 421)  # somebody else has the port of a run that is gone
+_ELSEWHERE: Final = (401, 421)  # another program has the port of a run that is gone
 _UNANSWERED: Final = (408, 429, 500, 503, 504)
 _WRONG: Final = (400, 413, 422)
 
@@ -35,7 +35,7 @@ class NoAnswer(Exception):  # noqa: N818  (it is what happened)
 def ask(file: Path, method: str, path: str, body: bytes | None = None) -> dict[str, Any]:
     """The answer of the run whose address is in that file.
 
-    InputError where nobody runs there, or where it refuses what was asked for.
+    InputError where no run is there, or where it refuses what was asked for.
     """
     address = ServiceAddress.read(file)
     if address is None:

@@ -1,4 +1,4 @@
-"""What is told to whoever is not answered: a code for programs, a sentence and a remedy for people."""
+"""What a client without an answer is told: a code for programs, a sentence and a remedy for people."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ STATUSES: Final = {
 
 
 class ServiceFailure(Exception):  # noqa: N818  (it is what happened)
-    """Why somebody gets no answer. `headers` and `more` stand beside it in the response."""
+    """Why a client gets no answer. `headers` and `more` stand beside it in the response."""
 
     def __init__(
         self,
@@ -40,7 +40,7 @@ class ServiceFailure(Exception):  # noqa: N818  (it is what happened)
         headers: dict[str, str] | None = None,
         more: dict[str, Any] | None = None,
     ) -> None:
-        assert code in STATUSES, f"nobody knows {code}"
+        assert code in STATUSES, f"{code} is not a code"
         super().__init__(f"{message}. {remedy}.")
         self.code = code
         self.message = message
@@ -80,5 +80,5 @@ def no_answer() -> ServiceFailure:
 
 
 def failed() -> ServiceFailure:
-    """Not the fault of whoever asks."""
+    """Not the fault of the client."""
     return ServiceFailure("failed", "this is a bug of Freshline", "Please report it, with the run's log")

@@ -1,4 +1,4 @@
-"""Who is heard at all: requests to the loopback by its name, with the run's token, and not for ever."""
+"""Which requests are heard: those to the loopback by its name, with the run's token, for a limited time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ REQUEST_MAX_S: Final = 120.0
 
 
 class Guard:
-    """Stands before every path, so that nobody learns without a token which paths there are.
+    """Stands before every path, so that without a token no client learns which paths there are.
 
     A page in a browser may have its own name point to the loopback (DNS rebinding), and then ask us: its
     requests carry that name as `Host`.

@@ -20,8 +20,8 @@ def query(
 
     `project` is the warehouse's file, or the folder that it is in. The answer is what `POST /v1/query` says:
     `columns`, `rows`, `intervals`, `few`, `share`, `complete`, `parts`, `error`, `freshness` and `seconds`.
-    `service.client.Unanswered` where it is not admitted, or nothing is there by the deadline; InputError
-    where it cannot be asked, or nobody runs.
+    `service.client.NoAnswer` where it is not admitted, or nothing is there by the deadline; InputError
+    where it cannot be asked, or no warehouse runs.
     """
     path = Path(project)
     folder, file = (path, path / _FILE) if path.is_dir() else (path.parent, path)

@@ -1,4 +1,4 @@
-"""`POST /v1/query`: from a body to an answer, for as long as somebody waits for it."""
+"""`POST /v1/query`: from a body to an answer, for as long as a client waits for it."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from freshline.base.duration import SECOND
 from freshline.service.bodies import read_body
 from freshline.service.failures import ServiceFailure, no_answer, rejected
 from freshline.service.questions import Question, read_question
-from freshline.service.running_warehouse import RunningWarehouse, ServiceAnswer, Submission
+from freshline.service.running_warehouse import RunningWarehouse, ServiceRequest
 
 QUESTION_MAX: Final = 1 << 20
 ARROW: Final = "application/vnd.apache.arrow.stream"
 # Of one class at most; more would only wait for one another. Of many classes each has a share of the
-# connections, and some are left for whoever asks something else: no class holds what others need.
+# connections, and some are left for other clients: no class holds what others need.
 WAITING_MAX: Final = 64
 CONNECTIONS_MAX: Final = 256
 _CONNECTIONS_LEFT: Final = 32
@@ -31,7 +31,7 @@ JSON_ROWS_MAX: Final = 100_000
 # SQL is read, and answers are written out, by so many threads of a class at a time.
 _THREADS_OF_CLASS: Final = 2
 _THREADS_MAX: Final = 16
-# The run replies at the deadline. If it does not, nobody waits for ever.
+# The run replies at the deadline. If it does not, the client does not wait for ever.
 _GRACE_S: Final = 10.0
 
 _T = TypeVar("_T")
@@ -59,21 +59,21 @@ class QuestionIntake:
             self._waiting[name] -= 1
             asked.drop()
 
-    async def _answer(self, asked: Submission, question: Question, arrow: bool) -> Response:
-        """An answer waits for its deadline, and whoever keeps it waiting longer is at fault."""
+    async def _answer(self, asked: ServiceRequest, question: Question, arrow: bool) -> Response:
+        """An answer waits for its deadline; a longer wait is the run's fault."""
         name = question.class_name
         try:
             async with asyncio.timeout(question.deadline_us / SECOND + _GRACE_S):
                 await self._in_turn(name, asked.submit)
-                answer = await asyncio.wrap_future(asked.reply)
+                await asyncio.wrap_future(asked.reply)
         except TimeoutError:
             raise no_answer() from None
-        return await self._in_turn(name, _as_arrow if arrow else _as_json, answer)
+        return await self._in_turn(name, _as_arrow if arrow else _as_json, asked)
 
     async def _in_turn(self, name: str, what: Callable[..., _T], *arguments: object) -> _T:
         """Done by a thread, of which a class has so many and no more.
 
-        A turn lasts as long as its thread is at work, even if nobody waits for that any longer.
+        A turn lasts as long as its thread is at work, even if its client has gone.
         """
         turns = self._turns.setdefault(name, asyncio.Semaphore(_THREADS_OF_CLASS))
         await turns.acquire()
@@ -92,7 +92,7 @@ def waiting_max(classes: int) -> int:
 
 
 async def _unless_gone(request: Request, answering: Coroutine[Any, Any, Response]) -> Response:
-    """The answer, or nothing as soon as who asked has hung up."""
+    """The answer, or nothing as soon as the client has hung up."""
     answer = asyncio.ensure_future(answering)
     gone = asyncio.ensure_future(_hung_up(request))
     try:
@@ -131,7 +131,7 @@ def _liking(media: str) -> tuple[str, float]:
     return name, 1.0
 
 
-def _as_json(answer: ServiceAnswer) -> Response:
+def _as_json(answer: ServiceRequest) -> Response:
     rows = answer.row_count()
     if rows > JSON_ROWS_MAX:
         what = f"the answer has {rows:,} rows, and as JSON it may have {JSON_ROWS_MAX:,}"
@@ -139,7 +139,7 @@ def _as_json(answer: ServiceAnswer) -> Response:
     return JSONResponse(answer.record())
 
 
-def _as_arrow(answer: ServiceAnswer) -> Response:
+def _as_arrow(answer: ServiceRequest) -> Response:
     """Rows as a stream of Arrow; whatever else there is to say is JSON in its schema's metadata."""
     table, record = answer.table(), answer.record()
     about = {key: value for key, value in record.items() if key != "rows"}

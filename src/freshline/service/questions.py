@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-import time
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
 
+from freshline.base.clock import clock
 from freshline.base.duration import SECOND, parse_duration
 from freshline.base.errors import InputError
 from freshline.base.names import cut, one_of
 from freshline.service.failures import ServiceFailure
 
-# Well below what a request may take (`service.guard`): whoever waits is told.
+# Well below what a request may take (`service.guard`): the client is told.
 DEADLINE_MAX_US: Final = 100 * SECOND
 _DURATION_MAX: Final = 100  # characters
 _KEYS: Final = ("sql", "class", "deadline", "share")
@@ -23,7 +23,7 @@ EXAMPLE: Final = '{"sql": "SELECT count(*) AS n FROM events", "class": "analysts
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What somebody wants to know, and by when."""
+    """What a client wants to know, and by when."""
 
     sql: str
     class_name: str
@@ -34,7 +34,7 @@ class Question:
 
 def read_question(body: bytes) -> Question:
     """The question that a body asks now; `ServiceFailure` where it is none."""
-    asked_us = time.time_ns() // 1_000
+    asked_us = clock()
     record = _object(body)
     unknown = [key for key in record if key not in _KEYS]
     if unknown:
@@ -46,7 +46,7 @@ def read_question(body: bytes) -> Question:
 
 
 def deadline_us(text: str) -> int:
-    """A deadline as people write it; `ServiceFailure` where nobody would be answered by then."""
+    """A deadline as people write it; `ServiceFailure` where no answer would come by then."""
     if len(text) > _DURATION_MAX:
         raise _bad_deadline("the deadline is no duration")
     try:

@@ -11,29 +11,25 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-class ServiceAnswer(Protocol):
-    """An answer that is there, and still has to be written out."""
+class ServiceRequest(Protocol):
+    """A question on its way to its answer. Its client may have gone by any step of that."""
 
-    def row_count(self) -> int:
-        """How many rows it has."""
-
-    def record(self) -> dict[str, Any]:
-        """As JSON has it."""
-
-    def table(self) -> pa.Table:
-        """Its rows."""
-
-
-class Submission(Protocol):
-    """A question on its way. Whoever asked it may have gone by any step of that."""
-
-    reply: Future[ServiceAnswer]  # or a `Failure`
+    reply: Future[None]  # done once there is an answer; or with a `ServiceFailure`
 
     def submit(self) -> None:
-        """Reads the SQL and hands it to the run, which replies. `Failure` where it cannot be asked."""
+        """Reads the SQL and hands it to the run, which replies. `ServiceFailure` where it cannot be asked."""
 
     def drop(self) -> None:
-        """Nobody waits for the answer any more. Any thread, at any time."""
+        """The client waits no more. Any thread, at any time."""
+
+    def row_count(self) -> int:
+        """How many rows the answer has."""
+
+    def record(self) -> dict[str, Any]:
+        """The answer as JSON has it."""
+
+    def table(self) -> pa.Table:
+        """The answer's rows."""
 
 
 class RunningWarehouse(Protocol):
@@ -48,11 +44,11 @@ class RunningWarehouse(Protocol):
     def apply(self, text: str) -> dict[str, Any]:
         """What becomes of the queries of an edited file.
 
-        InputError where it is wrong; TimeoutError where nobody decides.
+        InputError where it is wrong; TimeoutError where the run does not decide.
         """
 
     def classes(self) -> list[dict[str, Any]]:
         """How its service classes are, the most important first."""
 
-    def ask(self, question: Question) -> Submission:
-        """A question to one of its classes; it takes no time. `Failure` where there is no such class."""
+    def ask(self, question: Question) -> ServiceRequest:
+        """A question to one of its classes, at once. `ServiceFailure` where there is no such class."""

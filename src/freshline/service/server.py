@@ -28,7 +28,7 @@ _CLOSING_MAX_S: Final = 5.0
 
 
 class _Connection(H11Protocol):
-    """One request on one connection, of which there are so many: nobody holds the run's files for long."""
+    """One request on one connection, of which there are so many: no client holds the run's files for long."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)

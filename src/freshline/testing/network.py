@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,6 +21,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
+from freshline.base.clock import Clock, clock
 from freshline.base.duration import SECOND, parse_duration
 from freshline.base.errors import InputError
 from freshline.base.instants import utc
@@ -126,7 +126,7 @@ class Generator:
                 self._next[name] += 1
         return [self._write(name, number) for _, _, number, name in sorted(deliveries)]
 
-    def run(self, stop: threading.Event, clock: Callable[[], int] = lambda: time.time_ns() // 1_000) -> None:
+    def run(self, stop: threading.Event, clock: Clock = clock) -> None:
         """Writes every file when it is due, until `stop` is set."""
         while not stop.is_set():
             self.due(clock())
@@ -277,7 +277,7 @@ def main() -> None:
         timer.daemon = True
         timer.start()
     try:
-        Generator(specs, arguments.into, arguments.seed, time.time_ns() // 1_000).run(stop)
+        Generator(specs, arguments.into, arguments.seed, clock()).run(stop)
     except OSError as error:
         parser.exit(1, f"cannot write into {arguments.into}: {error.strerror}\n")
     except KeyboardInterrupt:

@@ -18,7 +18,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from freshline.base.errors import InputError
-from freshline.live.loop.failures import sentence
+from freshline.spark.errors import sentence
 from freshline.spark.loading import sink as sinks
 from freshline.spark.loading.sink import (
     Sink,

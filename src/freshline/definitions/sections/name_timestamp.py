@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Final
 
 from freshline.base.errors import InputError
+from freshline.base.instants import epoch_us
 
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND: Final = timedelta(microseconds=1)
 _REMEDY: Final = "Write the files' whole name with strptime's directives, such as `packets-%Y%m%dT%H%M%S.csv`"
 
 # No two of its parts are equal, and none is the one that strptime takes for a part that is missing.
 _SAMPLE: Final = datetime(2031, 11, 23, 22, 47, 58, 123456, tzinfo=UTC)
-
-
-def epoch_us(instant: datetime) -> int:
-    """Microseconds since the Unix epoch; an instant without a time zone is in UTC."""
-    return ((instant if instant.tzinfo else instant.replace(tzinfo=UTC)) - _EPOCH) // _MICROSECOND
 
 
 def instant_in_name(pattern: str, name: str) -> int | None:

@@ -27,8 +27,9 @@ from freshline.spark.loading.sink import write_by_executors
 from freshline.spark.loading.slices import dealt, slice_column
 from freshline.sql.columns import RESERVED_COLUMNS
 from freshline.storage.control.layout import StorageLayout
+from freshline.storage.delta.commits import TableTaken
 from freshline.storage.delta.computations import told
-from freshline.storage.delta.stored_table import StoredTable, TableTaken
+from freshline.storage.delta.stored_table import StoredTable
 
 
 def table_to_rebuild(warehouse: Warehouse, storage: Path, name: str) -> StoredDefinition:

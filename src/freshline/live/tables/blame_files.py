@@ -1,4 +1,4 @@
-"""What becomes of files that a job keeps failing for."""
+"""What becomes of files that a load keeps failing for."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from freshline.kernel.tables.events import DataFile
-from freshline.kernel.tables.update import Update
 from freshline.live.loop.failures import ATTEMPTS_MAX
 from freshline.live.tables.file_trial import FileTrial, Findings
 from freshline.live.tables.file_watch import FileWatch
 from freshline.live.tables.landing_feeds import LandingFeeds
 from freshline.live.tables.quarantine_queue import QuarantineQueue
+from freshline.spark.loading.load import Load, LoadFile
 from freshline.storage.delta.stored_table import StoredTable
 
 # For the last that loaded files: others only compact, or clean up.
@@ -21,7 +20,7 @@ _COMMITS_SEARCHED = 10
 
 
 class FileBlame:
-    """Tries a job's files, puts those at fault aside, and has those that are out of reach looked for anew."""
+    """Tries a load's files, puts bad ones aside, and has those that are out of reach looked for anew."""
 
     def __init__(
         self,
@@ -35,27 +34,27 @@ class FileBlame:
         self._trial = trial
         self._refusals = refusals
         self._watch = watch
-        self._attempts = attempts  # by table: how often its present job has failed already
+        self._attempts = attempts  # by table: how often its present load has failed already
 
-    def may_be_why(self, job: Update) -> bool:
-        """Whether a job that has just failed has done so often enough for its files to be tried."""
-        return bool(job.files) and self._attempts(job.task.name) + 1 >= ATTEMPTS_MAX
+    def may_be_why(self, load: Load) -> bool:
+        """Whether a load that has just failed has done so often enough for its files to be tried."""
+        return bool(load.files) and self._attempts(load.table) + 1 >= ATTEMPTS_MAX
 
-    def judge(self, session: SparkSession, job: Update, error: Exception) -> Findings:
-        return self._trial.judge(session, job, error)
+    def judge(self, session: SparkSession, load: Load, error: Exception) -> Findings:
+        return self._trial.judge(session, load, error)
 
-    def put_aside(self, job: Update, bad: Mapping[DataFile, str]) -> None:
+    def put_aside(self, load: Load, bad: Mapping[LoadFile, str]) -> None:
         """Moves files into quarantine, each with what is wrong with it."""
-        table = job.task.name
+        table = load.table
         feed, attempts = self._feeds.of(table), self._attempts(table) + 1
         for file, reason in bad.items():
-            name = str(file.name)
+            name = file.facts.consumed.name
             self._refusals.put(feed, name, self._feeds.landing(feed) / name, reason, attempts)
 
-    def leave(self, job: Update, files: Iterable[DataFile]) -> None:
-        """The job is about to end without these files: no fault of theirs."""
+    def leave(self, load: Load, files: Iterable[LoadFile]) -> None:
+        """The load is about to end without these files: no fault of theirs."""
         for file in files:
-            self._watch.leave(job.task.name, str(file.name))
+            self._watch.leave(load.table, file.facts.consumed.name)
 
 
 class OtherFiles:

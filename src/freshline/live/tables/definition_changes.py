@@ -18,11 +18,12 @@ from freshline.definitions.warehouse import Warehouse
 from freshline.live.tables.node_share import NodeShare
 from freshline.sql.columns import SLICE_COLUMN
 from freshline.storage.control.layout import StorageLayout
+from freshline.storage.delta.commits import TableTaken
 from freshline.storage.delta.computations import How
 from freshline.storage.delta.followed_table import FollowedTable
 from freshline.storage.delta.read_table import ReadTable
 from freshline.storage.delta.schema import OtherColumns, SchemaDifferences, differences
-from freshline.storage.delta.stored_table import StoredTable, TableTaken
+from freshline.storage.delta.stored_table import StoredTable
 
 
 @dataclass(frozen=True, slots=True)

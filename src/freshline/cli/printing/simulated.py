@@ -10,14 +10,14 @@ from typing import Any
 from rich.console import Console
 
 from freshline.base.duration import format_duration, seconds
-from freshline.cli.outputs import show_simulated_outputs, simulated_records
-from freshline.cli.queries import show_simulated_queries, simulated_query_record
+from freshline.cli.printing.outputs import show_simulated_outputs, simulated_records
+from freshline.cli.printing.queries import show_simulated_queries, simulated_query_record
 from freshline.cli.shared import ROWS_MAX, grid, pool_record, show_rest, table_record
 from freshline.kernel.recovery.terms import Recovery
 from freshline.planning.plan.advice import counted
+from freshline.simulation.conditions.spans import Spans
 from freshline.simulation.kind import SectionResult
 from freshline.simulation.simulate import PoolResult, SimulationResult
-from freshline.simulation.spans import Spans
 from freshline.simulation.tables import TableResult
 
 _REASONS_MAX = 5
