@@ -3,6 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cases import sampled
 from freshline.base.duration import SECOND
 from freshline.planning.plan.make import make_plan
 from freshline.simulation.simulate import simulate
@@ -11,7 +12,7 @@ from freshline.testing.warehouses import WarehouseShape, random_warehouse
 seeds = st.integers(min_value=0, max_value=2**32)
 
 
-@settings(max_examples=250, deadline=None)
+@sampled(250)
 @given(seeds)
 def test_simulated_staleness_never_exceeds_the_bound(seed):
     plan = make_plan(random_warehouse(seed))

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cases import sampled
 from freshline.base.duration import SECOND
 from freshline.base.errors import InputError
 from freshline.definitions.language.policies import POLICIES, policies_for
@@ -159,7 +160,7 @@ def test_where_a_periodic_table_fails_nothing_of_its_pool_is_asserted_any_more()
 # -- all together ------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=80, deadline=None)
+@sampled(80)
 @given(seeds, st.sampled_from(PROVEN), st.booleans(), st.booleans(), st.booleans(), st.booleans())
 def test_bounds_and_promises_hold_and_all_is_loaded_once(seed, policy, crowded, outages, gaps, crashes):
     """With failures, crashes, outages and time without rows; and the journal replays, call by call."""

@@ -10,6 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from test_bounds_hold_with_windows import live_warehouse
 
+from cases import sampled
 from freshline.base.duration import SECOND as S
 from freshline.base.errors import InputError
 from freshline.kernel.assembly.assemble import assemble
@@ -161,7 +162,7 @@ def test_a_job_never_claims_to_be_fresher_than_it_may():
 # -- what holds for every warehouse ----------------------------------------------------------------------
 
 
-@settings(max_examples=150, deadline=None)
+@sampled(150)
 @given(seeds)
 def test_simulated_staleness_never_exceeds_the_bound_with_gaps(seed):
     plan = make_plan(random_warehouse(seed))
@@ -169,7 +170,7 @@ def test_simulated_staleness_never_exceeds_the_bound_with_gaps(seed):
     assert not [table.plan.name for table in result.tables if table.exceeded_bound]
 
 
-@settings(max_examples=100, deadline=None)
+@sampled(100)
 @given(seeds)
 def test_the_same_with_windows_and_lateness(seed):
     plan = make_plan(live_warehouse(seed))

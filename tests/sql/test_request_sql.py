@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cases import sampled
 from freshline.sql.from_tables import ReadableTable
 from freshline.sql.request_sql import RequestRefused, RequestSql, read_request
 from freshline.sql.slices import Slices
@@ -51,7 +52,7 @@ def test_comments_spaces_and_letter_case_hide_nothing(seed: int) -> None:
     assert refused.value.code == code
 
 
-@settings(max_examples=300)
+@sampled(300)
 @given(seed=seeds)
 def test_what_is_right_is_taken(seed: int) -> None:
     statement = RequestStatements(seed).right()
