@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-import sys
 from collections import defaultdict
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -12,6 +11,7 @@ from typing import Any
 import pytest
 from deltalake import DeltaTable
 
+from commands import freshline
 from freshline.base.clock import clock
 from freshline.base.errors import InputError
 from freshline.definitions.load import load
@@ -21,7 +21,7 @@ from freshline.live.run.runner import Runner
 from freshline.service.client import ask
 from freshline.storage.control.history import History
 from live_project import START, LiveProject
-from patience import PATIENCE_S, wait_until
+from patience import wait_until
 
 SUMS = "SELECT item, sum(price) AS price, count(*) AS n, avg(price) AS mean FROM orders GROUP BY item"
 PROJECT = f"""\
@@ -62,8 +62,7 @@ class Shop(LiveProject):
         self.rows += rows
 
     def apply(self) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "freshline", "apply", "--json", "-p", str(self.folder)]
-        return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+        return freshline("apply", "--json", "-p", self.folder)
 
     def queries(self) -> dict[str, dict[str, Any]]:
         return {query["name"]: query for query in ask(self.control.service, "GET", "/v1/status")["queries"]}
