@@ -35,16 +35,19 @@ def _no_java_without_the_mark(
         monkeypatch.setenv("JAVA_HOME", str(Path(tmp_path_factory.getbasetemp()) / "no-java"))
 
 
-@pytest.fixture(autouse=True)
-def _short_waits(request: pytest.FixtureRequest) -> Iterator[None]:
+@pytest.fixture
+def short_waits() -> Iterator[None]:
     """A live run in a test's own process looks, ticks and retries more often than a user's."""
-    if "spark" not in request.fixturenames:
-        yield
-        return
     from short_waits import short_waits
 
     with short_waits():
         yield
+
+
+@pytest.fixture(autouse=True)
+def _short_waits_on_spark(request: pytest.FixtureRequest) -> None:
+    if "spark" in request.fixturenames:
+        request.getfixturevalue("short_waits")
 
 
 @pytest.fixture(scope="session")

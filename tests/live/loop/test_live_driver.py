@@ -29,6 +29,8 @@ from freshline.planning.plan.make import make_plan, without_bounds
 from freshline.testing.builder import Builder
 from patience import PATIENCE_S, PATIENCE_US
 
+pytestmark = pytest.mark.usefixtures("short_waits")
+
 
 class Judge:
     """Finished where the worker returned, tried again at once where it raised."""
