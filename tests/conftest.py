@@ -20,10 +20,14 @@ os.environ["SPARK_CONF_DIR"] = str(Path(__file__).parent / "spark_conf")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Whoever asks for a Spark is marked so; tests that start one in a process of its own mark themselves."""
+    """A test that asks for a Spark is marked so; one that starts its own in another process marks itself.
+
+    The longest come first: at the end of a run no worker waits for one of them.
+    """
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker("spark")
+    items.sort(key=lambda item: item.get_closest_marker("soak") is None)
 
 
 @pytest.fixture(autouse=True)
