@@ -1,6 +1,6 @@
 """Theorem 1 of paper 004 and Theorems 2 and 3 of paper 001, as a property: S(V, t) <= A(V)."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cases import sampled
@@ -22,7 +22,7 @@ def test_simulated_staleness_never_exceeds_the_bound(seed):
         assert table.staleness_max_us <= table.plan.staleness_bound_us, table.plan.name
 
 
-@settings(max_examples=60, deadline=None)
+@sampled(60)
 @given(seeds)
 def test_the_bound_holds_for_many_tables_on_few_tracks(seed):
     shape = WarehouseShape(tables_max=40, tracks_max=3, policies=("edf", "edf-strict"), pools_max=1)
@@ -31,7 +31,7 @@ def test_the_bound_holds_for_many_tables_on_few_tracks(seed):
     assert not [table.plan.name for table in result.tables if table.exceeded_bound]
 
 
-@settings(max_examples=60, deadline=None)
+@sampled(60)
 @given(seeds)
 def test_jobs_answer_within_their_response_bound(seed):
     """Lemma 4 of paper 004: no job ends later than Θ after its release."""

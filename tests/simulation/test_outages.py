@@ -5,7 +5,7 @@ import json
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cases import sampled
@@ -220,7 +220,7 @@ def test_a_derived_table_recovers_after_its_source():
     ]
 
 
-@settings(max_examples=120, deadline=None)
+@sampled(120)
 @given(seeds, st.sampled_from(["edf", "edf-strict", "clustered-edf", "prp", "fifo", "rm"]))
 def test_lag_over_time_agrees_with_what_was_observed(seed, policy):
     """The lag is worked out again from the jobs and the files alone, instant by instant."""

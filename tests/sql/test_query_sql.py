@@ -4,7 +4,7 @@ from contextlib import suppress
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cases import cases, sampled
@@ -229,7 +229,7 @@ def test_every_query_within_the_operators_has_a_tree_over_what_it_reads(seed: in
     assert len(in_slices) == len(statement.tables)
 
 
-@settings(max_examples=500, deadline=None)
+@sampled(500)
 @given(seeds)
 def test_every_query_with_one_thing_that_operators_have_not_is_refused(seed: int) -> None:
     message = refusal(QueryStatements(seed).wrong())

@@ -8,7 +8,7 @@ from fractions import Fraction
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cases import sampled
@@ -228,7 +228,7 @@ def starts(lines: Sequence[dict]) -> list[tuple[int, dict]]:
     return [(line["now"], start) for line in lines for start in line.get("instructions", ())]
 
 
-@settings(max_examples=60, deadline=None)
+@sampled(60)
 @given(seeds, policies)
 def test_what_is_learned_in_two_steps_is_the_same_as_learned_at_once(seed, policy):
     """A pool gets its bounds with the last cost; what was told before does not count twice."""

@@ -48,7 +48,7 @@ def cut(rng: random.Random) -> list[int]:
     return [*sizes, left] if left else sizes
 
 
-@sampled(6, one_in=3, suppress_health_check=[HealthCheck.function_scoped_fixture], phases=[Phase.generate])
+@sampled(6, one_in=6, suppress_health_check=[HealthCheck.function_scoped_fixture], phases=[Phase.generate])
 @given(seed=st.integers(0, 1 << 32))
 def test_all_slices_in_whatever_parts_give_the_exact_answer(spark, seed: int) -> None:
     rng, statements = random.Random(seed), QueryStatements(seed)
