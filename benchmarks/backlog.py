@@ -99,6 +99,7 @@ class Others(threading.Thread):
 
 
 def run(case: Case) -> None:
+    from freshline.live.run.run_options import RunOptions
     from freshline.live.run.runner import Runner
 
     with tempfile.TemporaryDirectory() as temporary:
@@ -112,7 +113,7 @@ def run(case: Case) -> None:
         file.write_text(project(case), encoding="utf-8")
         warehouse, storage = load(file), folder / "warehouse"
         with Runner(
-            warehouse, folder, storage, warm="all", accept_landing=True, batches=case.batches
+            warehouse, folder, storage, RunOptions(warm="all", accept_landing=True, batches=case.batches)
         ) as runner:
             others = Others(folder / "landing")
 

@@ -1,7 +1,7 @@
 """Random warehouses whose jobs fail and whose runner crashes: nothing lost, nothing twice, no bound exceeded.
 
 Each run draws its warehouse, its policy, and what goes wrong: failures, crashes, outages, times without rows,
-each alone or together. Bounds and promises count again as docs/model.md says. Every journal is replayed.
+each alone or together. Bounds and promises count again as docs/semantics.md says. Every journal is replayed.
 
 .venv/bin/python benchmarks/failures_hold.py --runs 1000
 """

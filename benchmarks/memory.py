@@ -24,8 +24,10 @@ from pyspark.sql import SparkSession
 
 from freshline.base.duration import SECOND
 from freshline.definitions.load import load
+from freshline.live.run.run_options import RunOptions
 from freshline.live.run.runner import Runner
 from freshline.live.status.status import WarehouseStatus
+from freshline.live.tables.table_status import TABLES
 from freshline.spark.session.session import open_session
 from freshline.testing.network import FeedSpec, Generator
 
@@ -81,7 +83,7 @@ class Sampler:
 
     def see(self, status: WarehouseStatus) -> int:
         """How many updates there have been."""
-        updates = sum(table.jobs for table in status.tables)
+        updates = sum(table.jobs for table in status.rows(TABLES))
         if updates < (len(self.samples) + 1) * self._every:
             return updates
         sample = Sample(updates, _resident(os.getpid()), _resident(self.jvm_pid), self._heap())
@@ -168,7 +170,9 @@ def main() -> None:
         try:
             warehouse = load(folder / "freshline.yml")
             storage = folder / "storage"
-            with Runner(warehouse, folder, storage, session=session, drain=True, batches=False) as runner:
+            with Runner(
+                warehouse, folder, storage, RunOptions(session=session, drain=True, batches=False)
+            ) as runner:
 
                 def look(status: WarehouseStatus) -> None:
                     if sampler.see(status) >= arguments.updates:
@@ -177,9 +181,9 @@ def main() -> None:
                 runner.on_status = look
                 runner.run(arguments.seconds * SECOND)
                 print(f"ended: {runner.stopped_because or 'out of time'}")
-            with Runner(warehouse, folder, storage, session=session, drain=True) as runner:
+            with Runner(warehouse, folder, storage, RunOptions(session=session, drain=True)) as runner:
                 runner.run()  # what is left, in batches
-            with Runner(warehouse, folder, storage, session=session) as runner:
+            with Runner(warehouse, folder, storage, RunOptions(session=session)) as runner:
                 print(idle(runner, sampler.jvm_pid, arguments.idle))
         finally:
             session.stop()

@@ -1,7 +1,8 @@
-"""How large files and functions may be, and who may ask of what kind something is."""
+"""How large files, folders, functions and constructors may be, and which code may tell kinds apart."""
 
 import ast
 import pkgutil
+from collections import Counter
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import freshline
+import freshline_lab
 from freshline.kernel.core.order import Order
 from freshline.kernel.tables.intake import Intake
 
@@ -16,6 +18,23 @@ SOURCE = Path(freshline.__file__).parent
 FILES = sorted(SOURCE.rglob("*.py"))
 LINES_MAX = 400
 FUNCTION_LINES_MAX = 60  # from `def` to its last line
+FOLDER_FILES_MAX = 25  # side by side, besides `__init__.py`
+IMPORTS_MAX = 24  # modules of Freshline that a module imports
+PARAMETERS_MAX = 9  # of a constructor, besides self
+PACKAGES = [SOURCE, Path(freshline_lab.__file__).parent]
+# A run and its status go over the table of kinds (`live/kinds_of_work.py`) and know no kind by name.
+KIND_FOLDERS = {
+    f"freshline.{layer}.{kind}"
+    for layer in ("kernel", "live")
+    for kind in ("queries", "requests", "steps", "nodes")
+}
+KIND_NAMES = {"queries", "classes", "requests", "steps", "outputs", "placement"}
+OF_A_KIND = {
+    # The methods of the HTTP service, each served by a kind.
+    "live/run/live_warehouse.py": {"classes"},
+    # A node joins the others before there is a Spark, and tells how steps are placed while it starts.
+    "live/run/opening.py": {"freshline.live.nodes"},
+}
 # These folders are where kinds of intakes, rules and policies are told apart; elsewhere they are asked.
 TELL_APART = {("kernel", "tables"), ("kernel", "recovery")}
 _OF_A_RULE = ("begin", "due", "job_finished", "source_advanced", "unfinished_deadlines")
@@ -78,6 +97,64 @@ def test_no_function_is_long() -> None:
     assert long == {}
 
 
+def imports(code: str) -> set[str]:
+    """The modules of Freshline that a module imports, wherever in it."""
+    froms = [node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.ImportFrom)]
+    return {node.module for node in froms if node.module and node.module.startswith("freshline")}
+
+
+def parameters(code: str) -> Iterator[tuple[str, int]]:
+    """The classes of a module, and how many parameters their constructors have besides self."""
+    for node in ast.walk(ast.parse(code)):
+        for each in node.body if isinstance(node, ast.ClassDef) else ():
+            if isinstance(each, ast.FunctionDef) and each.name == "__init__":
+                taken = each.args
+                yield node.name, len(taken.posonlyargs + taken.args + taken.kwonlyargs) - 1
+
+
+def kinds_named(code: str) -> set[str]:
+    """The folders of kinds that a module imports from, and the names of kinds among its own names."""
+    tree = ast.parse(code)
+    names = {getattr(node, field, None) for node in ast.walk(tree) for field in ("id", "attr", "arg", "name")}
+    folders = {folder for folder in KIND_FOLDERS for name in imports(code) if name.startswith(folder)}
+    return folders | {name for name in names if isinstance(name, str) and name in KIND_NAMES}
+
+
+def test_no_folder_is_crowded() -> None:
+    files = [path for package in PACKAGES for path in package.rglob("*.py") if path.name != "__init__.py"]
+    crowd = Counter(str(path.parent.relative_to(SOURCE.parent)) for path in files)
+    assert {folder: number for folder, number in crowd.items() if number > FOLDER_FILES_MAX} == {}
+
+
+def test_no_module_knows_too_many_others() -> None:
+    known = {
+        str(path.relative_to(SOURCE.parent)): len(imports(path.read_text(encoding="utf-8")))
+        for package in PACKAGES
+        for path in package.rglob("*.py")
+    }
+    assert {path: number for path, number in known.items() if number > IMPORTS_MAX} == {}
+
+
+def test_no_constructor_takes_too_much() -> None:
+    taken = {
+        f"{path.relative_to(SOURCE.parent)}: {name}": number
+        for package in PACKAGES
+        for path in package.rglob("*.py")
+        for name, number in parameters(path.read_text(encoding="utf-8"))
+    }
+    assert {name: number for name, number in taken.items() if number > PARAMETERS_MAX} == {}
+
+
+def test_a_run_and_its_status_name_no_kind_of_work() -> None:
+    named = {}
+    for folder in ("live/run", "live/status"):
+        for path in sorted((SOURCE / folder).glob("*.py")):
+            place = f"{folder}/{path.name}"
+            found = kinds_named(path.read_text(encoding="utf-8")) - OF_A_KIND.get(place, set())
+            named |= {place: found} if found else {}
+    assert named == {}
+
+
 def test_of_what_kind_an_intake_a_rule_or_a_policy_is_nobody_asks_but_those_that_know() -> None:
     forbidden = kinds()
     asked = {
@@ -92,7 +169,8 @@ def test_of_what_kind_an_intake_a_rule_or_a_policy_is_nobody_asks_but_those_that
 def test_the_kinds_are_found() -> None:
     assert kinds() >= {
         *("Intake", "FileIntake", "DerivedIntake", "ContinuousIntake"),
-        *("Release", "PeriodicRelease", "StaleRelease", "RememberingRelease", "AdaptiveRelease", "Leaving"),
+        *("Release", "PeriodicRelease", "StaleRelease", "RememberingRelease", "AdaptiveRelease"),
+        "LeavingRelease",
         *("Order", "Fifo", "RateMonotonic", "Edf", "StrictEdf", "Proportional", "Aus", "AusSlack"),
     }
     assert kinds().isdisjoint({"Task", "TableTask", "Update", "Job", "Kernel", "Pool", "Timers"})
@@ -114,6 +192,17 @@ def test_the_kinds_are_found() -> None:
 )
 def test_however_it_is_asked_it_is_seen(code: str, asked: set[str]) -> None:
     assert told_apart(code) == asked
+
+
+def test_imports_parameters_and_kinds_are_seen() -> None:
+    code = (
+        "from freshline.live.queries.pacing import Pacing\nimport io\n"
+        "class A:\n    def __init__(self, a, *, b): self.steps = a\n"
+        "def f():\n    from freshline.base.names import cut"
+    )
+    assert imports(code) == {"freshline.live.queries.pacing", "freshline.base.names"}
+    assert list(parameters(code)) == [("A", 2)]
+    assert kinds_named(code) == {"freshline.live.queries", "steps"}
 
 
 def test_a_functions_lines_are_counted_from_its_def() -> None:

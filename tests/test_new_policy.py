@@ -17,6 +17,7 @@ from freshline.cli.main import app
 from freshline.definitions.language.policies import POLICIES, Policy
 from freshline.definitions.load import loads
 from freshline.kernel.assembly.replay import kernel_of, replay
+from freshline.live.run.run_options import RunOptions
 from freshline.live.run.runner import Runner
 from freshline.planning.plan.make import make_plan, what_if
 from freshline.simulation.simulate import simulate
@@ -99,7 +100,7 @@ def test_a_new_policy_runs_on_spark(spark, tmp_path: Path) -> None:  # type: ign
     landing.mkdir()
     (landing / "1.json").write_text('{"ts": "2026-01-01T00:00:00Z", "n": 1}\n', encoding="utf-8")
     warehouse = loads(PROJECT.replace("POLICY", "llf"))
-    with Runner(warehouse, tmp_path, storage, session=spark, drain=True) as runner:
+    with Runner(warehouse, tmp_path, storage, RunOptions(session=spark, drain=True)) as runner:
         runner.run(PATIENCE_US)
     assert runner.stopped_because == "nothing is left to load"
     for table in warehouse.tables:

@@ -12,6 +12,7 @@ from typer.testing import CliRunner, Result
 from freshline.base.errors import InputError
 from freshline.cli.main import app
 from freshline.definitions.load import load
+from freshline.live.run.run_options import RunOptions
 from freshline.live.run.runner import Runner
 from patience import PATIENCE
 
@@ -128,6 +129,6 @@ def test_migrate_tells_what_it_added_and_what_is_to_be_rebuilt(project):
 def test_nothing_is_migrated_while_somebody_runs_the_warehouse(project, spark):
     warehouse = load(project.folder / "freshline.yml")
     project.define(("bytes long", "bytes long, src string"))
-    with Runner(warehouse, project.folder, project.folder / "warehouse", session=spark):
+    with Runner(warehouse, project.folder, project.folder / "warehouse", RunOptions(session=spark)):
         assert isinstance(project("migrate", "packets").exception, InputError)
     assert project("migrate", "packets").exit_code == 0

@@ -20,14 +20,10 @@ from freshline.cli.init import init
 from freshline.cli.main import app as freshline_app
 from freshline.cli.status import status
 from freshline.definitions.load import load
-from freshline.live.status.status import (
-    ClassStatus,
-    PoolStatus,
-    Progress,
-    QueryStatus,
-    TableStatus,
-    WarehouseStatus,
-)
+from freshline.live.queries.query_status import QueryStatus
+from freshline.live.requests.class_status import ClassStatus
+from freshline.live.status.status import PoolStatus, Progress, WarehouseStatus
+from freshline.live.tables.table_status import TableStatus
 from freshline.testing.network import NETWORK
 
 S = 1_000_000
@@ -124,13 +120,12 @@ def running(project: Path, **changed: object) -> WarehouseStatus:
         pid=os.getpid(),
         at_us=now_us,
         started_us=now_us - 60 * S,
-        tables=(packets, alerts),
         tracks=(),
         broken_assumptions=(),
         quarantined=0,
         pools=(PoolStatus("updates", "aus", "edf"),),
     )
-    written = dataclasses.replace(written, **changed)
+    written = written.changed(**{"tables": (packets, alerts), **changed})
     written.write(project / "warehouse" / "_freshline" / "status.json")
     return written
 

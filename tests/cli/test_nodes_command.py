@@ -11,9 +11,9 @@ from freshline.cli.main import app
 from freshline.cli.nodes import RunningNodes
 from freshline.definitions.load import load
 from freshline.live.nodes.node_join import agreed_placement
+from freshline.live.nodes.step_status import PlacementStatus, placement_rows
 from freshline.live.run.start_up import StartUp
 from freshline.live.status.status import Progress
-from freshline.live.status.step_status import PlacementStatus
 from freshline.planning.plan.step_placement import StepPlacement
 from freshline.storage.control.layout import StorageLayout
 from freshline.storage.control.lease import Identity, Lease, StorageInUse
@@ -163,7 +163,7 @@ def test_whoever_starts_the_nodes_says_once_what_their_placement_falls_short_of(
     nodes = RunningNodes(warehouse, project, project / "warehouse", [], None)
     for node in ("edge", "centre"):  # as a node tells it from its start on
         control = layout.control(node)
-        start_up = StartUp("sensors", "run", control.status, None, node, PlacementStatus.of(placed))
+        start_up = StartUp("sensors", "run", control.status, None, node, placement_rows(placed))
         start_up.say(Progress("starting Spark"))
         nodes.look()
     assert nodes.said == placed.shortcomings

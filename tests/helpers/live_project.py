@@ -9,6 +9,7 @@ from pathlib import Path
 
 from freshline.definitions.load import load
 from freshline.kernel.assembly.replay import kernel_of, replay
+from freshline.live.run.run_options import RunOptions
 from freshline.live.run.runner import Runner
 from freshline.live.status.status import WarehouseStatus
 from freshline.storage.control.layout import StorageLayout
@@ -50,7 +51,9 @@ class LiveProject:
     def running(self) -> Iterator[Runner]:
         storage = self.folder / "warehouse"
         with (
-            Runner(load(self.folder / "freshline.yml"), self.folder, storage, session=self.spark) as runner,
+            Runner(
+                load(self.folder / "freshline.yml"), self.folder, storage, RunOptions(session=self.spark)
+            ) as runner,
             in_a_thread(runner),
         ):
             yield runner

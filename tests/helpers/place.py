@@ -8,6 +8,7 @@ from typing import Any
 from deltalake import DeltaTable
 
 from freshline.definitions.load import loads
+from freshline.live.run.run_options import RunOptions
 from freshline.live.run.runner import Runner
 from freshline.live.status.status import WarehouseStatus
 from freshline.storage.control.quarantine import Quarantine, QuarantinedFile
@@ -69,7 +70,9 @@ class Place:
 
     def new_runner(self, drain: bool, **options) -> Runner:
         storage = self.folder / "warehouse"
-        return Runner(loads(self.project), self.folder, storage, session=self.spark, drain=drain, **options)
+        return Runner(
+            loads(self.project), self.folder, storage, RunOptions(session=self.spark, drain=drain, **options)
+        )
 
     def states(self, table: str) -> set[str]:
         """What the last runner said of a table."""

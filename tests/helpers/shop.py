@@ -9,6 +9,7 @@ from deltalake import DeltaTable
 from freshline.definitions.load import loads
 from freshline.live.maintain.migrate import MigrationResult, migrate
 from freshline.live.maintain.rebuild import rebuild
+from freshline.live.run.run_options import RunOptions
 from freshline.live.run.runner import Runner
 from patience import PATIENCE_US
 
@@ -51,7 +52,10 @@ class Shop:
         """Loads what there is; what was said of the tables."""
         storage = self.folder / "warehouse"
         with Runner(
-            self.warehouse, self.folder, storage, session=self.spark, drain=True, accepted=accepted
+            self.warehouse,
+            self.folder,
+            storage,
+            RunOptions(session=self.spark, drain=True, accepted=accepted),
         ) as runner:
             runner.run(PATIENCE_US)
         assert runner.stopped_because == "nothing is left to load"

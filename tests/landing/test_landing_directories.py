@@ -18,6 +18,7 @@ from freshline.landing.directories import (
     landing_directories,
     remember_directories,
 )
+from freshline.live.run.run_options import RunOptions
 from freshline.live.run.runner import Runner
 
 FEED = "{{path: {}, period: 10s, format: csv, schema: ts timestamp, timestamp: ts}}"
@@ -293,13 +294,13 @@ def test_a_run_is_refused_until_it_is_told_yes_and_goes_on_without_from_then_on(
     put(tmp_path / "landing", "run.sh")
     warehouse, storage = load(tmp_path / "freshline.yml"), tmp_path / "warehouse"
     with pytest.raises(DefinitionErrors, match=r"landing has what does not look like data: run.sh"):
-        Runner(warehouse, tmp_path, storage, session=spark)
+        Runner(warehouse, tmp_path, storage, RunOptions(session=spark))
     result = CliRunner().invoke(app, ["run", "-p", str(tmp_path)])
     assert isinstance(result.exception, DefinitionErrors)
     assert not storage.exists()
-    with Runner(warehouse, tmp_path, storage, session=spark, accept_landing=True):
+    with Runner(warehouse, tmp_path, storage, RunOptions(session=spark, accept_landing=True)):
         pass
-    with Runner(warehouse, tmp_path, storage, session=spark):
+    with Runner(warehouse, tmp_path, storage, RunOptions(session=spark)):
         put(tmp_path / "landing", "more.sh")
-    with Runner(warehouse, tmp_path, storage, session=spark):
+    with Runner(warehouse, tmp_path, storage, RunOptions(session=spark)):
         pass

@@ -81,8 +81,10 @@ def demo(
     Example: freshline demo --for 45s
     """
     from freshline.base.clock import clock
+    from freshline.live.run.run_options import RunOptions
     from freshline.live.run.runner import Runner
-    from freshline.live.status.summary import draw_summary, show_summary
+    from freshline.live.status.summary import show_summary
+    from freshline.live.tables.staleness_picture import draw_staleness
     from freshline.testing.network import NETWORK, Generator
 
     for_us = duration_option(for_, "--for")
@@ -95,7 +97,7 @@ def demo(
         show_plan(screen, plan, all_rows=False)
         screen.print(f"\nFeed {_DOWN} will be down from second {down[0]:.0f} to {down[1]:.0f}.", style="dim")
         screen.print("Starting Spark ...", style="dim")
-    with Runner(warehouse, into, into / "warehouse", warm="all") as runner:
+    with Runner(warehouse, into, into / "warehouse", RunOptions(warm="all")) as runner:
         end_in_order(runner)
         start = clock()
         specs = [replace(spec, outages=(down,)) if spec.name == _DOWN else spec for spec in NETWORK]
@@ -103,20 +105,20 @@ def demo(
         generator = Generator(specs, into / "landing", seed, start)
         thread = threading.Thread(target=generator.run, args=(stop,), daemon=True)
         thread.start()
-        runner.keeper.observation.keep_samples = True
+        runner.records.observation.keep_samples = True
         try:
             follow(screen, runner, for_us)
         finally:
             stop.set()
             thread.join(10)
         status = runner.status()
-        samples = {name: seen.samples for name, seen in runner.keeper.observation.tables.items()}
+        samples = {name: seen.samples for name, seen in runner.records.observation.tables.items()}
     outage = (f"{_DOWN} down", start + round(down[0] * SECOND), start + round(down[1] * SECOND))
-    picture = draw_summary(samples, status, into / "staleness.png", [outage])
+    picture = draw_staleness(samples, status, into / "staleness.png", [outage])
     if screen is None:
         print_json(_record(plan, status, runner.stopped_because, down, picture))
         return
-    show_summary(screen, status, status.started_us, status.at_us, runner.keeper.observation.asserted_max_us)
+    show_summary(screen, status, status.started_us, status.at_us, runner.records.observation.asserted_max_us)
     screen.print(
         f'Drawn: {picture}. Ask the tables: freshline sql -p {into} "SELECT * FROM hosts"', highlight=False
     )

@@ -15,7 +15,6 @@ import typer
 from rich.console import Console
 from rich.live import Live
 
-from freshline.base.duration import seconds
 from freshline.base.errors import InputError
 from freshline.base.printable import printable
 from freshline.cli.shared import (
@@ -36,7 +35,7 @@ from freshline.kernel.assembly.replay import replay as replay_journal
 from freshline.live.nodes.parent_lifeline import end_with_parent
 from freshline.live.nodes.supervisor import LOST
 from freshline.live.status.status import Progress, WarehouseStatus
-from freshline.live.status.summary import show_summary, targets_exceeded, verdict
+from freshline.live.status.summary import show_summary, targets_exceeded
 from freshline.live.status.view import render
 
 if TYPE_CHECKING:
@@ -118,20 +117,23 @@ def _runner(
     accept_landing: bool,
     on_start: Callable[[Progress], None],
 ) -> Runner:
-    from freshline.live.run.runner import Runner  # Spark is slow to import
+    from freshline.live.run.run_options import RunOptions  # Spark is slow to import
+    from freshline.live.run.runner import Runner
 
     return Runner(
         warehouse,
         project_folder(project),
         storage_path(project, warehouse),
-        master=master,
-        settings=settings,
-        drain=drain,
-        warm="none" if cold else "first",
-        accepted=accepted,
-        accept_landing=accept_landing,
-        on_start=on_start,
-        node=node,
+        RunOptions(
+            master=master,
+            settings=settings,
+            drain=drain,
+            warm="none" if cold else "first",
+            accepted=accepted,
+            accept_landing=accept_landing,
+            on_start=on_start,
+            node=node,
+        ),
     )
 
 
@@ -151,7 +153,7 @@ def _run_here(
         tell.over()
         for sentence in runner.said:
             print(f"{sentence}.", file=sys.stderr)
-        for sentence in [] if tied else runner.node_side.shortcomings:
+        for sentence in [] if tied else runner.shortcomings:
             say(sentence)
         end_in_order(runner)
         follow(screen, runner, for_us)
@@ -189,11 +191,11 @@ def _run_nodes(
 
 def _sum_up(screen: Console | None, runner: Runner, status: WarehouseStatus) -> None:
     if screen is None:
-        said = [*runner.said, *runner.node_side.shortcomings]
+        said = [*runner.said, *runner.shortcomings]
         print_json(summary_record(status, runner.stopped_because) | {"said": said})
     else:
         show_summary(
-            screen, status, status.started_us, status.at_us, runner.keeper.observation.asserted_max_us
+            screen, status, status.started_us, status.at_us, runner.records.observation.asserted_max_us
         )
     if runner.stopped_because and (runner.lost or runner.incomplete):
         print(f"Stopped: {printable(runner.stopped_because)}.", file=sys.stderr)
@@ -255,33 +257,7 @@ def follow(screen: Console | None, runner: Runner, for_us: int | None) -> None:
 
 def summary_record(status: WarehouseStatus, stopped_because: str | None) -> dict[str, Any]:
     """What a run showed, at its end, as JSON."""
-    tables = status.tables
-    return {
-        "name": status.name,
-        "run": status.run_id,
-        "for": seconds(status.at_us - status.started_us),
-        "stopped_because": stopped_because,
-        "holds": not targets_exceeded(status),
-        "tables": [
-            {
-                **table.record(status.at_us),
-                "staleness_max": seconds(table.staleness_max_us),
-                "lag_max": seconds(table.lag_max_us),
-                "rows": table.loaded_rows,
-                "rows_late": table.late_rows,
-                "jobs": table.jobs,
-                "verdict": verdict(table),
-            }
-            for table in tables
-        ],
-        "queries": [query.record() for query in status.queries],
-        "classes": [each.record() for each in status.classes],
-        "outputs": [output.record() for output in status.outputs],
-        "steps": [step.record() for step in status.steps],
-        "placement": None if status.placement is None else status.placement.record(),
-        "broken_assumptions": list(status.broken_assumptions),
-        "quarantined": status.quarantined,
-    }
+    return status.summary_record(stopped_because, holds=not targets_exceeded(status))
 
 
 def spark_settings(options: list[str] | None) -> dict[str, str]:

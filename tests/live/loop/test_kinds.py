@@ -19,7 +19,7 @@ from freshline.kernel.core.preemption import PreemptivePool
 from freshline.kernel.core.task import IDLE, READY, RUNNING, Task
 from freshline.kernel.tables.events import DataFile, UpdateFinished
 from freshline.kernel.tables.update import Update
-from freshline.live.loop.driver import LiveDriver
+from freshline.live.loop.driver import LiveDriver, LoopHooks
 from freshline.live.loop.kinds import JobKind
 from freshline.live.loop.messages import EmptyFile, FileFound, FileRefused, Inbox, JobEnded, JobPutAside
 from freshline.live.loop.tracks import Tracks
@@ -182,7 +182,7 @@ def test_jobs_of_two_kinds_share_tracks_loop_and_journal_each_with_its_worker_an
     kinds = {Update: JobKind(lambda track: Loads(), UpdateJudge()), Question: JobKind(Answers, judge)}
     tracks = Tracks(1, kinds, inbox.post)
     journal = Journal(stream, {"now": start})
-    driver = judge.driver = LiveDriver(kernel, inbox, tracks, journal, observer, lambda now, kernel: None)
+    driver = judge.driver = LiveDriver(kernel, inbox, tracks, journal, observer, LoopHooks())
     inbox.post(FileFound("a", DataFile(5, "1"), frozenset({"a"}), start))
     inbox.post(Request("why"))
     assert driver.run(start + PATIENCE_US)
@@ -232,7 +232,7 @@ def test_a_job_in_parts_makes_room_for_another_and_goes_on_where_it_was():
     inbox, judge, stream, log = Inbox(), QuestionJudge(2), io.StringIO(), []
     tracks = Tracks(1, {Question: JobKind(lambda track: Ponders(log, inbox), judge)}, inbox.post)
     journal = Journal(stream, {"now": start})
-    driver = judge.driver = LiveDriver(kernel, inbox, tracks, journal, Observer(), lambda now, kernel: None)
+    driver = judge.driver = LiveDriver(kernel, inbox, tracks, journal, Observer(), LoopHooks())
     inbox.post(Request("long"))
     assert driver.run(start + PATIENCE_US)
     assert log == ["long begins", "short begins", "short ends", "long ends"]
@@ -300,11 +300,12 @@ def test_a_message_without_an_event_is_heard_and_the_kernel_is_not_called_for_it
     tracks = Tracks(1, {}, inbox.post)
     journal = Journal(stream, {"now": start})
 
-    def tick(now: int, kernel: Kernel) -> None:
-        if len(observer.heard) == 2:
-            driver.stop()
+    class StopsWhenHeard(LoopHooks):
+        def tick(self, now: int, kernel: Kernel) -> None:
+            if len(observer.heard) == 2:
+                driver.stop()
 
-    driver = LiveDriver(kernel, inbox, tracks, journal, observer, tick)
+    driver = LiveDriver(kernel, inbox, tracks, journal, observer, StopsWhenHeard())
     inbox.post(EmptyFile("a", start))
     inbox.post(FileRefused("a", start))
     assert driver.run(start + PATIENCE_US)

@@ -21,7 +21,7 @@ from freshline.kernel.recovery.modes import AdaptiveRelease
 from freshline.kernel.tables.drain import DrainBegun, nothing_is_left, only_rest_is_left
 from freshline.kernel.tables.events import DataFile, UpdateFinished
 from freshline.kernel.tables.update import Update
-from freshline.live.loop.driver import LiveDriver
+from freshline.live.loop.driver import LiveDriver, LoopHooks
 from freshline.live.loop.kinds import JobKind
 from freshline.live.loop.messages import FileFound, Inbox, JobEnded
 from freshline.live.loop.tracks import Tracks
@@ -32,7 +32,7 @@ from patience import PATIENCE_S, PATIENCE_US
 pytestmark = pytest.mark.usefixtures("short_waits")
 
 
-class Judge:
+class Judge(LoopHooks):
     """Finished where the worker returned, tried again at once where it raised."""
 
     def __init__(self) -> None:
@@ -53,16 +53,13 @@ class Judge:
             return JobFailed(ended.job, now)
         return UpdateFinished(ended.job, ended.job.loaded_to)
 
-    def tick(self, now, kernel):
-        pass
-
 
 def kinds(worker, judge):
     return {Update: JobKind(lambda track: worker, judge)}
 
 
 def driver_of(kernel, inbox, judge, tracks, journal):
-    return LiveDriver(kernel, inbox, tracks, journal, judge, judge.tick)
+    return LiveDriver(kernel, inbox, tracks, journal, judge, judge)
 
 
 def run(plan, worker, files, ends):

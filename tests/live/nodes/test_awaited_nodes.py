@@ -11,8 +11,8 @@ from freshline.definitions.load import load
 from freshline.kernel.assembly.assemble import assemble
 from freshline.live.nodes.node_drain import DrainedTables
 from freshline.live.nodes.node_join import make_placement
+from freshline.live.nodes.step_status import StepStatus
 from freshline.live.status.status import Progress, WarehouseStatus
-from freshline.live.status.step_status import StepStatus
 from freshline.live.tables.node_share import part_of
 from freshline.planning.plan.make import make_plan
 from freshline.planning.plan.outputs import plan_outputs, with_outputs
@@ -26,8 +26,8 @@ STEP = StepStatus("high", "edge", SECOND, 0, 0, 0, 0, None)
 def tell(control: ControlFolder, at: int, pid: int, *, opening: bool = False) -> None:
     starting, steps = (Progress("starting Spark"), ()) if opening else (None, (STEP,))
     WarehouseStatus(
-        "sensors", "run", socket.gethostname(), pid, at, at, (), (), (), 0, starting=starting, steps=steps
-    ).write(control.status)
+        "sensors", "run", socket.gethostname(), pid, at, at, (), (), 0, starting=starting
+    ).changed(steps=steps).write(control.status)
 
 
 class Waiting:

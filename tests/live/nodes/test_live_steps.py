@@ -22,12 +22,12 @@ from freshline.kernel.steps.job import StepJob
 from freshline.kernel.tables.events import DataFile, FileArrived
 from freshline.kernel.tables.update import Update
 from freshline.live.loop.messages import JobEnded
+from freshline.live.loop.run_notes import RunNotes
 from freshline.live.nodes.node_join import make_placement
 from freshline.live.nodes.step_figures import NO_ROWS, CommittedStep, StepFigures
 from freshline.live.nodes.step_worker import StepJudge, StepWorker
 from freshline.live.tables.judge import FailureCounts, LoadFailures
 from freshline.live.tables.node_share import part_of
-from freshline.live.tables.notes import RunNotes
 from freshline.planning.plan.make import make_plan
 from freshline.spark.loading.load_result import LoadResult
 from freshline.storage.delta.stored_table import StoredTable

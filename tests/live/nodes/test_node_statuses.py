@@ -10,8 +10,8 @@ from rich.console import Console
 
 from freshline.base.latency_histogram import LatencyHistogram
 from freshline.live.nodes.node_statuses import together
+from freshline.live.nodes.step_status import OutputStatus, PlacementStatus, StepStatus
 from freshline.live.status.status import Progress, TrackStatus, WarehouseStatus
-from freshline.live.status.step_status import OutputStatus, PlacementStatus, StepStatus
 from freshline.live.status.view import render
 
 S = 1_000_000
@@ -26,14 +26,11 @@ def status(node: str, at_s: int, steps: tuple[StepStatus, ...], outputs=()) -> W
         1,
         at_s * S,
         S,
-        (),
         (track,),
         ("slow",),
         2,
         node=node,
-        steps=steps,
-        outputs=outputs,
-    )
+    ).changed(steps=steps, outputs=outputs)
 
 
 READ = StepStatus("readings", "edge", 2 * S, 0, 1, 40, 3, 5 * S)
@@ -44,7 +41,7 @@ OUT = OutputStatus("alerts", "centre", 10 * S, 7, 1, 2 * S, 8 * S, 12 * S)
 def test_nodes_are_told_of_as_one_and_late_records_are_misses_of_each_output() -> None:
     placement = PlacementStatus(1.5, (("alerts", "so"),), ("readings",), ("deadlines are stretched",))
     nodes = [
-        replace(status("centre", 20, (ALERT,), (OUT,)), placement=placement),
+        status("centre", 20, (ALERT,), (OUT,)).changed(placement=(placement,)),
         status("edge", 21, (READ,)),
     ]
     merged = together(nodes, ["readings", "alerts"], {"alerts": ["readings"]})

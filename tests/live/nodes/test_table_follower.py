@@ -6,8 +6,8 @@ from queue import SimpleQueue
 import pyarrow as pa
 
 from freshline.live.loop.messages import Message, RemoteCommit
+from freshline.live.loop.run_notes import RunNotes
 from freshline.live.nodes.table_follower import TableFollower
-from freshline.live.tables.notes import RunNotes
 from freshline.storage.delta.followed_table import FollowedTable
 from patience import PATIENCE_S
 

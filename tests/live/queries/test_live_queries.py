@@ -17,6 +17,7 @@ from freshline.base.errors import InputError
 from freshline.definitions.load import load
 from freshline.live.queries.query_work import QueryWork
 from freshline.live.queries.result_files import ResultFiles
+from freshline.live.run.run_options import RunOptions
 from freshline.live.run.runner import Runner
 from freshline.service.client import ask
 from freshline.storage.control.history import History
@@ -203,7 +204,10 @@ def test_nothing_is_released_before_queries_are_warm(shop: Shop, monkeypatch) ->
     warm_at = []
     monkeypatch.setattr(QueryWork, "warm_up", lambda side: warm_at.append(clock()))
     runner = Runner(
-        load(shop.folder / "freshline.yml"), shop.folder, shop.folder / "warehouse", session=shop.spark
+        load(shop.folder / "freshline.yml"),
+        shop.folder,
+        shop.folder / "warehouse",
+        RunOptions(session=shop.spark),
     )
     runner._site = replace(runner._site, warm="first")
     with runner:

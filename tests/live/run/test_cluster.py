@@ -16,6 +16,7 @@ import pytest
 from deltalake import DeltaTable
 
 from freshline.definitions.load import load
+from freshline.live.run.run_options import RunOptions
 from freshline.live.run.runner import Runner
 from freshline.testing.network import Generator
 from freshline_lab.campaigns.kills.kills import SPECS, report, write_project
@@ -125,7 +126,7 @@ def test_a_worker_that_is_lost_costs_no_row_and_does_not_stop_the_updates(tmp_pa
         assert leader.poll() is None
         assert second.poll() is None
     # What it did not get to is loaded here.
-    with Runner(load(project), project.parent, storage, session=spark, drain=True) as here:
+    with Runner(load(project), project.parent, storage, RunOptions(session=spark, drain=True)) as here:
         here.run(PATIENCE_US)
     assert here.stopped_because == "nothing is left to load"
     found = report(storage, generator, written_until, kills=1)

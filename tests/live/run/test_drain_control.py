@@ -14,7 +14,7 @@ def test_a_run_that_drains_loads_what_was_found_while_it_told_of_itself(tmp_path
         write(self, *arguments)
         if self.starting is None and not place.said:
             place.land("clicks", 1)
-            watch = place.runner._watch
+            watch = place.runner.loop.loading.watch
             wait_until(lambda: bool(watch.waiting("clicks")))
             wait_until(watch.is_quiet)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from freshline.definitions.load import load
+from freshline.live.run.run_options import RunOptions
 from freshline.live.run.runner import Runner
 from patience import PATIENCE_US
 from processes import Command, command
@@ -99,7 +100,7 @@ def test_every_command_that_starts_spark_takes_it_with_it(project: Path, argumen
 def test_a_rebuild_takes_its_spark_with_it(project: Path, spark) -> None:
     (project / "landing" / "2.csv").write_text("ts,src,n\n2026-01-01T00:00:00Z,a,1\n", encoding="utf-8")
     warehouse = load(project / "freshline.yml")
-    with Runner(warehouse, project, project / "warehouse", session=spark, drain=True) as runner:
+    with Runner(warehouse, project, project / "warehouse", RunOptions(session=spark, drain=True)) as runner:
         runner.run(PATIENCE_US)
     with command("rebuild", "traffic", "-p", str(project)) as begun:
         begun.wait_until(begun.has_java)
@@ -128,6 +129,8 @@ def test_what_a_killed_start_left_is_cleared_by_the_next(project: Path, spark) -
     left = scratch(project)
     assert any("/warm-up" in path for path in left)
     assert any("/spark/blockmgr" in path for path in left)
-    with Runner(load(project / "freshline.yml"), project, project / "warehouse", session=spark) as runner:
+    with Runner(
+        load(project / "freshline.yml"), project, project / "warehouse", RunOptions(session=spark)
+    ) as runner:
         assert scratch(project) == [runner.run_id, f"{runner.run_id}.json"]
     assert scratch(project) == []

@@ -20,6 +20,7 @@ from freshline.kernel.recovery.events import CostsLearned, LearnedCost
 from freshline.kernel.recovery.modes import AdaptiveRelease
 from freshline.kernel.tables.events import DataFile, FileArrived, UpdateFinished
 from freshline.live.maintain.calibrate import calibrate
+from freshline.live.run.run_options import RunOptions
 from freshline.live.run.runner import Runner
 from freshline.storage.control.history import History
 from freshline.storage.control.layout import StorageLayout
@@ -71,7 +72,7 @@ class Shop:
         (self.folder / "landing" / "clicks" / name).write_text("\n".join([*lines, ""]), encoding="utf-8")
 
     def runner(self, **options) -> Runner:
-        return Runner(load(self.file), self.folder, self.storage, session=self.spark, **options)
+        return Runner(load(self.file), self.folder, self.storage, RunOptions(session=self.spark, **options))
 
     def drain(self, **options) -> Runner:
         with self.runner(drain=True, **options) as runner:

@@ -9,6 +9,7 @@ import pytest
 from freshline.base.errors import DefinitionErrors
 from freshline.cli.run import TellStart
 from freshline.definitions.load import loads
+from freshline.live.run.run_options import RunOptions
 from freshline.live.run.runner import Runner
 from freshline.live.run.start_up import StartUp
 from freshline.live.status.status import Progress, WarehouseStatus
@@ -64,7 +65,7 @@ def test_a_run_whose_tables_are_refused_leaves_the_status_of_the_run_before(tmp_
     (tmp_path / "landing").mkdir()
     heard: list[Progress] = []
     with Runner(
-        loads(PROJECT), tmp_path, tmp_path / "warehouse", session=spark, on_start=heard.append
+        loads(PROJECT), tmp_path, tmp_path / "warehouse", RunOptions(session=spark, on_start=heard.append)
     ) as runner:
         assert WarehouseStatus.read(runner.control.status).is_opening
         runner.run(1)
@@ -77,7 +78,10 @@ def test_a_run_whose_tables_are_refused_leaves_the_status_of_the_run_before(tmp_
     ]
     before = runner.control.status.read_bytes()
     wrong = loads(PROJECT.replace("sum(n)", "sum(missing)"))
-    with pytest.raises(DefinitionErrors), Runner(wrong, tmp_path, tmp_path / "warehouse", session=spark):
+    with (
+        pytest.raises(DefinitionErrors),
+        Runner(wrong, tmp_path, tmp_path / "warehouse", RunOptions(session=spark)),
+    ):
         pass
     assert runner.control.status.read_bytes() == before
 

@@ -8,7 +8,8 @@ import pytest
 
 from freshline.base.errors import InputError
 from freshline.kernel.tables.state import table_state
-from freshline.live.status.status import PoolStatus, Progress, TableStatus, TrackStatus, WarehouseStatus
+from freshline.live.status.status import PoolStatus, Progress, TrackStatus, WarehouseStatus
+from freshline.live.tables.table_status import TableStatus
 
 S = 1_000_000
 PACKETS = TableStatus(
@@ -48,14 +49,13 @@ STATUS = WarehouseStatus(
     pid=4711,
     at_us=100 * S,
     started_us=40 * S,
-    tables=(PACKETS, FLOWS),
     tracks=(TrackStatus(0, "updates", "packets", 99 * S), TrackStatus(1, "updates", None, None)),
     broken_assumptions=("packets: job 2 took 3.1s, assumed at most 1s",),
     quarantined=2,
     recoveries=("packets: recovering, over in at most 2m 10s",),
     pools=(PoolStatus("updates", "aus", "edf"), PoolStatus("reports", "prp", "prp")),
     starting=Progress("warming up plans", 3, 7),
-)
+).changed(tables=(PACKETS, FLOWS))
 
 
 def state(lag_s: float | None = 0, bound_s: int | None = 12, loaded: bool = True, **happened: bool) -> str:
@@ -143,7 +143,7 @@ def test_a_status_comes_back_from_json_as_it_was():
 def test_a_status_is_replaced_at_once_and_leaves_nothing_else_behind(tmp_path: Path):
     path = tmp_path / "_freshline" / "status.json"
     STATUS.write(path)
-    later = dataclasses.replace(STATUS, at_us=101 * S)
+    later = STATUS.changed(at_us=101 * S)
     later.write(path)
     assert WarehouseStatus.read(path) == later
     assert [file.relative_to(tmp_path).as_posix() for file in tmp_path.rglob("*")] == [

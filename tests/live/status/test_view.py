@@ -10,9 +10,12 @@ from rich.console import Console, RenderableType
 
 from freshline.kernel.tables.state import TableState
 from freshline.live.status.screen_table import count
-from freshline.live.status.status import PoolStatus, TableStatus, TrackStatus, WarehouseStatus
-from freshline.live.status.summary import draw_summary, show_summary
-from freshline.live.status.view import STYLES, TABLES_MAX, render
+from freshline.live.status.section import ROWS_MAX
+from freshline.live.status.status import PoolStatus, TrackStatus, WarehouseStatus
+from freshline.live.status.summary import show_summary
+from freshline.live.status.view import render
+from freshline.live.tables.staleness_picture import draw_staleness
+from freshline.live.tables.table_status import STYLES, TableStatus
 
 S = 1_000_000
 NOW = 1_763_245_473 * S  # 2025-11-15 22:24:33
@@ -50,15 +53,16 @@ STATUS = WarehouseStatus(
     pid=4711,
     at_us=NOW,
     started_us=NOW - 200 * S,
+    tracks=(TrackStatus(0, "updates", "packets", NOW - 300_000), TrackStatus(1, "updates", None, None)),
+    broken_assumptions=("packets: job 12 took 3.1s, assumed at most 800ms",),
+    quarantined=2,
+).changed(
     tables=(
         table("packets"),
         table("flows", "FAILED", message="no [red]such[/] column `bytez`\nat line 1"),
         table("traffic", "UPSTREAM_FAILED", freshness_us=NOW - 26 * 3600 * S, staleness_bound_us=3599 * S),
         table("a_name_that_is_far_too_long_for_a_line", "EMPTY", **NOTHING),
-    ),
-    tracks=(TrackStatus(0, "updates", "packets", NOW - 300_000), TrackStatus(1, "updates", None, None)),
-    broken_assumptions=("packets: job 12 took 3.1s, assumed at most 800ms",),
-    quarantined=2,
+    )
 )
 
 
@@ -94,14 +98,14 @@ def test_the_view_shows_tables_tracks_and_trouble_in_80_columns():
 
 def test_a_pool_that_behaves_as_another_policy_for_want_of_a_bound_is_named():
     pools = (PoolStatus("updates", "aus-slack", "edf"), PoolStatus("reports", "aus", "aus"))
-    shown = lines(render(dataclasses.replace(STATUS, pools=pools), NOW))
+    shown = lines(render(STATUS.changed(pools=pools), NOW))
     assert shown[7] == "Pool updates (aus-slack): no bound: behaves as edf."
     assert not any("reports" in line for line in shown)
 
 
 def test_what_is_left_out_is_counted():
     tables = (table("few", discarded_files=12), table("cars", shed_rows=34_567), table("all"))
-    shown = lines(render(dataclasses.replace(STATUS, tables=tables), NOW))
+    shown = lines(render(STATUS.changed(tables=tables), NOW))
     place = shown.index("Left out")
     assert shown[place + 1 : place + 3] == [
         "  few: 12 files, which changed too little to be loaded",
@@ -121,15 +125,15 @@ def test_of_many_tables_the_troubled_ones_are_shown_and_the_rest_is_counted():
     states: list[TableState] = ["HEALTHY", "BEHIND", "SILENT", "FAILED"]
     tables = [table(f"t{number}", states[number % 4]) for number in range(40)]
     tables.append(table("stale", freshness_us=NOW - 21 * S))
-    shown = lines(render(dataclasses.replace(STATUS, tables=tuple(tables)), NOW))
-    names = [line.split()[0] for line in shown[3 : 3 + TABLES_MAX]]
-    assert names == ["stale", *(f"t{n}" for first in (3, 2, 1) for n in range(first, 40, 4))][:TABLES_MAX]
-    assert shown[3 + TABLES_MAX] == "... and 16 more, less troubled."
+    shown = lines(render(STATUS.changed(tables=tuple(tables)), NOW))
+    names = [line.split()[0] for line in shown[3 : 3 + ROWS_MAX]]
+    assert names == ["stale", *(f"t{n}" for first in (3, 2, 1) for n in range(first, 40, 4))][:ROWS_MAX]
+    assert shown[3 + ROWS_MAX] == "... and 16 more, less troubled."
 
 
 def test_of_many_tracks_the_busy_ones_are_shown():
     tracks = [TrackStatus(n, "updates", "packets" if n >= 20 else None, None) for n in range(24)]
-    shown = lines(render(dataclasses.replace(STATUS, tracks=tuple(tracks)), NOW))
+    shown = lines(render(STATUS.changed(tracks=tuple(tracks)), NOW))
     first = shown.index("track pool    runs    since") + 1
     assert [line.split()[0] for line in shown[first : first + 5]] == ["20", "21", "22", "23", "0"]
     assert "4 of 24 tracks are busy." in shown
@@ -142,7 +146,7 @@ def test_staleness_is_coloured_by_what_it_exceeds():
             width=80, file=StringIO(), color_system="standard", force_terminal=True, no_color=False
         )
         late = table("packets", freshness_us=NOW - age_s * S)
-        screen.print(render(dataclasses.replace(STATUS, tables=(late,)), NOW))
+        screen.print(render(STATUS.changed(tables=(late,)), NOW))
         cell = next(line for line in screen.file.getvalue().splitlines() if line.startswith("packets"))
         seen.append(re.findall(r"\x1b\[(\d+)m *(\d+s)", cell))
     assert seen == [[], [("33", "13s")], [("31", "21s")]]
@@ -170,7 +174,7 @@ def test_the_summary_sets_the_worst_staleness_beside_bound_and_target():
         table("traffic", staleness_max_us=21 * S),
         table("empty", "EMPTY", **NOTHING),
     )
-    assert summary(dataclasses.replace(STATUS, tables=tables)) == [
+    assert summary(STATUS.changed(tables=tables)) == [
         "network over 3m 20s",
         "table   staleness bound of bound target lag rows late jobs",
         "packets        9s 12.4s      73%    20s  3s 123k    3   41 kept",
@@ -190,7 +194,7 @@ def test_a_table_that_never_loaded_anything_is_not_called_kept():
     failed = table("failed", "FAILED", **bare, came_us=NOW - 21 * S)
 
     def ending(*tables: TableStatus) -> list[str]:
-        status = dataclasses.replace(STATUS, tables=tables, broken_assumptions=())
+        status = STATUS.changed(tables=tables, broken_assumptions=())
         rows = [f"{line.split()[0]}: {' '.join(line.split()[9:])}" for line in summary(status)[2:]]
         return [*rows[: len(tables)], *summary(status)[2 + len(tables) :]]
 
@@ -212,7 +216,7 @@ def test_a_table_that_never_loaded_anything_is_not_called_kept():
 
 def test_a_bound_exceeded_while_all_assumptions_held_is_called_a_bug():
     above = table("packets", staleness_max_us=15 * S)
-    shown = " ".join(summary(dataclasses.replace(STATUS, tables=(above,), broken_assumptions=())))
+    shown = " ".join(summary(STATUS.changed(tables=(above,), broken_assumptions=())))
     assert "Kept: no target of 1 was exceeded. A proven bound was exceeded while every assumption" in shown
     assert "held: packets. This is a bug of Freshline" in shown
 
@@ -222,7 +226,7 @@ def test_no_name_of_a_file_commands_the_terminal_or_breaks_a_line():
     shown = "esc\\x1b[31mRED\\x07\\x9b2J\\n\\u202e.csv"
     said = (f"packets: {name} is odd",)
     failed = table("flows", "FAILED", message=f"{name} is bad")
-    status = dataclasses.replace(STATUS, tables=(failed,), broken_assumptions=said, recoveries=said)
+    status = STATUS.changed(tables=(failed,), broken_assumptions=said, recoveries=said)
     for screen in (lines(render(status, NOW)), summary(status)):
         assert [f"packets: {shown} is odd" in line for line in screen].count(True) == 2
     assert f"  flows: {shown} is bad" in lines(render(status, NOW))
@@ -233,9 +237,9 @@ def test_the_picture_of_a_run_shows_every_table_and_the_spans(tmp_path: Path):
     samples = {"packets": [(begin + second * S, second % 9 * S) for second in range(200)]}
     spans = [("packets down", begin + 50 * S, begin + 90 * S)]
     pictures = [
-        draw_summary(samples, STATUS, tmp_path / "new" / "marked.png", spans),
-        draw_summary(samples, STATUS, tmp_path / "new" / "plain.png"),
-        draw_summary({}, STATUS, tmp_path / "new" / "empty.png"),
+        draw_staleness(samples, STATUS, tmp_path / "new" / "marked.png", spans),
+        draw_staleness(samples, STATUS, tmp_path / "new" / "plain.png"),
+        draw_staleness({}, STATUS, tmp_path / "new" / "empty.png"),
     ]
     drawn = [picture.read_bytes() for picture in pictures]
     assert all(png.startswith(b"\x89PNG") for png in drawn)

@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
 from freshline.definitions.load import loads
+from freshline.live.run.run_options import RunOptions
 from freshline.live.run.runner import Runner
 from freshline.storage.control.quarantine import Quarantine
 
@@ -75,7 +76,9 @@ def test_what_is_damaged_is_put_aside_and_the_rest_is_loaded(tmp_path: Path, spa
     land_lines(tmp_path / "lines")
     land_texts(tmp_path / "texts")
     land_flows(tmp_path / "flows")
-    with Runner(loads(PROJECT), tmp_path, tmp_path / "warehouse", session=spark, drain=True) as runner:
+    with Runner(
+        loads(PROJECT), tmp_path, tmp_path / "warehouse", RunOptions(session=spark, drain=True)
+    ) as runner:
         runner.run(300_000_000)
         notes = runner.status().broken_assumptions
     assert runner.stopped_because == "nothing is left to load"

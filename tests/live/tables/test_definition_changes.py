@@ -6,6 +6,7 @@ import pytest
 
 from freshline.base.errors import InputError
 from freshline.definitions.load import loads
+from freshline.live.run.run_options import RunOptions
 from freshline.live.run.runner import Runner
 from freshline.storage.delta.commits import Commits
 from freshline.storage.delta.log import commit_information
@@ -196,7 +197,7 @@ def test_a_select_that_was_changed_is_accepted_from_here_on(shop):
 def test_an_unknown_table_is_said_before_anything_begins(tmp_path):
     warehouse = loads(PROJECT.format(revenue=SUMS, items=ITEMS))
     with pytest.raises(InputError, match="--accept-change reveneu: there is no table reveneu"):
-        Runner(warehouse, tmp_path, tmp_path / "warehouse", accepted=["reveneu"])
+        Runner(warehouse, tmp_path, tmp_path / "warehouse", RunOptions(accepted=["reveneu"]))
     assert not (tmp_path / "warehouse").exists()
 
 

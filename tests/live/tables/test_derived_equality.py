@@ -12,6 +12,7 @@ from deltalake import DeltaTable
 
 from freshline.base.instants import utc
 from freshline.definitions.load import load
+from freshline.live.run.run_options import RunOptions
 from freshline.live.run.runner import Runner
 from freshline.storage.delta.snapshot import read_snapshot
 from patience import PATIENCE_US
@@ -102,7 +103,7 @@ class History:
 
 def drain(history: History, spark) -> None:
     storage = history.folder / "warehouse"
-    with Runner(load(history.file), history.folder, storage, session=spark, drain=True) as runner:
+    with Runner(load(history.file), history.folder, storage, RunOptions(session=spark, drain=True)) as runner:
         runner.run(PATIENCE_US)
     assert runner.stopped_because == "nothing is left to load"
 

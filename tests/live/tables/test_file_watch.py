@@ -19,12 +19,12 @@ from freshline.kernel.assembly.assemble import assemble
 from freshline.kernel.tables.asserted_bounds import AssertedBounds
 from freshline.landing.digest import content_digest
 from freshline.live.loop.messages import FileFound
-from freshline.live.run.keeper import Keeper
 from freshline.live.tables.discard_control import DiscardControl
 from freshline.live.tables.file_watch import FileWatch
 from freshline.live.tables.landing_feeds import LandingFeeds
 from freshline.live.tables.load_records import LoadRecords
 from freshline.live.tables.quarantine_queue import QuarantineQueue
+from freshline.live.tables.run_records import RunRecords
 from freshline.live.tables.warm_plans import WarmPlans
 from freshline.planning.plan.make import make_plan
 from freshline.spark.loading.file_to_load import facts_of
@@ -73,7 +73,7 @@ class Watched:
         self.landing = {name: folder / name for name in warehouse.feeds}
         self.ledger, self.history = Ledger(folder / "ledger.sqlite"), History(folder / "history.sqlite")
         self.started = clock()
-        self.keeper = Keeper(warehouse, make_plan(warehouse), "run", self.started, print)
+        self.keeper = RunRecords(warehouse, make_plan(warehouse), "run", self.started, print)
         self.found: queue.Queue[FileFound] = queue.Queue()
         feeds = LandingFeeds(warehouse, self.landing)
         books = LoadRecords(feeds, self.ledger, self.history, folder / "archive")

@@ -8,7 +8,7 @@ from freshline.kernel.core.events import JobFailed
 from freshline.kernel.tables.events import DataFile, FileArrived, UpdateFinished
 from freshline.live.loop.failures import SparkEnded
 from freshline.live.loop.messages import FileFound, JobEnded
-from freshline.live.run.keeper import Keeper
+from freshline.live.tables.run_records import RunRecords
 from freshline.live.tables.warm_plans import WarmPlans
 from freshline.planning.plan.make import make_plan
 from freshline.spark.loading.load_result import LoadResult
@@ -26,7 +26,7 @@ class Judged:
         self.kernel = assemble(plan, NOW, {"a": 50 * SECOND})
         self.stopped: list[str] = []
         self.loaded: list[tuple[str, list[str]]] = []
-        self.keeper = Keeper(plan.warehouse, plan, "run", NOW, self.stopped.append, warmth=warmth)
+        self.keeper = RunRecords(plan.warehouse, plan, "run", NOW, self.stopped.append, warmth=warmth)
         self.keeper.judge.on_loaded = lambda table, names: self.loaded.append((table, names))
         (start,) = self.kernel.handle(NOW, [FileArrived("a", DataFile(90 * SECOND, "90.csv"))])
         self.job = start.job

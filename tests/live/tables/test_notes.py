@@ -4,7 +4,7 @@ import threading
 
 from freshline.base.duration import SECOND
 from freshline.kernel.assembly.assemble import assemble
-from freshline.live.tables.notes import RunNotes
+from freshline.live.loop.run_notes import RunNotes
 from freshline.planning.plan.make import make_plan
 from freshline.testing.builder import Builder
 from patience import PATIENCE_S

@@ -14,6 +14,7 @@ from freshline.base.instants import utc
 from freshline.definitions.load import load
 from freshline.kernel.assembly.replay import kernel_of, replay
 from freshline.live.maintain.rebuild import rebuild
+from freshline.live.run.run_options import RunOptions
 from freshline.live.run.runner import Runner
 from freshline.live.tables.observation import ObservedTable
 from freshline.storage.delta.snapshot import read_snapshot
@@ -75,7 +76,10 @@ class Project:
         """Runs until the derived tables are as fresh as their sources allow; what is noted of each table."""
         wanted = [*until]
         with Runner(
-            load(self.folder / "freshline.yml"), self.folder, self.storage, session=self.spark, **options
+            load(self.folder / "freshline.yml"),
+            self.folder,
+            self.storage,
+            RunOptions(session=self.spark, **options),
         ) as runner:
 
             def look(status) -> None:
@@ -94,7 +98,7 @@ class Project:
         log = [json.loads(line) for line in journal.splitlines()]
         _, difference = replay(kernel_of(log[0]), log[1:])
         assert difference is None
-        return runner.keeper.observation.tables
+        return runner.records.observation.tables
 
     def freshness(self, name: str, version: int | None = None) -> int:
         path = self.storage / "tables" / name

@@ -7,8 +7,8 @@ import pytest
 from freshline.base.duration import MINUTE, SECOND
 from freshline.definitions.load import loads
 from freshline.live.loop.failures import ATTEMPTS_MAX
-from freshline.live.run.keeper import Keeper
 from freshline.live.tables.quarantine_queue import QuarantineQueue
+from freshline.live.tables.run_records import RunRecords
 from freshline.planning.plan.make import make_plan
 from freshline.storage.control.quarantine import Quarantine
 
@@ -26,7 +26,7 @@ class Refused:
 
     def __init__(self, folder: Path) -> None:
         self.now = START
-        self.keeper = Keeper(loads(PROJECT), make_plan(loads(PROJECT)), "run", START, print)
+        self.keeper = RunRecords(loads(PROJECT), make_plan(loads(PROJECT)), "run", START, print)
         self.quarantine = Quarantine(folder / "quarantine")
         self.refusals = QuarantineQueue(
             self.quarantine, self.keeper.notes, lambda message: None, lambda: self.now

@@ -12,10 +12,11 @@ from freshline.kernel.recovery.modes import AdaptiveRelease
 from freshline.kernel.tables.events import DataFile, FileArrived, UpdateFinished
 from freshline.kernel.tables.update import Update
 from freshline.live.loop.messages import FileFound, JobEnded
-from freshline.live.run.keeper import Keeper
-from freshline.live.status.status import TableStatus, WarehouseStatus
+from freshline.live.status.status import WarehouseStatus
 from freshline.live.status.summary import show_summary
 from freshline.live.status.view import render
+from freshline.live.tables.run_records import RunRecords
+from freshline.live.tables.table_status import TableStatus
 from freshline.planning.plan.make import make_plan
 from freshline.spark.loading.load_result import LoadResult
 from freshline.testing.builder import Builder
@@ -32,7 +33,7 @@ class Run:
         freshness = None if fresh_s is None else {name: at_s * SECOND for name, at_s in fresh_s.items()}
         self.kernel = assemble(plan, started, freshness)
         self.said: list[WarehouseStatus] = []
-        self.keeper = Keeper(plan.warehouse, plan, "run-1", started, self.stopped)
+        self.keeper = RunRecords(plan.warehouse, plan, "run-1", started, self.stopped)
         self.observation = self.keeper.observation
         self.observation.resume(self.kernel)
         self.running: list[Update] = []

@@ -1,8 +1,8 @@
-"""The live driver: what happens is told to the kernel, and what it says is done."""
+"""The live driver: it tells the kernel what happens, and does what the kernel says."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 
 from freshline.base.clock import Clock, clock
@@ -16,13 +16,24 @@ from freshline.live.loop.tracks import Tracks
 _TICK_US = SECOND // 2
 
 
-class LiveDriver:
-    """One loop, one thread: it alone talks to the kernel. Tracks and discovery post messages to it.
+class LoopHooks:
+    """What a loop calls beside the kernel, in its own thread. Each does nothing unless it is overridden."""
 
-    `tick` is called twice a second, and once more when all has ended; `look` before each call of the kernel,
-    for whoever has to tell it something at an instant of its own. What the kernel says beside jobs is told to
-    `carry_out`; `let_go` is called when nothing is begun any more, before jobs that run are waited for.
-    """
+    def tick(self, now: int, kernel: Kernel) -> None:
+        """Twice a second, and once more when all jobs have ended."""
+
+    def look(self, now: int) -> None:
+        """Before each call of the kernel, which may have to hear something at an instant of its own."""
+
+    def carry_out(self, instruction: Instruction) -> None:
+        """What the kernel says beside starting, pausing and cancelling jobs."""
+
+    def let_go(self) -> None:
+        """Nothing is begun any more; jobs that run are waited for next."""
+
+
+class LiveDriver:
+    """One loop, one thread: it alone talks to the kernel. Tracks and discovery post messages to it."""
 
     def __init__(
         self,
@@ -31,22 +42,16 @@ class LiveDriver:
         tracks: Tracks,
         journal: Journal,
         observer: MessageObserver,
-        tick: Callable[[int, Kernel], None],
+        hooks: LoopHooks,
         now: Clock = clock,
-        look: Callable[[int], None] = lambda now: None,
-        carry_out: Callable[[Instruction], None] = lambda instruction: None,
-        let_go: Callable[[], None] = lambda: None,
     ) -> None:
         self.kernel = kernel
         self._inbox = inbox
         self._tracks = tracks
         self._journal = journal
         self._observer = observer
-        self._tick = tick
+        self._hooks = hooks
         self._clock = now
-        self._look = look
-        self._carry_out = carry_out
-        self._let_go = let_go
         self._told: list[Event] = []
         self.stopping = False
 
@@ -75,7 +80,7 @@ class LiveDriver:
             self._step(messages, closing=self.stopping)
             now = self._clock()
             if now >= tick_at:
-                self._tick(now, self.kernel)
+                self._hooks.tick(now, self.kernel)
                 with suppress(OSError):  # a full disk: what could not be written is tried again
                     self._journal.flush()
                 tick_at = now + _TICK_US
@@ -85,7 +90,7 @@ class LiveDriver:
         now = max(self.kernel.now, self._clock())  # a clock that is set back does not turn time
         made = [message.event(self._observer, now) for message in messages]
         if not closing:
-            self._look(now)
+            self._hooks.look(now)
         events = [*(event for event in made if event is not None), *self._told]
         self._told.clear()
         if not events and (closing or now < self.kernel.wake_at):
@@ -104,15 +109,15 @@ class LiveDriver:
         elif isinstance(instruction, Cancel):
             self._tracks.cancel(instruction.job)
         else:
-            self._carry_out(instruction)
+            self._hooks.carry_out(instruction)
 
     def _close(self, grace_s: float) -> bool:
         """Jobs that run are let end, and the kernel hears of it; nothing new is started."""
         self.stopping = True
-        self._let_go()
+        self._hooks.let_go()
         everything_ended = self._tracks.close(grace_s)
         self._step(self._inbox.collect(0), closing=True)
-        self._tick(max(self.kernel.now, self._clock()), self.kernel)
+        self._hooks.tick(max(self.kernel.now, self._clock()), self.kernel)
         with suppress(OSError):
             self._journal.flush()
         return everything_ended

@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 
 from freshline.base.errors import InputError
 from freshline.definitions.warehouse import Warehouse
+from freshline.live.run.run_options import RunOptions
 from freshline.live.run.runner import Runner
 from freshline.planning.costs.fit import RUNS_LEAST
 from freshline.spark.session.session import is_local
@@ -61,15 +62,17 @@ def calibrate(
             _trial(warehouse, files_max),
             folder,
             scratch,
-            master=master,
-            settings=settings,
-            session=session,
-            history=control.history,
-            quarantine=quarantine,
-            drain=True,
-            files_max=files_max,
-            warm="all",
-            batches=False,  # what one file costs is to be learned, and of few files
+            RunOptions(
+                master=master,
+                settings=settings,
+                session=session,
+                history=control.history,
+                quarantine=quarantine,
+                drain=True,
+                files_max=files_max,
+                warm="all",
+                batches=False,  # what one file costs is to be learned, and of few files
+            ),
         ) as runner:
             runner.run()
             jobs = {table.name: table.jobs for table in runner.status().tables}

@@ -10,6 +10,8 @@ from typing import Final
 
 from freshline.base.duration import SECOND
 from freshline.definitions.warehouse import Warehouse
+from freshline.live import kinds_of_work
+from freshline.live.status.section import NodeMerge
 from freshline.live.status.status import Progress, WarehouseStatus
 from freshline.storage.control.layout import StorageLayout
 
@@ -73,28 +75,17 @@ def together(
     """The status of a warehouse by those of its nodes, of which there is at least one.
 
     `tables` are the names of all tables and steps, in the order of definition; `upstream` are, by output, the
-    steps that load what it is computed from. A record that is late there reaches no output: it has missed
-    each. Of a node that has not run for long there may be steps that are elsewhere by now, or gone.
+    steps that load what it is computed from. A node that has not run for long may still tell of steps that
+    have moved to another node, or are gone.
     """
-    first = statuses[0]
     newest_last = sorted(statuses, key=lambda status: status.at_us)
-    told = {step.name: step for status in newest_last for step in status.steps}
-    steps = [told[name] for name in tables if name in told]
-    late = {step.name: step.rows_late for step in steps}
-    ages = {output.name: output for status in newest_last for output in status.outputs}
-    outputs = [
-        replace(ages[name], misses=ages[name].misses + sum(late.get(each, 0) for each in upstream[name]))
-        for name in tables
-        if name in ages and name in upstream
-    ]
-    periodic = {table.name: table for status in newest_last for table in status.tables}
+    nodes = NodeMerge(statuses, newest_last, tables, upstream)
     tracks = [track for status in statuses for track in status.tracks]
     return replace(
-        first,
+        statuses[0],
         node=None,
-        at_us=max(status.at_us for status in statuses),
+        at_us=newest_last[-1].at_us,
         started_us=min(status.started_us for status in statuses),
-        tables=tuple(periodic[name] for name in tables if name in periodic),
         tracks=tuple(replace(track, number=number) for number, track in enumerate(tracks)),
         broken_assumptions=tuple(
             f"{status.node}: {line}" for status in statuses for line in status.broken_assumptions
@@ -102,10 +93,6 @@ def together(
         quarantined=max(status.quarantined for status in statuses),
         recoveries=tuple(line for status in statuses for line in status.recoveries),
         pools=tuple(pool for status in statuses for pool in status.pools),
-        queries=tuple(query for status in statuses for query in status.queries),
-        classes=tuple(each for status in statuses for each in status.classes),
         starting=next((_starting(status) for status in statuses if status.starting is not None), None),
-        steps=tuple(steps),
-        outputs=tuple(outputs),
-        placement=next((each.placement for each in reversed(newest_last) if each.placement), None),
+        sections={section.name: section.merged(nodes) for section in kinds_of_work.sections()},
     )

@@ -16,7 +16,7 @@ from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.core.kernel import Kernel
 from freshline.kernel.steps.job import StepRun
 from freshline.kernel.steps.task import steps_of
-from freshline.live.status.step_status import OutputStatus, StepStatus
+from freshline.live.nodes.step_status import OutputStatus, StepStatus
 from freshline.live.tables.judge import FailureCounts
 from freshline.spark.loading.load_result import LoadResult
 from freshline.sql.columns import LATE_COLUMN

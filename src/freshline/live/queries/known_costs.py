@@ -1,37 +1,16 @@
-"""What queries cost: as they are planned, before and after they have run, and as it is measured."""
+"""What the windows of queries hold and what their answers cost, measured from the records of runs."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
-from typing import Final
 
-from freshline.definitions.sections.cost import Cost
 from freshline.definitions.sections.queries import Query
-from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.queries.query_spec import QueryMeasure
 from freshline.kernel.queries.task import QueryTask
 from freshline.live.queries.query_costs import QueryCosts
 from freshline.live.queries.window_rows import WindowRows
 from freshline.planning.costs.iterations import FittedParts, part_length_us
-from freshline.planning.costs.learned_queries import learned_query_costs
 from freshline.sql.operators import Aggregate
-from freshline.storage.control.history import History
-
-# What is assumed of a query before it has ever run: Spark's jobs, and little for its rows.
-_PROVISIONAL: Final = Cost(300_000, Fraction(1, 1_000))
-
-
-def with_known_costs(warehouse: Warehouse, history: History) -> Warehouse:
-    """What the plan counts with: declared, learned by answers in runs before or assumed, in this order."""
-    learned = learned_query_costs(warehouse, history).warehouse
-    queries = {name: with_some_cost(query) for name, query in learned.queries.items()}
-    return replace(warehouse, queries=queries) if queries else warehouse
-
-
-def with_some_cost(query: Query) -> Query:
-    """Declared or assumed: where others are to be planned beside it."""
-    return query if query.cost is not None else replace(query, cost=_PROVISIONAL)
 
 
 class QueryMeasurer:

@@ -23,12 +23,13 @@ from freshline.kernel.queries.rescheduling import Rescheduling
 from freshline.kernel.queries.shedding import shedding_of
 from freshline.kernel.queries.task import QueryTask, queries_of
 from freshline.live.queries.iteration_worker import IterationResult
-from freshline.live.queries.known_costs import QueryMeasurer, with_known_costs
+from freshline.live.queries.known_costs import QueryMeasurer
 from freshline.live.queries.query_costs import QueryCosts
 from freshline.live.queries.query_figures import QueryFigures
-from freshline.live.status.status import QueryState, QueryStatus
+from freshline.live.queries.query_status import QueryState, QueryStatus
 from freshline.planning.analysis.admission import QueryRefusal, refusal, track_for
 from freshline.planning.analysis.levels import QueryLoad
+from freshline.planning.costs.learned_queries import with_known_costs
 from freshline.planning.plan.plan import Plan
 from freshline.planning.plan.query_loads import query_loads
 from freshline.spark.answering.window_reading import PreparedQuery

@@ -1,69 +1,96 @@
-"""Everything of a run that is there for its queries, and how it hangs together."""
+"""Continuous queries in a live run, and how their parts hang together."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from pyspark.sql import SparkSession
 
 from freshline.base.errors import NOWHERE, DefinitionErrors, InputError
 from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.core.kernel import Kernel
-from freshline.live.loop.kinds import JobKind
+from freshline.kernel.queries.iteration import Iteration
+from freshline.live.loop.kinds import JobKind, Kinds
+from freshline.live.loop.work import Work
+from freshline.live.queries.edit_applier import EditApplier
 from freshline.live.queries.iteration_worker import IterationJudge, IterationWorker, QueryAnswering
 from freshline.live.queries.known_costs import QueryMeasurer
 from freshline.live.queries.live_queries import LiveQueries
 from freshline.live.queries.query_costs import QueryCosts
+from freshline.live.queries.query_status import QUERIES
 from freshline.live.queries.query_tables import QueryTables
 from freshline.live.queries.query_warm_up import warm_up
 from freshline.live.queries.result_files import ResultFiles
 from freshline.live.queries.window_rows import WindowRows
-from freshline.live.run.opening import RunResources, RunSetup
 from freshline.live.tables.housekeeping import KeptTable
-from freshline.planning.plan.plan import Plan
+from freshline.live.tables.run_context import RunContext, RunOpening
 from freshline.spark.answering.window_reading import PreparedQuery, session_for_queries
 
 
-class QueryWork:
-    """Makes these parts. `prepare` may be asked by any thread, everything else by the driver's."""
+class QueryWork(Work):
+    """The continuous queries. Any thread may call `prepare`."""
 
-    def __init__(self, site: RunSetup, plan: Plan, kernel: Kernel, opened: RunResources) -> None:
+    def __init__(self, opening: RunOpening) -> None:
+        super().__init__(opening)
+        setup, opened = opening.setup, opening.resources
         warehouse = opened.part.local
-        self._opened = opened
         tables = opened.tables.readable
-        self.results = ResultFiles(site.control.results)
+        self.results = ResultFiles(setup.control.results)
         self.rows = WindowRows(lambda table: tables[table].files)
         book = QueryCosts(opened.history)
         self.queries = LiveQueries(
             warehouse,
-            plan,
-            kernel,
+            opening.plan,
+            opening.kernel,
             book,
             QueryMeasurer(self.rows, book),
             opened.history,
             self._prepared(warehouse, {}),
         )
-        self._tables = QueryTables(site.layout)
+        self._tables = QueryTables(setup.layout)
         self._answering = QueryAnswering(book, self.results, self._tables)
 
     def warm_up(self) -> None:
-        """Before the run: costs that are not known yet are learned from what is there."""
-        session = session_for_queries(self._opened.session)
+        """Costs that are not known yet are learned from what is there."""
+        session = session_for_queries(self.opening.resources.session)
         warm_up(session, self._answering.book, self.queries.asked)
 
-    def kind(self, pools: Sequence[str], stop: Callable[[str], None]) -> JobKind:
-        """How iterations are done live; `pools` are by track."""
-        session = self._opened.session
+    def begin(self, run: RunContext) -> None:
+        self._pools = run.pools
+        self.queries.attach(run.tell)
+        run.records.judge.on_committed = self.rows.loaded
+        setup = self.opening.setup
+        self._edits = EditApplier(
+            setup.warehouse, run.inbox.post, self.prepare, self.queries.decide, setup.node
+        )
+
+    def stop_serving(self) -> None:
+        self._edits.close()
+
+    def kinds(self) -> Kinds:
+        session, pools = self.opening.resources.session, self._pools
 
         def worker(track: int) -> IterationWorker:
             return IterationWorker(session, pools[track], track, self._answering)
 
-        return JobKind(worker, IterationJudge(self.queries, stop))
+        return {Iteration: JobKind(worker, IterationJudge(self.queries, self.opening.lose))}
 
-    def kept(self) -> dict[str, KeptTable]:
-        """The tables of answers that are to be looked after."""
+    def look(self, now: int) -> None:
+        self.queries.look(now)
+
+    def status(self, now: int, kernel: Kernel) -> Mapping[str, tuple[Any, ...]]:
+        return {QUERIES.name: self.queries.statuses()}
+
+    def said(self) -> Sequence[str]:
+        return self.queries.refusals()
+
+    def kept(self) -> Mapping[str, KeptTable]:
         return self._tables.kept()
+
+    def serves(self) -> Mapping[str, Callable[..., Any]]:
+        return {"apply": self._edits.apply}
 
     def prepare(self, edited: Warehouse) -> Mapping[str, PreparedQuery]:
         """The queries of an edited file as Spark understands them. InputError where it does not."""
@@ -78,8 +105,8 @@ class QueryWork:
             if there is not None and replace(there.query, place=NOWHERE) == replace(query, place=NOWHERE):
                 prepared[name] = there
                 continue
-            session = session or self._opened.session.newSession()
-            opened = self._opened
+            opened = self.opening.resources
+            session = session or opened.session.newSession()
             try:
                 prepared[name] = PreparedQuery(
                     session, warehouse, query, opened.tables.readable, opened.schemas

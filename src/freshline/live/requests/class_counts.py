@@ -9,7 +9,7 @@ from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.core.kernel import Kernel
 from freshline.kernel.requests.request import Request
 from freshline.kernel.requests.task import classes_of
-from freshline.live.status.status import ClassStatus
+from freshline.live.requests.class_status import ClassStatus
 
 
 @dataclass(slots=True)

@@ -84,16 +84,18 @@ class LiveRequests:
         if asked is not None:
             asked.end(self._sessions)
 
-    def carry_out(self, instruction: Instruction) -> None:
-        """What the kernel says of a request."""
+    def carry_out(self, instruction: Instruction) -> bool:
+        """What the kernel says of a request. Whether the instruction is of a request."""
         if isinstance(instruction, RejectRequest):
             asked = self._over(instruction.request.number)
             if asked is not None:
                 self._counts.rejected(instruction.request.class_name)
                 asked.resolve(rejected(instruction.retry_after_us))
-        else:
-            assert isinstance(instruction, AnswerRequest), f"nobody can do {instruction!r}"
+        elif isinstance(instruction, AnswerRequest):
             self._answer(instruction)
+        else:
+            return False
+        return True
 
     def _answer(self, instruction: AnswerRequest) -> None:
         request = instruction.request

@@ -17,7 +17,7 @@ from freshline.live.loop.failures import sentence
 from freshline.live.requests.live_request import LiveRequest, failure_of
 from freshline.live.requests.request_costs import RequestCosts, RequestExtent
 from freshline.live.requests.request_sessions import RequestSessions
-from freshline.live.run.opening import RunResources
+from freshline.live.tables.run_context import RunResources
 from freshline.planning.costs.requests import PartCost, part_most_us, part_sizes
 from freshline.service.questions import Question
 from freshline.spark.answering.request_run import PreparedRequest, RequestRun

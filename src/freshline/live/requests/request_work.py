@@ -1,50 +1,55 @@
-"""Everything of a run that is there for requests, and how it hangs together."""
+"""Requests of service classes in a live run, and how their parts hang together."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from freshline.base.names import Names, cut
 from freshline.definitions.sections.classes import CLASSES
-from freshline.definitions.warehouse import Warehouse
+from freshline.kernel.core.events import Instruction
 from freshline.kernel.core.job import Job
 from freshline.kernel.core.kernel import Kernel
 from freshline.kernel.requests.request import RequestPart
-from freshline.live.loop.kinds import JobKind
-from freshline.live.loop.messages import Message
+from freshline.live.loop.kinds import JobKind, Kinds
+from freshline.live.loop.work import Work
 from freshline.live.requests.class_counts import ClassCounts
+from freshline.live.requests.class_status import CLASSES as SECTION
 from freshline.live.requests.live_requests import LiveRequests, LiveSubmission
 from freshline.live.requests.part_worker import PartJudge, PartWorker, RequestReading
 from freshline.live.requests.request_costs import RequestCosts
 from freshline.live.requests.request_preparer import RequestPreparer
 from freshline.live.requests.request_sessions import RequestSessions
-from freshline.live.run.opening import RunResources
-from freshline.live.status.status import ClassStatus
+from freshline.live.tables.run_context import RunContext, RunOpening
 from freshline.planning.costs.requests import PartCost
 from freshline.service.failures import ServiceFailure
 from freshline.service.questions import Question
 
 
-class RequestWork:
-    """Makes these parts. `ask` may be called by any thread, everything else by the driver's."""
+class RequestWork(Work):
+    """The requests of service classes. Any thread may call `ask`."""
 
-    def __init__(
-        self, warehouse: Warehouse, kernel: Kernel, opened: RunResources, stop: Callable[[str], None]
-    ) -> None:
-        self._warehouse = warehouse
-        self._kernel = kernel
-        self._session = opened.session
+    def __init__(self, opening: RunOpening) -> None:
+        super().__init__(opening)
+        opened = opening.resources
+        self._warehouse = warehouse = opened.part.local
         sessions, book = RequestSessions(opened.session), RequestCosts(opened.history)
         self._counts = ClassCounts(warehouse.classes)
         self.requests = LiveRequests(sessions, self._counts)
         self._preparing = RequestPreparer(opened, sessions, book)
         self._serving = RequestReading(self.requests, sessions, opened.tables.readable, book)
-        self._post: Callable[[Message], None] = lambda message: None
-        self._judge = PartJudge(self.requests, stop)
+        self._judge = PartJudge(self.requests, opening.lose)
 
-    def attach(self, post: Callable[[Message], None]) -> None:
-        """Who hands messages to the driver."""
-        self._post = post
+    def warm_up(self) -> None:
+        """The first request does not wait for all that Spark compiles then."""
+        if self._warehouse.classes:
+            self._preparing.warm_up()
+
+    def begin(self, run: RunContext) -> None:
+        self._run = run
+
+    def let_go(self) -> None:
+        self.requests.close()
 
     def ask(self, question: Question) -> LiveSubmission:
         """A question on its way; `ServiceFailure` where there is no such class."""
@@ -52,33 +57,34 @@ class RequestWork:
         if name not in self._warehouse.classes:
             remedy = Names(CLASSES.name, self._warehouse.classes).remedy(name)
             raise ServiceFailure("unknown_class", f"there is no class {cut(name)!r}", remedy)
-        return LiveSubmission(question, self._preparing.prepare, self.requests, self._post)
+        return LiveSubmission(question, self._preparing.prepare, self.requests, self._run.inbox.post)
 
     def cost_of(self, sql: str) -> PartCost:
         """What parts of that SQL cost, as far as it is known."""
         return self._preparing.cost_of(sql)
-
-    def warm_up(self) -> None:
-        """Before the run: whoever asks first is not to wait for all that Spark compiles then."""
-        if self._warehouse.classes:
-            self._preparing.warm_up()
 
     @property
     def work_us(self) -> int:
         """What parts have taken on their tracks, all of them together."""
         return self._judge.work_us
 
-    def kind(self, pools: Sequence[str]) -> JobKind:
-        """How parts are done live; `pools` are by track."""
+    def kinds(self) -> Kinds:
+        session, pools = self.opening.resources.session, self._run.pools
 
         def worker(track: int) -> PartWorker:
-            return PartWorker(self._session, pools[track], self._serving)
+            return PartWorker(session, pools[track], self._serving)
 
         def cancel(job: Job) -> None:
             assert isinstance(job, RequestPart), f"{job!r} is not of a request"
             self.requests.cancel(job.request.number)
 
-        return JobKind(worker, self._judge, cancel)
+        return {RequestPart: JobKind(worker, self._judge, cancel)}
 
-    def statuses(self) -> tuple[ClassStatus, ...]:
-        return self._counts.statuses(self._warehouse, self._kernel)
+    def carry_out(self, instruction: Instruction) -> bool:
+        return self.requests.carry_out(instruction)
+
+    def status(self, now: int, kernel: Kernel) -> Mapping[str, tuple[Any, ...]]:
+        return {SECTION.name: self._counts.statuses(self._warehouse, kernel)}
+
+    def serves(self) -> Mapping[str, Callable[..., Any]]:
+        return {"ask": self.ask}

@@ -9,14 +9,19 @@ from fractions import Fraction
 from freshline.base.duration import SECOND
 from freshline.definitions.sections.cost import Cost
 from freshline.definitions.warehouse import Warehouse
+from freshline.kernel.assembly.terms import learned
+from freshline.kernel.core.events import Event
+from freshline.kernel.core.kernel import Kernel
 from freshline.kernel.tables.batches import BatchCost
-from freshline.kernel.tables.task import TableTask
-from freshline.live.queries.known_costs import with_known_costs
+from freshline.kernel.tables.events import BatchCostsLearned
+from freshline.kernel.tables.task import TableTask, tables_of
 from freshline.planning.costs.batches import fit_batches, fit_single_files
 from freshline.planning.costs.fit import RUNS_LEAST
 from freshline.planning.costs.learned import learned_costs
+from freshline.planning.costs.learned_queries import with_known_costs
 from freshline.planning.plan.make import make_plan, without_bounds
 from freshline.planning.plan.plan import Plan
+from freshline.planning.plan.step_placement import StepPlacement
 from freshline.storage.control.history import History
 
 _LEARN_EVERY_US = 10 * SECOND
@@ -35,7 +40,7 @@ class LearnedPlan:
         self._look_at_batches = 0
         self.plan, self.unknown = self._make_plan(self._declared)
 
-    def look(self, now: int) -> bool:
+    def _look(self, now: int) -> bool:
         """Now and then, whether costs have become known. Then there is another plan."""
         if not self.unknown or now < self._look_at:
             return False
@@ -49,7 +54,17 @@ class LearnedPlan:
         self.plan, self.unknown = plan, unknown
         return True
 
-    def batches(self, now: int, tasks: Iterable[TableTask]) -> dict[str, BatchCost]:
+    def with_placement(self, placed: StepPlacement | None) -> Plan:
+        """The plan with the costs that are known by now, and where steps run."""
+        return replace(self.plan, placed=placed)
+
+    def events(self, now: int, kernel: Kernel) -> list[Event]:
+        """What the kernel hears where costs have become known, and with them bounds."""
+        events: list[Event] = [learned(kernel, self.plan)] if self._look(now) else []
+        batches = self._batches(now, tables_of(kernel))
+        return [*events, BatchCostsLearned(batches)] if batches else events
+
+    def _batches(self, now: int, tasks: Iterable[TableTask]) -> dict[str, BatchCost]:
         """Now and then, what batches cost: of tables that may start some, where it is not what they know."""
         if now < self._look_at_batches:
             return {}

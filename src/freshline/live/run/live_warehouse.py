@@ -1,45 +1,48 @@
-"""What a run tells whoever asks over HTTP."""
+"""What a run answers over HTTP: each method of the service, by the kind of work that serves it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from freshline.base.clock import Clock, clock
-from freshline.live.queries.edit_applier import EditApplier
 from freshline.live.status.status import WarehouseStatus
 from freshline.service.questions import Question
 from freshline.service.running_warehouse import Submission
 
 
 class LiveWarehouse:
-    """Answers by what is frozen, by files, or by the driver's reply: it owns nothing of the run."""
+    """Answers from frozen records, from files, or by the driver's reply: it owns nothing of the run.
+
+    `serves` has, by method, the function of the kind of work that answers it.
+    """
 
     def __init__(
         self,
         published: Callable[[], WarehouseStatus],
-        results: Callable[[str], dict[str, Any] | None],
-        applying: EditApplier,
-        ask: Callable[[Question], Submission],
+        serves: Mapping[str, Callable[..., Any]],
         now: Clock = clock,
     ) -> None:
         self._published = published
-        self._results = results
-        self._applying = applying
-        self._ask = ask
+        self._serves = serves
         self._clock = now
 
     def status(self) -> dict[str, Any]:
-        return self._published().record(self._clock())
+        merged: WarehouseStatus = self._serves["status"](self._published())
+        return merged.record(self._clock())
 
     def results(self, query: str) -> dict[str, Any] | None:
-        return self._results(query)
+        found: dict[str, Any] | None = self._serves["results"](query)
+        return found
 
     def classes(self) -> list[dict[str, Any]]:
-        return [each.record() for each in self._published().classes]
+        found: list[dict[str, Any]] = self.status()["classes"]
+        return found
 
     def ask(self, question: Question) -> Submission:
-        return self._ask(question)
+        submission: Submission = self._serves["ask"](question)
+        return submission
 
     def apply(self, text: str) -> dict[str, Any]:
-        return self._applying.apply(text)
+        decided: dict[str, Any] = self._serves["apply"](text)
+        return decided

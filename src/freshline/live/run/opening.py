@@ -2,87 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
-from heapq import nlargest
 from itertools import count
 from pathlib import Path
-from typing import Final, Literal
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
-from pyspark.sql.types import StructType
 
 from freshline.base import signals
-from freshline.base.clock import clock
 from freshline.base.free_memory import share_arenas
-from freshline.definitions.warehouse import Warehouse
 from freshline.landing.directories import remember_directories
-from freshline.landing.scanner import Scanner
 from freshline.live.nodes.node_join import join_nodes
 from freshline.live.nodes.same_definitions import check_no_other
+from freshline.live.nodes.step_status import placement_rows
 from freshline.live.run.heartbeat import Heartbeat
 from freshline.live.run.run_end import RunEnd
 from freshline.live.run.start_up import StartUp
 from freshline.live.status.status import Progress
-from freshline.live.status.step_status import PlacementStatus
-from freshline.live.tables.definition_changes import OpenTables, open_tables
-from freshline.live.tables.node_share import NodeShare, all_of, part_of
+from freshline.live.tables.definition_changes import open_tables
+from freshline.live.tables.node_share import all_of, part_of
+from freshline.live.tables.run_context import RunResources, RunSetup
 from freshline.live.tables.warm_plans import WarmPlans
-from freshline.live.tables.warm_up_threads import WarmUpThreads
+from freshline.live.tables.warm_start import await_warmth, open_warming, plans_to_warm
 from freshline.planning.plan.step_placement import StepPlacement
-from freshline.spark.loading.same_plan import alike
 from freshline.spark.loading.schemas import schemas
 from freshline.spark.loading.sink import driver_limit
 from freshline.spark.loading.warm_up import WarmUp
 from freshline.spark.session.java import end_java
 from freshline.spark.session.session import is_local, open_session
-from freshline.storage.control.control_folder import ControlFolder
 from freshline.storage.control.history import History
-from freshline.storage.control.layout import StorageLayout
 from freshline.storage.control.lease import Identity, Lease
 from freshline.storage.control.permissions import modes_of
 from freshline.storage.control.scratch import scratch_folder
 from freshline.storage.delta.ledger import Ledger
-
-# Which plans are warmed up before the first file is looked for: those that are begun first, all, or none.
-Warm = Literal["first", "all", "none"]
-# A feed's newest files tell whether some are waiting. No more depends on it than what is warmed up first.
-_NEWEST: Final = 20
-
-
-@dataclass(frozen=True, slots=True)
-class RunSetup:
-    """A warehouse, or a node of it, and where that is to run: its files, its storage, its Spark."""
-
-    warehouse: Warehouse
-    node: str | None
-    landing: Mapping[str, Path]  # by feed
-    layout: StorageLayout
-    control: ControlFolder  # of this run
-    history: Path
-    accepted: Sequence[str]  # tables that were changed and go on all the same
-    master: str | None
-    settings: Mapping[str, str] | None
-    session: SparkSession | None  # somebody else's, who closes it
-    warm: Warm
-
-
-@dataclass(frozen=True, slots=True)
-class RunResources:
-    """What was opened at a site."""
-
-    part: NodeShare
-    placed: StepPlacement | None  # where steps run, in a warehouse with nodes
-    scratch: Path
-    session: SparkSession
-    history: History
-    ledger: Ledger
-    schemas: dict[str, StructType]
-    tables: OpenTables
-    warmth: WarmPlans
-    warming: WarmUpThreads | None
 
 
 def open_site(
@@ -102,8 +55,8 @@ def open_site(
     part = all_of(site.warehouse)
     if site.node is not None and placed is not None:
         part = part_of(site.warehouse, site.node, placed.nodes)
-    placement = None if placed is None else PlacementStatus.of(placed)
-    start_up = StartUp(site.warehouse.name, run_id, site.control.status, listener, site.node, placement)
+    sections = placement_rows(placed)
+    start_up = StartUp(site.warehouse.name, run_id, site.control.status, listener, site.node, sections)
     start_up.open()
     stack.callback(start_up.close)
     start_up.say(Progress("starting Spark"))
@@ -124,68 +77,13 @@ def open_site(
     warmth, warming = WarmPlans(), None
     if site.warm != "none":
         warmth = WarmPlans(plans_to_warm(part.local, site.landing, columns, ledger))
-        warming = _open_warming(site, part, warmth, session, columns, scratch / "warm-up", stack, ending)
-        _await_warmth(warmth, warming, start_up, None if site.warm == "all" else warming.at_once)
+        warm_up = WarmUp(site.warehouse, columns, scratch / "warm-up")
+        warming = open_warming(part, warmth, warm_up, session, scratch / "warm-up")
+        stack.callback(warming.close, lambda: ending.abandoned)
+        warming.start()
+        await_warmth(warmth, warming, start_up.say, None if site.warm == "all" else warming.at_once)
     signals.check()
     return RunResources(part, placed, scratch, session, history, ledger, columns, opened, warmth, warming)
-
-
-def plans_to_warm(
-    warehouse: Warehouse,
-    landing: Mapping[str, Path],
-    columns: Mapping[str, StructType],
-    ledger: Ledger,
-) -> list[tuple[str, ...]]:
-    """Those of tables with waiting files first, then those of tables that are computed from them."""
-    newest = {feed: _newest(folder) for feed, folder in landing.items()}
-    waiting: set[str] = set()
-    for name in warehouse.stored_order:
-        table = warehouse.stored[name]
-        files = [] if table.feed is None else newest[table.feed]
-        if not waiting.isdisjoint(table.sources) or any(ledger.find(name, file) is None for file in files):
-            waiting.add(name)
-
-    def rank(table: str) -> tuple[bool, bool]:
-        return table not in waiting, warehouse.stored[table].feed is None
-
-    return sorted(alike(warehouse, columns), key=lambda plan: min(map(rank, plan)))
-
-
-def _newest(landing: Path) -> list[str]:
-    """The names of the newest files in a directory."""
-    newest = nlargest(_NEWEST, Scanner(landing).scan(clock()), key=lambda found: found.mtime_ns)
-    return [found.name for found in newest]
-
-
-def _open_warming(
-    site: RunSetup,
-    part: NodeShare,
-    warmth: WarmPlans,
-    session: SparkSession,
-    columns: Mapping[str, StructType],
-    folder: Path,
-    stack: ExitStack,
-    ending: RunEnd,
-) -> WarmUpThreads:
-    tracks = sum(pool.tracks for pool in part.local.pools.values()) + bool(part.local.steps)
-    at_once = min(tracks, session.sparkContext.defaultParallelism)  # so many cores Spark has
-    warming = WarmUpThreads(warmth, WarmUp(site.warehouse, columns, folder), session, folder, at_once)
-    stack.callback(warming.close, lambda: ending.abandoned)
-    warming.start()
-    return warming
-
-
-def _await_warmth(warmth: WarmPlans, warming: WarmUpThreads, start_up: StartUp, enough: int | None) -> None:
-    """Until so many plans are warm, or all of them: nothing would be quick before."""
-
-    def is_enough() -> bool:
-        progress = warmth.progress()
-        if progress is None:
-            return True
-        start_up.say(progress)
-        return enough is not None and progress.done >= enough
-
-    warming.wait(is_enough)
 
 
 def _open_storage(

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from freshline.base.clock import clock
 from freshline.live.status.status import Progress, WarehouseStatus
-from freshline.live.status.step_status import PlacementStatus
 
 
 class StartUp:
     """Writes the status until the run itself does; `listener` hears of it too.
 
-    `node` and `placement` are of a warehouse with nodes. Where the run never comes about, the status is again
+    `node` and `sections` are of a warehouse with nodes. Where the run never comes about, the status is again
     what it was before: that of the run before.
     """
 
@@ -27,14 +27,14 @@ class StartUp:
         path: Path,
         listener: Callable[[Progress], None] | None = None,
         node: str | None = None,
-        placement: PlacementStatus | None = None,
+        sections: Mapping[str, tuple[Any, ...]] | None = None,
     ) -> None:
         self._name = name
         self._run_id = run_id
         self._path = path
         self._listener = listener
         self._node = node
-        self._placement = placement
+        self._sections = sections or {}
         self._started = clock()
         self._before: bytes | None = None
         self._last: bytes | None = None
@@ -56,13 +56,12 @@ class StartUp:
             pid=os.getpid(),
             at_us=clock(),
             started_us=self._started,
-            tables=(),
             tracks=(),
             broken_assumptions=(),
             quarantined=0,
             starting=progress,
             node=self._node,
-            placement=self._placement,
+            sections=self._sections,
         )
         with suppress(OSError):  # a full disk; that the file is old can be seen in it
             status.write(self._path)

@@ -10,7 +10,7 @@ from freshline.kernel.tables.events import UpdateFinished
 from freshline.kernel.tables.update import Update
 from freshline.live.loop.failures import FailureStreak, SparkEnded, sentence
 from freshline.live.loop.messages import JobEnded
-from freshline.live.tables.notes import RunNotes
+from freshline.live.loop.run_notes import RunNotes
 from freshline.live.tables.observation import LiveObservation
 from freshline.spark.loading.load_result import LoadResult
 from freshline.storage.delta.stored_table import TableTaken

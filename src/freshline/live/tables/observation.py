@@ -13,8 +13,8 @@ from freshline.kernel.tables.state import TableState, table_state
 from freshline.kernel.tables.task import TableTask, tables_of
 from freshline.kernel.tables.update import Update
 from freshline.live.loop.messages import FileFound
+from freshline.live.loop.run_notes import RunNotes
 from freshline.live.tables.feed_health import FeedHealth
-from freshline.live.tables.notes import RunNotes
 from freshline.live.tables.recoveries import Recoveries
 from freshline.live.tables.warm_plans import WarmPlans
 from freshline.planning.plan.plan import Plan

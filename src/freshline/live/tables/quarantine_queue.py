@@ -11,7 +11,7 @@ from threading import Lock
 from freshline.base.clock import Clock, clock
 from freshline.live.loop.failures import ATTEMPTS_MAX, FailureStreak, sentence
 from freshline.live.loop.messages import FileRefused, Message
-from freshline.live.tables.notes import RunNotes
+from freshline.live.loop.run_notes import RunNotes
 from freshline.storage.control.quarantine import Quarantine
 
 

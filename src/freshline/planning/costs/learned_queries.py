@@ -19,6 +19,8 @@ from freshline.planning.costs.learned import LearnedCosts
 from freshline.sql.slices import SLICES
 
 _RATE_GRAIN: Final = 1_000_000
+# What is assumed of a query before it has ever run: Spark's jobs, and little for its rows.
+_PROVISIONAL: Final = Cost(300_000, Fraction(1, 1_000))
 
 
 class PartHistory(Protocol):
@@ -39,6 +41,18 @@ def learned_query_costs(warehouse: Warehouse, history: PartHistory) -> LearnedCo
                 queries[name] = replace(query, cost=_cost_of(query, parts, fitted))
                 answers[name] = fitted.iterations
     return LearnedCosts(replace(warehouse, queries=queries) if answers else warehouse, answers)
+
+
+def with_known_costs(warehouse: Warehouse, history: PartHistory) -> Warehouse:
+    """What the plan counts with: declared, learned by answers in runs before or assumed, in this order."""
+    learned = learned_query_costs(warehouse, history).warehouse
+    queries = {name: with_some_cost(query) for name, query in learned.queries.items()}
+    return replace(warehouse, queries=queries) if queries else warehouse
+
+
+def with_some_cost(query: Query) -> Query:
+    """Declared or assumed: where others are to be planned beside it."""
+    return query if query.cost is not None else replace(query, cost=_PROVISIONAL)
 
 
 def parts_of(history: PartHistory, query: Query) -> Sequence[PastPart]:

@@ -128,10 +128,13 @@ class ClassFeeds:
 
 def _open(folder: Path, **options: Any) -> Runner:
     from freshline.definitions.load import load
+    from freshline.live.run.run_options import RunOptions
     from freshline.live.run.runner import Runner
 
     master = f"local[{os.cpu_count() or 2}]"
-    return Runner(load(folder / "freshline.yml"), folder, folder / "warehouse", master=master, **options)
+    return Runner(
+        load(folder / "freshline.yml"), folder, folder / "warehouse", RunOptions(master=master, **options)
+    )
 
 
 @contextmanager
@@ -166,11 +169,13 @@ def _one_by_one(count: int) -> list[ScheduledRequest]:
 
 def calibrate() -> int:
     """Of how many files the past is, so that reading all of it costs what it should."""
+    from freshline.live.requests.request_work import RequestWork
+
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         with _running(folder, POLICIES[0], _CALIBRATED) as (runner, asker):
             asker.submit(send_each, runner.control.service, _one_by_one(_ANSWERS)).result()
-            costs = [runner.request_side.cost_of(sql) for sql in _QUERIES]
+            costs = [runner.work(RequestWork).cost_of(sql) for sql in _QUERIES]
     whole_us = mean(cost.slice_us * SLICES for cost in costs)
     return min(_HISTORY_MOST, max(1, round(_CALIBRATED * _WHOLE_US / max(1.0, whole_us))))
 
@@ -179,14 +184,16 @@ def run_policy(
     policy: str, files: int, phase_s: int, work_s: float | None = None, seed: int = 0
 ) -> dict[str, Any]:
     """One policy. What a request takes of the track gives the rates of the loads: measured, if not given."""
+    from freshline.live.requests.request_work import RequestWork
+
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         with _running(folder, policy, files) as (runner, asker):
             file = runner.control.service
             asker.submit(send_each, file, _one_by_one(1)).result()  # Spark compiles
-            before_us, alone = runner.request_side.work_us, _one_by_one(_ANSWERS - 1)
+            before_us, alone = runner.work(RequestWork).work_us, _one_by_one(_ANSWERS - 1)
             asker.submit(send_each, file, alone).result()
-            measured_s = (runner.request_side.work_us - before_us) / len(alone) / SECOND
+            measured_s = (runner.work(RequestWork).work_us - before_us) / len(alone) / SECOND
             work_s = measured_s if work_s is None else work_s
             phases = [(float(phase_s), load / 100 / work_s) for load in LOADS]
             queries = [(sql, share) for sql in _QUERIES for share in _SHARES]
@@ -196,7 +203,7 @@ def run_policy(
                 began = time.time()
                 said = asker.submit(send_all, file, due).result()
             lost = noise.shares(began, time.time())
-            status, asserted = runner.status(), dict(runner.keeper.observation.asserted_max_us)
+            status, asserted = runner.status(), dict(runner.records.observation.asserted_max_us)
     return _figures(policy, said, work_s, phase_s) | {
         "stolen": lost and lost[0],
         "tables": _tables(status, asserted),

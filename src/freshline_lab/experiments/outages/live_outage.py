@@ -92,12 +92,13 @@ def run(
 ) -> OutageRun:
     """A run of so many seconds; the files of so many seconds more wait when it begins."""
     from freshline.definitions.load import load
+    from freshline.live.run.run_options import RunOptions
     from freshline.live.run.runner import Runner
 
     file = folder / "freshline.yml"
     file.write_text(project(feeds, policy, costs_ms), encoding="utf-8")
     warehouse, storage, master = load(file), folder / "warehouse", f"local[{TRACKS}]"
-    with Runner(warehouse, folder, storage, master=master, warm="all", batches=batches) as runner:
+    with Runner(warehouse, folder, storage, RunOptions(master=master, warm="all", batches=batches)) as runner:
         start = whole_period()
         with generating(CopiedFeeds(feeds, folder / "landing", start - backlog_s * SECOND)) as generator:
             runner.run(start + seconds * SECOND - time.time_ns() // 1_000)

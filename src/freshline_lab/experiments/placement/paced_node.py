@@ -15,6 +15,7 @@ from freshline.live.nodes.node_work import NodeWork
 from freshline.live.nodes.parent_lifeline import end_with_parent
 from freshline.live.nodes.step_figures import CommittedStep
 from freshline.live.nodes.step_worker import StepWorker
+from freshline.live.run.run_options import RunOptions
 from freshline.live.run.runner import Runner
 from freshline.storage.delta.read_table import ReadTable
 from freshline_lab.experiments.placement.live_placement import call_s
@@ -49,7 +50,9 @@ def main(folder: Path, node: str) -> None:
     end_with_parent()
     NodeWork.worker = PacedWorker
     warehouse = load(folder / "freshline.yml")
-    with Runner(warehouse, folder, folder / "warehouse", master="local[1]", node=node, warm="all") as runner:
+    with Runner(
+        warehouse, folder, folder / "warehouse", RunOptions(master="local[1]", node=node, warm="all")
+    ) as runner:
         TABLES.update(runner.readable)
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: runner.stop("told to end"))

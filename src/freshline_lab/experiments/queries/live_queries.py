@@ -92,6 +92,7 @@ def _now() -> int:
 def _preload(folder: Path, asked: Sequence[LiveQuery], rows: int, history_us: int, pool: str) -> Generator:
     """Tables with so much of the past, and whoever brings what comes next."""
     from freshline.definitions.load import load
+    from freshline.live.run.run_options import RunOptions
     from freshline.live.run.runner import Runner
 
     generator = ShiftedFeeds(rows * FILE_EVERY_S, folder / "landing", _now() - history_us)
@@ -99,7 +100,9 @@ def _preload(folder: Path, asked: Sequence[LiveQuery], rows: int, history_us: in
     file = folder / "freshline.yml"
     file.write_text(project((), rows, pool), encoding="utf-8")
     storage = folder / "warehouse"
-    with Runner(load(file), folder, storage, master=_master(), drain=True, batches=False) as runner:
+    with Runner(
+        load(file), folder, storage, RunOptions(master=_master(), drain=True, batches=False)
+    ) as runner:
         runner.run()
     file.write_text(project(asked, rows, pool), encoding="utf-8")
     return generator
@@ -112,6 +115,8 @@ def _master() -> str:
 def calibrate(count: int) -> tuple[dict[str, QueryCost], list[PastRun]]:
     """What each query costs alone, over tables that are there, and what updates cost."""
     from freshline.definitions.load import load
+    from freshline.live.queries.query_work import QueryWork
+    from freshline.live.run.run_options import RunOptions
     from freshline.live.run.runner import Runner
     from freshline.storage.control.history import History
 
@@ -123,9 +128,11 @@ def calibrate(count: int) -> tuple[dict[str, QueryCost], list[PastRun]]:
         _preload(folder, asked, CALIBRATED_ROWS, history_us, POLICIES["lrm"])
         warehouse = load(folder / "freshline.yml")
         # All queries, one after the other; those of the opening have Spark compile.
-        with Runner(warehouse, folder, folder / "warehouse", master=_master(), warm="all") as runner:
+        with Runner(
+            warehouse, folder, folder / "warehouse", RunOptions(master=_master(), warm="all")
+        ) as runner:
             for _ in range(ANSWERS):
-                runner.query_side.warm_up()
+                runner.work(QueryWork).warm_up()
             path = runner.control.history
         with History(path, read_only=True) as history:
             costs = {
@@ -148,6 +155,8 @@ def run_policy(policy: str, sized: QuerySizes, seconds: int, edit: FileEdit | No
     With an edit only queries that are there before and after it are judged.
     """
     from freshline.definitions.load import load
+    from freshline.live.queries.query_work import QueryWork
+    from freshline.live.run.run_options import RunOptions
     from freshline.live.run.runner import Runner
     from freshline.storage.control.history import History
 
@@ -158,13 +167,15 @@ def run_policy(policy: str, sized: QuerySizes, seconds: int, edit: FileEdit | No
         warehouse, ended = load(folder / "freshline.yml"), []
         with (
             Noise() as noise,
-            Runner(warehouse, folder, folder / "warehouse", master=_master(), warm="all") as runner,
+            Runner(
+                warehouse, folder, folder / "warehouse", RunOptions(master=_master(), warm="all")
+            ) as runner,
         ):
-            runner.query_side.queries.on_ended = lambda job, done: ended.append(_ended(job, done))
+            runner.work(QueryWork).queries.on_ended = lambda job, done: ended.append(_ended(job, done))
             start = runner.kernel.now
             with generating(generator), _edited(edit, runner.control.service) as answers:
                 runner.run(start + seconds * SECOND - _now())
-            end, refused = start + seconds * SECOND, runner.query_side.queries.refusals()
+            end, refused = start + seconds * SECOND, runner.work(QueryWork).queries.refusals()
             path = runner.control.history
         with History(path, read_only=True) as history:
             updates = [run for table in TABLES for run in history.runs(table) if run.started >= start]

@@ -1,4 +1,4 @@
-"""What a live run knows of itself: judge, observation, notes and reporting, and how they hang together."""
+"""What a live run knows of itself: notes, failures, what was observed of tables, and its status."""
 
 from __future__ import annotations
 
@@ -7,19 +7,21 @@ from collections.abc import Callable
 from freshline.base.clock import Clock, clock
 from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.core.kernel import Kernel
-from freshline.live.run.status_reporter import StatusReporter
+from freshline.live.loop.run_notes import RunNotes
 from freshline.live.status.status import WarehouseStatus
+from freshline.live.status.status_reporter import RunIdentity, StatusReporter
 from freshline.live.tables.judge import FailureCounts, LoadFailures, UpdateJudge
-from freshline.live.tables.notes import RunNotes
 from freshline.live.tables.observation import LiveObservation
+from freshline.live.tables.table_status import TABLES
+from freshline.live.tables.table_statuses import TableStatuses
 from freshline.live.tables.warm_plans import WarmPlans
 from freshline.planning.plan.plan import Plan
 
 
-class Keeper:
-    """Makes these parts, and has them look twice a second. Whoever needs one of them is given that one.
+class RunRecords:
+    """Makes these parts, and has them look twice a second.
 
-    `notes` and `troubles` may be asked by any thread; everything else here is the driver's thread's alone.
+    Any thread may ask `notes` and `troubles`; everything else here belongs to the driver's thread.
     """
 
     def __init__(
@@ -31,6 +33,7 @@ class Keeper:
         stop: Callable[[str], None],
         now: Clock = clock,
         warmth: WarmPlans | None = None,
+        node: str | None = None,
     ) -> None:
         warmth = warmth or WarmPlans()
         self.notes = RunNotes(started, now)
@@ -38,17 +41,19 @@ class Keeper:
         self.observation = LiveObservation(warehouse, plan, started, self.notes, warmth)
         self.failures = LoadFailures(self.troubles, self.notes, stop)
         self.judge = UpdateJudge(self.observation, self.failures, self.notes)
-        self.reporting = StatusReporter(
-            warehouse, plan, run_id, self.observation, self.troubles, self.notes, warmth
-        )
+        self._statuses = TableStatuses(warehouse, plan, self.observation, self.troubles)
+        run = RunIdentity(warehouse.name, run_id, node)
+        self.reporter = StatusReporter(run, plan, self.notes, warmth.progress, self._statuses.recoveries)
+        self.reporter.sources.append(lambda now, kernel: {TABLES.name: self._statuses.rows(now, kernel)})
 
     def learn(self, plan: Plan) -> None:
         """Costs became known, and bounds with them."""
         self.observation.learn(plan)
-        self.reporting.learn(plan)
+        self._statuses.learn(plan)
+        self.reporter.learn(plan)
 
     def look(self, now: int, kernel: Kernel) -> WarehouseStatus:
         """How everything is now."""
         self.observation.look(now, kernel)
         self.notes.look(kernel)
-        return self.reporting.status(now, kernel)
+        return self.reporter.status(now, kernel)

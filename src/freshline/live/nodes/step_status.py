@@ -1,0 +1,220 @@
+"""What a running warehouse tells of its steps and outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from freshline.base.duration import format_duration, seconds
+from freshline.base.instants import written
+from freshline.live.status.screen_table import columns, count
+from freshline.live.status.section import NodeMerge, StatusSection, newest_by_name
+from freshline.live.tables.table_status import shed_lines
+from freshline.planning.plan.step_placement import StepPlacement
+
+
+@dataclass(frozen=True)
+class PlacementStatus:
+    """What the placement that nodes run by falls short of."""
+
+    stretch: float  # of all deadlines; 1 where they are kept
+    unproven: tuple[tuple[str, str], ...]  # the outputs that may be late, and why
+    assumed: tuple[str, ...]  # steps of which no cost was known
+    shortcomings: tuple[str, ...]  # all that as sentences
+
+    @classmethod
+    def of(cls, placed: StepPlacement) -> Self:
+        unproven, said = tuple(placed.unproven.items()), tuple(placed.shortcomings)
+        return cls(placed.stretch, unproven, placed.assumed, said)
+
+    @classmethod
+    def read(cls, record: Mapping[str, Any]) -> Self:
+        unproven = tuple((output, why) for output, why in record["unproven"])
+        return cls(record["stretch"], unproven, tuple(record["assumed"]), tuple(record["shortcomings"]))
+
+    def record(self) -> dict[str, Any]:
+        """The placement as people's programs read it."""
+        unproven = [{"output": output, "reason": why} for output, why in self.unproven]
+        return {"stretch": self.stretch, "unproven": unproven, "assumed": list(self.assumed)}
+
+
+@dataclass(frozen=True)
+class StepStatus:
+    """A step at one instant. What is counted is since its node's run began."""
+
+    name: str
+    node: str
+    sub_deadline_us: int | None
+    misses: int  # instances that were done after their own deadline
+    backlog: int  # instances that are there and not done
+    rows: int
+    rows_late: int
+    freshness_us: int | None
+    message: str | None = None  # what went wrong last
+    rows_shed: int = 0  # records that gave way to others of their window
+
+    def record(self) -> dict[str, Any]:
+        """The step as people's programs read it."""
+        return {
+            "name": self.name,
+            "node": self.node,
+            "sub_deadline": seconds(self.sub_deadline_us),
+            "misses": self.misses,
+            "backlog": self.backlog,
+            "rows": self.rows,
+            "rows_late": self.rows_late,
+            "rows_shed": self.rows_shed,
+            "freshness": written(self.freshness_us),
+            "last_error": self.message,
+        }
+
+
+@dataclass(frozen=True)
+class OutputStatus:
+    """An output at one instant: how old its rows were when they were committed."""
+
+    name: str
+    node: str
+    deadline_us: int
+    rows: int
+    misses: int  # rows older than the deadline, and records that came too late to reach it
+    p50_us: int | None
+    p95_us: int | None
+    max_us: int | None
+
+    def record(self) -> dict[str, Any]:
+        """The output as people's programs read it."""
+        return {
+            "name": self.name,
+            "node": self.node,
+            "deadline": seconds(self.deadline_us),
+            "rows": self.rows,
+            "misses": self.misses,
+            "latency": {
+                "p50": seconds(self.p50_us),
+                "p95": seconds(self.p95_us),
+                "max": seconds(self.max_us),
+            },
+        }
+
+
+class OutputSection(StatusSection[OutputStatus]):
+    """The outputs: tables with an end-to-end deadline."""
+
+    name = "outputs"
+    leads = True
+    rank = 1
+
+    def read(self, record: dict[str, Any]) -> OutputStatus:
+        return OutputStatus(**record)
+
+    def merged(self, nodes: NodeMerge) -> tuple[OutputStatus, ...]:
+        """A record that came late to a step reaches no output: it has missed each output downstream."""
+        late = {step.name: step.rows_late for step in STEPS.merged(nodes)}
+        return tuple(
+            replace(row, misses=row.misses + sum(late.get(each, 0) for each in nodes.upstream[name]))
+            for name, row in newest_by_name(self, nodes).items()
+            if name in nodes.upstream
+        )
+
+    def view(self, rows: Sequence[OutputStatus], as_of_us: int) -> list[RenderableType]:
+        return [_output_table(rows)]
+
+
+class StepSection(StatusSection[StepStatus]):
+    """The steps: an output's own table and those it is computed from. A late step shows before its output."""
+
+    name = "steps"
+    leads = True
+    rank = 1
+
+    def read(self, record: dict[str, Any]) -> StepStatus:
+        return StepStatus(**record)
+
+    def merged(self, nodes: NodeMerge) -> tuple[StepStatus, ...]:
+        return tuple(newest_by_name(self, nodes).values())
+
+    def view(self, rows: Sequence[StepStatus], as_of_us: int) -> list[RenderableType]:
+        return [_step_table(rows)]
+
+    def lines(self, rows: Sequence[StepStatus], as_of_us: int) -> dict[str, list[str]]:
+        return {
+            "Messages": [f"{row.name}: {row.message}" for row in rows if row.message],
+            "Left out": shed_lines({row.name: row.rows_shed for row in rows}),
+        }
+
+
+class PlacementSection(StatusSection[PlacementStatus]):
+    """The placement of the steps, in a warehouse with nodes."""
+
+    name = "placement"
+    single = True
+    leads = True
+
+    def read(self, record: dict[str, Any]) -> PlacementStatus:
+        return PlacementStatus.read(record)
+
+    def merged(self, nodes: NodeMerge) -> tuple[PlacementStatus, ...]:
+        found = (row for status in reversed(nodes.newest_last) for row in status.rows(self))
+        return tuple(row for row in [next(found, None)] if row is not None)
+
+    def heading(self, rows: Sequence[PlacementStatus]) -> list[str]:
+        return [sentence for row in rows for sentence in row.shortcomings]
+
+
+def placement_rows(placed: StepPlacement | None) -> dict[str, tuple[PlacementStatus, ...]]:
+    """The section of the placement, as a status has it."""
+    return {PLACEMENT.name: () if placed is None else (PlacementStatus.of(placed),)}
+
+
+OUTPUTS = OutputSection()
+STEPS = StepSection()
+PLACEMENT = PlacementSection()
+
+
+def _output_table(outputs: Sequence[OutputStatus]) -> Table:
+    """The outputs, as they are now."""
+    names = {"output": False, "node": False, "deadline": True, "rows": True, "missed": True}
+    table = columns(names | {"p50": True, "p95": True, "max": True})
+    for row in outputs:
+        table.add_row(
+            Text(row.name),
+            Text(row.node),
+            format_duration(row.deadline_us),
+            count(row.rows),
+            _missed(row.misses),
+            *(format_duration(latency) for latency in (row.p50_us, row.p95_us)),
+            Text(
+                format_duration(row.max_us),
+                style="red" if row.max_us is not None and row.max_us > row.deadline_us else "",
+            ),
+        )
+    return table
+
+
+def _step_table(steps: Sequence[StepStatus]) -> Table:
+    """The steps, as they are now."""
+    table = columns(
+        {"step": False, "node": False, "due after": True, "missed": True, "backlog": True, "rows": True}
+        | {"late": True}
+    )
+    for row in steps:
+        table.add_row(
+            Text(row.name),
+            Text(row.node),
+            format_duration(row.sub_deadline_us),
+            _missed(row.misses),
+            count(row.backlog),
+            count(row.rows),
+            count(row.rows_late),
+        )
+    return table
+
+
+def _missed(misses: int) -> Text:
+    return Text(count(misses), style="red" if misses else "")

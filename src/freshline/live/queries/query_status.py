@@ -1,0 +1,113 @@
+"""What a running warehouse tells of its continuous queries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from freshline.base.duration import format_duration, seconds
+from freshline.live.status.screen_table import columns, count
+from freshline.live.status.section import ROWS_MAX, StatusSection, more_rows, percent
+
+# COMING: it is to join its pool. LEAVING: it goes after its iteration. ENDED: together with the run.
+QueryState = Literal["RUNNING", "COMING", "LEAVING", "REFUSED", "ENDED"]
+_STYLES: Mapping[QueryState, str] = {
+    "RUNNING": "green",
+    "COMING": "cyan",
+    "LEAVING": "dim",
+    "REFUSED": "bold red",
+    "ENDED": "dim",
+}
+
+
+@dataclass(frozen=True)
+class QueryStatus:
+    """A continuous query at one instant."""
+
+    name: str
+    state: QueryState
+    pool: str
+    stride_us: int | None = None
+    deadline_us: int | None = None
+    budget_us: int | None = None  # of its last iteration; None: as long as it takes
+    iterations: int = 0  # that are over, since it came
+    misses: int = 0
+    missed_because: str | None = None
+    keep: float | None = None  # of its last answer
+    keep_mean: float | None = None
+    finished_us: int | None = None  # when that was there
+    message: str | None = None  # what went wrong last
+    period_least_us: int | None = None  # of one that was refused
+    looks: int = 0  # iterations that read beyond their budget, to learn what that costs now
+
+    def record(self) -> dict[str, Any]:
+        """The query as people's programs read it."""
+        return {
+            "name": self.name,
+            "state": self.state,
+            "pool": self.pool,
+            "stride": seconds(self.stride_us),
+            "deadline": seconds(self.deadline_us),
+            "budget": seconds(self.budget_us),
+            "iterations": self.iterations,
+            "misses": self.misses,
+            "missed_because": self.missed_because,
+            "looks": self.looks,
+            "keep": self.keep,
+            "keep_mean": self.keep_mean,
+            "finished": seconds(self.finished_us),
+            "last_error": self.message,
+            "period_least": seconds(self.period_least_us),
+        }
+
+
+class QuerySection(StatusSection[QueryStatus]):
+    """The continuous queries."""
+
+    name = "queries"
+    rank = 2
+
+    def read(self, record: dict[str, Any]) -> QueryStatus:
+        return QueryStatus(**record)
+
+    def ended(self, row: QueryStatus) -> QueryStatus:
+        return row if row.state == "REFUSED" else replace(row, state="ENDED")
+
+    def view(self, rows: Sequence[QueryStatus], as_of_us: int) -> list[RenderableType]:
+        return [_query_table(rows), *more_rows(rows, " queries")]
+
+    def lines(self, rows: Sequence[QueryStatus], as_of_us: int) -> dict[str, list[str]]:
+        return {
+            "Messages": [f"{row.name}: {row.message}" for row in rows if row.message],
+            "Missed deadlines": [f"{row.name}: {row.missed_because}" for row in rows if row.missed_because],
+        }
+
+    def summary(self, rows: Sequence[QueryStatus], at_us: int) -> list[RenderableType]:
+        return [_query_table(rows)] if rows else []
+
+
+QUERIES = QuerySection()
+
+
+def _query_table(queries: Sequence[QueryStatus]) -> Table:
+    """The queries, as they are now."""
+    names = {"query": False, "state": False, "stride": True, "deadline": True, "budget": True}
+    table = columns(names | {"answers": True, "missed": True, "keep": True, "mean": True})
+    for row in queries[:ROWS_MAX]:
+        table.add_row(
+            Text(row.name),
+            Text(row.state, style=_STYLES[row.state]),
+            format_duration(row.stride_us),
+            format_duration(row.deadline_us),
+            format_duration(row.budget_us),
+            count(row.iterations),
+            Text(count(row.misses), style="red" if row.misses else ""),
+            percent(row.keep),
+            percent(row.keep_mean),
+        )
+    return table

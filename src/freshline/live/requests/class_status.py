@@ -1,0 +1,89 @@
+"""What a running warehouse tells of its service classes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from freshline.live.status.screen_table import columns, count
+from freshline.live.status.section import StatusSection, percent
+
+_STYLES: Mapping[str, str] = {
+    "KEPT": "green",
+    "SETTLING": "yellow",
+    "BROKEN": "bold red",
+    "IDLE": "dim",
+}
+
+
+@dataclass(frozen=True)
+class ClassStatus:
+    """A service class at one instant: how it fared in its last period, and since the run began."""
+
+    name: str
+    pool: str
+    error: float  # that its answers may have on average
+    ate: float | None = None  # that they had; None: nobody was answered
+    admitted: float | None = None  # the share of its requests; None: nobody asked
+    quota: float | None = None  # the error that requests get parts for, where its policy has quotas
+    waiting: int = 0  # requests
+    answered: int = 0  # since the run began, as what follows
+    error_mean: float | None = None
+    rejected: int = 0
+    unanswered: int = 0  # by their deadline
+    withdrawn: int = 0  # by who asked
+    state: str = "IDLE"  # or KEPT, SETTLING, BROKEN: whether it gets the error that it was promised
+
+    def record(self) -> dict[str, Any]:
+        """The class as people's programs read it."""
+        return {"class": self.name, **{key: value for key, value in vars(self).items() if key != "name"}}
+
+
+class ClassSection(StatusSection[ClassStatus]):
+    """The service classes, the most important first."""
+
+    name = "classes"
+    rank = 3
+
+    def read(self, record: dict[str, Any]) -> ClassStatus:
+        return ClassStatus(**record)
+
+    def view(self, rows: Sequence[ClassStatus], as_of_us: int) -> list[RenderableType]:
+        return [_class_table(rows)]
+
+
+CLASSES = ClassSection()
+
+
+def _class_table(classes: Sequence[ClassStatus]) -> Table:
+    """The service classes, as they are now."""
+    names = {
+        "class": False,
+        "state": False,
+        "error": True,
+        "allowed": True,
+        "admitted": True,
+        "quota": True,
+        "waiting": True,
+    }
+    table = columns(names | {"answers": True, "mean": True, "rejected": True, "unanswered": True})
+    for row in classes:
+        table.add_row(
+            Text(row.name),
+            Text(row.state, style=_STYLES[row.state]),
+            percent(row.ate),
+            percent(row.error),
+            percent(row.admitted),
+            percent(row.quota),
+            count(row.waiting),
+            count(row.answered),
+            percent(row.error_mean),
+            count(row.rejected),
+            count(row.unanswered),
+        )
+    return table

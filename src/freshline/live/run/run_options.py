@@ -1,0 +1,64 @@
+"""How a run is started, beside its warehouse and its folders."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from freshline.definitions.live_checks import check_runnable
+from freshline.definitions.warehouse import Warehouse
+from freshline.landing.directories import check_directories, landing_directories
+from freshline.live.status.status import Progress
+from freshline.live.tables.definition_changes import check_tables
+from freshline.live.tables.run_context import RunSetup, Warm
+from freshline.storage.control.layout import StorageLayout
+from freshline.storage.control.quarantine import Quarantine
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """What a caller may choose for a run. The defaults are those of `freshline run`."""
+
+    master: str | None = None  # of Spark; None: this machine
+    settings: Mapping[str, str] | None = None  # of Spark
+    session: SparkSession | None = None  # the caller's own Spark, which the run does not close
+    history: Path | None = None  # instead of the storage's
+    quarantine: Quarantine | None = None  # instead of the storage's: then nothing is moved
+    drain: bool = False  # stop when nothing is left to load; do not wait for releases of derived tables
+    files_max: int | None = None  # of each feed
+    warm: Warm = "first"  # what is warmed up before the first file is looked for; a benchmark wants all
+    accepted: Sequence[str] = ()  # tables that were changed and go on all the same
+    accept_landing: bool = False  # directories that do not look like landing directories are accepted
+    batches: bool = True  # a job may take several files of a backlog
+    on_start: Callable[[Progress], None] | None = None  # hears how far the start is
+    node: str | None = None  # only what is on that node is run
+
+
+def run_setup(warehouse: Warehouse, folder: Path, storage: Path, options: RunOptions) -> RunSetup:
+    """Where the run is to be, checked: bad definitions, tables and landing directories are errors."""
+    check_runnable(warehouse)
+    check_tables(warehouse, options.accepted, "--accept-change")
+    node = options.node
+    feeds = {name: feed for name, feed in warehouse.feeds.items() if node is None or feed.node == node}
+    landing = landing_directories(replace(warehouse, feeds=feeds), folder, storage)
+    layout = StorageLayout(storage)
+    control = layout.control(node)
+    if options.quarantine is None and not options.accept_landing:  # with another one nothing is moved
+        loaded = any(layout.tables.glob("*"))
+        check_directories(warehouse, landing, control.landing, loaded=loaded)
+    return RunSetup(
+        warehouse=warehouse,
+        node=node,
+        landing=landing,
+        layout=layout,
+        control=control,
+        history=options.history or control.history,
+        accepted=options.accepted,
+        master=options.master,
+        settings=options.settings,
+        session=options.session,
+        warm=options.warm if options.session is None else "none",
+    )

@@ -1,0 +1,39 @@
+"""The HTTP service of a run. A run whose service cannot start goes on without it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from typing import Any
+
+from freshline.base.clock import clock
+from freshline.live.loop.failures import sentence
+from freshline.live.loop.run_notes import RunNotes
+from freshline.live.loop.work import Work
+from freshline.live.run.live_warehouse import LiveWarehouse
+from freshline.live.status.status import WarehouseStatus
+from freshline.storage.control.control_folder import ControlFolder
+
+
+def serve(
+    works: Sequence[Work],
+    published: Callable[[], WarehouseStatus],
+    control: ControlFolder,
+    notes: RunNotes,
+    stack: ExitStack,
+) -> None:
+    """Clients that may read the storage can ask the run, if it is the one that answers for the warehouse."""
+    serves: dict[str, Callable[..., Any]] = {
+        name: answer for work in works for name, answer in work.serves().items()
+    }
+    if "status" not in serves:
+        return  # another node answers for the warehouse
+    # FastAPI takes a second to import, and Spark is there by now.
+    from freshline.service.server import serving
+
+    try:
+        stack.enter_context(serving(LiveWarehouse(published, serves), control.service))
+    except OSError as error:
+        notes.note(clock(), f"nobody can ask this run: no service: {sentence(error)}")
+    for work in works:
+        stack.callback(work.stop_serving)

@@ -1,0 +1,51 @@
+"""Tables in a live run: their files are found and loaded, and what is discarded is decided."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from freshline.kernel.requests.events import UpdateDiscarded
+from freshline.kernel.tables.update import Update
+from freshline.live.loop.kinds import JobKind, Kinds
+from freshline.live.loop.work import Work
+from freshline.live.tables.housekeeping import KeptTable
+from freshline.live.tables.run_context import RunContext
+from freshline.planning.costs.bounds import average_us
+
+
+class TableWork(Work):
+    """The tables that have a period. Their rows of the status are told by `RunRecords`."""
+
+    def begin(self, run: RunContext) -> None:
+        self._run = run
+        self._kept = run.loading.kept()
+        watch, judge = run.loading.watch, run.records.judge
+        judge.on_loaded = watch.loaded
+        judge.on_discarded = self._discarded
+        self._discarding = run.loading.discarding
+
+    def start(self) -> None:
+        self._run.loading.watch.start(self._run.inbox.post)
+
+    def kinds(self) -> Kinds:
+        run = self._run
+        return {Update: JobKind(lambda track: run.loading.worker(run.pools[track], track), run.records.judge)}
+
+    def look(self, now: int) -> None:
+        self._discarding.look(now, self.opening.kernel)
+
+    def kept(self) -> Mapping[str, KeptTable]:
+        return self._kept
+
+    def expects_more(self, is_given_up: Callable[[str], bool]) -> bool:
+        return not self._run.loading.watch.is_quiet()
+
+    def close(self) -> None:
+        self._run.loading.watch.stop()
+
+    def _discarded(self, table: str, files: int) -> None:
+        """The pool's policy hears what time it has gained."""
+        definition = self._run.plan().warehouse.tables[table]
+        if definition.cost is not None:  # it is learned, perhaps not yet
+            cost_us = average_us(definition.cost, definition.period_us)
+            self._run.tell(UpdateDiscarded(table, files * cost_us))
