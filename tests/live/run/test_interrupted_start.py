@@ -68,9 +68,9 @@ def is_released(project: Path) -> bool:
         pytest.param("Java is started", [INTERRUPT], marks=pytest.mark.soak),
         ("Java starts", [INTERRUPT]),
         pytest.param("Java starts", [INTERRUPT, INTERRUPT], marks=pytest.mark.soak),
-        pytest.param("Spark starts", [TERMINATE], marks=pytest.mark.soak),
+        ("Spark starts", [TERMINATE]),
         pytest.param("Spark warms up", [INTERRUPT], marks=pytest.mark.soak),
-        ("Spark warms up", [INTERRUPT, INTERRUPT]),
+        pytest.param("Spark warms up", [INTERRUPT, INTERRUPT], marks=pytest.mark.soak),
     ],
 )
 def test_a_start_that_is_interrupted_leaves_nothing(
