@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from freshline.kernel.assembly import replay as replay_module
 from cases import sampled
+from freshline.kernel.assembly import replay as replay_module
 from freshline.kernel.assembly.assemble import assemble
 from freshline.kernel.assembly.kinds import KINDS, KernelKind
 from freshline.kernel.assembly.replay import replay
