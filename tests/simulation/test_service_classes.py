@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cases import sampled
 from freshline.base.duration import SECOND
 from freshline.definitions.language.policies import policies_for
 from freshline.definitions.load import loads
@@ -22,7 +23,7 @@ from freshline.kernel.requests.events import PartLost
 from freshline.kernel.requests.request import AnswerRequest, RejectRequest, Request, RequestPart
 from freshline.kernel.tables.update import Update
 from freshline.planning.plan.make import make_plan
-from freshline.simulation.conditions import Conditions
+from freshline.simulation.conditions.conditions import Conditions
 from freshline.simulation.driver import SimulatedDriver
 from freshline.simulation.requests import ExpectedRequest, SimulatedRequests
 from freshline.simulation.simulated_run import files_of, header_of
@@ -98,7 +99,7 @@ class Watch:
         self.said[reject.request.number] = reject
 
 
-@settings(max_examples=15, deadline=None)
+@sampled(15)
 @given(st.integers(0, 10**6), st.sampled_from(POLICIES), st.integers(1, 3))
 def test_each_request_is_rejected_or_answered_once_and_by_its_deadline(
     seed: int, policy: str, tracks: int

@@ -13,7 +13,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from freshline.base.errors import InputError
-from freshline.cli.outputs import verdict, with_placement
+from freshline.cli.printing.outputs import verdict, with_placement
+from freshline.cli.printing.simulated import show_simulated, simulated_record
 from freshline.cli.shared import (
     DEFAULT_PROJECT,
     AllOption,
@@ -25,7 +26,6 @@ from freshline.cli.shared import (
     print_json,
     working,
 )
-from freshline.cli.simulated import show_simulated, simulated_record
 from freshline.cli.what_if import (
     CrashOption,
     FailOption,
@@ -47,7 +47,7 @@ from freshline.cli.what_if import (
 )
 from freshline.planning.plan.make import make_plan, what_if
 from freshline.planning.plan.plan import Plan
-from freshline.simulation.conditions import checked
+from freshline.simulation.conditions.conditions import checked
 from freshline.simulation.simulate import SimulationResult
 from freshline.simulation.simulate import simulate as run_simulation
 
@@ -137,7 +137,7 @@ def _say_unasked(classes: Sequence[str]) -> None:
 
 
 def _report_broken(result: SimulationResult) -> bool:
-    """Says so where a proven bound was exceeded, and whether one was."""
+    """Reports proven bounds that were exceeded, and returns whether there were any."""
     broken = [table.plan.name for table in result.tables if table.exceeded_bound]
     broken += [query.plan.name for query in result.queries if query.broke_proof]
     if broken:
@@ -165,7 +165,7 @@ class _Report(Protocol):
 
 @contextmanager
 def simulated_progress(end: int) -> Iterator[_Report]:
-    """A bar on standard error that follows simulated time."""
+    """A progress bar on standard error that follows simulated time."""
     bar = Progress(
         TextColumn("simulating"), BarColumn(), TextColumn("{task.percentage:.0f} %"), TimeRemainingColumn(),
         console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty(),

@@ -1,4 +1,4 @@
-"""What if: the options of `freshline simulate` that change the warehouse, or what happens to it."""
+"""What if: the options of `freshline simulate` that change the warehouse or inject faults."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from freshline.definitions.sections.classes import PART_MOST_US
 from freshline.definitions.warehouse import Warehouse
 from freshline.planning.costs.requests import ALL_REQUESTS, PART_ASSUMED_US
 from freshline.simulation.classes import PARTS, RequestRate
-from freshline.simulation.crashes import Crash
-from freshline.simulation.spans import Span
+from freshline.simulation.conditions.crashes import Crash
+from freshline.simulation.conditions.spans import Span
 from freshline.storage.control.history import History
 from freshline.storage.control.layout import StorageLayout
 
@@ -72,7 +72,7 @@ RequestsOption = Annotated[
         metavar="CLASS:RATE/s[:PARTS]",
     ),
 ]
-# How long a runner is gone that is started again at once.
+# How long a runner is down if it is restarted at once.
 _GONE_US = 10 * SECOND
 _NUMBER = re.compile(r"[0-9]{1,6}(\.[0-9]{1,6})?")
 _REQUESTS = re.compile(rf"(?P<name>.+):(?P<rate>{_NUMBER.pattern})/s(:(?P<parts>[0-9]{{1,6}}))?")
@@ -120,7 +120,7 @@ def tracks_options(warehouse: Warehouse, options: list[str]) -> dict[str, int]:
 
 
 def spans_options(name: str, options: list[str], end: int) -> dict[str, list[Span]]:
-    """By feed, from when to when something is so."""
+    """The spans of time by feed."""
     spans: dict[str, list[Span]] = {}
     for option in options:
         feed, _, times = option.rpartition(":")
@@ -143,12 +143,12 @@ def spans_options(name: str, options: list[str], end: int) -> dict[str, list[Spa
 
 
 def factor_options(options: list[str]) -> dict[str, Fraction]:
-    """`NAME:FACTOR`, by table or query: what its costs are multiplied with."""
+    """`NAME:FACTOR`: by table or query, the factor of its costs."""
     return _by_name("--slow", "NAME:FACTOR", "1.5", options)
 
 
 def failure_options(options: list[str]) -> dict[str, Fraction]:
-    """`TABLE:RATE`, by table: the chance that a job fails."""
+    """`TABLE:RATE`: by table, the probability that a job fails."""
     return _by_name("--fail", "TABLE:RATE", "0.1", options)
 
 
@@ -167,7 +167,7 @@ def _by_name(name: str, form: str, example: str, options: list[str]) -> dict[str
 
 
 def crash_options(options: list[str]) -> list[Crash]:
-    """`TIME[:FOR]`: from when to when the runner is gone."""
+    """`TIME[:FOR]`: the spans of time in which the runner is down."""
     spans: list[Crash] = []
     for option in options:
         time, separator, length = option.partition(":")

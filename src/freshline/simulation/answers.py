@@ -18,16 +18,16 @@ from freshline.kernel.queries.rescheduling import Rescheduling
 from freshline.planning.analysis.levels import QueryLoad
 from freshline.planning.plan.plan import Plan
 from freshline.planning.plan.queries import QueryPlan
+from freshline.simulation.conditions.gaps import Gaps
+from freshline.simulation.conditions.spans import Spans
 from freshline.simulation.driver import SimulatedDriver
-from freshline.simulation.gaps import Gaps
 from freshline.simulation.iterations import (
     IterationOutcome,
     QueryWindows,
     SimulatedIterations,
     WindowsOfStreams,
 )
-from freshline.simulation.kind import RunSetup
-from freshline.simulation.spans import Spans
+from freshline.simulation.kind import SimulationSetup
 from freshline.simulation.streams import ChangingRate, ConstantRate, TupleStream
 
 
@@ -67,7 +67,7 @@ class SimulatedAnswers(SimulatedIterations):
         super().__init__(windows, self._seen, _reschedulings(plan.warehouse))
 
     @classmethod
-    def made_for(cls, setup: RunSetup) -> Self | None:
+    def made_for(cls, setup: SimulationSetup) -> Self | None:
         conditions = setup.conditions
         return cls(setup.plan, conditions.gaps, conditions.slow) if setup.plan.queries else None
 

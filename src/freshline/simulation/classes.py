@@ -21,7 +21,7 @@ from freshline.kernel.requests.class_targets import TOLERANCE
 from freshline.kernel.requests.request import AnswerRequest, RejectRequest, Request, RequestPart
 from freshline.kernel.requests.task import classes_of
 from freshline.planning.costs.requests import PART_ASSUMED_US
-from freshline.simulation.kind import RunSetup, SectionResult
+from freshline.simulation.kind import SectionResult, SimulationSetup
 from freshline.simulation.requests import ExpectedRequest, RequestWatch, SimulatedRequests
 
 PARTS: Final = 8
@@ -193,7 +193,7 @@ class SimulatedClasses(SimulatedRequests):
     the paper's deviation (√x ms of x ms), and never longer than any part may.
     """
 
-    def __init__(self, setup: RunSetup) -> None:
+    def __init__(self, setup: SimulationSetup) -> None:
         self._classes = setup.plan.warehouse.classes
         self._tracks = {pool.name: pool.tracks for pool in setup.plan.pools}
         self._rates = setup.conditions.requests
@@ -202,7 +202,7 @@ class SimulatedClasses(SimulatedRequests):
         super().__init__(_coming(self._rates, setup.seed, setup.conditions.slow), self._tallies)
 
     @classmethod
-    def made_for(cls, setup: RunSetup) -> Self | None:
+    def made_for(cls, setup: SimulationSetup) -> Self | None:
         return cls(setup) if setup.conditions.requests else None
 
     @classmethod

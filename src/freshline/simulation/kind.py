@@ -15,9 +15,9 @@ from freshline.kernel.core.timers import NEVER
 if TYPE_CHECKING:
     from freshline.definitions.warehouse import Warehouse
     from freshline.planning.plan.plan import Plan
-    from freshline.simulation.conditions import Conditions
+    from freshline.simulation.conditions.conditions import Conditions
+    from freshline.simulation.conditions.failures import JobFailures
     from freshline.simulation.driver import SimulatedDriver
-    from freshline.simulation.failures import JobFailures
 
 J = TypeVar("J", bound=Job)
 # What hears the instructions that a kind of work has beside those about jobs.
@@ -25,7 +25,7 @@ Listeners = Mapping[type[Instruction], Callable[[int, Any], None]]
 
 
 @dataclass(frozen=True, slots=True)
-class RunSetup:
+class SimulationSetup:
     """What a simulated run is made of."""
 
     plan: Plan
@@ -71,7 +71,7 @@ class SimulatedKind(Generic[J]):
     listeners: Listeners = MappingProxyType({})
 
     @classmethod
-    def made_for(cls, setup: RunSetup) -> Self | None:
+    def made_for(cls, setup: SimulationSetup) -> Self | None:
         """The kind for a run of a plan; None where the plan has nothing of it."""
         raise NotImplementedError
 

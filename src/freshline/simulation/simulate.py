@@ -11,13 +11,13 @@ from freshline.kernel.core.journal import Journal
 from freshline.kernel.recovery.aus import given_up
 from freshline.planning.plan.plan import Plan
 from freshline.simulation.classes import RequestRate
-from freshline.simulation.conditions import checked
-from freshline.simulation.crashes import Crash, Crashes
-from freshline.simulation.gaps import Gap, Gaps
+from freshline.simulation.conditions.conditions import checked
+from freshline.simulation.conditions.crashes import Crash, Crashes
+from freshline.simulation.conditions.gaps import Gap, Gaps
+from freshline.simulation.conditions.outages import Outage, Outages
 from freshline.simulation.job_records import JobRecords
 from freshline.simulation.kind import KindResult
 from freshline.simulation.kinds import KindResults
-from freshline.simulation.outages import Outage, Outages
 from freshline.simulation.simulated_run import SimulatedRun, header_of
 
 

@@ -13,13 +13,13 @@ from freshline.kernel.core.journal import Journal
 from freshline.kernel.core.kernel import Kernel
 from freshline.planning.plan.plan import Plan
 from freshline.simulation.arrivals import FeedArrivals
-from freshline.simulation.conditions import Conditions
-from freshline.simulation.crashes import crash
+from freshline.simulation.conditions.conditions import Conditions
+from freshline.simulation.conditions.crashes import crash
+from freshline.simulation.conditions.failures import JobFailures
+from freshline.simulation.conditions.outages import InterruptedFeed, Outage
 from freshline.simulation.driver import FeedFiles, SimulatedDriver
-from freshline.simulation.failures import JobFailures
-from freshline.simulation.kind import KindResult, RunSetup, SimulatedKind
+from freshline.simulation.kind import KindResult, SimulatedKind, SimulationSetup
 from freshline.simulation.kinds import KINDS
-from freshline.simulation.outages import InterruptedFeed, Outage
 from freshline.simulation.updates import UpdateWitness
 
 K = TypeVar("K", bound=SimulatedKind[Any])
@@ -39,7 +39,7 @@ class SimulatedRun:
         self.plan = plan
         self.conditions = conditions
         self.failures = JobFailures(conditions.failures, seed) if conditions.failures else None
-        setup = RunSetup(plan, seed, conditions, self.failures, witness)
+        setup = SimulationSetup(plan, seed, conditions, self.failures, witness)
         self.kinds = [made for kind in KINDS if (made := kind.made_for(setup)) is not None]
         self.kernels = [assemble(plan)]
         used = {table.feed for table in plan.warehouse.stored.values()}

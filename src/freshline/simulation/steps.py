@@ -18,8 +18,8 @@ from freshline.kernel.steps.job import StepJob, StepRun
 from freshline.kernel.steps.task import steps_of
 from freshline.planning.costs.draws import RowCostDraws
 from freshline.planning.plan.step_placement import StepPlacement
-from freshline.simulation.failures import JobFailures
-from freshline.simulation.kind import RunSetup, SimulatedKind
+from freshline.simulation.conditions.failures import JobFailures
+from freshline.simulation.kind import SimulatedKind, SimulationSetup
 from freshline.simulation.rows import OutputRows, RowBatch, TableRows
 
 
@@ -103,7 +103,7 @@ class SimulatedSteps(SimulatedKind[StepJob]):
         self._backlog: dict[str, int] = {}
 
     @classmethod
-    def made_for(cls, setup: RunSetup) -> Self | None:
+    def made_for(cls, setup: SimulationSetup) -> Self | None:
         plan = setup.plan
         if plan.placed is None:
             return None

@@ -16,10 +16,10 @@ from freshline.kernel.tables.task import TableTask, tables_of
 from freshline.planning.costs.draws import CostDraws
 from freshline.planning.plan.plan import TablePlan
 from freshline.simulation.assertions import Assertions
-from freshline.simulation.gaps import gaps_of_sources
-from freshline.simulation.kind import RunSetup
+from freshline.simulation.conditions.gaps import gaps_of_sources
+from freshline.simulation.conditions.outages import downstream
+from freshline.simulation.kind import SimulationSetup
 from freshline.simulation.observation import TableMaxima
-from freshline.simulation.outages import downstream
 from freshline.simulation.updates import SimulatedUpdates, SlowedCosts, UpdateCosts
 
 
@@ -58,7 +58,7 @@ class TableResult:
 class SimulatedTables(SimulatedUpdates):
     """The updates of all tables of a plan."""
 
-    def __init__(self, setup: RunSetup) -> None:
+    def __init__(self, setup: SimulationSetup) -> None:
         plan, conditions, warehouse = setup.plan, setup.conditions, setup.plan.warehouse
         self._setup = setup
         # Where all goes well every bound is asserted throughout, and no job is looked at. A table with a
@@ -71,7 +71,7 @@ class SimulatedTables(SimulatedUpdates):
         super().__init__(costs, setup.witness, without_rows, setup.failures, self.assertions)
 
     @classmethod
-    def made_for(cls, setup: RunSetup) -> Self:
+    def made_for(cls, setup: SimulationSetup) -> Self:
         return cls(setup)
 
     @classmethod
@@ -118,7 +118,7 @@ class SimulatedTables(SimulatedUpdates):
 class _WentWrong:
     """What went wrong up to the end of a run, and for which tables."""
 
-    def __init__(self, setup: RunSetup, end: int) -> None:
+    def __init__(self, setup: SimulationSetup, end: int) -> None:
         warehouse, conditions, failures = setup.plan.warehouse, setup.conditions, setup.failures
         begun = {feed: times for feed, times in conditions.outages.items() if times[0][0] <= end}
         instants = [times[0][0] for times in begun.values()]

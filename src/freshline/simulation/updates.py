@@ -11,11 +11,11 @@ from freshline.kernel.core.kernel import Kernel
 from freshline.kernel.tables.events import UpdateFinished
 from freshline.kernel.tables.update import Update
 from freshline.simulation.assertions import Assertions
-from freshline.simulation.failures import JobFailures
-from freshline.simulation.gaps import next_row
+from freshline.simulation.conditions.failures import JobFailures
+from freshline.simulation.conditions.gaps import next_row
+from freshline.simulation.conditions.spans import Spans
 from freshline.simulation.kind import SimulatedKind
 from freshline.simulation.observation import SimulatedObservation
-from freshline.simulation.spans import Spans
 
 
 class UpdateCosts(Protocol):

@@ -26,7 +26,7 @@ from freshline.live.tables.landing_feeds import LandingFeeds
 from freshline.live.tables.load_records import LoadRecords
 from freshline.live.tables.quarantine_queue import QuarantineQueue
 from freshline.live.tables.run_records import RunRecords
-from freshline.live.tables.warm_plans import WarmPlans
+from freshline.live.warm_up.warm_plans import WarmPlans
 from freshline.planning.plan.make import make_plan
 from freshline.storage.control.history import History
 from freshline.storage.control.quarantine import Quarantine

@@ -8,7 +8,7 @@ from freshline.kernel.core.events import JobFailed
 from freshline.kernel.tables.events import DataFile, FileArrived, UpdateFinished
 from freshline.live.loop.messages import FileFound, JobEnded
 from freshline.live.tables.run_records import RunRecords
-from freshline.live.tables.warm_plans import WarmPlans
+from freshline.live.warm_up.warm_plans import WarmPlans
 from freshline.planning.plan.make import make_plan
 from freshline.spark.errors import SparkEnded
 from freshline.spark.loading.load_result import LoadResult

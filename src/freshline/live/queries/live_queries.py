@@ -12,7 +12,6 @@ from freshline.definitions.sections.queries import Query
 from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.assembly.query_tracks import asked_of, track_name
 from freshline.kernel.core.kernel import Kernel
-from freshline.kernel.core.pool import TrackPool
 from freshline.kernel.core.timers import NEVER
 from freshline.kernel.queries.events import LoadMeasured
 from freshline.kernel.queries.iteration import Iteration
@@ -54,7 +53,9 @@ class LiveQueries:
         self._tell: Tell = lambda event: None
         self._admitted: dict[str, RunningQuery] = {}  # in the order in which they came
         self._refused: dict[str, tuple[Query, QueryRefusal]] = {}
-        self._reschedulings = {pool.name: self._rescheduling(pool) for pool in kernel.pools if _sheds(pool)}
+        self._reschedulings = {
+            pool.name: self._rescheduling(pool.name) for pool in kernel.pools if shedding_of(pool)
+        }
         self._due_at = dict.fromkeys(self._reschedulings, kernel.now)  # when they are measured next
         for task in queries_of(kernel):
             task.asked = self._admit(RunningQuery.of(task.asked, prepared[task.name], history))
@@ -166,8 +167,8 @@ class LiveQueries:
         measures = {task.name: self._measuring.measure(task, now, shortest_us) for task in tasks}
         self._tell(LoadMeasured(measures))
 
-    def _rescheduling(self, pool: TrackPool) -> Rescheduling:
-        defined = self._warehouse.pools[pool.name.rpartition("/")[0]]
+    def _rescheduling(self, track: str) -> Rescheduling:
+        defined = self._warehouse.pools[track.rpartition("/")[0]]
         return Rescheduling(defined.rescheduling, defined.threshold)
 
     # -- how iterations end ------------------------------------------------------------------------------
@@ -243,7 +244,3 @@ class LiveQueries:
             figures.message,
             looks=figures.looks,
         )
-
-
-def _sheds(pool: TrackPool) -> bool:
-    return shedding_of(pool) is not None

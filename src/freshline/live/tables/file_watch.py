@@ -27,7 +27,7 @@ from freshline.live.tables.file_to_load import FileToLoad
 from freshline.live.tables.landing_feeds import LandingFeeds
 from freshline.live.tables.load_records import LoadRecords
 from freshline.live.tables.quarantine_queue import QuarantineQueue
-from freshline.live.tables.warm_plans import WarmPlans
+from freshline.live.warm_up.warm_plans import WarmPlans
 from freshline.spark.errors import sentence
 from freshline.spark.loading.load import FileFacts
 from freshline.storage.delta.files import ConsumedFile

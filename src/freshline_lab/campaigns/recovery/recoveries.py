@@ -18,9 +18,9 @@ from freshline.kernel.tables.task import TableTask, tables_of
 from freshline.kernel.tables.update import Update
 from freshline.planning.plan.make import make_plan, what_if
 from freshline.planning.plan.plan import Plan
-from freshline.simulation.conditions import Conditions
-from freshline.simulation.gaps import Gaps
-from freshline.simulation.outages import Outages
+from freshline.simulation.conditions.conditions import Conditions
+from freshline.simulation.conditions.gaps import Gaps
+from freshline.simulation.conditions.outages import Outages
 from freshline.simulation.simulated_run import SimulatedRun, header_of
 from freshline.simulation.tables import SimulatedTables
 from freshline_lab.campaigns.recovery.once import LoadedOnce

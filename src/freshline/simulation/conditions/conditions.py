@@ -10,11 +10,11 @@ from typing import Any
 from freshline.base.errors import InputError
 from freshline.definitions.warehouse import Warehouse
 from freshline.simulation.classes import RequestRate, checked_requests
-from freshline.simulation.crashes import Crash, Crashes, checked_crashes
-from freshline.simulation.failures import checked_failures
-from freshline.simulation.gaps import Gap, Gaps, checked_gaps
-from freshline.simulation.outages import Outage, Outages, checked_outages
-from freshline.simulation.slow import checked_factors
+from freshline.simulation.conditions.crashes import Crash, Crashes, checked_crashes
+from freshline.simulation.conditions.failures import checked_failures
+from freshline.simulation.conditions.gaps import Gap, Gaps, checked_gaps
+from freshline.simulation.conditions.outages import Outage, Outages, checked_outages
+from freshline.simulation.conditions.slow import checked_factors
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,9 @@ from freshline.kernel.core.events import Event
 from freshline.kernel.core.kernel import Kernel
 from freshline.kernel.tables.events import DataFile, FileArrived
 from freshline.planning.plan.plan import Plan
+from freshline.simulation.conditions.spans import Span, Spans
 from freshline.simulation.driver import SimulatedDriver
 from freshline.simulation.kind import SimulatedKind
-from freshline.simulation.spans import Span, Spans
 
 # From when to when it is gone.
 Crash = Span

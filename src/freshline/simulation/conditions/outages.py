@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from freshline.base.errors import InputError
 from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.tables.events import DataFile
+from freshline.simulation.conditions.spans import Span, Spans, checked_spans
 from freshline.simulation.driver import FeedFiles
-from freshline.simulation.spans import Span, Spans, checked_spans
 
 # From when to when; at its end the feed delivers again.
 Outage = Span

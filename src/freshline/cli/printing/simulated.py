@@ -1,4 +1,4 @@
-"""What a simulated run showed: as JSON, and for people."""
+"""The results of a simulated run: as JSON, and for people."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any
 from rich.console import Console
 
 from freshline.base.duration import format_duration, seconds
-from freshline.cli.outputs import show_simulated_outputs, simulated_records
-from freshline.cli.queries import show_simulated_queries, simulated_query_record
+from freshline.cli.printing.outputs import show_simulated_outputs, simulated_records
+from freshline.cli.printing.queries import show_simulated_queries, simulated_query_record
 from freshline.cli.shared import ROWS_MAX, grid, pool_record, show_rest, table_record
 from freshline.kernel.recovery.terms import Recovery
 from freshline.planning.plan.advice import counted
+from freshline.simulation.conditions.spans import Spans
 from freshline.simulation.kind import SectionResult
 from freshline.simulation.simulate import PoolResult, SimulationResult
-from freshline.simulation.spans import Spans
 from freshline.simulation.tables import TableResult
 
 _REASONS_MAX = 5
@@ -163,7 +163,7 @@ def show_simulated(screen: Console, result: SimulationResult, pictures: list[Pat
 def _show_verdict(screen: Console, result: SimulationResult, changed: bool) -> None:
     exceeded = sum(row.exceeded_target for row in result.tables)
     if exceeded:
-        # The plan knows of nothing that goes wrong.
+        # The plan does not know about simulated faults.
         advice = "" if changed else " `freshline plan` says what would help."
         screen.print(f"[red]Exceeded[/]: {exceeded} targets.{advice}", highlight=False)
     else:
@@ -182,7 +182,7 @@ def _show_verdict(screen: Console, result: SimulationResult, changed: bool) -> N
 
 def _show_given_up(screen: Console, pool: PoolResult) -> None:
     if pool.given_up:
-        # Which table is at fault is said once, however often it was.
+        # Each reason appears once, with its count.
         times = Counter(reason for _, reason in pool.given_up)
         reasons = ", ".join(f"{reason} ({number})" for reason, number in times.most_common(_REASONS_MAX))
         more = f" and {len(times) - _REASONS_MAX} more" if len(times) > _REASONS_MAX else ""
@@ -213,6 +213,6 @@ def _show_what_if(screen: Console, result: SimulationResult) -> None:
 
 
 def _urgency(row: TableResult) -> tuple[bool, float]:
-    """Exceeded targets first, then what came closest to its bound."""
+    """Exceeded targets first, then the tables closest to their bounds."""
     bound_us = row.plan.staleness_bound_us
     return (not row.exceeded_target, -row.staleness_max_us / bound_us if bound_us else 0.0)

@@ -12,7 +12,7 @@ from functools import reduce
 from operator import itemgetter
 
 from freshline.definitions.warehouse import Warehouse
-from freshline.simulation.spans import Span, Spans, checked_spans, common
+from freshline.simulation.conditions.spans import Span, Spans, checked_spans, common
 
 # From when to when no row has its timestamp.
 Gap = Span
