@@ -11,7 +11,6 @@ from freshline.base.duration import seconds
 from freshline.definitions.sections.queries import Query
 from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.assembly.query_tracks import asked_of, track_name
-from freshline.kernel.core.events import Event
 from freshline.kernel.core.kernel import Kernel
 from freshline.kernel.core.timers import NEVER
 from freshline.kernel.queries.events import LoadMeasured
@@ -32,7 +31,7 @@ from freshline.planning.plan.query_loads import query_loads
 from freshline.spark.answering.window_reading import PreparedQuery
 from freshline.storage.control.history import History
 
-Tell = Callable[[Event], None]
+Tell = Callable[[QueryAdded | QueryRemoved | LoadMeasured], None]
 
 
 class LiveQueries:

@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import ExitStack
 from itertools import count
-from pathlib import Path
 
 from freshline.base import signals
 from freshline.base.free_memory import share_arenas
-from freshline.landing.directories import remember_directories
-from freshline.live.nodes.node_join import join_nodes
 from freshline.live.nodes.step_status import placement_rows
-from freshline.live.run.heartbeat import Heartbeat
 from freshline.live.run.open_spark import open_spark
+from freshline.live.run.open_storage import open_storage
 from freshline.live.run.run_end import RunEnd
 from freshline.live.run.start_up import StartUp
 from freshline.live.status.status import Progress
@@ -22,15 +19,9 @@ from freshline.live.tables.node_share import all_of, part_of
 from freshline.live.tables.run_context import RunResources, RunSetup
 from freshline.live.warm_up.warm_plans import WarmPlans
 from freshline.live.warm_up.warm_start import await_warmth, open_warming, plans_to_warm
-from freshline.planning.plan.step_placement import StepPlacement
 from freshline.spark.loading.schemas import schemas
 from freshline.spark.loading.warm_up import WarmUp
-from freshline.spark.session.session import is_local
-from freshline.storage.control.control_folder import check_no_other
 from freshline.storage.control.history import History
-from freshline.storage.control.lease import Identity, Lease
-from freshline.storage.control.permissions import modes_of
-from freshline.storage.control.scratch import scratch_folder
 from freshline.storage.delta.ledger import Ledger
 
 
@@ -47,7 +38,7 @@ def open_site(
     `listener` hears how far it is.
     """
     share_arenas()
-    scratch, placed = _open_storage(site, run_id, stack, lose)
+    scratch, placed = open_storage(site, run_id, stack, lose)
     part = all_of(site.warehouse)
     if site.node is not None and placed is not None:
         part = part_of(site.warehouse, site.node, placed.nodes)
@@ -80,24 +71,3 @@ def open_site(
         await_warmth(warmth, warming, start_up.say, None if site.warm == "all" else warming.at_once)
     signals.check()
     return RunResources(part, placed, scratch, session, history, ledger, columns, opened, warmth, warming)
-
-
-def _open_storage(
-    site: RunSetup, run_id: str, stack: ExitStack, lose: Callable[[str], None]
-) -> tuple[Path, StepPlacement | None]:
-    """The storage is ours from here on; the run's scratch folder in it, and where steps are placed."""
-    layout, control = site.layout, site.control
-    layout.prepare(control, private=is_local(site.master))
-    stack.enter_context(modes_of(layout.root))
-    identity = Identity.mine(run_id)
-    lease = Lease.acquire(control.lease, identity)
-    stack.callback(lease.release)
-    heartbeat = Heartbeat(lease, lose)
-    heartbeat.start()
-    stack.callback(heartbeat.stop)
-    check_no_other(layout.other_controls(site.warehouse.nodes), identity)
-    control.clear(identity)
-    layout.clear(site.landing)
-    remember_directories(site.landing, control.landing)
-    scratch = stack.enter_context(scratch_folder(control.scratch, identity, has_lease=True))
-    return scratch, None if site.node is None else join_nodes(site.warehouse, site.node, layout, identity)

@@ -12,8 +12,8 @@ from threading import Lock
 from pyspark.sql import SparkSession
 
 from freshline.kernel.tables.update import Update
-from freshline.live.tables.blame_files import FileBlame
 from freshline.live.tables.file_to_load import files_to_load
+from freshline.live.tables.file_trial import FileBlame
 from freshline.live.tables.load_records import LoadRecords
 from freshline.spark.errors import sentence
 from freshline.spark.loading.load import Jump, Load
