@@ -15,7 +15,7 @@ from concurrent.futures import ProcessPoolExecutor
 from freshline.base.duration import SECOND
 from freshline.definitions.warehouse import Warehouse
 from freshline.planning.plan.make import make_plan
-from freshline.simulation.conditions import checked
+from freshline.simulation.conditions.conditions import checked
 from freshline.simulation.simulate import simulate
 from freshline.testing.warehouses import (
     random_gaps,

@@ -22,7 +22,7 @@ from freshline.definitions.sections.feeds import Feed, FileFormat, Landing
 from freshline.landing.parquet_process import ParquetProcess
 from freshline.landing.record_reader import RecordReader
 from freshline.landing.records import FileRecords, UnreadableFile
-from freshline.live.loop.failures import spark_ended
+from freshline.spark.errors import spark_ended
 from freshline.spark.loading.frames import read_files
 from freshline.spark.session.session import open_session
 from freshline_lab.campaigns.kills.damage import SCHEMA, write_files

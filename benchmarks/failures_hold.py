@@ -19,7 +19,7 @@ from random import Random
 from freshline.base.duration import SECOND
 from freshline.definitions.language.policies import POLICIES, PolicyName, policies_for
 from freshline.kernel.assembly.replay import kernel_of, replay
-from freshline.simulation.conditions import checked
+from freshline.simulation.conditions.conditions import checked
 from freshline.testing.warehouses import (
     crowded_warehouse,
     random_crashes,

@@ -15,7 +15,7 @@ from concurrent.futures import ProcessPoolExecutor
 
 from freshline.base.duration import SECOND
 from freshline.definitions.language.policies import PolicyName
-from freshline.simulation.conditions import checked
+from freshline.simulation.conditions.conditions import checked
 from freshline.testing.warehouses import (
     crowded_warehouse,
     long_outages,

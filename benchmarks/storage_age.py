@@ -31,8 +31,9 @@ from freshline.base.duration import SECOND
 from freshline.kernel.core.kernel import Kernel
 from freshline.live.tables.housekeeping import Housekeeper, KeptTable
 from freshline.storage.delta import log
+from freshline.storage.delta.files import ConsumedFile
 from freshline.storage.delta.ledger import Ledger
-from freshline.storage.delta.stored_table import ConsumedFile, StoredTable
+from freshline.storage.delta.stored_table import StoredTable
 
 SCHEMA: Final = pa.schema([("ts", pa.timestamp("us", "UTC")), ("number", pa.int64()), ("text", pa.string())])
 PERIOD_US: Final = 3 * SECOND

@@ -26,15 +26,14 @@ from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from freshline.definitions.load import loads
-from freshline.kernel.tables.intake import FileIntake
-from freshline.kernel.tables.task import TableTask
-from freshline.kernel.tables.update import Update
 from freshline.landing.discovery import Discovery
-from freshline.spark.loading.file_to_load import FileFacts, FileToLoad
+from freshline.live.tables.file_to_load import FileToLoad
+from freshline.spark.loading.load import FileFacts, Load
 from freshline.spark.loading.schemas import schemas
 from freshline.spark.loading.updater import Updater
 from freshline.spark.session.session import open_session
-from freshline.storage.delta.stored_table import ConsumedFile, StoredTable
+from freshline.storage.delta.files import ConsumedFile
+from freshline.storage.delta.stored_table import StoredTable
 from freshline.testing.network import FeedSpec, Generator
 
 HASHED = "sha2(sha2(sha2(text, 256), 256), 256) AS text"
@@ -70,17 +69,17 @@ def updates(session: SparkSession, spec: FeedSpec, folder: Path) -> Iterator[flo
         Discovery(warehouse.feeds["records"], root, lambda name: None).scan(time.time_ns() // 1_000).landed
     )
     updater = Updater(warehouse, {"records": stored}, found, {"records": root})
-    task = TableTask(0, "records", 3_000_000, 1, FileIntake())
+    freshness = 0
     for number, file in enumerate(landed, start=1):
         assert file.timestamp_us is not None
         consumed = ConsumedFile(file.name, file.size, file.mtime_ns, file.digest)
         facts = FileFacts(consumed, file.records, file.oldest_us, file.newest_us)
         loaded = (FileToLoad(file.timestamp_us, file.name, facts),)
-        job = Update(task, number, 0, 0, 0, 0, task.freshness, file.timestamp_us, loaded)
+        load = Load("records", number, freshness, file.timestamp_us, loaded)
         started = time.perf_counter()
-        updater.run(session, job)
+        updater.run(session, load)
         yield time.perf_counter() - started
-        task.freshness = file.timestamp_us
+        freshness = file.timestamp_us
 
 
 def micro_batches(session: SparkSession, spec: FeedSpec, folder: Path) -> list[float]:

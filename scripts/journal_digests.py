@@ -29,8 +29,8 @@ from freshline.kernel.tables.events import UpdateFinished
 from freshline.kernel.tables.update import Update
 from freshline.planning.costs.draws import CostDraws
 from freshline.planning.plan.make import make_plan, what_if
+from freshline.simulation.conditions.outages import checked_outages
 from freshline.simulation.driver import SimulatedDriver
-from freshline.simulation.outages import checked_outages
 from freshline.simulation.simulate import simulate
 from freshline.simulation.simulated_run import files_of
 from freshline.simulation.updates import SimulatedUpdates

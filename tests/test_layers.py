@@ -100,6 +100,12 @@ def test_a_dependency_only_points_upwards_in_the_table(layer: str) -> None:
     assert wrong == set()
 
 
+def test_spark_does_not_know_the_kernel() -> None:
+    """Spark loads and answers what it is told to: nothing in it depends on how jobs are scheduled."""
+    wrong = [path for path in modules("spark") if "kernel" in known(path.read_text(encoding="utf-8"))]
+    assert wrong == []
+
+
 @pytest.mark.parametrize("layer", PURE)
 def test_a_pure_layer_knows_no_clock_no_thread_no_spark_and_no_layer_that_does(layer: str) -> None:
     wrong = set()

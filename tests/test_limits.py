@@ -33,6 +33,7 @@ OF_A_KIND = {
     # The methods of the HTTP service, each served by a kind.
     "live/run/live_warehouse.py": {"classes"},
     # A node joins the others before there is a Spark, and tells how steps are placed while it starts.
+    "live/run/open_storage.py": {"freshline.live.nodes"},
     "live/run/opening.py": {"freshline.live.nodes"},
 }
 # These folders are where kinds of intakes, rules and policies are told apart; elsewhere they are asked.

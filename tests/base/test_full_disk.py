@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from freshline.base.disk import full_disk
-from freshline.live.loop.failures import sentence
+from freshline.spark.errors import sentence
 
 WORDS = "No space left on device"
 ROOT = "the disk is full (/)"

@@ -22,9 +22,32 @@ ROWS = [["a", 3], ["b", None]]
 CLASSES = [{"class": "operators", "ate": 0.1, "admitted": 1.0, "quota": 2.0, "waiting": 0}]
 
 
-class Answer:
-    def __init__(self, question: Question) -> None:
-        self.question = question
+class Asked:
+    def __init__(self, site: "Site", question: Question) -> None:
+        self.site, self.question = site, question
+        self.reply: Future[None] = Future()
+        self.dropped = threading.Event()
+
+    def submit(self) -> None:
+        sql = self.question.sql
+        if sql == "bug":
+            raise KeyError("a bug")
+        if not sql.startswith("SELECT"):
+            raise ServiceFailure("bad_sql", "this is no SELECT", "Write one")
+        if sql == "SELECT too much":
+            raise rejected(1_500_000)
+        if sql == "SELECT late":
+            raise stopping()
+        if sql == "SELECT slowly":
+            self.reply.set_exception(no_answer())
+        elif sql == "SELECT with pains":
+            self.site.may_go_on.wait(PATIENCE_S)
+        elif sql != "SELECT for ever":
+            self.reply.set_result(None)
+
+    def drop(self) -> None:
+        self.dropped.set()
+        self.reply.cancel()
 
     def row_count(self) -> int:
         return len(ROWS)
@@ -46,34 +69,6 @@ class Answer:
 
     def table(self) -> pa.Table:
         return pa.table({"g": ["a", "b"], "n": [3, None]})
-
-
-class Asked:
-    def __init__(self, site: "Site", question: Question) -> None:
-        self.site, self.question = site, question
-        self.reply: Future[Answer] = Future()
-        self.dropped = threading.Event()
-
-    def submit(self) -> None:
-        sql = self.question.sql
-        if sql == "bug":
-            raise KeyError("a bug")
-        if not sql.startswith("SELECT"):
-            raise ServiceFailure("bad_sql", "this is no SELECT", "Write one")
-        if sql == "SELECT too much":
-            raise rejected(1_500_000)
-        if sql == "SELECT late":
-            raise stopping()
-        if sql == "SELECT slowly":
-            self.reply.set_exception(no_answer())
-        elif sql == "SELECT with pains":
-            self.site.may_go_on.wait(PATIENCE_S)
-        elif sql != "SELECT for ever":
-            self.reply.set_result(Answer(self.question))
-
-    def drop(self) -> None:
-        self.dropped.set()
-        self.reply.cancel()
 
 
 class Site:

@@ -10,8 +10,9 @@ import uuid
 from datetime import timedelta
 from pathlib import Path
 
+from freshline.storage.delta.commits import TableTaken
 from freshline.storage.delta.ledger import Ledger
-from freshline.storage.delta.stored_table import StoredTable, TableTaken
+from freshline.storage.delta.stored_table import StoredTable
 from stored_tables import file, job, opened
 
 

@@ -11,13 +11,11 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from freshline.definitions.load import loads
 from freshline.definitions.sections.discard import Discard
-from freshline.kernel.tables.intake import FileIntake
-from freshline.kernel.tables.task import TableTask
-from freshline.kernel.tables.update import Update
 from freshline.landing.key_values import KeyValues, NewestValue, digest
 from freshline.landing.record_reader import RecordReader
 from freshline.live.tables.discard_control import DiscardControl
-from freshline.spark.loading.file_to_load import FileFacts, FileToLoad
+from freshline.live.tables.file_to_load import FileToLoad
+from freshline.spark.loading.load import FileFacts, Load
 from freshline.spark.loading.load_result import LoadResult
 from freshline.spark.loading.updater import Updater
 from freshline.storage.delta.files import ConsumedFile
@@ -57,8 +55,8 @@ class ByArrow(Updater):
     computed: list[str]
     fails = False
 
-    def _run_base(self, session, job: Update, files: Sequence[FileFacts], consumed) -> LoadResult:
-        stored = self._tables[job.task.name]
+    def _run_base(self, session, load: Load, files: Sequence[FileFacts], consumed) -> LoadResult:
+        stored = self._tables[load.table]
         folder = f"data/{stored.sequence:08d}"
         (stored.path / folder).mkdir(parents=True)
         options = pacsv.ConvertOptions(null_values=[])
@@ -67,10 +65,10 @@ class ByArrow(Updater):
         self.computed += [file.consumed.name for file in files]
         rows = pa.concat_tables(parts).append_column("_late", pa.array([False] * sum(map(len, parts))))
         pq.write_table(rows.cast(SCHEMA), stored.path / folder / "part-0.parquet")
-        version = stored.commit(folder, job.loaded_to, consumed, {})
+        version = stored.commit(folder, load.to, consumed, {})
         if self.fails:
             raise OSError("after the commit")
-        return LoadResult(job.loaded_to, len(rows), 0, version, consumed)
+        return LoadResult(load.to, len(rows), 0, version, consumed)
 
 
 class Plant:
@@ -116,11 +114,10 @@ class Plant:
         return FileToLoad(newest, path.name, FileFacts(consumed, len(file.rows), None, None, offers))
 
     def load(self, table: str, files: Sequence[FileToLoad]) -> LoadResult:
-        task = TableTask(0, table, SECOND, 1, FileIntake())
         freshness = self.tables[table].freshness or 0
         ordered = tuple(sorted(files))
-        job = Update(task, 1, 0, 0, 0, 0, freshness, max(freshness, ordered[-1].timestamp), ordered)
-        return self.updater.run(None, job)  # type: ignore[arg-type]
+        load = Load(table, 1, freshness, max(freshness, ordered[-1].timestamp), ordered)
+        return self.updater.run(None, load)  # type: ignore[arg-type]
 
     def rows(self, table: str) -> list[tuple[int, str, float]]:
         stored = self.tables[table]

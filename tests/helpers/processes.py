@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from freshline.storage.control.lease import process_start
+from freshline.base.processes import process_start
 from patience import PATIENCE_S
 
 

@@ -9,7 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
-from freshline.storage.delta.stored_table import ConsumedFile, StoredTable
+from freshline.storage.delta.files import ConsumedFile
+from freshline.storage.delta.stored_table import StoredTable
 
 SCHEMA = pa.schema([("ts", pa.timestamp("us", "UTC")), ("n", pa.int64()), ("text", pa.string())])
 

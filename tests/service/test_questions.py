@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner, Result
 
 import freshline
-from asked_site import CLASSES, ROWS, Answer, Site, asked_service, body_of, post
+from asked_site import CLASSES, ROWS, Site, asked_service, body_of, post
 from freshline.base.errors import InputError
 from freshline.cli.main import app as cli
 from freshline.service import question_intake as asking
@@ -49,7 +49,7 @@ def test_a_question_is_answered_with_rows_intervals_and_how_much_was_read(servic
     site, path, address = service
     status, answer = told(address, body_of(share=0.125))
     (asked,) = site.asked
-    assert (status, answer) == (200, Answer(asked.question).record())
+    assert (status, answer) == (200, asked.record())
     assert (asked.question.deadline_us, asked.question.share) == (2_000_000, Fraction(1, 8))
     assert asked.dropped.wait(PATIENCE_S)  # it is over for the run, too
     assert ask(path, "GET", "/v1/classes") == {"classes": CLASSES}

@@ -17,10 +17,11 @@ from freshline.definitions.sections.cost import Cost
 from freshline.kernel.assembly.replay import kernel_of, replay
 from freshline.kernel.core.validation import validate
 from freshline.planning.plan.make import make_plan
-from freshline.simulation.conditions import Conditions, checked
-from freshline.simulation.crashes import checked_crashes
+from freshline.simulation.conditions.conditions import Conditions, checked
+from freshline.simulation.conditions.crashes import checked_crashes
 from freshline.simulation.simulate import SimulationResult, simulate
 from freshline.simulation.simulated_run import SimulatedRun
+from freshline.simulation.tables import SimulatedTables
 from freshline.testing.builder import Builder
 from freshline.testing.warehouses import crowded_warehouse, random_crashes, random_outages, random_warehouse
 from freshline_lab.campaigns.recovery.recoveries import run_through
@@ -85,7 +86,9 @@ def test_bounds_count_again_once_the_tables_are_fresh():
         assert table.staleness_max_us > table.plan.staleness_bound_us >= table.asserted_max_us
     run = SimulatedRun(result.plan, 0, Conditions(crashes=((205 * S, 400 * S),)))
     compared = []
-    run.assertions.compared = lambda table, now, staleness_us: compared.append((table, now))
+    run.kind(SimulatedTables).assertions.compared = lambda table, now, staleness_us: compared.append(
+        (table, now)
+    )
     run.run(1_000 * S)
     validate(run.kernel)
     assert {table for table, now in compared if now < 205 * S} == {"a", "d"}
@@ -97,7 +100,7 @@ def test_a_replay_without_the_header_cannot_go_on():
     _, (header, *lines) = crashing(Builder().files("a", period=10, phase=10, cost=2), 40, (15, 16))
     _, difference = replay(kernel_of(header), lines)
     assert difference is not None
-    assert "nobody says what it ran" in (difference.reason or "")
+    assert "no header says what it ran" in (difference.reason or "")
 
 
 @pytest.mark.parametrize(

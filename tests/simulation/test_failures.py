@@ -15,9 +15,9 @@ from freshline.base.errors import InputError
 from freshline.definitions.language.policies import POLICIES, policies_for
 from freshline.kernel.assembly.replay import kernel_of, replay
 from freshline.planning.plan.make import make_plan, what_if
-from freshline.simulation.conditions import checked
-from freshline.simulation.failures import JobFailures, checked_failures
-from freshline.simulation.outages import downstream
+from freshline.simulation.conditions.conditions import checked
+from freshline.simulation.conditions.failures import JobFailures, checked_failures
+from freshline.simulation.conditions.outages import downstream
 from freshline.simulation.simulate import SimulationResult, simulate
 from freshline.testing.builder import Builder
 from freshline.testing.warehouses import (

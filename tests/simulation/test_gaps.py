@@ -21,12 +21,12 @@ from freshline.kernel.tables.intake import DerivedIntake
 from freshline.kernel.tables.update import Update
 from freshline.planning.costs.draws import CostDraws
 from freshline.planning.plan.make import make_plan, what_if
+from freshline.simulation.conditions.gaps import checked_gaps, gaps_of_sources, next_row
+from freshline.simulation.conditions.spans import common, merged
 from freshline.simulation.driver import SimulatedDriver
-from freshline.simulation.gaps import checked_gaps, gaps_of_sources, next_row
 from freshline.simulation.lag import lag_points
 from freshline.simulation.simulate import simulate
 from freshline.simulation.simulated_run import files_of
-from freshline.simulation.spans import common, merged
 from freshline.simulation.updates import SimulatedUpdates
 from freshline.testing.builder import Builder
 from freshline.testing.script import FixedCosts, FixedFiles

@@ -15,8 +15,8 @@ from freshline.definitions.language.policies import PolicyName
 from freshline.definitions.sections.feeds import Feed
 from freshline.kernel.tables.events import DataFile
 from freshline.planning.plan.make import make_plan, what_if
+from freshline.simulation.conditions.outages import InterruptedFeed, checked_outages, downstream
 from freshline.simulation.lag import lag_points
-from freshline.simulation.outages import InterruptedFeed, checked_outages, downstream
 from freshline.simulation.simulate import SimulationResult, simulate
 from freshline.simulation.simulated_run import files_of
 from freshline.testing.builder import Builder

@@ -23,7 +23,7 @@ from freshline.kernel.requests.events import PartLost
 from freshline.kernel.requests.request import AnswerRequest, RejectRequest, Request, RequestPart
 from freshline.kernel.tables.update import Update
 from freshline.planning.plan.make import make_plan
-from freshline.simulation.conditions import Conditions
+from freshline.simulation.conditions.conditions import Conditions
 from freshline.simulation.driver import SimulatedDriver
 from freshline.simulation.requests import ExpectedRequest, SimulatedRequests
 from freshline.simulation.simulated_run import files_of, header_of

@@ -14,7 +14,7 @@ from freshline.base.duration import SECOND
 from freshline.base.errors import InputError
 from freshline.planning.plan.make import make_plan
 from freshline.simulation.simulate import SimulationResult, simulate
-from freshline.simulation.slow import SlowedCosts
+from freshline.simulation.updates import SlowedCosts
 from freshline.testing.builder import Builder
 from freshline.testing.script import FixedCosts
 from freshline.testing.warehouses import random_warehouse

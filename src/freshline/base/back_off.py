@@ -1,4 +1,4 @@
-"""How long a table waits after a failure before it is tried again."""
+"""How long to wait after a failure before the next retry."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _LONGEST_US: Final = 60 * SECOND
 _DOUBLINGS_MAX: Final = 20
 
 
-def back_off_us(attempts: int) -> int:
-    """After so many failures in a row, the last one counted: ever longer, up to a minute.
+def back_off_us(attempts: int, first_us: int = _FIRST_US, longest_us: int = _LONGEST_US) -> int:
+    """The wait after this many failures in a row: it doubles each time, up to a limit.
 
     >>> [back_off_us(attempts) / SECOND for attempts in (1, 2, 3, 7, 8, 1000)]
     [0.5, 1.0, 2.0, 32.0, 60.0, 60.0]
     """
-    return min(_LONGEST_US, _FIRST_US << min(attempts - 1, _DOUBLINGS_MAX))
+    return min(longest_us, first_us << min(attempts - 1, _DOUBLINGS_MAX))

@@ -32,7 +32,7 @@ def apply(project: ProjectOption = DEFAULT_PROJECT, as_json: JsonOption = False)
 
     Example: freshline apply -p my/project
     """
-    warehouse = load_project(project)  # what is wrong with it is told with file and line
+    warehouse = load_project(project)  # reports errors of the file with their lines
     file = project / DEFAULT_PROJECT if project.is_dir() else project
     control = StorageLayout(storage_path(project, warehouse)).first_control(warehouse.nodes)
     try:

@@ -97,8 +97,8 @@ def place(
 def show_placement(
     plan: PlacementPlan, method: Method, limit_s: float, plot: Path | None, as_json: bool, title: str
 ) -> Placement:
-    """Places a plan, whatever it was read from, and prints and draws what became of it."""
-    # The solver takes longer to load than other commands take to run.
+    """Places a plan, and prints and draws the result."""
+    # Loading the solver takes longer than other commands take to run.
     from freshline.planning.placement.place import place as placed
 
     start = monotonic()
@@ -115,7 +115,7 @@ def show_placement(
 
 
 def _plan_of(file: Path | None, project: Path | None, as_json: bool) -> tuple[PlacementPlan, str]:
-    """What is to be placed, and what it is called."""
+    """The plan to place, and its name."""
     if project is None:
         assert file is not None
         return _read(file), file.name
@@ -132,7 +132,7 @@ def _plan_of(file: Path | None, project: Path | None, as_json: bool) -> tuple[Pl
 
 
 def _apply(project: Path, found: Placement) -> None:
-    """Keeps a placement in the storage, while no node runs."""
+    """Stores a placement while no node runs."""
     from freshline.live.nodes.same_definitions import digest_of
     from freshline.live.run.heartbeat import sole_writer
     from freshline.planning.plan.outputs import placed_by

@@ -51,7 +51,7 @@ def query(
 
 
 def show(answer: dict[str, Any]) -> None:
-    """An answer for people to read."""
+    """Shows an answer to people."""
     screen = console()
     parts, rows = answer["parts"], answer["rows"]
     read = "all rows" if answer["complete"] else f"{answer['share']:.1%} of the rows"
@@ -64,7 +64,7 @@ def show(answer: dict[str, Any]) -> None:
         screen.print("There are no rows.")
         return
     table = grid("", {})
-    for name, value in zip(answer["columns"], rows[0], strict=True):  # two may have one name
+    for name, value in zip(answer["columns"], rows[0], strict=True):  # two columns may have the same name
         table.add_column(Text(printable(name)), justify="right" if _is_number(value) else "left")
     for row in list(zip(rows, answer["intervals"], answer["few"], strict=True))[:_ROWS_MAX]:
         table.add_row(*(_cell(*cell) for cell in zip(*row, strict=True)))

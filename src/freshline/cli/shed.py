@@ -37,7 +37,7 @@ def shed(
 
     Example: freshline shed queries.json --json
     """
-    # The solver takes longer to load than other commands take to run.
+    # Loading the solver takes longer than other commands take to run.
     from freshline.planning.analysis.query_set import answer, parse_query_set
 
     try:

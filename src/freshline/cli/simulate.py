@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Protocol
@@ -13,7 +13,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from freshline.base.errors import InputError
-from freshline.cli.outputs import verdict, with_placement
+from freshline.cli.printing.outputs import verdict, with_placement
+from freshline.cli.printing.simulated import show_simulated, simulated_record
 from freshline.cli.shared import (
     DEFAULT_PROJECT,
     AllOption,
@@ -25,7 +26,6 @@ from freshline.cli.shared import (
     print_json,
     working,
 )
-from freshline.cli.simulated import show_simulated, simulated_record
 from freshline.cli.what_if import (
     CrashOption,
     FailOption,
@@ -33,23 +33,23 @@ from freshline.cli.what_if import (
     GapOption,
     OutageOption,
     PolicyOption,
+    RequestsOption,
     SlowOption,
     TracksOption,
     crash_options,
     factor_options,
     failure_options,
     policy_option,
+    request_options,
+    request_part_us,
     spans_options,
     tracks_options,
 )
 from freshline.planning.plan.make import make_plan, what_if
-from freshline.simulation.crashes import checked_crashes
-from freshline.simulation.failures import checked_failures
-from freshline.simulation.gaps import checked_gaps
-from freshline.simulation.outages import checked_outages
+from freshline.planning.plan.plan import Plan
+from freshline.simulation.conditions.conditions import checked
 from freshline.simulation.simulate import SimulationResult
 from freshline.simulation.simulate import simulate as run_simulation
-from freshline.simulation.slow import checked_factors
 
 PlotOption = Annotated[
     Path | None, typer.Option(help="Draw staleness, lag and tracks into this folder.", metavar="DIR")
@@ -70,6 +70,7 @@ def simulate(
     slow: SlowOption = None,
     fail: FailOption = None,
     crash: CrashOption = None,
+    requests: RequestsOption = None,
     plot: PlotOption = None,
     log: LogOption = None,
     as_json: JsonOption = False,
@@ -82,36 +83,30 @@ def simulate(
     What if: freshline simulate --outage packets:1h-2h --gap flows:3h-5h --slow traffic:1.5
 
     Or: freshline simulate --fail traffic:0.1 --crash 4h:2m
+
+    Service classes are simulated where they are asked: freshline simulate --requests operators:1/s:8
     """
     warehouse, learned = load_with_costs(project)
+    part_us = request_part_us(project, warehouse) if requests else 0
     end = duration_option(for_, "--for")
     changed = what_if(warehouse, policy_option(warehouse, policy), tracks_options(warehouse, tracks or []))
-    outages = checked_outages(changed, spans_options("--outage", outage or [], end))
-    gaps = checked_gaps(changed, spans_options("--gap", gap or [], end))
-    factors = checked_factors(changed, factor_options(slow or []))
-    rates = checked_failures(changed, failure_options(fail or []))
-    gone = checked_crashes(crash_options(crash or []), end)
+    conditions: dict[str, Any] = {
+        "outages": spans_options("--outage", outage or [], end),
+        "gaps": spans_options("--gap", gap or [], end),
+        "slow": factor_options(slow or []),
+        "failures": failure_options(fail or []),
+        "crashes": crash_options(crash or []),
+        "requests": request_options(requests or [], part_us),
+    }
+    checked(changed, end, **conditions)
     with working("planning"):
         plan = make_plan(changed, learned)
     plan = with_placement(plan, learned)
     if plan.outputs and plan.placed is None:
         raise verdict(plan)
-    with ExitStack() as stack:
-        stream = None if log is None else stack.enter_context(_writable(log))
-        progress = stack.enter_context(simulated_progress(end))
-        result = run_simulation(
-            plan,
-            end,
-            seed,
-            outages=outages,
-            gaps=gaps,
-            slow=factors,
-            failures=rates,
-            crashes=gone,
-            keep_records=plot is not None,
-            journal_to=stream,
-            progress=progress,
-        )
+    result = _run(plan, end, seed, conditions, plot is not None, log)
+    if changed.classes and not requests:
+        _say_unasked([*changed.classes])
     pictures = [] if plot is None else _drawn(result, plot)
     if as_json:
         print_json(simulated_record(result))
@@ -120,14 +115,29 @@ def simulate(
     raise typer.Exit(0 if result.holds and not _report_broken(result) else 1)
 
 
+def _run(
+    plan: Plan, end: int, seed: int, conditions: dict[str, Any], keep_records: bool, log: Path | None
+) -> SimulationResult:
+    with ExitStack() as stack:
+        stream = None if log is None else stack.enter_context(_writable(log))
+        progress = stack.enter_context(simulated_progress(end))
+        options: dict[str, Any] = {"keep_records": keep_records, "journal_to": stream, "progress": progress}
+        return run_simulation(plan, end, seed, **conditions, **options)
+
+
 def _drawn(result: SimulationResult, folder: Path) -> list[Path]:
     from freshline.simulation.drawing import draw  # matplotlib is slow to import
 
     return draw(result, folder)
 
 
+def _say_unasked(classes: Sequence[str]) -> None:
+    said = f"No requests were simulated: nothing asks the classes ({', '.join(classes)}). Add for instance"
+    print(f"{said} --requests {classes[0]}:1/s.", file=sys.stderr)
+
+
 def _report_broken(result: SimulationResult) -> bool:
-    """Says so where a proven bound was exceeded, and whether one was."""
+    """Reports proven bounds that were exceeded, and returns whether there were any."""
     broken = [table.plan.name for table in result.tables if table.exceeded_bound]
     broken += [query.plan.name for query in result.queries if query.broke_proof]
     if broken:
@@ -155,7 +165,7 @@ class _Report(Protocol):
 
 @contextmanager
 def simulated_progress(end: int) -> Iterator[_Report]:
-    """A bar on standard error that follows simulated time."""
+    """A progress bar on standard error that follows simulated time."""
     bar = Progress(
         TextColumn("simulating"), BarColumn(), TextColumn("{task.percentage:.0f} %"), TimeRemainingColumn(),
         console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty(),

@@ -1,9 +1,11 @@
-"""What if: the options of `freshline simulate` that change the warehouse, or what happens to it."""
+"""What if: the options of `freshline simulate` that change the warehouse or inject faults."""
 
 from __future__ import annotations
 
 import re
 from fractions import Fraction
+from pathlib import Path
+from statistics import median
 from typing import Annotated
 
 import typer
@@ -11,11 +13,17 @@ import typer
 from freshline.base.duration import SECOND, format_duration, parse_duration
 from freshline.base.errors import InputError
 from freshline.base.names import cut
+from freshline.cli.shared import storage_path
 from freshline.definitions.language.policies import POLICIES, PolicyName, policies_for
 from freshline.definitions.language.values import TRACKS_MAX
+from freshline.definitions.sections.classes import PART_MOST_US
 from freshline.definitions.warehouse import Warehouse
-from freshline.simulation.crashes import Crash
-from freshline.simulation.spans import Span
+from freshline.planning.costs.requests import ALL_REQUESTS, PART_ASSUMED_US
+from freshline.simulation.classes import PARTS, RequestRate
+from freshline.simulation.conditions.crashes import Crash
+from freshline.simulation.conditions.spans import Span
+from freshline.storage.control.history import History
+from freshline.storage.control.layout import StorageLayout
 
 PolicyOption = Annotated[
     str | None, typer.Option(help=f"Another policy in all pools that can have it: {', '.join(POLICIES)}.")
@@ -39,7 +47,7 @@ GapOption = Annotated[
 SlowOption = Annotated[
     list[str] | None,
     typer.Option(
-        help="A table's or a query's costs are multiplied, though not in the plan (repeatable).",
+        help="A table's, query's or class's costs are multiplied, though not in the plan (repeatable).",
         metavar="NAME:FACTOR",
     ),
 ]
@@ -56,9 +64,18 @@ CrashOption = Annotated[
         help="The runner is gone, for 10s or FOR, and comes back (repeatable).", metavar="TIME[:FOR]"
     ),
 ]
-# How long a runner is gone that somebody starts again at once.
+RequestsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="A class is asked so often, in PARTS parts (8), by chance; due after 10 times what they take "
+        "(repeatable).",
+        metavar="CLASS:RATE/s[:PARTS]",
+    ),
+]
+# How long a runner is down if it is restarted at once.
 _GONE_US = 10 * SECOND
 _NUMBER = re.compile(r"[0-9]{1,6}(\.[0-9]{1,6})?")
+_REQUESTS = re.compile(rf"(?P<name>.+):(?P<rate>{_NUMBER.pattern})/s(:(?P<parts>[0-9]{{1,6}}))?")
 
 
 def policy_option(warehouse: Warehouse, name: str | None) -> PolicyName | None:
@@ -103,7 +120,7 @@ def tracks_options(warehouse: Warehouse, options: list[str]) -> dict[str, int]:
 
 
 def spans_options(name: str, options: list[str], end: int) -> dict[str, list[Span]]:
-    """By feed, from when to when something is so."""
+    """The spans of time by feed."""
     spans: dict[str, list[Span]] = {}
     for option in options:
         feed, _, times = option.rpartition(":")
@@ -126,12 +143,12 @@ def spans_options(name: str, options: list[str], end: int) -> dict[str, list[Spa
 
 
 def factor_options(options: list[str]) -> dict[str, Fraction]:
-    """`NAME:FACTOR`, by table or query: what its costs are multiplied with."""
+    """`NAME:FACTOR`: by table or query, the factor of its costs."""
     return _by_name("--slow", "NAME:FACTOR", "1.5", options)
 
 
 def failure_options(options: list[str]) -> dict[str, Fraction]:
-    """`TABLE:RATE`, by table: the chance that a job fails."""
+    """`TABLE:RATE`: by table, the probability that a job fails."""
     return _by_name("--fail", "TABLE:RATE", "0.1", options)
 
 
@@ -150,7 +167,7 @@ def _by_name(name: str, form: str, example: str, options: list[str]) -> dict[str
 
 
 def crash_options(options: list[str]) -> list[Crash]:
-    """`TIME[:FOR]`: from when to when the runner is gone."""
+    """`TIME[:FOR]`: the spans of time in which the runner is down."""
     spans: list[Crash] = []
     for option in options:
         time, separator, length = option.partition(":")
@@ -160,3 +177,29 @@ def crash_options(options: list[str]) -> list[Crash]:
         except InputError as error:
             raise InputError(f"--crash {cut(option)}: {error.what}", error.remedy) from None
     return spans
+
+
+def request_options(options: list[str], part_us: int) -> dict[str, RequestRate]:
+    """`CLASS:RATE/s[:PARTS]`, by class: how often it is asked, in parts that take so long."""
+    rates: dict[str, RequestRate] = {}
+    for option in options:
+        found = _REQUESTS.fullmatch(option)
+        if found is None:
+            raise InputError(
+                f"--requests {cut(option)} is not CLASS:RATE/s[:PARTS]",
+                "Write it as in --requests operators:5/s, or operators:0.5/s:16",
+            )
+        name = found["name"]
+        if name in rates:
+            raise InputError(f"--requests is given twice for {cut(name)}", "Keep one of the two")
+        rates[name] = RequestRate(Fraction(found["rate"]), int(found["parts"] or PARTS), part_us)
+    return rates
+
+
+def request_part_us(project: Path, warehouse: Warehouse) -> int:
+    """What a part of a request usually takes, by those that were answered; otherwise what a run assumes."""
+    layout = StorageLayout(storage_path(project, warehouse))
+    control = layout.controls(warehouse.nodes)[0] if warehouse.nodes else layout.control()
+    with History(control.history, read_only=True) as history:
+        took = [part.duration_us for part in history.parts(ALL_REQUESTS)]
+    return min(PART_MOST_US, int(median(took))) if took else PART_ASSUMED_US

@@ -1,4 +1,4 @@
-"""What a user may write in `freshline.yml` as a whole, and its JSON schema."""
+"""The whole of `freshline.yml` as a model, and its JSON schema."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class FileEntry(Entry):
 
 
 def _one_of_them(schema: dict[str, Any]) -> None:
-    """A section that is needed unless another is there."""
+    """Adds that a section is required unless another one is present."""
     schema["anyOf"] = [
         {"required": [key]}
         for name, section in SECTIONS.items()
@@ -66,7 +66,7 @@ WarehouseFile = create_model(
 
 
 class _EditorSchema(GenerateJsonSchema):
-    """Without what only says that a key may be left out: null types and null defaults."""
+    """Leaves out null types and null defaults, which only say that a key is optional."""
 
     def nullable_schema(self, schema: core_schema.NullableSchema) -> JsonSchemaValue:
         return self.generate_inner(schema["schema"])

@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Self
 
 from freshline.definitions.language.policies import POLICIES
 from freshline.definitions.sections.queries import Query
 from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.assembly.query_tracks import track_name
+from freshline.kernel.core.kernel import Kernel
 from freshline.kernel.core.timers import NEVER
 from freshline.kernel.queries.query_spec import QueryMeasure
 from freshline.kernel.queries.rescheduling import Rescheduling
 from freshline.planning.analysis.levels import QueryLoad
 from freshline.planning.plan.plan import Plan
 from freshline.planning.plan.queries import QueryPlan
-from freshline.simulation.gaps import Gaps
+from freshline.simulation.conditions.gaps import Gaps
+from freshline.simulation.conditions.spans import Spans
+from freshline.simulation.driver import SimulatedDriver
 from freshline.simulation.iterations import (
     IterationOutcome,
     QueryWindows,
     SimulatedIterations,
     WindowsOfStreams,
 )
-from freshline.simulation.slow import SlowedWindows
-from freshline.simulation.spans import Spans
+from freshline.simulation.kind import SimulationSetup
 from freshline.simulation.streams import ChangingRate, ConstantRate, TupleStream
 
 
@@ -45,29 +48,46 @@ class QueryResult:
     def broke_proof(self) -> bool:
         return self.is_proven and self.misses > 0
 
+    @property
+    def holds(self) -> bool:
+        return not self.misses and not self.plan.refusal
 
-class SimulatedAnswers:
+
+class SimulatedAnswers(SimulatedIterations):
     """What the queries of a plan read, and how often they were in time."""
 
     def __init__(self, plan: Plan, gaps: Gaps, slow: Mapping[str, Fraction]) -> None:
-        self.end = NEVER  # iterations that are due later are left out
+        self._end = NEVER  # iterations that are due later are left out
         self._plan = plan
         self._tallies = {query.name: _Tally() for query in plan.queries}
         streams = table_streams(plan.warehouse, gaps)
         windows = {query.name: _windows(plan.warehouse, query, streams) for query in plan.queries}
         for name in windows.keys() & slow.keys():
             windows[name] = SlowedWindows(windows[name], slow[name])
-        self.iterations = SimulatedIterations(windows, self._watch, _reschedulings(plan.warehouse))
+        super().__init__(windows, self._seen, _reschedulings(plan.warehouse))
 
-    def results(self) -> tuple[QueryResult, ...]:
+    @classmethod
+    def made_for(cls, setup: SimulationSetup) -> Self | None:
+        conditions = setup.conditions
+        return cls(setup.plan, conditions.gaps, conditions.slow) if setup.plan.queries else None
+
+    @classmethod
+    def can_be_slow(cls, warehouse: Warehouse) -> Iterable[str]:
+        return warehouse.queries
+
+    def attach(self, driver: SimulatedDriver, end: int = NEVER) -> None:
+        super().attach(driver)
+        self._end = end
+
+    def results(self, kernel: Kernel, end: int) -> tuple[QueryResult, ...]:
         pools = self._plan.warehouse.pools
         return tuple(
             self._tallies[query.name].result(query, POLICIES[pools[query.pool].policy].proven)
             for query in self._plan.queries
         )
 
-    def _watch(self, outcome: IterationOutcome) -> None:
-        if outcome.deadline <= self.end:
+    def _seen(self, outcome: IterationOutcome) -> None:
+        if outcome.deadline <= self._end:
             self._tallies[outcome.query].add(outcome)
 
 
@@ -99,6 +119,22 @@ class _Tally:
             float(self._error / self._worth) if self._worth else None,
             self._response_max_us,
             is_proven,
+        )
+
+
+class SlowedWindows:
+    """What a query reads, where answers cost so many times as much; rounded down, at least 1 µs."""
+
+    __slots__ = ("_factor", "_windows")
+
+    def __init__(self, windows: QueryWindows, factor: Fraction) -> None:
+        self._windows = windows
+        self._factor = factor
+
+    def measure(self, from_us: int, to_us: int) -> QueryMeasure:
+        measure, factor = self._windows.measure(from_us, to_us), self._factor
+        return measure._replace(
+            cost_us=int(measure.cost_us * factor) or 1, fixed_us=int(measure.fixed_us * factor)
         )
 
 

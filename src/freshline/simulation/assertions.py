@@ -11,7 +11,7 @@ from freshline.kernel.tables.asserted_bounds import AssertedBounds
 from freshline.kernel.tables.task import TableTask, tables_of
 from freshline.kernel.tables.update import Update
 from freshline.planning.plan.plan import Plan
-from freshline.simulation.outages import Outages
+from freshline.simulation.conditions.outages import Outages
 
 
 class Assertions:

@@ -13,10 +13,11 @@ from freshline.pictures.figures import CURVES_MAX, Span, save, thinned
 from freshline.pictures.lag import Lags, lag_figure
 from freshline.pictures.staleness import Curve, closeness, staleness_figure
 from freshline.pictures.tracks import tracks_figure
+from freshline.simulation.conditions.outages import Outages
 from freshline.simulation.job_records import JobRecords
 from freshline.simulation.lag import lag_points
-from freshline.simulation.outages import Outages
-from freshline.simulation.simulate import SimulationResult, TableResult
+from freshline.simulation.simulate import SimulationResult
+from freshline.simulation.tables import TableResult
 
 _FEEDS_NAMED = 4
 

@@ -4,50 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from heapq import heapify, heappop, heappush
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, Protocol
 
 from freshline.kernel.core.events import Cancel, Event, Instruction, JobPaused, Pause, Record, Start
 from freshline.kernel.core.job import Job
 from freshline.kernel.core.journal import Journal
 from freshline.kernel.core.kernel import Kernel
 from freshline.kernel.tables.events import DataFile, FileArrived
+from freshline.simulation.kind import Listeners, SimulatedKind
 
 # How many instants pass between two reports of progress.
 _INSTANTS_PER_REPORT = 20_000
-
-J = TypeVar("J", bound=Job, contravariant=True)
-
-
-class SimulatedKind(Protocol[J]):
-    """What a simulation has to know of the jobs of one kind."""
-
-    def begins(self, kernel: Kernel) -> None:
-        """The kernel runs from now on."""
-
-    def cost_us(self, job: J) -> int:
-        """How long the job takes that starts now."""
-
-    def ended(self, now: int, job: J) -> Event:
-        """The job ends now: looks at how all is before the kernel hears of it, and says what it hears."""
-
-    def crashed(self, now: int) -> None:
-        """The kernel is gone, and all jobs that ran."""
-
-    def over(self, end: int, kernel: Kernel) -> None:
-        """The run is over."""
-
-
-class SimulatedKindInParts(SimulatedKind[J], Protocol[J]):
-    """What it has to know beyond of jobs that are put aside."""
-
-    def part_ends_us(self, job: J, ran_us: int) -> int:
-        """For how long it will have run when it can be put aside next, if it has run for so long."""
-
-    def paused(self, now: int, job: J) -> None:
-        """The job is put aside."""
-
-    def goes_on(self, now: int, job: J) -> None:
-        """The job, which was put aside, goes on."""
 
 
 class FeedFiles(Protocol):
@@ -56,10 +23,8 @@ class FeedFiles(Protocol):
     def next(self) -> tuple[int, DataFile] | None: ...
 
 
-# An event, or who makes it at its instant.
-Telling = Event | Callable[[int], Event]
-# Who hears what a kind of work says beside what starts.
-Listeners = Mapping[type[Instruction], Callable[[int, Any], None]]
+# An event, or what makes it at its instant; None: nothing happens then after all.
+Telling = Event | Callable[[int], Event | None]
 
 
 class SimulatedDriver:
@@ -212,7 +177,9 @@ class SimulatedDriver:
             self._expect_file(feed)
         while self._told and self._told[0][0] == now:
             told = heappop(self._told)[2]
-            events.append(told if isinstance(told, Event) else told(now))
+            event = told if isinstance(told, Event) else told(now)
+            if event is not None:
+                events.append(event)
         return events
 
     def _carry_out(self, now: int, instruction: Instruction) -> None:
@@ -225,7 +192,7 @@ class SimulatedDriver:
             place = job.task.place
             if job in self._since:
                 self._since[job] = (now, self._since[job][1])
-                self._in_parts(job).goes_on(now, job)
+                self._kinds[type(job)].goes_on(now, job)
                 heappush(self._completions, (now + self._left_us.pop(job), place, job))
             else:
                 heappush(self._completions, (now + self._cost_us[type(job)](job), place, job))
@@ -246,7 +213,7 @@ class SimulatedDriver:
     def _put_aside(self, now: int, job: Job) -> None:
         place = job.task.place
         since, ran_us = self._since.get(job, (job.start, 0))
-        stops_at = since + self._in_parts(job).part_ends_us(job, ran_us + now - since) - ran_us
+        stops_at = since + self._kinds[type(job)].part_ends_us(job, ran_us + now - since) - ran_us
         (ends_at,) = (at for at, _, other in self._completions if other is job)
         if stops_at < ends_at:
             self._completions.remove((ends_at, place, job))
@@ -261,13 +228,10 @@ class SimulatedDriver:
         self.busy_us[job.track] = self.busy_us.get(job.track, 0) + now - since
         if job in self._left_us:
             self._since[job] = (now, ran_us + now - since)
-            self._in_parts(job).paused(now, job)
+            self._kinds[type(job)].paused(now, job)
             return JobPaused(job)
         del self._since[job]
         return self._ended[type(job)](now, job)
-
-    def _in_parts(self, job: Job) -> SimulatedKindInParts[Any]:
-        return cast(SimulatedKindInParts[Any], self._kinds[type(job)])
 
     def _expect_file(self, feed: str) -> None:
         coming = self._files[feed].next()

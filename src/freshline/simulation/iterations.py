@@ -8,6 +8,7 @@ from typing import NamedTuple, Protocol
 
 from freshline.kernel.core.events import Event
 from freshline.kernel.core.kernel import Kernel
+from freshline.kernel.core.timers import NEVER
 from freshline.kernel.queries.events import IterationFinished, LoadMeasured
 from freshline.kernel.queries.iteration import Iteration
 from freshline.kernel.queries.query_spec import QueryMeasure
@@ -15,6 +16,7 @@ from freshline.kernel.queries.rescheduling import Rescheduling
 from freshline.kernel.queries.task import QueryTask, queries_of
 from freshline.planning.analysis.operators import operator_cost
 from freshline.simulation.driver import SimulatedDriver
+from freshline.simulation.kind import SimulatedKind
 from freshline.simulation.streams import TupleStream
 from freshline.sql.operators import Operator
 
@@ -76,12 +78,14 @@ class _Run:
         return self.in_time_us + (0 if self.since is None else max(0, min(now, deadline) - self.since))
 
 
-class SimulatedIterations:
+class SimulatedIterations(SimulatedKind[Iteration]):
     """The kind of job that queries have. `windows` are by query, of those that come later too.
 
-    `reschedulings` are by pool of the kernel, of those that shed. Whoever watches is told of each iteration
-    that ends, and at the end of the run of those that should have.
+    `reschedulings` are by pool of the kernel, of those that shed. `watch` is told of each iteration that
+    ends, and at the end of the run of those that should have.
     """
+
+    job = Iteration
 
     def __init__(
         self,
@@ -96,7 +100,7 @@ class SimulatedIterations:
         self._driver: SimulatedDriver | None = None
         self._kernel: Kernel
 
-    def attach(self, driver: SimulatedDriver) -> None:
+    def attach(self, driver: SimulatedDriver, end: int = NEVER) -> None:
         """That driver is told when queries are measured, now for the first time."""
         self._driver = driver
         for pool in self._reschedulings:
@@ -155,7 +159,7 @@ class SimulatedIterations:
             yield _outcome(task, measure, released.at, None, released.allowance.keep, Fraction(0))
 
     def _measure_at(self, at: int, pool: str) -> None:
-        assert self._driver is not None, "nobody to tell"
+        assert self._driver is not None, "there is no driver to tell"
         self._driver.tell(at, lambda now: self._measured(now, pool))
 
     def _measured(self, now: int, pool: str) -> LoadMeasured:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from freshline.kernel.core.events import Event
-from freshline.kernel.core.kernel import Kernel
+from freshline.kernel.core.timers import NEVER
 from freshline.kernel.requests.events import PartDone, PartLost, RequestArrived
 from freshline.kernel.requests.request import AnswerRequest, RejectRequest, Request, RequestPart
+from freshline.simulation.kind import SimulatedKind
 
 if TYPE_CHECKING:
-    from freshline.simulation.driver import Listeners, SimulatedDriver
+    from freshline.simulation.driver import SimulatedDriver
 
 
 class ExpectedRequest(NamedTuple):
@@ -21,8 +22,10 @@ class ExpectedRequest(NamedTuple):
     actual_us: Sequence[int]
 
 
-class RequestWatch(Protocol):
-    """Who looks at what becomes of requests."""
+class RequestWatch:
+    """Is told what becomes of requests; what it does not override does not matter to it."""
+
+    __slots__ = ()
 
     def submitted(self, request: Request) -> None: ...
 
@@ -34,54 +37,63 @@ class RequestWatch(Protocol):
 
     def rejected(self, now: int, reject: RejectRequest) -> None: ...
 
+    def lost(self, request: Request, heard: bool) -> None:
+        """The runner crashed while it was open, or was gone when it came, so that it was not heard."""
 
-class SimulatedRequests:
+
+class SimulatedRequests(SimulatedKind[RequestPart]):
     """The kind of job that classes have. A part that is cancelled ends at once."""
 
+    job = RequestPart
+
     def __init__(self, coming: Iterator[ExpectedRequest], watch: RequestWatch) -> None:
-        self.listeners: Listeners = {AnswerRequest: self._answered, RejectRequest: self._rejected}
+        self.listeners = {AnswerRequest: self._answered, RejectRequest: self._rejected}
         self._coming = coming
         self._watch = watch
-        self._actual_us: dict[int, Sequence[int]] = {}  # by request that is not over
-        self._tell: Callable[[int, Callable[[int], Event]], None]
+        self._open: dict[int, ExpectedRequest] = {}  # by number
+        self._tell: Callable[[int, Callable[[int], Event | None]], None]
         self._next: ExpectedRequest | None = None
 
-    def attach(self, driver: SimulatedDriver) -> None:
+    def attach(self, driver: SimulatedDriver, end: int = NEVER) -> None:
         """The driver that tells the kernel of them."""
         self._tell = driver.tell
         self._expect()
 
-    def begins(self, kernel: Kernel) -> None: ...
-
     def cost_us(self, job: RequestPart) -> int:
         self._watch.started(job.start, job)
-        return self._actual_us[job.pending.request.number][job.part]
+        return self._open[job.pending.request.number].actual_us[job.part]
 
     def ended(self, now: int, job: RequestPart) -> Event:
         self._watch.ended(now, job)
         return PartLost(job) if job.pending.over else PartDone(job, now - job.start)
 
-    def crashed(self, now: int) -> None: ...
+    def crashed(self, now: int) -> None:
+        for expected in self._open.values():
+            self._watch.lost(expected.request, heard=True)
+        self._open.clear()
 
-    def over(self, end: int, kernel: Kernel) -> None: ...
-
-    def _expect(self) -> None:
+    def _expect(self, now: int = 0) -> None:
         self._next = next(self._coming, None)
         if self._next is not None:
-            self._tell(self._next.request.submitted, self._arrives)
+            # While the runner is gone time passes, and it is told of earlier ones when it is back.
+            self._tell(max(now, self._next.request.submitted), self._arrives)
 
-    def _arrives(self, now: int) -> Event:
-        assert self._next is not None
-        request, actual_us = self._next
-        self._actual_us[request.number] = actual_us
+    def _arrives(self, now: int) -> Event | None:
+        expected = self._next
+        assert expected is not None
+        request = expected.request
         self._watch.submitted(request)
-        self._expect()
-        return RequestArrived(request)
+        if request.submitted < now:
+            self._watch.lost(request, heard=False)
+        else:
+            self._open[request.number] = expected
+        self._expect(now)
+        return RequestArrived(request) if request.submitted == now else None
 
     def _answered(self, now: int, answer: AnswerRequest) -> None:
-        del self._actual_us[answer.request.number]
+        del self._open[answer.request.number]
         self._watch.answered(now, answer)
 
     def _rejected(self, now: int, reject: RejectRequest) -> None:
-        del self._actual_us[reject.request.number]
+        del self._open[reject.request.number]
         self._watch.rejected(now, reject)

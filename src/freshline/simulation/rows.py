@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
-from math import exp, log
 from typing import Final, NamedTuple
 
-# A hundredth more in each: so exact are quantiles, whatever is counted.
-_STEP: Final = log(1.01)
+from freshline.base.latency_histogram import LatencyHistogram
+
 # Rows that are spread over a while are counted as so many, in the middle of equal parts.
 _POINTS: Final = 8
 
@@ -34,7 +33,7 @@ class RowBatch(NamedTuple):
 
 
 class TableRows:
-    """What a step has made, as long as somebody may read it."""
+    """What a step has made, as long as another step may read it."""
 
     def __init__(self) -> None:
         self._made: deque[RowBatch] = deque()
@@ -49,41 +48,26 @@ class TableRows:
                 yield found
 
     def forget(self, until: int) -> None:
-        """Nobody reads what is no newer than that any more."""
+        """No step reads what is no newer than that any more."""
         while self._made and self._made[0].until <= until:
             self._made.popleft()
 
 
-class OutputLatencies:
-    """How old rows were when they came out, and how many were too old. Memory does not grow."""
+class OutputRows:
+    """How old the rows of an output were when they came out, and how many were too old."""
 
     def __init__(self, deadline_us: int) -> None:
-        self._deadline_us = deadline_us
-        self._counts: dict[int, float] = {}
-        self.rows = 0.0
+        self.latencies = LatencyHistogram(centred=True)
         self.misses = 0.0
-        self.max_us: int | None = None
+        self._deadline_us = deadline_us
 
     def came_out(self, now: int, rows: RowBatch) -> None:
         if not rows.number:
             return
-        self.rows += rows.number
-        self.max_us = max(self.max_us or 0, now - rows.since)
         points = 1 if rows.since == rows.until else _POINTS
-        share = rows.number / points
-        for point in range(points):
-            age_us = now - (rows.since + (rows.until - rows.since) * (2 * point + 1) // (2 * points))
-            bucket = round(log(max(1, age_us)) / _STEP)
-            self._counts[bucket] = self._counts.get(bucket, 0.0) + share
+        length_us = rows.until - rows.since
+        made = [rows.since + length_us * (2 * point + 1) // (2 * points) for point in range(points)]
+        self.latencies.add_spread([now - at for at in made], rows.number, now - rows.since)
         late = rows.within(rows.since - 1, now - self._deadline_us - 1)
         if late is not None:
             self.misses += late.number
-
-    def quantile_us(self, share: float) -> int | None:
-        """The age that so many rows do not exceed, to a hundredth of it."""
-        passed = 0.0
-        for bucket, count in sorted(self._counts.items()):
-            passed += count
-            if passed >= self.rows * share * (1 - 1e-9):
-                return min(round(exp(bucket * _STEP)), self.max_us or 0)
-        return None

@@ -2,35 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from fractions import Fraction
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 from freshline import __version__
 from freshline.definitions.sections.feeds import Feed
 from freshline.definitions.serial import to_record
-from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.assembly.assemble import assemble
-from freshline.kernel.core.job import Job
 from freshline.kernel.core.journal import Journal
 from freshline.kernel.core.kernel import Kernel
-from freshline.kernel.queries.iteration import Iteration
-from freshline.kernel.steps.job import StepJob
-from freshline.kernel.tables.update import Update
-from freshline.planning.costs.draws import CostDraws
 from freshline.planning.plan.plan import Plan
-from freshline.simulation.answers import SimulatedAnswers
 from freshline.simulation.arrivals import FeedArrivals
-from freshline.simulation.assertions import Assertions
-from freshline.simulation.conditions import Conditions
-from freshline.simulation.crashes import crash
-from freshline.simulation.driver import FeedFiles, SimulatedDriver, SimulatedKind
-from freshline.simulation.failures import JobFailures
-from freshline.simulation.gaps import gaps_of_sources
-from freshline.simulation.outages import InterruptedFeed, Outage
-from freshline.simulation.slow import SlowedCosts
-from freshline.simulation.steps import SimulatedSteps
-from freshline.simulation.updates import SimulatedUpdates, UpdateCosts, UpdateWitness
+from freshline.simulation.conditions.conditions import Conditions
+from freshline.simulation.conditions.crashes import crash
+from freshline.simulation.conditions.failures import JobFailures
+from freshline.simulation.conditions.outages import InterruptedFeed, Outage
+from freshline.simulation.driver import FeedFiles, SimulatedDriver
+from freshline.simulation.kind import KindResult, SimulatedKind, SimulationSetup
+from freshline.simulation.kinds import KINDS
+from freshline.simulation.updates import UpdateWitness
+
+K = TypeVar("K", bound=SimulatedKind[Any])
 
 
 class SimulatedRun:
@@ -44,51 +36,43 @@ class SimulatedRun:
         witness: UpdateWitness | None = None,
         journal: Journal | None = None,
     ) -> None:
-        warehouse = plan.warehouse
         self.plan = plan
         self.conditions = conditions
         self.failures = JobFailures(conditions.failures, seed) if conditions.failures else None
-        # Where all goes well every bound is asserted throughout, and nobody has to ask for each job. A table
-        # with a threshold of its own may recover without anything going wrong, and is not asserted then.
-        thresholds = any(table.late_after_us is not None for table in warehouse.tables.values())
-        asked = conditions.outages or conditions.failures or conditions.crashes or thresholds
-        self.assertions = Assertions(plan, conditions.outages) if asked else None
-        without_rows = gaps_of_sources(warehouse, conditions.gaps) if conditions.gaps else None
-        costs = _costs(warehouse, seed, conditions.slow)
-        self.updates = SimulatedUpdates(costs, witness, without_rows, self.failures, self.assertions)
+        setup = SimulationSetup(plan, seed, conditions, self.failures, witness)
+        self.kinds = [made for kind in KINDS if (made := kind.made_for(setup)) is not None]
         self.kernels = [assemble(plan)]
-        used = {table.feed for table in warehouse.stored.values()}
+        used = {table.feed for table in plan.warehouse.stored.values()}
         files = {
             name: files_of(feed, seed, conditions.outages.get(name, ()))
-            for name, feed in warehouse.feeds.items()
+            for name, feed in plan.warehouse.feeds.items()
             if feed.arrival == "files" and name in used
         }
-        kinds: dict[type[Job], SimulatedKind[Any]] = {Update: self.updates}
-        self.answers = SimulatedAnswers(plan, conditions.gaps, conditions.slow) if plan.queries else None
-        if self.answers is not None:
-            kinds[Iteration] = self.answers.iterations
-        self.steps = None
-        if plan.placed is not None:
-            self.steps = SimulatedSteps(warehouse, plan.placed, seed, conditions.slow, self.failures)
-        if self.steps is not None:
-            kinds[StepJob] = self.steps
-        self.driver = SimulatedDriver(self.kernels[0], kinds, files, journal)
-        if self.answers is not None:
-            self.answers.iterations.attach(self.driver)
+        by_job = {kind.job: kind for kind in self.kinds}
+        listeners = {said: heard for kind in self.kinds for said, heard in kind.listeners.items()}
+        self.driver = SimulatedDriver(self.kernels[0], by_job, files, journal, listeners)
 
     @property
     def kernel(self) -> Kernel:
         """The one that runs, or ran last."""
         return self.kernels[-1]
 
+    def kind(self, kind: type[K]) -> K:
+        """That kind of the run; it must have it."""
+        return next(each for each in self.kinds if isinstance(each, kind))
+
     def run(self, end: int, progress: Callable[[int], None] | None = None) -> None:
         """Up to and including the instant `end`."""
-        if self.answers is not None:
-            self.answers.end = end
+        for kind in self.kinds:
+            kind.attach(self.driver, end)
         for start, back_at in self.conditions.crashes:
             self.driver.advance(start - 1, progress)
-            self.kernels.append(crash(self.driver, self.plan, start, back_at))
+            self.kernels.append(crash(self.driver, self.plan, self.kinds, start, back_at))
         self.driver.run(end, progress)
+
+    def results(self, end: int) -> tuple[KindResult, ...]:
+        """What the run showed, kind by kind."""
+        return tuple(result for kind in self.kinds for result in kind.results(self.kernel, end))
 
 
 def header_of(plan: Plan, end: int, seed: int, conditions: Conditions) -> dict[str, Any]:
@@ -103,12 +87,3 @@ def files_of(feed: Feed, seed: int, outages: Sequence[Outage]) -> FeedFiles:
     """The files of a feed, for a seed."""
     arrivals = FeedArrivals(feed, seed)
     return InterruptedFeed(arrivals, outages) if outages else arrivals
-
-
-def _costs(warehouse: Warehouse, seed: int, slow: Mapping[str, Fraction]) -> dict[str, UpdateCosts]:
-    costs: dict[str, UpdateCosts] = {}
-    for name, table in warehouse.tables.items():
-        assert table.cost is not None, "a plan has all costs"
-        draws = CostDraws(table.cost, seed, name)
-        costs[name] = SlowedCosts(draws, slow[name]) if name in slow else draws
-    return costs

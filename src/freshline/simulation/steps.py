@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
+from typing import ClassVar, Self
 
 from freshline.definitions.sections.feeds import Feed
 from freshline.definitions.warehouse import Warehouse
@@ -17,8 +18,9 @@ from freshline.kernel.steps.job import StepJob, StepRun
 from freshline.kernel.steps.task import steps_of
 from freshline.planning.costs.draws import RowCostDraws
 from freshline.planning.plan.step_placement import StepPlacement
-from freshline.simulation.failures import JobFailures
-from freshline.simulation.rows import OutputLatencies, RowBatch, TableRows
+from freshline.simulation.conditions.failures import JobFailures
+from freshline.simulation.kind import SimulatedKind, SimulationSetup
+from freshline.simulation.rows import OutputRows, RowBatch, TableRows
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,10 @@ class OutputResult:
     latency_p95_us: int | None
     latency_max_us: int | None
 
+    @property
+    def holds(self) -> bool:
+        return not self.misses
+
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
@@ -46,14 +52,17 @@ class StepResult:
     misses: int  # instances that were done, or are not yet at the end, after their deadline
     backlog: int  # instances that were not done at the end
     failed: int = 0  # jobs, each tried again
+    holds: ClassVar[bool] = True  # what is late of it is counted at the outputs
 
 
-class SimulatedSteps:
+class SimulatedSteps(SimulatedKind[StepJob]):
     """The kind of job that steps have. Every file has the most rows that its feed says.
 
     `slow` is by step what its costs are multiplied with. A job of several steps of which one fails does all
     of them again.
     """
+
+    job = StepJob
 
     def __init__(
         self,
@@ -84,7 +93,7 @@ class SimulatedSteps:
         }
         self._newest: dict[str, int] = {}  # by step that loads a feed, of the files loaded so far
         self._latencies = {
-            name: OutputLatencies(step.deadline_us)
+            name: OutputRows(step.deadline_us)
             for name, step in warehouse.steps.items()
             if step.deadline_us is not None
         }
@@ -93,7 +102,12 @@ class SimulatedSteps:
         self._misses: defaultdict[str, int] = defaultdict(int)
         self._backlog: dict[str, int] = {}
 
-    def begins(self, kernel: Kernel) -> None: ...
+    @classmethod
+    def made_for(cls, setup: SimulationSetup) -> Self | None:
+        plan = setup.plan
+        if plan.placed is None:
+            return None
+        return cls(plan.warehouse, plan.placed, setup.seed, setup.conditions.slow, setup.failures)
 
     def cost_us(self, job: StepJob) -> int:
         cost_us, before = 0, None
@@ -126,14 +140,18 @@ class SimulatedSteps:
                     latencies.came_out(now, each)
         return StepsCommitted(job)
 
-    def crashed(self, now: int) -> None: ...  # that failures are forgotten is said of updates
+    def found(self, kernel: Kernel) -> dict[str, int]:
+        return {step.name: step.freshness for step in steps_of(kernel)}
 
     def over(self, end: int, kernel: Kernel) -> None:
         for step in steps_of(kernel):
             self._misses[step.name] += sum(deadline < end for deadline in step.rule.unfinished_deadlines())
             self._backlog[step.name] = len(step.waiting) + (step.job is not None)
 
-    def outputs(self) -> tuple[OutputResult, ...]:
+    def results(self, kernel: Kernel, end: int) -> list[OutputResult | StepResult]:
+        return [*self._outputs(), *self._steps()]
+
+    def _outputs(self) -> tuple[OutputResult, ...]:
         found = []
         for name, seen in self._latencies.items():
             deadline_us = self._warehouse.steps[name].deadline_us
@@ -143,16 +161,16 @@ class SimulatedSteps:
                     name,
                     self._placed.nodes[name],
                     deadline_us,
-                    round(seen.rows),
+                    round(seen.latencies.rows),
                     ceil(seen.misses - 1e-6),
-                    seen.quantile_us(0.5),
-                    seen.quantile_us(0.95),
-                    seen.max_us,
+                    seen.latencies.quantile_us(0.5),
+                    seen.latencies.quantile_us(0.95),
+                    seen.latencies.max_us,
                 )
             )
         return tuple(found)
 
-    def steps(self) -> tuple[StepResult, ...]:
+    def _steps(self) -> tuple[StepResult, ...]:
         placed = self._placed
         return tuple(
             StepResult(

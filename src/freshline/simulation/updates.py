@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import Protocol
 
 from freshline.kernel.core.events import Event, JobFailed
@@ -10,10 +11,11 @@ from freshline.kernel.core.kernel import Kernel
 from freshline.kernel.tables.events import UpdateFinished
 from freshline.kernel.tables.update import Update
 from freshline.simulation.assertions import Assertions
-from freshline.simulation.failures import JobFailures
-from freshline.simulation.gaps import next_row
+from freshline.simulation.conditions.failures import JobFailures
+from freshline.simulation.conditions.gaps import next_row
+from freshline.simulation.conditions.spans import Spans
+from freshline.simulation.kind import SimulatedKind
 from freshline.simulation.observation import SimulatedObservation
-from freshline.simulation.spans import Spans
 
 
 class UpdateCosts(Protocol):
@@ -23,17 +25,33 @@ class UpdateCosts(Protocol):
 
 
 class UpdateWitness(Protocol):
-    """Someone who is told of every update that ends well."""
+    """Is told of every update that ends well."""
 
     def finished(self, now: int, job: Update, freshness: int) -> None: ...
 
 
-class SimulatedUpdates:
+class SlowedCosts:
+    """A table's costs, multiplied; rounded down, at least 1 µs."""
+
+    __slots__ = ("_denominator", "_draw_us", "_numerator")
+
+    def __init__(self, costs: UpdateCosts, factor: Fraction) -> None:
+        self._draw_us = costs.draw_us
+        self._numerator = factor.numerator
+        self._denominator = factor.denominator
+
+    def draw_us(self, length_us: int) -> int:
+        return self._draw_us(length_us) * self._numerator // self._denominator or 1
+
+
+class SimulatedUpdates(SimulatedKind[Update]):
     """The kind of job that tables have. `costs` are by table.
 
     `gaps` says by table when its sources have no rows; without it they always have. Without `failures` no job
-    fails; without `assertions` nobody asks when bounds are asserted.
+    fails; without `assertions` it is not noted when bounds are asserted.
     """
+
+    job = Update
 
     def __init__(
         self,

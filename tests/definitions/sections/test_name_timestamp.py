@@ -5,7 +5,8 @@ from datetime import UTC, datetime
 import pytest
 
 from freshline.base.errors import InputError
-from freshline.definitions.sections.name_timestamp import check_pattern, epoch_us, instant_in_name
+from freshline.base.instants import epoch_us
+from freshline.definitions.sections.name_timestamp import check_pattern, instant_in_name
 
 NOON = epoch_us(datetime(2024, 5, 6, 12, tzinfo=UTC))
 

@@ -10,9 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cases import sampled
+from freshline.kernel.assembly import replay as replay_module
 from freshline.kernel.assembly.assemble import assemble
+from freshline.kernel.assembly.kinds import KINDS, KernelKind
 from freshline.kernel.assembly.replay import replay
-from freshline.kernel.core.events import Event, JobFailed, JobPaused, Pause, Start
+from freshline.kernel.core.events import Event, JobEvent, JobFailed, JobPaused, Pause, Start
 from freshline.kernel.core.job import Job
 from freshline.kernel.core.journal import Journal
 from freshline.kernel.core.kernel import Kernel
@@ -33,19 +35,11 @@ class ByPlace(Order[Task]):
         return entry.place
 
 
-class Done(Event):
-    def __init__(self, job: Job) -> None:
-        self.job = job
+class Done(JobEvent):
+    word = "done"
 
     def take(self, kernel: Kernel, now: int) -> None:
         self.job.task.done(self.job, now)
-
-    def record(self):
-        return {"done": self.job.task.name, "job": self.job.number}
-
-    @classmethod
-    def from_record(cls, record, kernel):
-        return cls(kernel.running(record["done"], record["job"]))
 
 
 class EveryPeriod:
@@ -230,7 +224,7 @@ def test_whatever_is_answered_and_when_the_kernel_stays_sound_and_its_journal_re
                 heappush(coming, (at, known, JobPaused(job)))
     lines = [json.loads(line) for line in stream.getvalue().splitlines()][1:]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(replay.__globals__["_EVENTS"], "done", Done.from_record)
+        patch.setattr(replay_module, "KINDS", [*KINDS, KernelKind((Done,))])
         assert replay(kernel_of(chores), lines) == (len(lines), None)
     assert all(task.state in (IDLE, READY, RUNNING, PAUSED, BACKED_OFF) for task in kernel.tasks)
 

@@ -26,8 +26,8 @@ from freshline.planning.costs.draws import CostDraws
 from freshline.planning.plan.make import make_plan
 from freshline.planning.plan.plan import Plan
 from freshline.simulation.arrivals import FeedArrivals
+from freshline.simulation.conditions.outages import InterruptedFeed, checked_outages, downstream
 from freshline.simulation.driver import SimulatedDriver
-from freshline.simulation.outages import InterruptedFeed, checked_outages, downstream
 from freshline.simulation.updates import SimulatedUpdates
 from freshline.testing.builder import Builder
 from freshline.testing.script import FixedCosts, play

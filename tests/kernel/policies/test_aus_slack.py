@@ -19,9 +19,9 @@ from freshline.kernel.recovery.modes import AdaptiveRelease, adaptive
 from freshline.kernel.tables.task import TableTask
 from freshline.kernel.tables.update import Update
 from freshline.planning.plan.make import make_plan, what_if
+from freshline.simulation.conditions.gaps import checked_gaps
+from freshline.simulation.conditions.outages import checked_outages
 from freshline.simulation.driver import SimulatedDriver
-from freshline.simulation.gaps import checked_gaps
-from freshline.simulation.outages import checked_outages
 from freshline.simulation.simulate import simulate
 from freshline.simulation.updates import SimulatedUpdates
 from freshline.testing.builder import Builder

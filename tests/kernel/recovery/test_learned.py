@@ -34,8 +34,8 @@ from freshline.kernel.tables.update import Update
 from freshline.planning.costs.draws import CostDraws
 from freshline.planning.plan.make import make_plan, what_if, without_bounds
 from freshline.planning.plan.plan import Plan
+from freshline.simulation.conditions.outages import Outages, checked_outages
 from freshline.simulation.driver import SimulatedDriver
-from freshline.simulation.outages import Outages, checked_outages
 from freshline.simulation.simulated_run import files_of
 from freshline.simulation.updates import SimulatedUpdates
 from freshline.testing.builder import Builder

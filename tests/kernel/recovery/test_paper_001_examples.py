@@ -24,7 +24,7 @@ from freshline.kernel.tables.task import TableTask
 from freshline.planning.plan.make import make_plan
 from freshline.planning.plan.plan import Plan
 from freshline.simulation.arrivals import FeedArrivals
-from freshline.simulation.outages import InterruptedFeed
+from freshline.simulation.conditions.outages import InterruptedFeed
 from freshline.simulation.simulate import SimulationResult, simulate
 from freshline.testing.builder import Builder
 from freshline.testing.script import Schedule, play

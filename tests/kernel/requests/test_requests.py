@@ -21,7 +21,7 @@ from freshline.kernel.requests.service import service_of
 from freshline.kernel.tables.drain import DrainBegun
 from freshline.kernel.tables.events import DataFile, FileArrived, UpdateFinished
 from freshline.planning.plan.make import make_plan
-from freshline.simulation.conditions import Conditions
+from freshline.simulation.conditions.conditions import Conditions
 from freshline.simulation.simulated_run import header_of
 
 MS = SECOND // 1000

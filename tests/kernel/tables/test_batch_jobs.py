@@ -21,7 +21,7 @@ from freshline.kernel.tables.events import BatchCostsLearned, DataFile, FileArri
 from freshline.kernel.tables.task import TableTask
 from freshline.kernel.tables.update import Update
 from freshline.planning.plan.make import make_plan
-from freshline.simulation.conditions import checked
+from freshline.simulation.conditions.conditions import checked
 from freshline.simulation.simulate import simulate
 from freshline.testing.builder import Builder
 from freshline.testing.warehouses import (

@@ -15,9 +15,9 @@ from freshline.base.duration import SECOND
 from freshline.definitions.sections.cost import Cost
 from freshline.definitions.serial import to_record
 from freshline.definitions.warehouse import Warehouse
-from freshline.kernel.assembly import assemble as assembly
 from freshline.kernel.assembly.assemble import assemble
 from freshline.kernel.assembly.replay import kernel_of, replay
+from freshline.kernel.assembly.table_tasks import table_spec
 from freshline.kernel.assembly.terms import learned
 from freshline.kernel.core.events import JobFailed
 from freshline.kernel.core.journal import Journal
@@ -39,7 +39,7 @@ policies = st.sampled_from(["fifo", "rm", "edf", "edf-strict"])
 
 
 def newcomer(warehouse: Warehouse, name: str, freshness: int | None = None) -> TableSpec:
-    return assembly.newcomer(warehouse, make_plan(warehouse).tables_by_name[name], freshness)
+    return table_spec(warehouse, make_plan(warehouse).tables_by_name[name], freshness)
 
 
 def without(warehouse: Warehouse, names: set[str]) -> Warehouse:

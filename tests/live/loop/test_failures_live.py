@@ -9,12 +9,12 @@ from deltalake import DeltaTable
 
 from freshline.definitions.load import loads
 from freshline.landing.digest import content_digest
-from freshline.live.loop.failures import is_of_a_row, sentence, spark_ended
 from freshline.live.loop.run_notes import Overruns
 from freshline.live.status.status import WarehouseStatus
 from freshline.live.tables.housekeeping import Housekeeper
 from freshline.live.tables.landing_feeds import LandingFeeds
 from freshline.live.tables.load_records import LoadRecords
+from freshline.spark.errors import is_of_a_row, sentence, spark_ended
 from freshline.storage.control.history import History
 from freshline.storage.control.quarantine import Quarantine
 from freshline.storage.delta.files import ConsumedFile

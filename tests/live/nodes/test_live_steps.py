@@ -20,16 +20,18 @@ from freshline.kernel.steps.events import StepsCommitted as StepsCommitted
 from freshline.kernel.steps.events import StepsDropped
 from freshline.kernel.steps.job import StepJob
 from freshline.kernel.tables.events import DataFile, FileArrived
-from freshline.kernel.tables.update import Update
 from freshline.live.loop.messages import JobEnded
 from freshline.live.loop.run_notes import RunNotes
 from freshline.live.nodes.node_join import make_placement
 from freshline.live.nodes.step_figures import NO_ROWS, CommittedStep, StepFigures
 from freshline.live.nodes.step_worker import StepJudge, StepWorker
+from freshline.live.tables.file_to_load import FileToLoad
 from freshline.live.tables.judge import FailureCounts, LoadFailures
 from freshline.live.tables.node_share import part_of
 from freshline.planning.plan.make import make_plan
+from freshline.spark.loading.load import FileFacts, Load
 from freshline.spark.loading.load_result import LoadResult
+from freshline.storage.delta.files import ConsumedFile
 from freshline.storage.delta.stored_table import StoredTable
 from freshline_lab.campaigns.kills.node_kills import write_node_project
 
@@ -47,16 +49,16 @@ class Commits:
         self.fails: str | None = None
         self.out_of_reach: set[object] = set()  # names of files
 
-    def run(self, job: Update) -> LoadResult | None:
-        name = job.task.name
-        if not self.out_of_reach.isdisjoint(file.name for file in job.files):
+    def load(self, load: Load) -> LoadResult | None:
+        name = load.table
+        if not self.out_of_reach.isdisjoint(file.facts.consumed.name for file in load.files):
             return None
         if name == self.fails:
             self.fails = None
             raise OSError("no space left")
-        version = self.tables[name].commit(None, job.loaded_to, (), {})
-        self.done.append((name, job.loaded_from, job.loaded_to, job.task.empty))
-        return LoadResult(job.loaded_to, 0, 0, version, ())
+        version = self.tables[name].commit(None, load.to, (), {})
+        self.done.append((name, load.after, load.to, load.is_first))
+        return LoadResult(load.to, 0, 0, version, ())
 
 
 @pytest.fixture
@@ -80,6 +82,10 @@ def judge(kernel: Kernel, warehouse_folder: Path) -> StepJudge:
     )
 
 
+def found(timestamp: int, name: str) -> FileToLoad:
+    return FileToLoad(timestamp, name, FileFacts(ConsumedFile(name, 1, 1, "x"), 1, None, None))
+
+
 def started(kernel: Kernel, at: int, *events) -> StepJob:
     (start,) = kernel.handle(at, events)
     assert isinstance(start.job, StepJob)
@@ -89,7 +95,7 @@ def started(kernel: Kernel, at: int, *events) -> StepJob:
 def test_a_step_that_is_committed_is_not_done_again_when_the_job_is(
     kernel: Kernel, commits: Commits, tmp_path: Path
 ) -> None:
-    job = started(kernel, 10 * S, FileArrived("readings", DataFile(5 * S, "a.csv")))
+    job = started(kernel, 10 * S, FileArrived("readings", found(5 * S, "a.csv")))
     assert [part.name for part in job.parts] == ["readings", "high"]
     clock = itertools.count(11 * S, S)
     worker = StepWorker(commits, commits.tables, {"near"}, lambda: next(clock))
@@ -111,12 +117,12 @@ def test_a_step_that_is_committed_is_not_done_again_when_the_job_is(
 
 def test_files_of_one_timestamp_are_each_committed(kernel: Kernel, commits: Commits) -> None:
     worker = StepWorker(commits, commits.tables, (), lambda: 11 * S)
-    arrived = [FileArrived("readings", DataFile(5 * S, name)) for name in ("a.csv", "b.csv")]
+    arrived = [FileArrived("readings", found(5 * S, name)) for name in ("a.csv", "b.csv")]
     job = started(kernel, 10 * S, *arrived)
     worker.run(job)
     reading = [part for part in job.parts if part.name == "readings"]
     assert [part.files[0].name for part in reading] == ["a.csv"]
-    again = job.parts[0].instance._replace(files=(DataFile(5 * S, "b.csv"),), loaded_from=5 * S)
+    again = job.parts[0].instance._replace(files=(found(5 * S, "b.csv"),), loaded_from=5 * S)
     done = worker.run(StepJob(job.task, 2, (job.parts[0]._replace(instance=again),), 12 * S, 0))
     assert done[0].committed is not None
 
@@ -130,14 +136,14 @@ def test_a_file_that_is_out_of_reach_makes_nothing_fresher_so_that_its_rows_are_
     judging.on_loaded = lambda table, names: over.append((table, [*names]))
     commits.out_of_reach = {"gone.csv"}
     arrived = [
-        FileArrived("readings", DataFile(at * S, name)) for at, name in ((5, "gone.csv"), (7, "next.csv"))
+        FileArrived("readings", found(at * S, name)) for at, name in ((5, "gone.csv"), (7, "next.csv"))
     ]
     job = started(kernel, 10 * S, *arrived)
     outcome = worker.run(job)
     assert outcome is None
     event = judging.judge(JobEnded(job, outcome, 11 * S, judging), 11 * S)
     assert repr(StepsDropped.from_record(event.record(), kernel)) == repr(event)
-    job = started(kernel, 11 * S, event, FileArrived("readings", DataFile(5 * S, "gone.csv")))
+    job = started(kernel, 11 * S, event, FileArrived("readings", found(5 * S, "gone.csv")))
     validate(kernel)
     assert over == [("readings", ["gone.csv"])]
     ranges = [(part.name, part.loaded_from, part.loaded_to) for part in job.parts]
@@ -180,7 +186,7 @@ def test_rows_are_counted_by_how_old_they_were(kernel: Kernel, tmp_path: Path) -
     part = part_of(warehouse, "edge", {**dict.fromkeys(STEPS, "edge"), "alerts": "centre"})
     assert (part.followed, [*part.local.steps], [*part.local.feeds]) == ({}, [*STEPS], ["readings"])
     book = StepFigures(part.local, "edge", FailureCounts())
-    job = started(kernel, 10 * S, FileArrived("readings", DataFile(5 * S, "a.csv")))
+    job = started(kernel, 10 * S, FileArrived("readings", found(5 * S, "a.csv")))
     near = job.parts[0]._replace(step=kernel.task("near"))
     committed = LoadResult(5 * S, 3, 0, 1, ())
     ages = np.array([1, 2, 30]) * S

@@ -7,8 +7,8 @@ import sys
 import time
 from pathlib import Path
 
+from freshline.base.processes import process_start
 from freshline.live.nodes.supervisor import Supervisor
-from freshline.storage.control.lease import process_start
 from node_process import __file__ as program
 from node_process import command
 from patience import PATIENCE_S

@@ -209,7 +209,7 @@ def test_nothing_is_released_before_queries_are_warm(shop: Shop, monkeypatch) ->
         shop.folder / "warehouse",
         RunOptions(session=shop.spark),
     )
-    runner._site = replace(runner._site, warm="first")
+    runner._setup = replace(runner._setup, warm="first")
     with runner:
         assert warm_at[0] <= runner.kernel.now
         assert runner.kernel.wake_at >= warm_at[0]

@@ -1,18 +1,13 @@
 """What is known of a query's costs, and how that is given up where it keeps the query from being read."""
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
 from freshline.definitions.load import loads
-from freshline.definitions.sections.queries import Query
-from freshline.kernel.assembly.query_tracks import asked_of
-from freshline.kernel.queries.query_spec import QuerySpec
 from freshline.live.queries.query_costs import QueryCosts
 from freshline.planning.costs.iterations import PastPart
-from freshline.planning.plan.query_loads import query_loads
 from freshline.storage.control.history import History
 
 PROJECT = """
@@ -25,26 +20,10 @@ queries:
 """
 
 
-@dataclass
-class Named:
-    """As much of a prepared query as a book looks at."""
-
-    query: Query
-
-
 @pytest.fixture
 def book(tmp_path: Path) -> Any:
     with History(tmp_path / "history.sqlite") as history:
-        yield QueryCosts(history)
-
-
-@pytest.fixture
-def query(book: QueryCosts) -> QuerySpec:
-    warehouse = loads(PROJECT)
-    (load,) = query_loads(warehouse, warehouse.pools["queries"])
-    asked = asked_of(warehouse.queries["n"], load, 0)
-    book.define(asked, cast(Any, Named(warehouse.queries["n"])))
-    return asked
+        yield QueryCosts(history, loads(PROJECT).queries["n"])
 
 
 def answer(number: int, part_us: int, *slices: int) -> list[PastPart]:
@@ -52,22 +31,22 @@ def answer(number: int, part_us: int, *slices: int) -> list[PastPart]:
     return [*read, PastPart(number, 1_000, 0, 1)]
 
 
-def test_a_query_that_seems_too_dear_to_be_read_looks_and_learns_that_it_is_not(book, query):
+def test_a_query_that_seems_too_dear_to_be_read_looks_and_learns_that_it_is_not(book):
     for number in range(5):  # of a Spark that is still cold
-        book.enter(query, answer(number, 900_000, 16, 48, 192))
-    assert book.fitted(query).part_us >= 900_000
+        book.enter(answer(number, 900_000, 16, 48, 192))
+    assert book.fitted.part_us >= 900_000
     looked = []
     for number in range(5, 2_000):
-        slices = book.looks(query)
+        slices = book.looks()
         if slices:
             looked.append(slices)
-        book.enter(query, answer(number, 100_000, *([slices] if slices else [])))
+        book.enter(answer(number, 100_000, *([slices] if slices else [])))
     assert looked == [2, 8, 2, 8, 2, 8, 2, 8, 2, 8]
-    assert book.fitted(query).part_us < 500_000
+    assert book.fitted.part_us < 500_000
 
 
-def test_a_query_that_is_read_does_not_look_and_forgets_nothing(book, query):
+def test_a_query_that_is_read_does_not_look_and_forgets_nothing(book):
     for number in range(20):
-        book.enter(query, answer(number, 100_000, 16, 240))
-        assert not book.looks(query)
-    assert book.fitted(query).iterations == 19  # the first one has Spark compile
+        book.enter(answer(number, 100_000, 16, 240))
+        assert not book.looks()
+    assert book.fitted.iterations == 19  # the first one has Spark compile

@@ -23,7 +23,6 @@ from freshline.kernel.queries.events import IterationFinished
 from freshline.kernel.queries.task import queries_of
 from freshline.live.queries.known_costs import QueryMeasurer
 from freshline.live.queries.live_queries import LiveQueries
-from freshline.live.queries.query_costs import QueryCosts
 from freshline.live.queries.window_rows import WindowRows
 from freshline.planning.analysis.levels import is_schedulable
 from freshline.planning.plan.make import make_plan
@@ -62,10 +61,9 @@ class Run:
         self.stream = io.StringIO()
         header = {"now": self.now, "freshness": {"orders": self.now}, "warehouse": to_record(WAREHOUSE)}
         self.journal = Journal(self.stream, header)
-        book = QueryCosts(history)
         self.prepared = {name: Prepared(query) for name, query in WAREHOUSE.queries.items()}
-        measuring = QueryMeasurer(WindowRows(lambda table: ()), book)
-        self.queries = LiveQueries(WAREHOUSE, plan, self.kernel, book, measuring, history, self.prepared)
+        measuring = QueryMeasurer(WindowRows(lambda table: ()))
+        self.queries = LiveQueries(WAREHOUSE, plan, self.kernel, measuring, history, self.prepared)
         self.told = []
         self.queries.attach(self.told.append)
         self.running = []

@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
+from freshline.base.json_values import plain
 from freshline.cli.main import app
-from freshline.live.queries.result_files import ResultFiles, plain
+from freshline.live.queries.result_files import ResultFiles
 from freshline.storage.control.layout import StorageLayout
 
 PROJECT = """\

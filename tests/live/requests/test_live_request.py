@@ -1,17 +1,16 @@
 """Requests between those who ask, the driver and the tracks: nobody is left waiting, whoever goes first."""
 
-from concurrent.futures import Future
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from freshline.kernel.requests.events import RequestArrived, RequestWithdrawn
-from freshline.kernel.requests.request import AnswerRequest, RejectRequest, Request
+from freshline.kernel.requests.request import AnswerRequest, RejectRequest
 from freshline.live.loop.messages import Message
 from freshline.live.requests.class_counts import ClassCounts
-from freshline.live.requests.live_request import LiveAnswer, LiveRequest
-from freshline.live.requests.live_requests import LiveRequests, LiveSubmission
+from freshline.live.requests.live_request import LiveRequest, ReadPlan
+from freshline.live.requests.live_requests import LiveRequests
 from freshline.live.requests.part_worker import PartJudge
 from freshline.live.requests.request_costs import RequestExtent
 from freshline.service.failures import ServiceFailure, no_answer
@@ -23,9 +22,9 @@ QUESTION = Question("SELECT 1", "gold", NOW, 2_000_000)
 SESSIONS: Any = SimpleNamespace(take=lambda: "session", give_back=lambda session: None)
 
 
-def prepared(question: Question, reply: Future[Any]) -> LiveRequest:
+def prepared(question: Question) -> ReadPlan:
     sql: Any = SimpleNamespace(sql=SimpleNamespace(text=question.sql, tables=("t",)))
-    return LiveRequest(question, sql, RequestExtent(1, 1), (128, 128), (5, 5), reply)
+    return ReadPlan(sql, RequestExtent(1, 1), (128, 128), (5, 5))
 
 
 class Run:
@@ -36,10 +35,10 @@ class Run:
         self.requests = LiveRequests(SESSIONS, self.counts)
         self.messages: list[Message] = []
 
-    def ask(self) -> LiveSubmission:
-        return LiveSubmission(QUESTION, prepared, self.requests, self.messages.append)
+    def ask(self) -> LiveRequest:
+        return LiveRequest(QUESTION, prepared, self.requests, self.messages.append)
 
-    def asked(self, now: int = NOW) -> tuple[LiveSubmission, RequestArrived]:
+    def asked(self, now: int = NOW) -> tuple[LiveRequest, RequestArrived]:
         """A question, and how the kernel hears of it."""
         asked = self.ask()
         asked.submit()
@@ -54,7 +53,7 @@ class Run:
         return [event for event in made if event is not None]
 
 
-def code(asked: LiveSubmission) -> str:
+def code(asked: LiveRequest) -> str:
     error = asked.reply.exception(0)
     assert isinstance(error, ServiceFailure)
     return error.code
@@ -155,9 +154,10 @@ def test_an_answer_that_cannot_be_put_together_says_why_by_its_code() -> None:
     def refuse() -> None:
         raise RequestRefused("not_supported", "a sum of integers is beyond 64 bits", "Add up doubles")
 
-    run: Any = SimpleNamespace(answer=refuse)
-    answer = LiveAnswer(Request(1, "gold", 0, 10, (5,)), run, 1)
-    for written in (answer.record, answer.table):
+    asked, _ = Run().asked()
+    asked._run = SimpleNamespace(answer=refuse)  # type: ignore[assignment]
+    asked.answer(1)
+    for written in (asked.record, asked.table):
         with pytest.raises(ServiceFailure) as found:
             written()
         assert (found.value.code, found.value.status) == ("not_supported", 422)
@@ -166,7 +166,7 @@ def test_an_answer_that_cannot_be_put_together_says_why_by_its_code() -> None:
 def test_a_session_comes_back_where_reading_cannot_even_begin() -> None:
     lent: list[object] = []
     sessions: Any = SimpleNamespace(take=lambda: "session", give_back=lent.append)
-    asked = prepared(QUESTION, Future())
+    asked, _ = Run().asked()
     with pytest.raises(KeyError):
         asked.read(0, sessions, {})  # there is no such table
     assert lent == ["session"]

@@ -12,7 +12,7 @@ from freshline.live.nodes.node_join import make_placement
 from freshline.live.requests.request_costs import RequestCosts
 from freshline.live.requests.request_preparer import RequestPreparer
 from freshline.live.tables.node_share import part_of
-from freshline.sql.request_sql import RequestRefused
+from freshline.sql.request_sql import RequestRefused, read_request
 from freshline.storage.control.history import History
 from freshline_lab.campaigns.kills.node_kills import write_node_project
 
@@ -30,6 +30,7 @@ def test_steps_and_tables_of_other_nodes_can_be_asked_too(tmp_path: Path) -> Non
     with History(tmp_path / "history.sqlite") as history:
         preparing = RequestPreparer(opened, sessions, RequestCosts(history))
         for name in warehouse.stored:
-            assert preparing.cost_of(f"SELECT sum(v) AS v FROM {name}").us(1) > 0
+            request = read_request(f"SELECT sum(v) AS v FROM {name}", preparing._readable)
+            assert preparing._cost(request)[1].us(1) > 0
         with pytest.raises(RequestRefused, match="there is no table `nowhere`"):
-            preparing.cost_of("SELECT sum(v) AS v FROM nowhere")
+            read_request("SELECT sum(v) AS v FROM nowhere", preparing._readable)

@@ -239,10 +239,10 @@ def at_first_run(monkeypatch: pytest.MonkeyPatch, name: str, act: Callable[[], o
     """Does something to a file when its table's update begins."""
     run, done = Updater.run, []
 
-    def acting(self, session, job):
-        if not done and job.task.name == "orders" and name in [file.name for file in job.files]:
+    def acting(self, session, load):
+        if not done and load.table == "orders" and name in [file.name for file in load.files]:
             done.append(act())
-        return run(self, session, job)
+        return run(self, session, load)
 
     monkeypatch.setattr(Updater, "run", acting)
 
@@ -300,15 +300,15 @@ def test_files_that_fail_only_together_are_loaded_one_by_one(place, monkeypatch,
     place.project = TOGETHER
     run, alone = Updater.run, []
 
-    def failing(self, session, job):
-        if job.task.name == "orders":
-            names = [str(file.name) for file in job.files]
+    def failing(self, session, load):
+        if load.table == "orders":
+            names = [str(file.name) for file in load.files]
             if len(names) > 1:
                 raise MemoryError("too much at once")
             alone.append(names[0])
             if names == [then_fails] and alone.count(then_fails) == 1:
                 raise OSError("not now")
-        return run(self, session, job)
+        return run(self, session, load)
 
     monkeypatch.setattr(Updater, "run", failing)
     place.run()
@@ -321,7 +321,7 @@ def test_files_that_fail_only_together_are_loaded_one_by_one(place, monkeypatch,
 
 
 def test_a_file_that_passes_by_itself_is_not_blamed_for_what_fails_around_it(place, monkeypatch):
-    def unreachable(self, session, job):
+    def unreachable(self, session, load):
         raise OSError("the cluster cannot see the landing directory")
 
     monkeypatch.setattr(Updater, "run", unreachable)

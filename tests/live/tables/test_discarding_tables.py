@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from cases import sampled
 from freshline.landing.key_values import digest
-from freshline.spark.loading.file_to_load import FileToLoad
+from freshline.live.tables.file_to_load import FileToLoad
 from freshline.storage.delta.files import ConsumedFile
 from freshline.storage.delta.last_values import DiscardLimit, LastValues
 from freshline.storage.delta.ledger import Ledger

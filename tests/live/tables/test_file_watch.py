@@ -20,14 +20,14 @@ from freshline.kernel.tables.asserted_bounds import AssertedBounds
 from freshline.landing.digest import content_digest
 from freshline.live.loop.messages import FileFound
 from freshline.live.tables.discard_control import DiscardControl
+from freshline.live.tables.file_to_load import files_to_load
 from freshline.live.tables.file_watch import FileWatch
 from freshline.live.tables.landing_feeds import LandingFeeds
 from freshline.live.tables.load_records import LoadRecords
 from freshline.live.tables.quarantine_queue import QuarantineQueue
 from freshline.live.tables.run_records import RunRecords
-from freshline.live.tables.warm_plans import WarmPlans
+from freshline.live.warm_up.warm_plans import WarmPlans
 from freshline.planning.plan.make import make_plan
-from freshline.spark.loading.file_to_load import facts_of
 from freshline.storage.control.history import History
 from freshline.storage.control.quarantine import Quarantine
 from freshline.storage.delta.files import ConsumedFile
@@ -143,7 +143,7 @@ def test_a_file_that_goes_and_comes_back_before_it_is_loaded_is_told_once(watche
     watched.put("trickle", 0)
     watched.until_quiet()
     assert watched.found.empty()
-    (facts,) = facts_of([landed.file])
+    (facts,) = (file.facts for file in files_to_load([landed.file]))
     assert facts.consumed.mtime_ns == path.stat().st_mtime_ns
     for table in ("b", "c"):
         watched.watch.loaded(table, ["0.csv"])
@@ -179,7 +179,7 @@ def test_what_is_known_of_a_file_that_is_overwritten_reaches_all_who_have_yet_to
         path.write_text("".join(["ts,n\n", *lines]))
         for landed in (first, again):
             watched.until(lambda landed=landed, records=records: records == records_of(landed))
-            (facts,) = facts_of([landed.file])
+            (facts,) = (file.facts for file in files_to_load([landed.file]))
             assert facts.consumed == ConsumedFile(
                 "0.csv", path.stat().st_size, path.stat().st_mtime_ns, content_digest(path)
             )
@@ -188,7 +188,7 @@ def test_what_is_known_of_a_file_that_is_overwritten_reaches_all_who_have_yet_to
 
 
 def records_of(landed: FileFound) -> int:
-    (facts,) = facts_of([landed.file])
+    (facts,) = (file.facts for file in files_to_load([landed.file]))
     return facts.records
 
 

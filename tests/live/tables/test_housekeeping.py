@@ -26,8 +26,9 @@ from freshline.planning.plan.make import make_plan
 from freshline.spark.answering.merging import MergedAnswer
 from freshline.spark.answering.window_reading import ReadingOutcome
 from freshline.storage.control.layout import StorageLayout
+from freshline.storage.delta.files import ConsumedFile
 from freshline.storage.delta.ledger import Ledger
-from freshline.storage.delta.stored_table import ConsumedFile, StoredTable
+from freshline.storage.delta.stored_table import StoredTable
 from freshline.testing.builder import Builder
 
 NOW = 1_767_225_600_000_000

@@ -6,13 +6,13 @@ from freshline.base.duration import SECOND
 from freshline.kernel.assembly.assemble import assemble
 from freshline.kernel.core.events import JobFailed
 from freshline.kernel.tables.events import DataFile, FileArrived, UpdateFinished
-from freshline.live.loop.failures import SparkEnded
 from freshline.live.loop.messages import FileFound, JobEnded
 from freshline.live.tables.run_records import RunRecords
-from freshline.live.tables.warm_plans import WarmPlans
+from freshline.live.warm_up.warm_plans import WarmPlans
 from freshline.planning.plan.make import make_plan
+from freshline.spark.errors import SparkEnded
 from freshline.spark.loading.load_result import LoadResult
-from freshline.storage.delta.stored_table import TableTaken
+from freshline.storage.delta.commits import TableTaken
 from freshline.testing.builder import Builder
 
 NOW = 100 * SECOND

@@ -14,17 +14,16 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from cases import sampled
 from freshline.base.errors import DefinitionErrors, InputError
 from freshline.definitions.load import loads
-from freshline.kernel.tables.intake import FileIntake
-from freshline.kernel.tables.task import TableTask
-from freshline.kernel.tables.update import Update
 from freshline.landing.record_reader import RecordReader
+from freshline.live.tables.file_to_load import FileToLoad
 from freshline.spark.loading import shedding
-from freshline.spark.loading.file_to_load import FileFacts, FileToLoad
+from freshline.spark.loading.load import FileFacts, Load
 from freshline.spark.loading.load_result import LoadResult
 from freshline.spark.loading.schemas import schemas
 from freshline.spark.loading.updater import Updater
+from freshline.storage.delta.files import ConsumedFile
 from freshline.storage.delta.log import commit_information
-from freshline.storage.delta.stored_table import ConsumedFile, StoredTable
+from freshline.storage.delta.stored_table import StoredTable
 
 SECOND = 1_000_000
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -72,11 +71,10 @@ class Road:
         return FileToLoad(found.newest_us, name, facts)
 
     def load(self, *files: FileToLoad) -> LoadResult:
-        task = TableTask(0, "cars", SECOND, 1, FileIntake())
         freshness = self.stored.freshness or 0
         ordered = tuple(sorted(files))
-        job = Update(task, 1, 0, 0, 0, 0, freshness, max(freshness, ordered[-1].timestamp), ordered)
-        return self.updater.run(self.spark, job)
+        load = Load("cars", 1, freshness, max(freshness, ordered[-1].timestamp), ordered)
+        return self.updater.run(self.spark, load)
 
     def rows(self) -> list[Row]:
         paths = [str(self.stored.path / file.path) for file in self.stored.files]

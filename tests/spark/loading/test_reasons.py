@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from freshline.definitions.load import loads
-from freshline.live.loop.failures import sentence
+from freshline.spark.errors import sentence
 from freshline.spark.loading.frames import read_files
 from freshline.spark.loading.malformed import malformed_record
 

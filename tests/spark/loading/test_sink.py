@@ -19,7 +19,7 @@ from pyspark.sql.types import StructType
 
 from cases import sampled
 from freshline.base.errors import InputError
-from freshline.live.loop.failures import sentence
+from freshline.spark.errors import sentence
 from freshline.spark.loading import sink as sinks
 from freshline.spark.loading.sink import (
     Sink,

@@ -6,15 +6,14 @@ import pytest
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from freshline.definitions.load import loads
-from freshline.kernel.tables.intake import FileIntake
-from freshline.kernel.tables.task import TableTask
-from freshline.kernel.tables.update import Update
-from freshline.spark.loading.file_to_load import FileFacts, FileToLoad
+from freshline.live.tables.file_to_load import FileToLoad
 from freshline.spark.loading.frames import ObservedRecords, keeps_records
+from freshline.spark.loading.load import FileFacts, Load
 from freshline.spark.loading.schemas import schemas
 from freshline.spark.loading.updater import Updater
 from freshline.storage.delta.extent import Extent, OtherRecords
-from freshline.storage.delta.stored_table import ConsumedFile, StoredTable
+from freshline.storage.delta.files import ConsumedFile
+from freshline.storage.delta.stored_table import StoredTable
 
 PROJECT = """\
 name: shop
@@ -53,7 +52,6 @@ class Shop:
         self.facts: dict[int, FileFacts] = {}
         landing = {"orders": folder / "orders"}
         self.updater = Updater(warehouse, {"orders": self.stored}, found, landing)
-        self.task = TableTask(0, "orders", 10 * SECOND, 1, FileIntake())
         (folder / "orders").mkdir()
         for number in (1, 2):
             lines = [f"2026-01-01T00:00:0{number}.{tenth}Z,café noir,{tenth}" for tenth in range(3)]
@@ -67,11 +65,11 @@ class Shop:
         times = (None, None) if named else (oldest, START + number * SECOND + 200_000)
         self.facts[number] = FileFacts(ConsumedFile(f"{number}.csv", 1, 1, "x"), records, *times)
 
-    def job(self) -> Update:
+    def load(self) -> Load:
         files = tuple(
             FileToLoad(START + number * SECOND, f"{number}.csv", self.facts[number]) for number in (1, 2)
         )
-        return Update(self.task, 1, 0, 0, 0, 0, 0, START + 3 * SECOND, files)
+        return Load("orders", 1, 0, START + 3 * SECOND, files)
 
 
 @pytest.mark.parametrize("select", [*KEEPING, *OTHER])
@@ -82,14 +80,14 @@ def test_what_was_found_is_loaded_and_anything_else_is_not(spark, tmp_path: Path
             continue  # the rows' times are others than the records', and every record is a row
         shop.found(1, **wrong)
         with pytest.raises(OtherRecords):
-            shop.updater.run(spark, shop.job())
+            shop.updater.run(spark, shop.load())
         with pytest.raises(OtherRecords):
-            shop.updater.check(spark, shop.job(), tmp_path / "orders")
+            shop.updater.check(spark, shop.load(), tmp_path / "orders")
         assert shop.stored.sequence == 0
     for named in (True, False):
         shop.found(1, 3, named=named)
-        shop.updater.check(spark, shop.job(), tmp_path / "orders")
-    rows = shop.updater.run(spark, shop.job()).rows
+        shop.updater.check(spark, shop.load(), tmp_path / "orders")
+    rows = shop.updater.run(spark, shop.load()).rows
     assert shop.stored.sequence == 1
     assert rows == (2 if "WHERE" in select else 12 if "explode" in select else 6)
 
@@ -103,7 +101,7 @@ def test_whether_every_record_is_a_row_is_known(spark, select: str) -> None:
 
 def test_an_encoding_is_read_as_what_it_is(spark, tmp_path: Path) -> None:
     shop = Shop(tmp_path, spark, "")
-    shop.updater.run(spark, shop.job())
+    shop.updater.run(spark, shop.load())
     items = spark.read.parquet(*(str(shop.stored.path / file.path) for file in shop.stored.files))
     assert {row.item for row in items.collect()} == {"café noir"}
 

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from freshline.base.errors import InputError
-from freshline.storage.control.lease import Identity, Lease, LeaseLost, StorageInUse, process_start
+from freshline.base.processes import process_start
+from freshline.storage.control.lease import Identity, Lease, LeaseLost, StorageInUse
 
 ME = Identity("here", 100, "boot 1", "run-a")
 OTHER = Identity("here", 200, "boot 2", "run-b")

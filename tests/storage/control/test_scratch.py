@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from freshline.base.processes import process_start
 from freshline.storage.control.layout import StorageLayout
-from freshline.storage.control.lease import Identity, process_start
+from freshline.storage.control.lease import Identity
 from freshline.storage.control.scratch import clear_scratch, scratch_folder
 
 DAY_S = 86_400

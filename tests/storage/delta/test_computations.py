@@ -10,10 +10,10 @@ from deltalake import DeltaTable, write_deltalake
 
 from freshline.definitions.computation import Computation
 from freshline.storage.delta import computations
-from freshline.storage.delta.commits import Commits
+from freshline.storage.delta.commits import Commits, TableTaken
 from freshline.storage.delta.log import commit_information
 from freshline.storage.delta.migration import add_columns
-from freshline.storage.delta.stored_table import StoredTable, TableTaken
+from freshline.storage.delta.stored_table import StoredTable
 from stored_tables import SCHEMA, file, instants, job, opened, rows, update
 
 OLD, NEW = Computation(sql="SELECT ts, n FROM t"), Computation(sql="SELECT ts, -n AS n FROM t", lookback_us=7)

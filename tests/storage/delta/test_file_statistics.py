@@ -14,8 +14,9 @@ from deltalake import DeltaTable
 from hypothesis import given
 from hypothesis import strategies as st
 
+from freshline.storage.delta.files import LiveFile
 from freshline.storage.delta.statistics import in_delta_words, read_footer
-from freshline.storage.delta.stored_table import LiveFile, StoredTable
+from freshline.storage.delta.stored_table import StoredTable
 
 TS = pa.timestamp("us", "UTC")
 

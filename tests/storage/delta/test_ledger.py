@@ -10,8 +10,8 @@ import pytest
 from deltalake import write_deltalake
 
 from freshline.base.errors import InputError
+from freshline.storage.delta.files import ConsumedFile
 from freshline.storage.delta.ledger import Ledger
-from freshline.storage.delta.stored_table import ConsumedFile
 from stored_tables import file, opened, rows, update
 
 

@@ -10,7 +10,8 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from freshline.storage.delta import log
-from freshline.storage.delta.stored_table import StoredTable, TableTaken
+from freshline.storage.delta.commits import TableTaken
+from freshline.storage.delta.stored_table import StoredTable
 from stored_tables import file, instants, job, opened, rows, update
 
 

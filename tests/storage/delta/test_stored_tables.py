@@ -11,13 +11,10 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from freshline.base.errors import InputError
-from freshline.storage.delta.stored_table import (
-    LiveFile,
-    NullTimestamps,
-    StoredTable,
-    TableTaken,
-    UnreadableParquet,
-)
+from freshline.storage.delta.commits import TableTaken
+from freshline.storage.delta.files import LiveFile
+from freshline.storage.delta.statistics import UnreadableParquet
+from freshline.storage.delta.stored_table import NullTimestamps, StoredTable
 from stored_tables import SCHEMA, file, instants, job, opened, rows, update
 
 

@@ -8,8 +8,9 @@ from deltalake import DeltaTable, write_deltalake
 from deltalake.exceptions import CommitFailedError, DeltaError
 
 from freshline.storage.delta import log
+from freshline.storage.delta.commits import TableTaken
 from freshline.storage.delta.ledger import Ledger
-from freshline.storage.delta.stored_table import StoredTable, TableTaken
+from freshline.storage.delta.stored_table import StoredTable
 from stored_tables import file, instants, job, opened, rows, update
 
 

@@ -13,7 +13,9 @@ from deltalake import DeltaTable
 from freshline.base.errors import InputError
 from freshline.storage.delta import stored_table as delta
 from freshline.storage.delta.compaction import choose
-from freshline.storage.delta.stored_table import LiveFile, StoredTable, UnreadableParquet
+from freshline.storage.delta.files import LiveFile
+from freshline.storage.delta.statistics import UnreadableParquet
+from freshline.storage.delta.stored_table import StoredTable
 from stored_tables import instants, job, opened, rows, update
 
 SMALL, TARGET = 1 << 20, 8 << 20

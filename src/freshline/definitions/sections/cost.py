@@ -1,4 +1,4 @@
-"""What an update costs, as a user declares it."""
+"""The cost of an update, as a user declares it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Cost:
     startup_us: int
     rate: Fraction
     variability: Fraction = Fraction(0)
-    per_row_us: Fraction = Fraction(0)  # of a step, which costs by its rows instead of by their time
+    per_row_us: Fraction = Fraction(0)  # of a step, whose cost depends on the number of rows
 
 
 class CostEntry(Entry):
@@ -63,7 +63,7 @@ class CostEntry(Entry):
 
 
 def cost_from_record(record: dict[str, Any] | None) -> Cost | None:
-    """A cost that was written as JSON."""
+    """Reads a cost that was written as JSON."""
     if record is None:
         return None
     exact = {key: Fraction(record.get(key, 0)) for key in ("rate", "variability", "per_row_us")}

@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Final
 
 from freshline.base.errors import InputError
+from freshline.base.instants import epoch_us
 
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND: Final = timedelta(microseconds=1)
 _REMEDY: Final = "Write the files' whole name with strptime's directives, such as `packets-%Y%m%dT%H%M%S.csv`"
 
-# No two of its parts are equal, and none is the one that strptime takes for a part that is missing.
+# All its parts differ from each other, and from the values that strptime assumes for missing parts.
 _SAMPLE: Final = datetime(2031, 11, 23, 22, 47, 58, 123456, tzinfo=UTC)
 
 
-def epoch_us(instant: datetime) -> int:
-    """Microseconds since the Unix epoch; an instant without a time zone is in UTC."""
-    return ((instant if instant.tzinfo else instant.replace(tzinfo=UTC)) - _EPOCH) // _MICROSECOND
-
-
 def instant_in_name(pattern: str, name: str) -> int | None:
-    """The instant that a file's name says, in microseconds since the Unix epoch; None where it says none.
+    """The instant in a file's name, in microseconds since the Unix epoch; None if the name has none.
 
-    The pattern is that of the last part of the name, or of as many parts as it has itself.
+    The pattern applies to the last part of the path, or to as many parts as the pattern has.
 
     >>> instant_in_name("%Y/flows-%m%d.csv", "site/2024/flows-0102.csv")
     1704153600000000
@@ -32,12 +26,12 @@ def instant_in_name(pattern: str, name: str) -> int | None:
     parts = pattern.count("/") + 1
     try:
         return epoch_us(datetime.strptime("/".join(name.split("/")[-parts:]), pattern))
-    except (ValueError, re.error):  # the latter where a directive comes twice
+    except (ValueError, re.error):  # re.error if a directive is repeated
         return None
 
 
 def check_pattern(pattern: str) -> str:
-    """The pattern, if it tells an instant: the year, and then down to whatever part without a gap."""
+    """Returns the pattern if it determines an instant: the year, and smaller units without a gap."""
     said = instant_in_name(pattern, _SAMPLE.strftime(pattern)) if "%" in pattern else None
     if said is None:
         raise InputError(f"{pattern!r} is no pattern of strptime", _REMEDY)

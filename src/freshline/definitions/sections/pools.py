@@ -1,4 +1,4 @@
-"""The section `pools`: numbers of tracks, each under one policy."""
+"""The section `pools`: a number of tracks with one policy."""
 
 from __future__ import annotations
 
@@ -24,39 +24,39 @@ Gains = Literal["fixed", "scheduled"]
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """A number of tracks under one policy."""
+    """A number of tracks with one policy."""
 
     name: str
     tracks: int
     policy: PolicyName = "edf"
     cluster_factor: Fraction = Fraction(10)  # prp only: periods within this factor share a cluster
-    provisioning: Provisioning = "worst"  # adaptive policies only: which cost a table's share is made for
-    recovery: Recovery = "fastest"  # adaptive policies only: one late table as fast as can be, or all at once
+    provisioning: Provisioning = "worst"  # adaptive policies only: the cost behind a table's share
+    recovery: Recovery = "fastest"  # adaptive policies only: one late table at full speed, or all at once
     place: Place = NOWHERE
-    blocking_us: int = 0  # for how long a batch, a job of several files, may block others
-    preemptive: bool = False  # rm over queries only: an iteration is put aside for a more urgent one
-    rescheduling: Rescheduling = "optimistic"  # where input is shed only: when budgets are worked out anew
-    threshold: Fraction | None = None  # permissive only: the weighted error after which they are
-    gains: Gains = "fixed"  # rds-edf and rds-hef only: made for load 100 %, or by the work that there is
-    node: str | None = None  # where its tracks are, in a warehouse with nodes
+    blocking_us: int = 0  # for how long a batch, which is a job of several files, may block others
+    preemptive: bool = False  # rm over queries only: an iteration is interrupted for a more urgent one
+    rescheduling: Rescheduling = "optimistic"  # only if input is shed: when budgets are recomputed
+    threshold: Fraction | None = None  # permissive only: the weighted error that triggers it
+    gains: Gains = "fixed"  # rds-edf and rds-hef only: computed for a load of 100 %, or for the current work
+    node: str | None = None  # the node of its tracks, in a warehouse with nodes
 
     def may_hold(self, held: Held) -> bool:
-        """Whether tables, queries or classes may be in it. An update is never put aside."""
+        """Whether it may hold tables, queries or classes. An update is never interrupted."""
         return held in POLICIES[self.policy].holds and not (held == "tables" and self.preemptive)
 
     @property
     def preempts(self) -> bool:
-        """Whether a job may be put aside for another one."""
+        """Whether a job may be interrupted for another one."""
         return self.preemptive or POLICIES[self.policy].preemptive
 
     @property
     def counted_blocking_us(self) -> int:
-        """`blocking` as bounds count it: where no job starts before its release there are no batches."""
+        """`blocking` as bounds count it: if no job starts before its release, there are no batches."""
         return self.blocking_us if "blocking" in POLICIES[self.policy].options else 0
 
 
 def of_queries(pool: Pool) -> str:
-    """By what a pool that cannot hold tables is one of queries."""
+    """Why a pool that cannot hold tables is one of queries."""
     return "`preemptive: true`" if pool.preemptive else f"`policy: {pool.policy}`"
 
 

@@ -1,4 +1,4 @@
-"""How a table's rows are dealt into slices, as a user writes it."""
+"""`slices` of a table: how its rows are divided into slices."""
 
 from __future__ import annotations
 

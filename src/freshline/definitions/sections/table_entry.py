@@ -1,4 +1,4 @@
-"""What a user may write of a table."""
+"""What a user may write about a table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether tables can be kept up to date by their SQL, a piece of time at a time."""
+"""Checks whether the SQL of tables allows to keep them up to date one piece of time at a time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def check_tables(check: LiveCheck) -> None:
-    """Reports tables that cannot be run, or would not hold what their SQL says."""
+    """Reports tables that cannot run, or would not hold what their SQL says."""
     _Tables(check)
     for table in check.warehouse.tables.values():
         check_discard_live(check, table)
@@ -66,7 +66,7 @@ class _Tables:
             return Relation(None, {})
         check = QueryCheck(parse_query(table.sql), sources)
         if is_clear:
-            # The rest is said of a query that is right so far: most of it would follow from what is wrong.
+            # The rest needs a query that is valid so far; otherwise most of it would be follow-up errors.
             if not check.errors:
                 check.timestamp(table.timestamp)
             if not check.errors:

@@ -7,12 +7,14 @@ from collections.abc import Sequence
 from freshline.definitions.language.policies import POLICIES
 from freshline.definitions.sections.pools import Pool as PoolDefinition
 from freshline.definitions.sections.queries import Query
+from freshline.kernel.assembly.context import Assembly
 from freshline.kernel.assembly.order_kinds import order_kind
 from freshline.kernel.core.kernel import Kernel
 from freshline.kernel.core.pool import TrackPool
 from freshline.kernel.core.preemption import PreemptivePool
 from freshline.kernel.queries.query_spec import QueryMeasure, QuerySpec, join
 from freshline.planning.analysis.levels import QueryLoad
+from freshline.planning.plan.plan import PoolPlan
 
 
 def track_name(pool: str, number: int) -> str:
@@ -39,6 +41,22 @@ def asked_of(query: Query, load: QueryLoad, track: int) -> QuerySpec:
         query.keep_least,
         query.tables,
     )
+
+
+def add_queries(assembly: Assembly, planned: PoolPlan) -> None:
+    """The queries of a pool, but for those that are refused."""
+    kernel, plan = assembly.kernel, assembly.plan
+    here = {task.name for task in kernel.tasks}
+    for name in planned.queries:
+        for table in plan.warehouse.queries[name].tables:
+            if table not in here:
+                assembly.elsewhere(table)
+    queries = [
+        asked_of(plan.warehouse.queries[query.name], query.load, query.track)
+        for query in plan.queries
+        if query.pool == planned.name and query.track is not None
+    ]
+    add_query_tracks(kernel, plan.warehouse.pools[planned.name], queries, assembly.next_track)
 
 
 def add_query_tracks(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -10,53 +10,13 @@ from freshline.base.errors import InputError
 from freshline.base.names import cut
 from freshline.definitions.serial import from_record
 from freshline.kernel.assembly.assemble import assemble
-from freshline.kernel.core.events import Event, JobFailed, JobPaused, Record
+from freshline.kernel.assembly.kinds import KINDS
+from freshline.kernel.core.events import Event, Record
 from freshline.kernel.core.journal import FORMAT
 from freshline.kernel.core.kernel import JobNotRunning, Kernel
-from freshline.kernel.queries.events import IterationFinished, LoadMeasured
-from freshline.kernel.queries.membership import QueryAdded, QueryRemoved
-from freshline.kernel.recovery.events import CostsLearned
-from freshline.kernel.requests.events import (
-    PartDone,
-    PartLost,
-    RequestArrived,
-    RequestWithdrawn,
-    UpdateDiscarded,
-)
-from freshline.kernel.steps.events import StepsCommitted, StepsDropped
-from freshline.kernel.tables.drain import DrainBegun
-from freshline.kernel.tables.events import BatchCostsLearned, FileArrived, UpdateFinished
-from freshline.kernel.tables.membership import TableAdded, TableRemoved
-from freshline.kernel.tables.remote_table import RemoteAdvanced
 from freshline.planning.plan.make import make_plan, without_bounds
 from freshline.planning.plan.plan import Plan
 from freshline.planning.plan.step_placement import StepPlacement
-
-# By the first word of its record: an event as a kernel hears it again.
-_EVENTS: dict[str, Callable[[Record, Kernel], Event]] = {
-    "finished": UpdateFinished.from_record,
-    "failed": JobFailed.from_record,
-    "paused": JobPaused.from_record,
-    "arrived": FileArrived.from_record,
-    "learned": CostsLearned.from_record,
-    "batches": BatchCostsLearned.from_record,
-    "answered": IterationFinished.from_record,
-    "measured": LoadMeasured.from_record,
-    "requested": RequestArrived.from_record,
-    "withdrawn": RequestWithdrawn.from_record,
-    "part_done": PartDone.from_record,
-    "part_lost": PartLost.from_record,
-    "discarded": UpdateDiscarded.from_record,
-    "query_added": QueryAdded.from_record,
-    "query_removed": QueryRemoved.from_record,
-    "added": TableAdded.from_record,
-    "removed": TableRemoved.from_record,
-    "drain": DrainBegun.from_record,
-    "committed": StepsCommitted.from_record,
-    "dropped": StepsDropped.from_record,
-    "advanced": RemoteAdvanced.from_record,
-}
-
 
 # What it brings about to take a damaged record for a whole one.
 _DAMAGE: Final = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
@@ -77,7 +37,7 @@ def _plan_of(header: Record) -> Plan:
 
 
 def kernel_to_replay(header: Record, journal: str) -> Kernel:
-    """The kernel of a header that anybody may have written; InputError where it is none of this version's."""
+    """The kernel of an unchecked header; InputError where it is none of this version's."""
     if "warehouse" not in header:
         raise InputError(
             f"{journal} is not a log of a run", "Name a log of `freshline run` or `simulate --log`"
@@ -106,12 +66,12 @@ class Difference:
     reason: str | None = None  # why the journal's events could not even be told to it
 
 
-def _event(record: Record, kernel: Kernel) -> Event:
+def _event(record: Record, kernel: Kernel, known: Mapping[str, type[Event]]) -> Event:
     word = next(iter(record), "")
-    if word not in _EVENTS:
+    if word not in known:
         what = f"the journal has an event {cut(word)!r}, which this version does not know"
         raise InputError(what, "Replay it with the version that wrote it, or name one that is undamaged")
-    return _EVENTS[word](record, kernel)
+    return known[word].from_record(record, kernel)
 
 
 def replay(
@@ -123,6 +83,7 @@ def replay(
     A full disk can cost lines of a journal. A line that was cut short is to be given as an empty record.
     An event that no journal of this version has is an InputError.
     """
+    known = {event.word: event for kind in KINDS for event in kind.events}
     calls = 0
     for record in records:
         if "now" not in record:
@@ -130,11 +91,11 @@ def replay(
         written = record.get("instructions", [])
         try:
             if "restarted" in record:
-                assert header is not None, "the runner crashed, and nobody says what it ran"
+                assert header is not None, "the runner crashed, and no header says what it ran"
                 kernel = assemble(_plan_of(header), record["now"], record["restarted"], live=False)
                 calls += 1
                 continue
-            events = [_event(entry, kernel) for entry in record.get("events", ())]
+            events = [_event(entry, kernel, known) for entry in record.get("events", ())]
             instructions = kernel.handle(record["now"], events, record.get("closing", False))
         except InputError:
             raise

@@ -2,90 +2,121 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
+from typing import NamedTuple
 
-from freshline.definitions.warehouse import Warehouse
+from freshline.definitions.sections.nodes import NodePolicy
+from freshline.kernel.assembly.context import Assembly, elsewhere
 from freshline.kernel.core.kernel import Kernel
 from freshline.kernel.core.pool import TrackPool
+from freshline.kernel.core.preemption import PreemptivePool
 from freshline.kernel.steps.orders import order_of
 from freshline.kernel.steps.release import OnAdvance
 from freshline.kernel.steps.task import StepTask, StepTerms
-from freshline.kernel.tables.remote_table import RemoteTable
-from freshline.planning.plan.step_placement import StepPlacement
 
 
-def add_step_tasks(
+class StepSpec(NamedTuple):
+    """All that a kernel has to know of a step."""
+
+    place: int
+    name: str
+    terms: StepTerms
+    sources: Sequence[str]
+    feed: str | None = None
+    freshness: int | None = 0  # None where nothing was loaded yet
+
+
+def make_steps(
     kernel: Kernel,
-    warehouse: Warehouse,
-    placed: StepPlacement,
-    freshness: Mapping[str, int | None] | None,
-    node: str | None,
-) -> None:
-    """The steps, or those of a node; those of other nodes that they read are elsewhere."""
-    readers = _readers(warehouse)
-    following = {step: after for task in placed.tasks for step, after in pairwise(task)}
-    steps: dict[str, StepTask] = {}
-    for place, name in enumerate(warehouse.step_order):
-        if node is not None and placed.nodes[name] != node:
-            continue
-        step = warehouse.steps[name]
-        found = 0 if freshness is None else freshness.get(name)
-        sources = [steps.get(source) or elsewhere(kernel, source, freshness) for source in step.sources]
-        own = warehouse.nodes[placed.nodes[name]]
-        terms = StepTerms(
-            placed.costs_us[name],
-            placed.sub_deadlines_us[name],
-            0 if own.policy == "fifo" else placed.limits_us.get(own.name, 0),  # that goes by single steps
-            step.deadline_us is not None or readers[name] != [following.get(name)],
-            step.align_us,
-            0 if step.feed is None else warehouse.feeds[step.feed].period_us or 0,
-        )
-        task = steps[name] = StepTask(place, name, terms, sources, found)
+    steps: Iterable[StepSpec],
+    units: Iterable[Sequence[str]],
+    found: Mapping[str, int | None] | None = None,
+) -> dict[str, StepTask]:
+    """The tasks of steps that are in topological order; they are in no pool, and not among the tasks, yet.
+
+    `units` are the steps that belong together (paper 002, 5.3). What is read and is no step of these is
+    elsewhere, and as fresh as it was `found`.
+    """
+    tasks: dict[str, StepTask] = {}
+    for step in steps:
+        sources = [
+            tasks.get(name) or elsewhere(kernel, name, (found or {}).get(name) or 0) for name in step.sources
+        ]
+        task = tasks[step.name] = StepTask(step.place, step.name, step.terms, sources, step.freshness)
         task.rule = OnAdvance(task)
         for source in sources:
             source.dependents.append(task)
         if step.feed is not None:
             kernel.readers.setdefault(step.feed, []).append(task)
-    for before, after in following.items():
-        if before in steps and after in steps:
-            steps[after].follow(steps[before])
-    for name in warehouse.steps:
-        if name in steps:
-            kernel.add(steps[name])
+    for unit in units:
+        for before, after in pairwise(unit):
+            if before in tasks and after in tasks:
+                tasks[after].follow(tasks[before])
+    return tasks
 
 
-def add_node_pools(
-    kernel: Kernel, warehouse: Warehouse, placed: StepPlacement, first_track: int, node: str | None
+def leaving_steps(
+    reads: Mapping[str, Iterable[str]], outputs: Iterable[str], units: Iterable[Sequence[str]]
+) -> set[str]:
+    """The steps whose result is an output, or goes to more than the step after it in its unit.
+
+    `reads` says by table and step what it reads.
+    """
+    readers: dict[str, list[str]] = {}
+    for name, sources in reads.items():
+        for source in sources:
+            readers.setdefault(source, []).append(name)
+    inside = {before for unit in units for before, after in pairwise(unit) if readers.get(before) == [after]}
+    return {*outputs, *(name for name in reads if name not in inside)}
+
+
+def add_node(
+    kernel: Kernel, name: str, policy: NodePolicy, track: int, steps: Iterable[str], preemptive: bool = False
 ) -> None:
-    """A pool of one track for each node, or for that one."""
-    for name, defined in warehouse.nodes.items():
-        if node is not None and name != node:
+    """A pool of one track for a node, which its steps join."""
+    order = order_of(policy)
+    order.preemptive = preemptive
+    pool = (PreemptivePool if preemptive else TrackPool)(name, 1, track, order, kernel.touched)
+    kernel.pools.append(pool)
+    for step in steps:
+        pool.join(kernel.task(step))
+
+
+def add_step_tasks(assembly: Assembly) -> None:
+    """The steps, or those of a node; those of other nodes that they read are elsewhere."""
+    warehouse, placed, node = assembly.warehouse, assembly.plan.placed, assembly.node
+    if placed is None:
+        return
+    reads = {name: table.sources for name, table in warehouse.stored.items()}
+    outputs = [name for name, step in warehouse.steps.items() if step.deadline_us is not None]
+    leaving = leaving_steps(reads, outputs, placed.tasks)
+    specs = []
+    for place, name in enumerate(warehouse.step_order):
+        if node not in (None, placed.nodes[name]):
             continue
-        order = order_of(defined.policy)
-        tracks_from = first_track + sum(pool.tracks for pool in kernel.pools)
-        pool = TrackPool(name, 1, tracks_from, order, kernel.touched)
-        kernel.pools.append(pool)
-        for step in warehouse.steps:
-            if placed.nodes[step] == name:
-                pool.join(kernel.task(step))
+        step, own = warehouse.steps[name], warehouse.nodes[placed.nodes[name]]
+        terms = StepTerms(
+            placed.costs_us[name],
+            placed.sub_deadlines_us[name],
+            0 if own.policy == "fifo" else placed.limits_us.get(own.name, 0),  # that goes by single steps
+            name in leaving,
+            step.align_us,
+            0 if step.feed is None else warehouse.feeds[step.feed].period_us or 0,
+        )
+        specs.append(StepSpec(place, name, terms, step.sources, step.feed, assembly.found(name)))
+    tasks = make_steps(assembly.kernel, specs, placed.tasks, assembly.freshness)
+    for name in warehouse.steps:
+        if name in tasks:
+            assembly.kernel.add(tasks[name])
 
 
-def elsewhere(kernel: Kernel, name: str, freshness: Mapping[str, int | None] | None) -> RemoteTable:
-    """A table that another kernel updates, as this one knows it."""
-    found = kernel.elsewhere.get(name)
-    if found is None:
-        found = RemoteTable(name, 0 if freshness is None else freshness.get(name) or 0)
-        kernel.elsewhere[name] = found
-    assert isinstance(found, RemoteTable)
-    return found
-
-
-def _readers(warehouse: Warehouse) -> dict[str, list[str]]:
-    """By step, the tables and steps that read it."""
-    readers: dict[str, list[str]] = {name: [] for name in warehouse.steps}
-    for name, table in warehouse.stored.items():
-        for source in table.sources:
-            if source in readers:
-                readers[source].append(name)
-    return readers
+def add_node_pools(assembly: Assembly) -> None:
+    """A pool of one track for each node, or for that one."""
+    warehouse, placed = assembly.warehouse, assembly.plan.placed
+    if placed is None:
+        return
+    for name, node in warehouse.nodes.items():
+        if assembly.node in (None, name):
+            steps = [step for step in warehouse.steps if placed.nodes[step] == name]
+            add_node(assembly.kernel, name, node.policy, assembly.next_track, steps)

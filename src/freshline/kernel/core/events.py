@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from dataclasses import MISSING, dataclass, fields
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 from freshline.kernel.core.job import Job
 from freshline.kernel.core.task import RetryTimer
@@ -13,12 +14,26 @@ if TYPE_CHECKING:
 Record = dict[str, Any]
 
 
-class Event:
+class Recorded:
+    """Something that a journal has a record of: an event or an instruction, each a dataclass with slots."""
+
+    __slots__ = ()
+    word: ClassVar[str]  # its name in journals: the first key of the record
+    # Its other fields by their keys in the record, in this order. None and False are left out.
+    keys: ClassVar[tuple[tuple[str, str], ...]] = ()
+
+    def record(self) -> Record:
+        """What a journal has of it; its first key is `word`."""
+        told = ((key, getattr(self, name)) for name, key in self.keys)
+        return {key: value for key, value in told if value is not None and value is not False}
+
+
+class Event(Recorded):
     """Something that happened. It knows how it is taken, and how a journal tells it."""
 
     __slots__ = ()
     # Of several at one instant the lower is taken first: 0 ends of jobs, 1 what comes in, 2 what is learned
-    # and who comes or goes, 3 the end of all.
+    # and what joins or leaves, 3 the end of all.
     priority: ClassVar[int] = 0
     # Whether what it brings is there before any event of its instant is taken.
     arrives: ClassVar[bool] = False
@@ -30,113 +45,98 @@ class Event:
         """Does to the kernel's tasks what it means for them."""
         raise NotImplementedError
 
-    def record(self) -> Record:
-        """What a journal has of it; its first key is the event's name."""
-        raise NotImplementedError
-
     @classmethod
     def from_record(cls, record: Record, kernel: Kernel) -> Self:
         """The event of a journal again, for that kernel."""
-        raise NotImplementedError
+        return cls(**cls._told(record))
+
+    @classmethod
+    def _told(cls, record: Record) -> Record:
+        """The fields of `keys`; those with a default may be missing."""
+        optional = {each.name for each in fields(cls) if each.default is not MISSING}  # type: ignore[arg-type]
+        return {name: record[key] for name, key in cls.keys if key in record or name not in optional}
 
 
-class JobFailed(Event):
+@dataclass(slots=True, eq=False)
+class JobEvent(Event):
+    """Something that happened to a job that runs; most often its end."""
+
+    of: ClassVar[type[Job]] = Job  # which jobs it can happen to
+    job: Job
+
+    def record(self) -> Record:
+        # Not by super(): a dataclass with slots is another class than the one that it names.
+        return {self.word: self.job.task.name, "job": self.job.number, **Event.record(self)}
+
+    @classmethod
+    def from_record(cls, record: Record, kernel: Kernel) -> Self:
+        job = kernel.running(record[cls.word], record["job"])
+        assert isinstance(job, cls.of), f"{job!r} is no {cls.of.__name__}"
+        return cls(job=job, **cls._told(record))
+
+
+@dataclass(slots=True, eq=False)
+class JobFailed(JobEvent):
     """A job has ended without effect. What it was to do is to be done again, not before `retry_at`."""
 
-    __slots__ = ("job", "retry_at")
-
-    def __init__(self, job: Job, retry_at: int) -> None:
-        self.job = job
-        self.retry_at = retry_at
+    word = "failed"
+    keys = (("retry_at", "retry_at"),)
+    retry_at: int
 
     def take(self, kernel: Kernel, now: int) -> None:
         task = self.job.task
         task.failed(self.job, now)
         kernel.timers.set(self.retry_at, RetryTimer(task))
 
-    def record(self) -> Record:
-        return {"failed": self.job.task.name, "job": self.job.number, "retry_at": self.retry_at}
 
-    @classmethod
-    def from_record(cls, record: Record, kernel: Kernel) -> Self:
-        return cls(kernel.running(record["failed"], record["job"]), record["retry_at"])
-
-    def __repr__(self) -> str:
-        return f"Failed({self.job!r}, retry_at={self.retry_at})"
-
-
-class JobPaused(Event):
+@dataclass(slots=True, eq=False)
+class JobPaused(JobEvent):
     """A job has been put aside, between two parts of what it does. It goes on when it is started again."""
 
-    __slots__ = ("job",)
-
-    def __init__(self, job: Job) -> None:
-        self.job = job
+    word = "paused"
 
     def take(self, kernel: Kernel, now: int) -> None:
         self.job.task.paused(self.job, now)
 
-    def record(self) -> Record:
-        return {"paused": self.job.task.name, "job": self.job.number}
 
-    @classmethod
-    def from_record(cls, record: Record, kernel: Kernel) -> Self:
-        return cls(kernel.running(record["paused"], record["job"]))
-
-    def __repr__(self) -> str:
-        return f"Paused({self.job!r})"
+EVENTS: Final[tuple[type[Event], ...]] = (JobFailed, JobPaused)
 
 
-class Instruction:
+class Instruction(Recorded):
     """What a driver is to do. Kinds of work may have some of their own."""
 
     __slots__ = ()
 
+
+@dataclass(slots=True, eq=False)
+class JobInstruction(Instruction):
+    """What a driver is to do with a job."""
+
+    job: Job
+
     def record(self) -> Record:
-        """What a journal has of it; its first key is the instruction's name."""
-        raise NotImplementedError
+        return {self.word: self.job.task.name, "job": self.job.number}
 
 
-class Start(Instruction):
+@dataclass(slots=True, eq=False)
+class Start(JobInstruction):
     """Run this job on its track, now; one that was put aside goes on."""
 
-    __slots__ = ("job",)
-
-    def __init__(self, job: Job) -> None:
-        self.job = job
+    word = "start"
 
     def record(self) -> Record:
         return self.job.record()
 
-    def __repr__(self) -> str:
-        return f"Start({self.job!r})"
 
-
-class Pause(Instruction):
+@dataclass(slots=True, eq=False)
+class Pause(JobInstruction):
     """Put this job aside as soon as it can be: `JobPaused` answers, or its end if that comes first."""
 
-    __slots__ = ("job",)
-
-    def __init__(self, job: Job) -> None:
-        self.job = job
-
-    def record(self) -> Record:
-        return {"pause": self.job.task.name, "job": self.job.number}
-
-    def __repr__(self) -> str:
-        return f"Pause({self.job!r})"
+    word = "pause"
 
 
-class Cancel(Instruction):
+@dataclass(slots=True, eq=False)
+class Cancel(JobInstruction):
     """End this job, which runs, without effect: its end answers, whichever it is by then."""
 
-    __slots__ = ("job",)
-
-    def __init__(self, job: Job) -> None:
-        self.job = job
-
-    def record(self) -> Record:
-        return {"cancel": self.job.task.name, "job": self.job.number}
-
-    def __repr__(self) -> str:
-        return f"Cancel({self.job!r})"
+    word = "cancel"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -20,14 +21,20 @@ BACKED_OFF: Final = 4  # its job failed, and there is to be another one later
 PAUSED: Final = 5  # its job was begun and put aside, and waits to go on
 
 
-class ReleaseRule(Protocol):
-    """When a task's jobs are released: it moves the task between idle, waiting and ready."""
+class ReleaseRule:
+    """When a task's jobs are released: it moves the task between idle, waiting and ready.
+
+    A rule writes what it does; what it does not override does nothing.
+    """
+
+    __slots__ = ()
 
     def begin(self, now: int) -> None:
         """The kernel has started, or the task has come to it."""
 
     def due(self, at: int) -> int | None:
         """The timer set for `at` went off. Returns the instant of the next one, if there is one."""
+        return None
 
     def job_failed(self, now: int, job: Any) -> None:
         """The task's job has ended without effect, and is tried again later."""
@@ -37,6 +44,7 @@ class ReleaseRule(Protocol):
 
     def unfinished_deadlines(self) -> list[int]:
         """The deadlines of the jobs that are released and not finished."""
+        return []
 
     def validate(self) -> None:
         """Raises AssertionError where its state and the task's contradict each other."""
@@ -144,6 +152,22 @@ class Task:
 
     def __repr__(self) -> str:
         return f"Task({self.name})"
+
+
+class QueueingTask(Task):
+    """A task whose work is fixed at its release: what is released waits in line, the oldest first."""
+
+    __slots__ = ("waiting",)
+
+    def __init__(self, place: int, name: str) -> None:
+        super().__init__(place, name)
+        self.waiting: deque[Any] = deque()  # released and not begun
+
+    def validate(self, now: int) -> None:
+        super().validate(now)
+        assert self.state != WAITING
+        assert bool(self.waiting) >= (self.state == READY), f"{self!r} is ready for nothing"
+        assert self.state != IDLE or not self.waiting, f"{self!r} forgets what waits"
 
 
 class RetryTimer:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar, Self
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Self
 
-from freshline.kernel.core.events import Event, Record
+from freshline.kernel.core.events import Event, JobEvent, Record
 from freshline.kernel.queries.iteration import Iteration
+from freshline.kernel.queries.membership import QueryAdded, QueryRemoved
 from freshline.kernel.queries.query_spec import QueryMeasure
 from freshline.kernel.queries.shedding import shedding_of
 from freshline.kernel.queries.task import queries_of
@@ -15,30 +17,18 @@ if TYPE_CHECKING:
     from freshline.kernel.core.kernel import Kernel
 
 
-class IterationFinished(Event):
+@dataclass(slots=True, eq=False)
+class IterationFinished(JobEvent):
     """An iteration has ended."""
 
-    __slots__ = ("job",)
-
-    def __init__(self, job: Iteration) -> None:
-        self.job = job
+    word, of = "answered", Iteration
+    job: Iteration
 
     def take(self, kernel: Kernel, now: int) -> None:
         self.job.task.answered(self.job, now)
 
-    def record(self) -> Record:
-        return {"answered": self.job.task.name, "job": self.job.number}
 
-    @classmethod
-    def from_record(cls, record: Record, kernel: Kernel) -> Self:
-        job = kernel.running(record["answered"], record["job"])
-        assert isinstance(job, Iteration), f"{job!r} is not of a query"
-        return cls(job)
-
-    def __repr__(self) -> str:
-        return f"Answered({self.job!r})"
-
-
+@dataclass(slots=True, eq=False)
 class LoadMeasured(Event):
     """It was looked at what the queries' last windows hold and their answers cost: time to reschedule.
 
@@ -46,11 +36,9 @@ class LoadMeasured(Event):
     release of it.
     """
 
-    __slots__ = ("measures",)
-    priority: ClassVar[int] = 2
-
-    def __init__(self, measures: Mapping[str, QueryMeasure]) -> None:
-        self.measures = measures  # by query
+    word = "measured"
+    priority = 2
+    measures: Mapping[str, QueryMeasure]  # by query
 
     def take(self, kernel: Kernel, now: int) -> None:
         pools = {}
@@ -64,12 +52,12 @@ class LoadMeasured(Event):
                 shedding.reschedule(now)
 
     def record(self) -> Record:
-        return {"measured": {name: measure.record() for name, measure in self.measures.items()}}
+        return {self.word: {name: measure.record() for name, measure in self.measures.items()}}
 
     @classmethod
     def from_record(cls, record: Record, kernel: Kernel) -> Self:
-        measures = record["measured"].items()
+        measures = record[cls.word].items()
         return cls({name: QueryMeasure.from_record(measure) for name, measure in measures})
 
-    def __repr__(self) -> str:
-        return f"Measured({', '.join(self.measures)})"
+
+EVENTS: Final[tuple[type[Event], ...]] = (IterationFinished, LoadMeasured, QueryAdded, QueryRemoved)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Self
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
 
 from freshline.kernel.core.events import Event, Record
 from freshline.kernel.core.task import IDLE, READY
@@ -24,7 +25,7 @@ class JoiningQuery:
         self.asked = asked
 
     def come(self, now: int) -> None:
-        """It joins as soon as that harms nobody."""
+        """It joins as soon as that harms no other query."""
         shedding = shedding_of(pool_of(self._kernel, self.asked))
         if shedding is None:
             self.join(now)
@@ -52,14 +53,13 @@ class LeavingQuery:
             self.successor.come(now)
 
 
+@dataclass(slots=True, eq=False)
 class QueryAdded(Event):
-    """A query has come, and is admitted. It joins as soon as that harms nobody."""
+    """A query has come, and is admitted. It joins as soon as that harms no other query."""
 
-    __slots__ = ("asked",)
-    priority: ClassVar[int] = 2
-
-    def __init__(self, asked: QuerySpec) -> None:
-        self.asked = asked
+    word = "query_added"
+    priority = 2
+    asked: QuerySpec
 
     def take(self, kernel: Kernel, now: int) -> None:
         coming = JoiningQuery(kernel, self.asked)
@@ -71,24 +71,21 @@ class QueryAdded(Event):
             task.leaving.successor = coming
 
     def record(self) -> Record:
-        return {"query_added": self.asked.name, "query": self.asked.record()}
+        return {self.word: self.asked.name, "query": self.asked.record()}
 
     @classmethod
     def from_record(cls, record: Record, kernel: Kernel) -> Self:
         return cls(QuerySpec.from_record(record["query"]))
 
-    def __repr__(self) -> str:
-        return f"QueryAdded({self.asked.name})"
 
-
+@dataclass(slots=True, eq=False)
 class QueryRemoved(Event):
     """A query goes: at once, or when the iteration that was begun has ended."""
 
-    __slots__ = ("name",)
-    priority: ClassVar[int] = 2
-
-    def __init__(self, name: str) -> None:
-        self.name = name
+    word = "query_removed"
+    keys = (("name", word),)
+    priority = 2
+    name: str
 
     def take(self, kernel: Kernel, now: int) -> None:
         task = _find(kernel, self.name)
@@ -108,16 +105,6 @@ class QueryRemoved(Event):
                 shedding = shedding_of(task.pool)
                 if shedding is not None:
                     shedding.became_idle(task, now)
-
-    def record(self) -> Record:
-        return {"query_removed": self.name}
-
-    @classmethod
-    def from_record(cls, record: Record, kernel: Kernel) -> Self:
-        return cls(record["query_removed"])
-
-    def __repr__(self) -> str:
-        return f"QueryRemoved({self.name})"
 
 
 def _find(kernel: Kernel, name: str) -> QueryTask | None:

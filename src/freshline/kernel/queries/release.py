@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from freshline.kernel.core.task import ReleaseRule
 
 if TYPE_CHECKING:
     from freshline.kernel.core.timers import Timers
     from freshline.kernel.queries.task import QueryTask
 
 
-class EveryStride:
+class EveryStride(ReleaseRule):
     """Iteration k is released at k·δ, whatever has become of those before."""
 
     __slots__ = ("_task", "_timers")
@@ -26,13 +28,7 @@ class EveryStride:
         self._task.released(at)
         return at + self._task.stride_us
 
-    def job_failed(self, now: int, job: Any) -> None: ...
-
-    def retry(self, now: int) -> None: ...
-
     def unfinished_deadlines(self) -> list[int]:
         task = self._task
         current = [] if task.job is None else [task.job.deadline]
         return current + [released.at + task.deadline_us for released in task.waiting]
-
-    def validate(self) -> None: ...

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from freshline.kernel.core.job import Job
-from freshline.kernel.core.task import IDLE, PAUSED, READY, RUNNING, WAITING, Task
+from freshline.kernel.core.task import BACKED_OFF, IDLE, READY, RUNNING, QueueingTask
 from freshline.kernel.queries.iteration import WHOLE, Iteration, ReleasedIteration
 from freshline.kernel.queries.shedding import shedding_of
 from freshline.planning.analysis.levels import QueryLoad
@@ -20,13 +20,14 @@ if TYPE_CHECKING:
     from freshline.kernel.tables.source import Source
 
 
-class QueryTask(Task):
+class QueryTask(QueueingTask):
     """The answering of one query. Its iterations are done one after the other, late ones too."""
 
-    __slots__ = ("asked", "deadline_us", "leaving", "load", "sources", "stride_us", "waiting", "window_us")
+    __slots__ = ("asked", "deadline_us", "leaving", "load", "sources", "stride_us", "window_us")
 
     rule: EveryStride
     job: Iteration | None
+    waiting: deque[ReleasedIteration]
 
     def __init__(self, place: int, asked: QuerySpec, sources: Sequence[Source]) -> None:
         super().__init__(place, asked.name)
@@ -37,7 +38,6 @@ class QueryTask(Task):
         self.sources = sources  # the tables it reads; none: streams, which are there as soon as they are
         self.load: QueryLoad = asked.load(asked.measure)  # by what was measured last
         self.leaving: LeavingQuery | None = None  # where it goes once no iteration is left
-        self.waiting: deque[ReleasedIteration] = deque()  # released and not begun, the oldest first
 
     def measured(self, measure: QueryMeasure) -> None:
         """This is what its windows hold and its answers cost now."""
@@ -87,9 +87,7 @@ class QueryTask(Task):
 
     def validate(self, now: int) -> None:
         super().validate(now)
-        assert self.state != WAITING
-        assert bool(self.waiting) >= (self.state == READY), f"{self!r} is ready for nothing"
-        assert self.state in (READY, RUNNING, PAUSED) or not self.waiting, f"{self!r} forgets what waits"
+        assert self.state != BACKED_OFF
         if self.job is not None:
             assert (self.job.release, self.job.deadline) == (self.release, self.deadline)
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 from freshline.kernel.core.events import Event, Record
 from freshline.kernel.core.pool import TrackPool
@@ -45,17 +45,14 @@ class LearnedCost(NamedTuple):
         return cls(**{**record, "terms": terms})
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class CostsLearned(Event):
     """Costs have become known, and maybe bounds with them."""
 
-    __slots__ = ("batch_limits_us", "tables")
-    priority: ClassVar[int] = 2
-
-    def __init__(
-        self, tables: Mapping[str, LearnedCost], batch_limits_us: Mapping[str, int] | None = None
-    ) -> None:
-        self.tables = tables
-        self.batch_limits_us = batch_limits_us or {}  # by pool, of those that have other ones now
+    word = "learned"
+    priority = 2
+    tables: Mapping[str, LearnedCost]
+    batch_limits_us: Mapping[str, int] = field(default_factory=dict)  # by pool, where they have changed
 
     def take(self, kernel: Kernel, now: int) -> None:
         succeeding: list[AdaptiveRelease] = []
@@ -83,15 +80,18 @@ class CostsLearned(Event):
             rule.take_over(now)
 
     def record(self) -> Record:
-        record: Record = {"learned": {table: cost.record() for table, cost in self.tables.items()}}
+        record: Record = {self.word: {table: cost.record() for table, cost in self.tables.items()}}
         if self.batch_limits_us:
             record["batch_limits_us"] = dict(self.batch_limits_us)
         return record
 
     @classmethod
     def from_record(cls, record: Record, kernel: Kernel) -> Self:
-        tables = {table: LearnedCost.from_record(cost) for table, cost in record["learned"].items()}
-        return cls(tables, record.get("batch_limits_us"))
+        tables = {table: LearnedCost.from_record(cost) for table, cost in record[cls.word].items()}
+        return cls(tables, record.get("batch_limits_us", {}))
 
     def __repr__(self) -> str:
         return f"Learned({', '.join(self.tables)})"
+
+
+EVENTS: Final[tuple[type[Event], ...]] = (CostsLearned,)

@@ -1,7 +1,8 @@
-"""What somebody asks for, and what may become of it."""
+"""What a client asks for, and what may become of it."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from freshline.kernel.core.events import Instruction, Record
@@ -90,33 +91,25 @@ class RequestPart(Job):
         return f"Part({self.task.name} #{self.number}: {self.part} of request {self.request.number})"
 
 
+@dataclass(slots=True, eq=False)
 class AnswerRequest(Instruction):
     """A request is over: what is done of it goes out now. No part done: it has no answer."""
 
-    __slots__ = ("parts_done", "request")
-
-    def __init__(self, request: Request, parts_done: int) -> None:
-        self.request = request
-        self.parts_done = parts_done
+    word = "answer"
+    request: Request
+    parts_done: int
 
     def record(self) -> Record:
-        return {"answer": self.request.number, "parts": self.parts_done}
-
-    def __repr__(self) -> str:
-        return f"Answer({self.request.number}, {self.parts_done} parts)"
+        return {self.word: self.request.number, "parts": self.parts_done}
 
 
+@dataclass(slots=True, eq=False)
 class RejectRequest(Instruction):
     """A request is not admitted. To ask again makes sense after a while."""
 
-    __slots__ = ("request", "retry_after_us")
-
-    def __init__(self, request: Request, retry_after_us: int) -> None:
-        self.request = request
-        self.retry_after_us = retry_after_us
+    word = "reject"
+    request: Request
+    retry_after_us: int
 
     def record(self) -> Record:
-        return {"reject": self.request.number, "retry_after": self.retry_after_us}
-
-    def __repr__(self) -> str:
-        return f"Reject({self.request.number}, retry after {self.retry_after_us})"
+        return {self.word: self.request.number, "retry_after": self.retry_after_us}

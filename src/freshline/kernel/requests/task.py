@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from freshline.kernel.core.events import Cancel, Instruction
 from freshline.kernel.core.job import Job
-from freshline.kernel.core.task import Task
+from freshline.kernel.core.task import ReleaseRule, Task
 from freshline.kernel.core.timers import Timers, Waiter
 from freshline.kernel.requests.pending_request import PendingRequest
 from freshline.kernel.requests.request import AnswerRequest, RejectRequest, Request, RequestPart
@@ -28,7 +28,7 @@ class ClassTask(Task):
         super().__init__(place, name)
         self.timers = timers
         self.outbox = outbox
-        self.rule = OnRequest()
+        self.rule = ReleaseRule()  # parts are released by requests alone
         self.open: dict[int, PendingRequest] = {}  # by number: admitted and not answered
         self.parts: dict[int, RequestPart] = {}  # by the job's number: those that run
 
@@ -118,25 +118,6 @@ class ClassTask(Task):
             assert job.start <= now
             assert self.pool.running.get(job.track) is job
             assert job.pending.over or job.pending.job is job
-
-
-class OnRequest:
-    """The release rule of a class: a job is released when somebody asks."""
-
-    __slots__ = ()
-
-    def begin(self, now: int) -> None: ...
-
-    def due(self, at: int) -> int | None: ...
-
-    def job_failed(self, now: int, job: Any) -> None: ...
-
-    def retry(self, now: int) -> None: ...
-
-    def unfinished_deadlines(self) -> list[int]:
-        return []
-
-    def validate(self) -> None: ...
 
 
 def classes_of(kernel: Kernel) -> list[ClassTask]:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from freshline.base.align import last_edge
+from freshline.kernel.core.task import ReleaseRule
 from freshline.kernel.steps.job import Instance
 
 if TYPE_CHECKING:
     from freshline.kernel.steps.task import StepTask
 
 
-class OnAdvance:
+class OnAdvance(ReleaseRule):
     """An instance is created when the least freshness of the inputs advances; its range is fixed then (5.4).
 
     A step that loads a feed has one for each file. What another node commits is there from that instant on,
@@ -66,14 +68,10 @@ class OnAdvance:
 
     def after(self, before: Instance) -> Instance | None:
         """The instance that follows, in the same job, on that of the step before; None: no whole window."""
-        edge = self._aligned(before.loaded_to)
+        edge = last_edge(before.loaded_to, self._task.terms.align_us)
         if edge <= self._task.claimed_to:
             return None
         return self._instance(edge, before.created, before.came_at, before.ready)
-
-    def due(self, at: int) -> int | None: ...
-
-    def job_failed(self, now: int, job: Any) -> None: ...
 
     def retry(self, now: int) -> None:
         self._task.next()
@@ -83,19 +81,14 @@ class OnAdvance:
         running = [] if task.job is None else [part.instance.deadline for part in task.job.parts]
         return running + [instance.deadline for instance in task.waiting]
 
-    def validate(self) -> None: ...
-
     def _instance(self, edge: int, created: int, came_at: int, ready: int) -> Instance:
         task = self._task
         return Instance(task.claimed_to, edge, (), came_at, created, ready, created + task.due_us)
 
     @property
     def _edge(self) -> int:
-        return self._aligned(min(source.freshness for source in self._task.reads))
-
-    def _aligned(self, instant: int) -> int:
-        align_us = self._task.terms.align_us
-        return instant if align_us is None else max(0, (instant + 1) // align_us * align_us - 1)
+        task = self._task
+        return last_edge(min(source.freshness for source in task.reads), task.terms.align_us)
 
 
 def _last(instants: Iterable[int | None], now: int) -> int:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from freshline.kernel.core.job import Job
-from freshline.kernel.core.task import BACKED_OFF, IDLE, READY, RUNNING, WAITING, Task
+from freshline.kernel.core.task import IDLE, READY, RUNNING, QueueingTask
 from freshline.kernel.steps.job import Instance, StepJob, StepRun
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class StepTerms:
     burst_us: int = 0  # of a step that loads a feed: for how long files come that are of one burst
 
 
-class StepTask(Task):
+class StepTask(QueueingTask):
     """The computing of one step. Its instances are done one after the other, in the order of their ranges."""
 
     __slots__ = (
@@ -49,11 +49,11 @@ class StepTask(Task):
         "reads",
         "terms",
         "until_us",
-        "waiting",
     )
 
     rule: OnAdvance
     job: StepJob | None
+    waiting: deque[Instance]
 
     def __init__(
         self,
@@ -70,7 +70,6 @@ class StepTask(Task):
         self.freshness = freshness or 0
         self.empty = freshness is None
         self.claimed_to = self.freshness  # up to where ranges are fixed
-        self.waiting: deque[Instance] = deque()
         self.files: list[DataFile] = []  # that came, and of which instances are still to be made
         # The steps before and after it in its task (5.3), if it is not the first or last.
         self.follows: StepTask | None = None
@@ -214,17 +213,9 @@ class StepTask(Task):
 
     def validate(self, now: int) -> None:
         super().validate(now)
-        assert self.state != WAITING
-        assert bool(self.waiting) >= (self.state == READY), f"{self!r} is ready for nothing"
-        assert self.state in (READY, RUNNING, BACKED_OFF) or not self.waiting, f"{self!r} forgets what waits"
         assert self.freshness <= self.claimed_to
 
 
 def steps_of(kernel: Kernel) -> list[StepTask]:
     """The steps among a kernel's tasks, in the order of definition."""
     return [task for task in kernel.tasks if isinstance(task, StepTask)]
-
-
-def nothing_to_do(kernel: Kernel) -> bool:
-    """Whether no step has anything to do, as far as this kernel knows."""
-    return not any(step.at_work for step in steps_of(kernel))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from freshline.kernel.core.events import Event, Record
 from freshline.kernel.core.order import Order, ReadyJob
 from freshline.kernel.core.task import BACKED_OFF, IDLE, READY, WAITING, RetryTimer
 from freshline.kernel.tables.membership import LeavingRelease
+from freshline.kernel.tables.release import Release
 from freshline.kernel.tables.task import Batch, TableTask, tables_of
 
 if TYPE_CHECKING:
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from freshline.kernel.tables.update import Update
 
 
+@dataclass(slots=True, eq=False)
 class DrainBegun(Event):
     """From now on no table keeps its period: one that has anything to load takes all of it, at once.
 
@@ -25,8 +28,8 @@ class DrainBegun(Event):
     Other kinds of tasks go on as they do.
     """
 
-    __slots__ = ()
-    priority: ClassVar[int] = 3  # after what is learned at its instant: the orders that it replaces hear that
+    word = "drain"
+    priority = 3  # after what is learned at its instant: the orders that it replaces hear that
 
     def take(self, kernel: Kernel, now: int) -> None:
         tables = tables_of(kernel)
@@ -42,17 +45,10 @@ class DrainBegun(Event):
             task.rule.begin(now)
 
     def record(self) -> Record:
-        return {"drain": True}
-
-    @classmethod
-    def from_record(cls, record: Record, kernel: Kernel) -> Self:
-        return cls()
-
-    def __repr__(self) -> str:
-        return "Drain()"
+        return {self.word: True}
 
 
-class DrainingRelease:
+class DrainingRelease(Release):
     """A job is released whenever there is anything to load."""
 
     __slots__ = ("_since", "_task")
@@ -74,23 +70,12 @@ class DrainingRelease:
     def job_finished(self, now: int, job: Update) -> None:
         self.source_advanced(now)
 
-    def job_failed(self, now: int, job: Update) -> None: ...
-
     def retry(self, now: int) -> None:
         self._task.state = IDLE
         self.source_advanced(now)
 
     def unfinished_deadlines(self) -> list[int]:
         return [] if self._task.state == IDLE else [self._task.deadline]
-
-    def may_jump(self, now: int) -> bool:
-        return True
-
-    def due(self, at: int) -> int | None: ...
-
-    def absorb(self) -> None: ...
-
-    def started_early(self, now: int) -> None: ...
 
     def validate(self) -> None:
         assert self._task.state != WAITING

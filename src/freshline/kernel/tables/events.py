@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
-from freshline.kernel.core.events import Event, Record
+from freshline.kernel.core.events import Event, JobEvent, Record
 from freshline.kernel.tables.batches import BatchCost
+from freshline.kernel.tables.drain import DrainBegun
+from freshline.kernel.tables.membership import TableAdded, TableRemoved
+from freshline.kernel.tables.remote_table import RemoteAdvanced
 from freshline.kernel.tables.task import tables_of
 from freshline.kernel.tables.update import Update
 
@@ -22,43 +26,30 @@ class DataFile(NamedTuple):
     rows: int = 0  # how many records it has, where that is known: a batch is chosen by them
 
 
-class UpdateFinished(Event):
+@dataclass(slots=True, eq=False)
+class UpdateFinished(JobEvent):
     """An update has ended and its table now is as fresh as `freshness` says."""
 
-    __slots__ = ("freshness", "job")
-
-    def __init__(self, job: Update, freshness: int) -> None:
-        self.job = job
-        self.freshness = freshness
+    word, of = "finished", Update
+    keys = (("freshness", "freshness"),)
+    job: Update
+    freshness: int
 
     def take(self, kernel: Kernel, now: int) -> None:
         self.job.task.finished(self.job, self.freshness, now)
 
-    def record(self) -> Record:
-        return {"finished": self.job.task.name, "job": self.job.number, "freshness": self.freshness}
 
-    @classmethod
-    def from_record(cls, record: Record, kernel: Kernel) -> Self:
-        job = kernel.running(record["finished"], record["job"])
-        assert isinstance(job, Update), f"{job!r} is not of a table"
-        return cls(job, record["freshness"])
-
-    def __repr__(self) -> str:
-        return f"Finished({self.job!r}, freshness={self.freshness})"
-
-
+@dataclass(slots=True, eq=False)
 class FileArrived(Event):
     """A data file can be read: by all tables that load the feed, or by some (the others have it already)."""
 
-    __slots__ = ("feed", "file", "tables")
-    priority: ClassVar[int] = 1
+    word = "arrived"
+    priority = 1
     # A file that comes at the instant at which a job ends is there then (paper 001, (2)).
-    arrives: ClassVar[bool] = True
-
-    def __init__(self, feed: str, file: DataFile, tables: frozenset[str] | None = None) -> None:
-        self.feed = feed
-        self.file = file
-        self.tables = tables
+    arrives = True
+    feed: str
+    file: DataFile
+    tables: frozenset[str] | None = None
 
     def arrive(self, kernel: Kernel) -> None:
         if self.file.timestamp > 0:  # or it holds nothing newer than the empty table (paper 001, (1))
@@ -72,7 +63,7 @@ class FileArrived(Event):
                 reader.source_advanced(now)
 
     def record(self) -> Record:
-        record: Record = {"arrived": self.feed, "timestamp": self.file.timestamp, "file": self.file.name}
+        record: Record = {self.word: self.feed, "timestamp": self.file.timestamp, "file": self.file.name}
         if self.file.rows:
             record["rows"] = self.file.rows
         if self.tables is not None:
@@ -83,31 +74,35 @@ class FileArrived(Event):
     def from_record(cls, record: Record, kernel: Kernel) -> Self:
         tables = record.get("tables")
         file = DataFile(record["timestamp"], record["file"], record.get("rows", 0))
-        return cls(record["arrived"], file, None if tables is None else frozenset(tables))
-
-    def __repr__(self) -> str:
-        return f"Arrived({self.feed}, {self.file!r})"
+        return cls(record[cls.word], file, None if tables is None else frozenset(tables))
 
 
+@dataclass(slots=True, eq=False)
 class BatchCostsLearned(Event):
     """What jobs of several files cost has become known, or is known better than before."""
 
-    __slots__ = ("costs",)
-    priority: ClassVar[int] = 2
-
-    def __init__(self, costs: Mapping[str, BatchCost]) -> None:
-        self.costs = costs  # by table
+    word = "batches"
+    priority = 2
+    costs: Mapping[str, BatchCost]  # by table
 
     def take(self, kernel: Kernel, now: int) -> None:
         for task in tables_of(kernel):
             task.batch_cost = self.costs.get(task.name, task.batch_cost)
 
     def record(self) -> Record:
-        return {"batches": {table: cost._asdict() for table, cost in self.costs.items()}}
+        return {self.word: {table: cost._asdict() for table, cost in self.costs.items()}}
 
     @classmethod
     def from_record(cls, record: Record, kernel: Kernel) -> Self:
-        return cls({table: BatchCost(**cost) for table, cost in record["batches"].items()})
+        return cls({table: BatchCost(**cost) for table, cost in record[cls.word].items()})
 
-    def __repr__(self) -> str:
-        return f"Batches({', '.join(self.costs)})"
+
+EVENTS: Final[tuple[type[Event], ...]] = (
+    UpdateFinished,
+    FileArrived,
+    BatchCostsLearned,
+    TableAdded,
+    TableRemoved,
+    DrainBegun,
+    RemoteAdvanced,
+)

@@ -6,6 +6,7 @@ from bisect import insort
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from freshline.base.align import last_edge
 from freshline.kernel.core.task import IDLE
 
 if TYPE_CHECKING:
@@ -180,7 +181,7 @@ class DerivedIntake(Intake):
         for source in self.sources:
             if source.freshness < edge:
                 edge = source.freshness
-        return edge if self.align_us is None else self._aligned(edge)
+        return edge if self.align_us is None else last_edge(edge, self.align_us)
 
     def stale(self, freshness: int) -> bool:
         return self.trailing_edge(0) > freshness
@@ -209,8 +210,7 @@ class DerivedIntake(Intake):
             return job.jump_to
         if next_row - job.loaded_to <= job.task.period_us:
             return job.loaded_to
-        before = next_row - 1
-        return max(job.loaded_to, before if self.align_us is None else self._aligned(before))
+        return max(job.loaded_to, last_edge(next_row - 1, self.align_us))
 
     def caught_up(self, freshness: int, period_us: int, job: Update) -> bool:
         # An update shorter than it may be has taken all there was at its start, and so has one that jumped
@@ -226,8 +226,4 @@ class DerivedIntake(Intake):
         """How far one update may go: a period, rounded up to windows, or the table would fall behind."""
         if self.align_us is None:
             return freshness + period_us
-        return self._aligned(freshness + -(-period_us // self.align_us) * self.align_us)
-
-    def _aligned(self, instant: int) -> int:
-        assert self.align_us is not None
-        return max(0, (instant + 1) // self.align_us * self.align_us - 1)
+        return last_edge(freshness + -(-period_us // self.align_us) * self.align_us, self.align_us)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import TYPE_CHECKING, ClassVar, Self
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Self
 
 from freshline.kernel.core.events import Event, Record
 from freshline.kernel.core.task import RUNNING
@@ -17,14 +17,13 @@ if TYPE_CHECKING:
     from freshline.kernel.tables.update import Update
 
 
+@dataclass(slots=True, eq=False)
 class TableAdded(Event):
     """A table has come. Of equal jobs its own are the last; what its feed delivers from now on is its own."""
 
-    __slots__ = ("table",)
-    priority: ClassVar[int] = 2
-
-    def __init__(self, table: TableSpec) -> None:
-        self.table = table
+    word = "added"
+    priority = 2
+    table: TableSpec
 
     def take(self, kernel: Kernel, now: int) -> None:
         table = self.table
@@ -38,24 +37,21 @@ class TableAdded(Event):
         task.rule.begin(now)
 
     def record(self) -> Record:
-        return {"added": self.table.name, "table": asdict(self.table)}
+        return {self.word: self.table.name, "table": asdict(self.table)}
 
     @classmethod
     def from_record(cls, record: Record, kernel: Kernel) -> Self:
         return cls(TableSpec(**{**record["table"], "sources": tuple(record["table"]["sources"])}))
 
-    def __repr__(self) -> str:
-        return f"Added({self.table.name})"
 
-
+@dataclass(slots=True, eq=False)
 class TableRemoved(Event):
     """A table goes: at once, or when the job that runs has ended well."""
 
-    __slots__ = ("name",)
-    priority: ClassVar[int] = 2
-
-    def __init__(self, name: str) -> None:
-        self.name = name
+    word = "removed"
+    keys = (("name", word),)
+    priority = 2
+    name: str
 
     def take(self, kernel: Kernel, now: int) -> None:
         task = kernel.task(self.name)
@@ -72,18 +68,8 @@ class TableRemoved(Event):
         else:
             kernel.remove(task)
 
-    def record(self) -> Record:
-        return {"removed": self.name}
 
-    @classmethod
-    def from_record(cls, record: Record, kernel: Kernel) -> Self:
-        return cls(record["removed"])
-
-    def __repr__(self) -> str:
-        return f"Removed({self.name})"
-
-
-class LeavingRelease:
+class LeavingRelease(Release):
     """The rule of a table that goes once its job has ended. A job that fails is tried again before."""
 
     __slots__ = ("_kernel", "_rule", "_task")
@@ -107,15 +93,3 @@ class LeavingRelease:
 
     def may_jump(self, now: int) -> bool:
         return self._rule.may_jump(now)
-
-    def begin(self, now: int) -> None: ...
-
-    def due(self, at: int) -> int | None: ...
-
-    def source_advanced(self, now: int) -> None: ...
-
-    def absorb(self) -> None: ...
-
-    def started_early(self, now: int) -> None: ...
-
-    def validate(self) -> None: ...

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from freshline.kernel.core.task import BACKED_OFF, IDLE, READY, RUNNING, WAITING, ReleaseRule
 
@@ -12,8 +12,10 @@ if TYPE_CHECKING:
     from freshline.kernel.tables.update import Update
 
 
-class Release(ReleaseRule, Protocol):
+class Release(ReleaseRule):
     """A table's release rule."""
+
+    __slots__ = ()
 
     def job_finished(self, now: int, job: Update) -> None:
         """The task's job has ended and its freshness is up to date."""
@@ -29,9 +31,10 @@ class Release(ReleaseRule, Protocol):
 
     def may_jump(self, now: int) -> bool:
         """Whether the job that starts now may go on over time in which the table's sources have no rows."""
+        return True
 
 
-class PeriodicRelease:
+class PeriodicRelease(Release):
     """Job j is released at phase + (j − 1)·p, come what may (paper 004, (1))."""
 
     __slots__ = ("pending", "phase_us", "task", "timers")
@@ -72,23 +75,14 @@ class PeriodicRelease:
             task.state = READY
             task.pool.add(task)
 
-    def job_failed(self, now: int, job: Update) -> None:
-        pass
-
     def retry(self, now: int) -> None:
         # With the release and deadline it had. Periodic jobs come whether one failed or not, so this is one
         # more than the analysis knows of, and bounds in its pool are not asserted any more.
         self.task.state = READY
         self.task.pool.add(self.task)
 
-    def source_advanced(self, now: int) -> None:
-        pass
-
     def started_early(self, now: int) -> None:
         raise AssertionError("a periodic job is never expected before its release")
-
-    def may_jump(self, now: int) -> bool:
-        return True
 
     def absorb(self) -> None:
         task = self.task
@@ -108,7 +102,7 @@ class PeriodicRelease:
         assert self.pending == 0 or self.task.state in (READY, RUNNING, BACKED_OFF)
 
 
-class StaleRelease:
+class StaleRelease(Release):
     """A job is released when there is something to load and the last job's period is over.
 
     Paper 001's rule (4): r = d of the job before where the table is not fresh at max(d, f), even if that
@@ -139,9 +133,6 @@ class StaleRelease:
         if self.task.intake.stale(self.task.freshness):
             self._release(now)
 
-    def job_failed(self, now: int, job: Update) -> None:
-        pass
-
     def retry(self, now: int) -> None:
         if not self.task.pool.order.keeps_distance:
             self.next_from = min(self.next_from, now)
@@ -159,23 +150,14 @@ class StaleRelease:
         elif task.state == WAITING and task.intake.backlogged(task.freshness, task.period_us):
             task.pool.expect(task)
 
-    def absorb(self) -> None:
-        pass
-
     def started_early(self, now: int) -> None:
         # From the deadline that this job was to have the table would stand ahead of time for ever:
         # docs/np-gedf-per-task.md, "Early starts".
         self.next_from = now + self.task.period_now_us
 
-    def may_jump(self, now: int) -> bool:
-        return True
-
     def unfinished_deadlines(self) -> list[int]:
         task = self.task
         return [task.deadline] if task.state > WAITING else []
-
-    def validate(self) -> None:
-        pass
 
     def _release(self, now: int) -> None:
         task = self.task

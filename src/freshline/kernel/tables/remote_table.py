@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
-from freshline.kernel.core.events import Event, Record
+from freshline.kernel.core.events import Event
 
 if TYPE_CHECKING:
     from freshline.kernel.core.kernel import Kernel
@@ -36,39 +37,26 @@ class RemoteTable:
                 dependent.source_moved(now)
 
 
+@dataclass(slots=True, eq=False)
 class RemoteAdvanced(Event):
     """A table that is updated elsewhere now is as fresh as that. It is taken as the end of a job is."""
 
-    __slots__ = ("came_at", "committed_at", "freshness", "table")
-
-    def __init__(
-        self, table: str, freshness: int, came_at: int | None = None, committed_at: int | None = None
-    ) -> None:
-        self.table = table
-        self.freshness = freshness
-        self.came_at = came_at  # when the burst came to its source, where that is known
-        self.committed_at = committed_at  # likewise: from then on deadlines count of what it is read by
+    word = "advanced"
+    keys = (
+        ("table", word),
+        ("freshness", "freshness"),
+        ("came_at", "came_at"),
+        ("committed_at", "committed_at"),
+    )
+    table: str
+    freshness: int
+    came_at: int | None = None  # when the burst came to its source, where that is known
+    committed_at: int | None = None  # likewise: deadlines of what reads it count from then on
 
     def take(self, kernel: Kernel, now: int) -> None:
         table = kernel.elsewhere.get(self.table)
         if table is not None:  # otherwise nothing here reads it
             table.advanced(self.freshness, self.came_at, self.committed_at, now)
-
-    def record(self) -> Record:
-        record: Record = {"advanced": self.table, "freshness": self.freshness}
-        if self.came_at is not None:
-            record["came_at"] = self.came_at
-        if self.committed_at is not None:
-            record["committed_at"] = self.committed_at
-        return record
-
-    @classmethod
-    def from_record(cls, record: Record, kernel: Kernel) -> Self:
-        came_at, committed_at = record.get("came_at"), record.get("committed_at")
-        return cls(record["advanced"], record["freshness"], came_at, committed_at)
-
-    def __repr__(self) -> str:
-        return f"Advanced({self.table}, freshness={self.freshness})"
 
 
 def source_named(kernel: Kernel, name: str) -> Source:

@@ -29,7 +29,6 @@ class Update(Job):
         loaded_from: int,
         loaded_to: int,
         files: tuple[DataFile, ...],
-        updates: int = 1,
     ) -> None:
         # Not by super().__init__: half of the simulator's objects are made here.
         self.task = task
@@ -43,7 +42,7 @@ class Update(Job):
         # How far beyond NF its freshness may go at most, where no source has a row; NF where it may not.
         self.jump_to = loaded_to
         self.files = files  # the data files it loads, oldest first; none for a derived or continuous table
-        self.updates = updates  # how many it does at once
+        self.updates = 1  # how many it does at once; its task may set more
 
     @property
     def length_us(self) -> int:

@@ -20,8 +20,9 @@ from freshline.live.tables.definition_changes import column_differences, columns
 from freshline.spark.loading.schemas import schemas
 from freshline.sql.columns import SLICE_COLUMN
 from freshline.storage.control.layout import StorageLayout
+from freshline.storage.delta.commits import TableTaken
 from freshline.storage.delta.migration import add_columns
-from freshline.storage.delta.stored_table import StoredTable, TableTaken
+from freshline.storage.delta.stored_table import StoredTable
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
+from freshline.base.align import last_edge
 from freshline.base.errors import InputError
 from freshline.definitions.computation import Computation
 from freshline.definitions.live_checks import check_runnable
@@ -18,7 +19,6 @@ from freshline.live.run.heartbeat import sole_writer
 from freshline.live.tables.definition_changes import (
     column_differences,
     columns_remedy,
-    last_edge,
     stored_table,
 )
 from freshline.spark.loading.frames import between, derived_rows, read_parquet
@@ -27,8 +27,9 @@ from freshline.spark.loading.sink import write_by_executors
 from freshline.spark.loading.slices import dealt, slice_column
 from freshline.sql.columns import RESERVED_COLUMNS
 from freshline.storage.control.layout import StorageLayout
+from freshline.storage.delta.commits import TableTaken
 from freshline.storage.delta.computations import told
-from freshline.storage.delta.stored_table import StoredTable, TableTaken
+from freshline.storage.delta.stored_table import StoredTable
 
 
 def table_to_rebuild(warehouse: Warehouse, storage: Path, name: str) -> StoredDefinition:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 from freshline.base.duration import SECOND
 from freshline.kernel.core.kernel import Kernel
@@ -28,12 +28,7 @@ _TELL_EVERY_US: Final = 5 * SECOND
 
 
 class NodeWork(Work):
-    """The steps that this node has, and what it knows of other nodes. Without nodes there is nothing in it.
-
-    `worker` does jobs of steps; an experiment may have its own.
-    """
-
-    worker: ClassVar[type[StepWorker]] = StepWorker
+    """The steps that this node has, and what it knows of other nodes. Without nodes it is empty."""
 
     def __init__(self, opening: RunOpening) -> None:
         super().__init__(opening)
@@ -64,7 +59,7 @@ class NodeWork(Work):
         run, tables = self._run, self.opening.resources.tables.tables
 
         def worker(track: int) -> StepWorker:
-            return self.worker(run.loading.worker(run.pools[track], track), tables, self._outputs)
+            return StepWorker(run.loading.worker(run.pools[track], track), tables, self._outputs)
 
         return {StepJob: JobKind(worker, self.judge)}
 

@@ -12,7 +12,7 @@ from freshline.base.errors import InputError
 from freshline.definitions.serial import to_record
 from freshline.definitions.warehouse import Warehouse
 from freshline.storage.control.control_folder import ControlFolder
-from freshline.storage.control.lease import Identity, StorageInUse, holding_run
+from freshline.storage.control.lease import Identity, holding_run
 
 
 def digest_of(warehouse: Warehouse) -> str:
@@ -32,18 +32,6 @@ def agree(mine: ControlFolder, others: Iterable[ControlFolder], digest: str, ide
         if said is not None and said != digest and run == holding_run(other.lease, identity):
             what = f"node {other.folder.name} runs with other definitions than this one"
             raise InputError(what, "Give all nodes the same file, and restart those with another")
-
-
-def check_no_other(controls: Iterable[ControlFolder], identity: Identity) -> None:
-    """StorageInUse where one of these, which the definitions do not know, runs.
-
-    It would write the same tables. Called with the lease held, so of two at least one sees the other.
-    """
-    for control in controls:
-        run = holding_run(control.lease, identity)
-        if run is not None:
-            what = f"the storage is in use by other definitions (run {run}, {control.folder})"
-            raise StorageInUse(what, "Stop that run, or give this one another storage")
 
 
 def _said(path: Path) -> tuple[str | None, str | None]:

@@ -7,10 +7,10 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from freshline.base.arrow_instants import in_microseconds
 from freshline.base.latency_histogram import LatencyHistogram
 from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.core.kernel import Kernel
@@ -95,7 +95,7 @@ class StepFigures:
                 name=name,
                 node=self._node,
                 deadline_us=step.deadline_us,
-                rows=self._seen[name].latencies.rows,
+                rows=int(self._seen[name].latencies.rows),
                 misses=self._seen[name].rows_missed,
                 p50_us=self._seen[name].latencies.quantile_us(0.5),
                 p95_us=self._seen[name].latencies.quantile_us(0.95),
@@ -115,7 +115,5 @@ def rows_of(table: ReadTable, committed: LoadResult) -> Instants:
         rows = pq.read_table(table.path / file.path, columns=columns, partitioning=None)
         if has_late:
             rows = rows.filter(pc.invert(rows[LATE_COLUMN]))
-        instants = rows[table.timestamp]
-        instants = instants.cast(pa.timestamp("us", instants.type.tz), safe=False).cast(pa.int64())
-        found.append(instants.to_numpy())
+        found.append(in_microseconds(rows[table.timestamp]).to_numpy())
     return np.concatenate(found)

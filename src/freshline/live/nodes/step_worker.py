@@ -3,31 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from freshline.base.clock import Clock, clock
 from freshline.kernel.core.events import Event, JobFailed
-from freshline.kernel.steps.events import StepsCommitted as StepsCommitted
-from freshline.kernel.steps.events import StepsDropped
+from freshline.kernel.steps.events import StepsCommitted, StepsDropped
 from freshline.kernel.steps.job import Instance, StepJob, StepRun
-from freshline.kernel.tables.task import TableTask
-from freshline.kernel.tables.update import Update
 from freshline.live.loop.messages import JobEnded
 from freshline.live.nodes.step_figures import NO_ROWS, CommittedStep, StepFigures, rows_of
+from freshline.live.tables.file_to_load import files_to_load
 from freshline.live.tables.judge import LoadFailures
 from freshline.live.tables.update_worker import SparkWorker
+from freshline.spark.loading.load import Load
 from freshline.spark.loading.load_result import LoadResult
 from freshline.storage.delta.stored_table import StoredTable
-
-
-@dataclass(frozen=True, slots=True)
-class _Step:
-    """What an update asks of the task that it is of."""
-
-    name: str
-    empty: bool
-    came_at: int  # when the burst came to its source
 
 
 class _Commit(NamedTuple):
@@ -39,7 +28,7 @@ class _Commit(NamedTuple):
 
 
 class StepWorker:
-    """Does the steps of a job one after the other, each an update with a commit of its own.
+    """Does the steps of a job one after the other, each a load with a commit of its own.
 
     A job may fail between two commits. What is committed stands, although the kernel does the job again: the
     tables themselves say how far they are, and of files the instance that was done last is known here. It
@@ -70,9 +59,9 @@ class StepWorker:
         return tuple(done)
 
     def _do(self, job: StepJob, part: StepRun) -> CommittedStep | None:
-        update = self._update(job, part)
-        if update is not None:
-            committed = self._worker.run(update)
+        load = self._load(job, part)
+        if load is not None:
+            committed = self._worker.load(load)
             if committed is None:
                 return None
             self._last[part.name] = _Commit(part.instance, committed, self._clock())
@@ -83,8 +72,8 @@ class StepWorker:
         instants = rows_of(self._tables[part.name], last.committed) if is_output else NO_ROWS
         return CommittedStep(part, last.committed, last.at, instants)
 
-    def _update(self, job: StepJob, part: StepRun) -> Update | None:
-        """The step as an update of its table; None where it is done."""
+    def _load(self, job: StepJob, part: StepRun) -> Load | None:
+        """What the step has to load into its table; None where it is done."""
         reached = self._tables[part.name].freshness
         loaded_from = max(part.loaded_from, reached or 0)
         if part.files:
@@ -94,16 +83,15 @@ class StepWorker:
             done = reached is not None and reached >= part.loaded_to
         if done:
             return None
-        return Update(
-            cast(TableTask, _Step(part.name, reached is None, part.instance.came_at)),
+        return Load(
+            part.name,
             job.number,
-            job.release,
-            part.instance.deadline,
-            self._clock(),
-            job.track,
             loaded_from,
             max(loaded_from, part.loaded_to),
-            part.files,
+            files_to_load(part.files),
+            is_first=reached is None,
+            start=self._clock(),
+            came_at=part.instance.came_at,
         )
 
 

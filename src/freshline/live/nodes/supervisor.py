@@ -11,13 +11,14 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
+from freshline.base.back_off import back_off_us
+from freshline.base.duration import SECOND
+
 # How a node's process says that it lost what it cannot do without, Spark or its lease.
 LOST: Final = 3
 # It was refused: definitions that differ, a lease that somebody holds. Trying again would change nothing.
 REFUSED: Final = 2
 _POLL_S: Final = 0.1
-_BACK_OFF_S: Final = 1.0
-_BACK_OFF_MAX_S: Final = 60.0
 # Who ran for so long has not failed by how it starts.
 _WELL_AFTER_S: Final = 60.0
 _ABANDONED_MAX_S: Final = 20.0
@@ -128,7 +129,7 @@ class Supervisor:
             return
         lived_s = self._clock() - node.started
         node.failures = 1 if lived_s >= _WELL_AFTER_S else node.failures + 1
-        wait_s = min(_BACK_OFF_MAX_S, _BACK_OFF_S * 2 ** min(node.failures - 1, 10))
+        wait_s = back_off_us(node.failures, SECOND) / SECOND
         node.start_at = self._clock() + wait_s
         self._say(f"node {node.name} {_died(code)}: it is started again in {wait_s:.0f} s")
 

@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from freshline.base.clock import Clock, clock
-from freshline.live.loop.failures import sentence
 from freshline.live.loop.messages import Message
 from freshline.live.loop.run_notes import RunNotes
+from freshline.spark.errors import sentence
 from freshline.storage.delta.followed_table import FollowedTable
 
 LOOK_EVERY_S: Final = 0.05

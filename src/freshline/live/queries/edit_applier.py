@@ -28,15 +28,15 @@ Decide = Callable[[Mapping[str, PreparedQuery], int], dict[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class QueriesEdited:
-    """The queries of an edited file. Who sent it waits for the reply."""
+    """The queries of an edited file. Its sender waits for the reply."""
 
     queries: Mapping[str, PreparedQuery]
     decide: Decide
     reply: Future[dict[str, Any]]
 
     def event(self, observer: MessageObserver, now: int) -> Event | None:
-        """None: whoever decides tells the kernel of each query that comes or goes."""
-        if self.reply.set_running_or_notify_cancel():  # otherwise nobody waits for it any more
+        """None: `decide` tells the kernel of each query that comes or goes."""
+        if self.reply.set_running_or_notify_cancel():  # otherwise its sender has gone
             try:
                 self.reply.set_result(self.decide(self.queries, now))
             except InputError as error:
@@ -45,7 +45,7 @@ class QueriesEdited:
 
 
 class EditApplier:
-    """Reads files in the thread of whoever sends them, and has the driver's decide on their queries."""
+    """Reads files in the threads of their senders, and has the driver's decide on their queries."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class EditApplier:
             return reply.result()
 
     def close(self) -> None:
-        """The run ends: nobody decides any more."""
+        """The run ends: no edit is decided any more."""
         with self._lock:
             self._closed = True
             if self._waiting is not None:

@@ -13,34 +13,23 @@ from freshline.base.clock import Clock, clock
 from freshline.kernel.core.events import Event
 from freshline.kernel.queries.events import IterationFinished
 from freshline.kernel.queries.iteration import Iteration
-from freshline.live.loop.failures import SparkEnded, sentence
 from freshline.live.loop.messages import JobEnded
 from freshline.live.queries.pacing import Pacing
-from freshline.live.queries.query_costs import QueryCosts
+from freshline.live.queries.query_figures import IterationResult
 from freshline.live.queries.query_tables import QueryTables
 from freshline.live.queries.result_files import ResultFiles
+from freshline.live.queries.running_query import running_query
 from freshline.planning.costs.iterations import PastPart
-from freshline.spark.answering.window_reading import PreparedQuery, session_for_queries
-from freshline.spark.answering.window_reading import WindowReading as Reading
+from freshline.spark.answering.window_reading import PreparedQuery, WindowReading, session_for_queries
+from freshline.spark.errors import SparkEnded, sentence
+from freshline.spark.session.session import use_track
 from freshline.sql.slices import SLICES
-
-
-@dataclass(frozen=True, slots=True)
-class IterationResult:
-    """What an iteration did."""
-
-    keep: float
-    finished_us: int
-    ran_us: int  # without what it was put aside for
-    known: bool  # whether it was known what its parts would cost
-    looked: bool = False  # whether it read beyond its budget, to learn what that costs now
 
 
 @dataclass(frozen=True, slots=True)
 class QueryAnswering:
     """What all tracks answer queries with, and where answers go."""
 
-    book: QueryCosts
     results: ResultFiles
     tables: QueryTables
 
@@ -54,18 +43,16 @@ class IterationWorker:
         self._session = session_for_queries(session)
         self._answering = answering
         self._clock = now
-        context = session.sparkContext
-        context.setLocalProperty("spark.scheduler.pool", pool)
-        context.setJobGroup(f"track-{track}", f"Freshline, track {track}", interruptOnCancel=True)
+        use_track(session, pool, track)
 
     def run(self, job: Iteration) -> Generator[None, None, IterationResult]:
         """Each `next` reads some slices; the last one puts them together."""
-        asked, book = job.task.asked, self._answering.book
-        prepared, fitted = book.prepared(asked), book.fitted(asked)
+        query = running_query(job.task.asked)
+        fitted = query.costs.fitted
         began, lap = self._clock(), _Lap()
-        reading = prepared.begin(self._session, job.window_to)
+        reading = query.prepared.begin(self._session, job.window_to)
         rows_per_slice = reading.rows_in_slices() / SLICES
-        part_us, look = book.part_us(asked), book.looks(asked)
+        part_us, look = query.longest_part_us, query.costs.looks()
         pacing = Pacing(
             job.number, job.budget_us, job.keep, part_us, fitted, rows_per_slice, look, reading.rows_in_none()
         )
@@ -75,13 +62,13 @@ class IterationWorker:
             pacing.took(began, slices, reading.rows_of_part(slices), lap.us())
             yield
             lap.us()  # it may have been put aside
-        finished_us, rows = self._answer(job, prepared, reading)
+        finished_us, rows = self._answer(job, query.prepared, reading)
         pacing.rested(lap.us())
-        book.enter(asked, [*pacing.parts, PastPart(began, pacing.rest_us, 0, rows)])
+        query.costs.enter([*pacing.parts, PastPart(began, pacing.rest_us, 0, rows)])
         keep, is_known = pacing.read / SLICES, fitted is not None
         return IterationResult(keep, finished_us, pacing.spent_us, is_known, pacing.looked)
 
-    def _answer(self, job: Iteration, prepared: PreparedQuery, reading: Reading) -> tuple[int, int]:
+    def _answer(self, job: Iteration, prepared: PreparedQuery, reading: WindowReading) -> tuple[int, int]:
         """When the answer was there, and how many rows it has."""
         query, outcome = prepared.query, reading.outcome()
         finished_us = self._clock()
@@ -104,7 +91,7 @@ class _Lap:
 
 
 class IterationListener(Protocol):
-    """Who hears how iterations ended, in the driver's thread."""
+    """Hears how iterations ended, in the driver's thread."""
 
     def answered(self, job: Iteration, done: IterationResult, now: int) -> None: ...
 

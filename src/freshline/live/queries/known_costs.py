@@ -7,7 +7,7 @@ from fractions import Fraction
 from freshline.definitions.sections.queries import Query
 from freshline.kernel.queries.query_spec import QueryMeasure
 from freshline.kernel.queries.task import QueryTask
-from freshline.live.queries.query_costs import QueryCosts
+from freshline.live.queries.running_query import running_query
 from freshline.live.queries.window_rows import WindowRows
 from freshline.planning.costs.iterations import FittedParts, part_length_us
 from freshline.sql.operators import Aggregate
@@ -16,9 +16,8 @@ from freshline.sql.operators import Aggregate
 class QueryMeasurer:
     """Measures queries without reading anything. The driver's thread alone asks it."""
 
-    def __init__(self, rows: WindowRows, book: QueryCosts) -> None:
+    def __init__(self, rows: WindowRows) -> None:
         self._rows = rows
-        self._book = book
 
     def watch(self, query: Query) -> None:
         """The query will be measured."""
@@ -28,17 +27,17 @@ class QueryMeasurer:
     def measure(self, task: QueryTask, now: int, shortest_us: int) -> QueryMeasure:
         """What its last window holds, and what an answer over that costs, in parts that are no longer than
         a quarter of the shortest deadline on its track, unless they would read next to nothing."""
-        asked = task.asked
-        query = self._book.prepared(asked).query
+        asked = running_query(task.asked)
+        query = asked.prepared.query
         to = min((table.freshness for table in task.sources), default=now)
         rows = {table: self._rows.rows(table, to - query.window_us, to) for table in query.tables}
         sliced = sum(rows[side.table] for side in query.sides if side.in_slices)
         tuples = sum(rows[side.table] for side in query.sides)
-        fitted = self._book.fitted(asked)
+        fitted = asked.costs.fitted
         if fitted is None:
             return asked.measure._replace(tuples=tuples)
         part_us = max(query.part_us or part_length_us(shortest_us, fitted.part_us), fitted.part_us)
-        self._book.part(asked, part_us)
+        asked.costs.measured_part_us = part_us
         cost_us, fixed_us = fitted.cost_us(sliced, part_us)
         selectivity = _selectivity(query, asked.measure, fitted)
         return QueryMeasure(tuples, cost_us, fixed_us, selectivity, min(part_us, cost_us))

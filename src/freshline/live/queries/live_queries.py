@@ -1,4 +1,4 @@
-"""The queries of a run: who runs, who comes and goes, and when they are measured."""
+"""The queries of a run: which run, which come and go, and when they are measured."""
 
 from __future__ import annotations
 
@@ -11,22 +11,18 @@ from freshline.base.duration import seconds
 from freshline.definitions.sections.queries import Query
 from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.assembly.query_tracks import asked_of, track_name
-from freshline.kernel.core.events import Event
 from freshline.kernel.core.kernel import Kernel
-from freshline.kernel.core.pool import TrackPool
 from freshline.kernel.core.timers import NEVER
 from freshline.kernel.queries.events import LoadMeasured
 from freshline.kernel.queries.iteration import Iteration
 from freshline.kernel.queries.membership import QueryAdded, QueryRemoved
-from freshline.kernel.queries.query_spec import QuerySpec
 from freshline.kernel.queries.rescheduling import Rescheduling
 from freshline.kernel.queries.shedding import shedding_of
 from freshline.kernel.queries.task import QueryTask, queries_of
-from freshline.live.queries.iteration_worker import IterationResult
 from freshline.live.queries.known_costs import QueryMeasurer
-from freshline.live.queries.query_costs import QueryCosts
-from freshline.live.queries.query_figures import QueryFigures
+from freshline.live.queries.query_figures import IterationResult
 from freshline.live.queries.query_status import QueryState, QueryStatus
+from freshline.live.queries.running_query import RunningQuery, running_query
 from freshline.planning.analysis.admission import QueryRefusal, refusal, track_for
 from freshline.planning.analysis.levels import QueryLoad
 from freshline.planning.costs.learned_queries import with_known_costs
@@ -35,9 +31,7 @@ from freshline.planning.plan.query_loads import query_loads
 from freshline.spark.answering.window_reading import PreparedQuery
 from freshline.storage.control.history import History
 
-Tell = Callable[[Event], None]
-# Who hears of an iteration's end: what it did; None: it failed.
-Heard = Callable[[Iteration, IterationResult | None], None]
+Tell = Callable[[QueryAdded | QueryRemoved | LoadMeasured], None]
 
 
 class LiveQueries:
@@ -48,32 +42,30 @@ class LiveQueries:
         warehouse: Warehouse,
         plan: Plan,
         kernel: Kernel,
-        book: QueryCosts,
         measuring: QueryMeasurer,
         history: History,
         prepared: Mapping[str, PreparedQuery],
     ) -> None:
         self._warehouse = warehouse  # as it is declared
         self._kernel = kernel
-        self._book = book
         self._measuring = measuring
         self._history = history
         self._tell: Tell = lambda event: None
-        self.on_ended: Heard = lambda job, done: None
-        self._admitted: dict[str, tuple[PreparedQuery, QuerySpec]] = {}  # in the order in which they came
+        self._admitted: dict[str, RunningQuery] = {}  # in the order in which they came
         self._refused: dict[str, tuple[Query, QueryRefusal]] = {}
-        self._figures: dict[str, QueryFigures] = {}  # of those that are admitted
-        self._reschedulings = {pool.name: self._rescheduling(pool) for pool in kernel.pools if _sheds(pool)}
+        self._reschedulings = {
+            pool.name: self._rescheduling(pool.name) for pool in kernel.pools if shedding_of(pool)
+        }
         self._due_at = dict.fromkeys(self._reschedulings, kernel.now)  # when they are measured next
         for task in queries_of(kernel):
-            self._admit(prepared[task.name], task.asked)
+            task.asked = self._admit(RunningQuery.of(task.asked, prepared[task.name], history))
         for planned in plan.queries:
             if planned.refusal is not None:
                 self._refused[planned.name] = (warehouse.queries[planned.name], planned.refusal)
-        self._running = {name: each for name, (each, _) in self._admitted.items()}
+        self._running = {name: query.prepared for name, query in self._admitted.items()}
 
     def attach(self, tell: Tell) -> None:
-        """Who hands events on to the kernel."""
+        """`tell` hands events on to the kernel."""
         self._tell = tell
 
     @property
@@ -82,24 +74,23 @@ class LiveQueries:
         return self._running
 
     @property
-    def asked(self) -> list[QuerySpec]:
-        """What the kernel was told of those that are admitted."""
-        return [asked for _, asked in self._admitted.values()]
+    def admitted(self) -> list[RunningQuery]:
+        return [*self._admitted.values()]
 
-    # -- who comes and goes ------------------------------------------------------------------------------
+    # -- which come and go ------------------------------------------------------------------------------
 
     def decide(self, edited: Mapping[str, PreparedQuery], now: int) -> dict[str, Any]:
         """Takes the queries of an edited file, and says what becomes of each. One that was edited is new."""
         unchanged = [name for name in edited if self._running.get(name) is edited[name]]
         removed = [name for name in self._admitted if name not in unchanged]
         for name in removed:
-            del self._admitted[name], self._figures[name]
+            del self._admitted[name]
             self._tell(QueryRemoved(name))
         self._refused.clear()
         for name, prepared in edited.items():
             if name not in unchanged:
                 self._comes(prepared)
-        self._running = {name: prepared for name, (prepared, _) in self._admitted.items()}
+        self._running = {name: query.prepared for name, query in self._admitted.items()}
         return {
             "admitted": [name for name in edited if name in self._admitted and name not in unchanged],
             "refused": [
@@ -130,22 +121,19 @@ class LiveQueries:
         if track is None:
             self._refused[query.name] = (query, refusal(load, tracks))
             return
-        asked = asked_of(query, load, track)
-        self._admit(prepared, asked)
-        self._tell(QueryAdded(asked))
+        asked = RunningQuery.of(asked_of(query, load, track), prepared, self._history)
+        self._tell(QueryAdded(self._admit(asked)))
 
-    def _admit(self, prepared: PreparedQuery, asked: QuerySpec) -> None:
-        query = prepared.query
-        self._admitted[query.name] = (prepared, asked)
-        self._figures[query.name] = QueryFigures()
-        self._measuring.watch(query)
-        self._book.define(asked, prepared)
+    def _admit(self, query: RunningQuery) -> RunningQuery:
+        self._admitted[query.name] = query
+        self._measuring.watch(query.prepared.query)
+        return query
 
     def _loads(self) -> list[tuple[str, QueryLoad]]:
         """Those that are admitted, each with its kernel's pool: as measured last, or as they came."""
         at_work = {task.name: task for task in queries_of(self._kernel)}
         loads = []
-        for name, (_, asked) in self._admitted.items():
+        for name, asked in self._admitted.items():
             task = at_work.get(name)
             known = task is not None and task.asked is asked
             loads.append((asked.pool, task.load if task and known else asked.load(asked.measure)))
@@ -153,7 +141,7 @@ class LiveQueries:
 
     def _load_of(self, query: Query) -> QueryLoad:
         """What a query that comes asks for, among those that are there."""
-        queries = {name: prepared.query for name, (prepared, _) in self._admitted.items()}
+        queries = {name: query.prepared.query for name, query in self._admitted.items()}
         among = replace(self._warehouse, queries={**queries, query.name: query})
         loads = query_loads(with_known_costs(among, self._history), self._warehouse.pools[query.pool])
         return next(load for load in loads if load.name == query.name)
@@ -170,7 +158,7 @@ class LiveQueries:
         # Not those that go: by the time that the kernel hears it another may have the name.
         tasks = [task for task in queries_of(self._kernel) if task.pool.name == pool and self._is_there(task)]
         if not tasks:
-            return  # it stays due until somebody comes
+            return  # it stays due until a query comes
         rescheduling = self._reschedulings[pool]
         rescheduling.done()
         next_at = rescheduling.next_at(now, [task.stride_us for task in tasks])
@@ -179,33 +167,23 @@ class LiveQueries:
         measures = {task.name: self._measuring.measure(task, now, shortest_us) for task in tasks}
         self._tell(LoadMeasured(measures))
 
-    def _rescheduling(self, pool: TrackPool) -> Rescheduling:
-        defined = self._warehouse.pools[pool.name.rpartition("/")[0]]
+    def _rescheduling(self, track: str) -> Rescheduling:
+        defined = self._warehouse.pools[track.rpartition("/")[0]]
         return Rescheduling(defined.rescheduling, defined.threshold)
 
     # -- how iterations end ------------------------------------------------------------------------------
 
     def answered(self, job: Iteration, done: IterationResult, now: int) -> None:
-        figures = self._figures_of(job)
-        if figures is not None:
-            figures.answered(job, done)
-        self.on_ended(job, done)
+        running_query(job.task.asked).figures.answered(job, done)
         self._lost(job, 1 - Fraction(done.keep), now)
 
     def failed(self, job: Iteration, reason: str, now: int) -> None:
-        figures = self._figures_of(job)
-        if figures is not None:
-            figures.failed(reason, now)
-        self.on_ended(job, None)
+        running_query(job.task.asked).figures.failed(reason, now)
         self._lost(job, Fraction(1), now)
 
-    def _figures_of(self, job: Iteration) -> QueryFigures | None:
-        """None of one that is at its last iteration: another may have its name."""
-        return self._figures[job.task.name] if self._is_there(job.task) else None
-
     def _is_there(self, task: QueryTask) -> bool:
-        known = self._admitted.get(task.name)
-        return known is not None and known[1] is task.asked
+        """Whether it is not at its last iteration: another may have its name."""
+        return self._admitted.get(task.name) is task.asked
 
     def _lost(self, job: Iteration, share: Fraction, now: int) -> None:
         """Of an iteration's window so much was not read."""
@@ -225,7 +203,6 @@ class LiveQueries:
     def statuses(self) -> tuple[QueryStatus, ...]:
         """Those that run, come or go, and those that were refused."""
         tasks = queries_of(self._kernel)
-        self._book.keep_only([*(task.asked for task in tasks), *self.asked])
         at_work = {task.name: task for task in tasks}
         found = [self._status(name, at_work.get(name)) for name in self._admitted]
         found += [
@@ -248,9 +225,9 @@ class LiveQueries:
         return tuple(found)
 
     def _status(self, name: str, task: QueryTask | None) -> QueryStatus:
-        prepared, asked = self._admitted[name]
-        query, figures = prepared.query, self._figures[name]
-        state: QueryState = "RUNNING" if task is not None and task.asked is asked else "COMING"
+        admitted = self._admitted[name]
+        query, figures = admitted.prepared.query, admitted.figures
+        state: QueryState = "RUNNING" if task is not None and task.asked is admitted else "COMING"
         return QueryStatus(
             name,
             state,
@@ -267,7 +244,3 @@ class LiveQueries:
             figures.message,
             looks=figures.looks,
         )
-
-
-def _sheds(pool: TrackPool) -> bool:
-    return shedding_of(pool) is not None

@@ -10,7 +10,7 @@ from freshline.sql.slices import SLICES
 
 # One slice has no scatter: an estimate needs two.
 _SLICES_LEAST: Final = 2
-# How much the first part of an iteration reads where nobody knows yet what parts cost, by turns: parts of
+# How much the first part of an iteration reads where it is not known yet what parts cost, by turns: parts of
 # unlike sizes tell the cost of a part from that of a row, also where there is time for one part only.
 UNKNOWN: Final = (SLICES // 16, SLICES // 4, SLICES)
 # Where it is known, so often an iteration looks again, by a part of another size.

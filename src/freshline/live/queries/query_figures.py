@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from freshline.kernel.queries.iteration import Iteration
-from freshline.live.queries.iteration_worker import IterationResult
 
 Why = Literal["failed", "unknown cost", "look", "own cost", "others"]
 # Which of the assumptions did not hold.
@@ -17,6 +16,17 @@ _IN_WORDS: Final[dict[Why, str]] = {
     "own cost": "took longer than its budget: a part took longer than any before",
     "others": "waited for others, or for the machine, longer than their budgets and parts allow",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class IterationResult:
+    """What an iteration did."""
+
+    keep: float
+    finished_us: int
+    ran_us: int  # without what it was put aside for
+    known: bool  # whether it was known what its parts would cost
+    looked: bool = False  # whether it read beyond its budget, to learn what that costs now
 
 
 @dataclass(slots=True)

@@ -34,7 +34,7 @@ class QueryTables:
             known[1].add(outcome, job.release, job.deadline, finished_us)
 
     def kept(self) -> dict[str, KeptTable]:
-        """Those that are to be looked after. Nobody but readers needs their logs."""
+        """Those that are to be looked after. Only readers need their logs."""
         with self._lock:
             return {
                 name: KeptTable(table.stored, self._locks[name], prepared.query.name, table.newest)

@@ -11,11 +11,10 @@ from pyspark.sql import SparkSession
 
 from freshline.base import signals
 from freshline.base.clock import clock
-from freshline.kernel.queries.query_spec import QuerySpec
-from freshline.live.loop.failures import sentence
-from freshline.live.queries.query_costs import QueryCosts
+from freshline.live.queries.running_query import RunningQuery
 from freshline.planning.costs.iterations import PastPart
 from freshline.spark.answering.window_reading import PreparedQuery
+from freshline.spark.errors import sentence
 
 _logger = logging.getLogger(__name__)
 # Parts of unlike sizes, in as many answers as it takes to tell a part's cost from a row's.
@@ -23,22 +22,22 @@ _PARTS: Final = (16, 48, 192)
 _ANSWERS: Final = 7
 
 
-def warm_up(session: SparkSession, book: QueryCosts, queries: Sequence[QuerySpec]) -> None:
+def warm_up(session: SparkSession, queries: Sequence[RunningQuery]) -> None:
     """Answers queries over what is there; of one whose cost is known once, of one without data never.
 
     The first answers count for nothing: they have Spark compile. All are answered in turn, so that those that
     count are of a Spark which has done all of it before. What a query cannot compute it is told when it runs.
     """
-    known = {asked.name for asked in queries if book.fitted(asked) is not None}
+    known = {query.name for query in queries if query.costs.fitted is not None}
     left = list(queries)
     for number in range(_ANSWERS):
-        left = [asked for asked in left if number == 0 or book.fitted(asked) is None]
-        left = [a for a in left if _is_answered(session, book, a, number > 0 or a.name in known)]
+        left = [query for query in left if number == 0 or query.costs.fitted is None]
+        left = [query for query in left if _is_answered(session, query, number > 0 or query.name in known)]
 
 
-def _is_answered(session: SparkSession, book: QueryCosts, asked: QuerySpec, counts: bool) -> bool:
+def _is_answered(session: SparkSession, query: RunningQuery, counts: bool) -> bool:
     signals.check()
-    prepared = book.prepared(asked)
+    prepared = query.prepared
     edges = [table.freshness for table in prepared.tables]
     if None in edges:
         return False
@@ -46,10 +45,10 @@ def _is_answered(session: SparkSession, book: QueryCosts, asked: QuerySpec, coun
     try:
         parts = _answer(session, prepared, to_us)
     except Exception as error:  # what a query can do to Spark has no end of names
-        _logger.info("%s cannot be warmed up: %s", asked.name, sentence(error))
+        _logger.info("%s cannot be warmed up: %s", query.name, sentence(error))
         return False
     if counts:
-        book.enter(asked, parts)
+        query.costs.enter(parts)
     return True
 
 

@@ -18,7 +18,6 @@ from freshline.live.queries.edit_applier import EditApplier
 from freshline.live.queries.iteration_worker import IterationJudge, IterationWorker, QueryAnswering
 from freshline.live.queries.known_costs import QueryMeasurer
 from freshline.live.queries.live_queries import LiveQueries
-from freshline.live.queries.query_costs import QueryCosts
 from freshline.live.queries.query_status import QUERIES
 from freshline.live.queries.query_tables import QueryTables
 from freshline.live.queries.query_warm_up import warm_up
@@ -39,23 +38,21 @@ class QueryWork(Work):
         tables = opened.tables.readable
         self.results = ResultFiles(setup.control.results)
         self.rows = WindowRows(lambda table: tables[table].files)
-        book = QueryCosts(opened.history)
         self.queries = LiveQueries(
             warehouse,
             opening.plan,
             opening.kernel,
-            book,
-            QueryMeasurer(self.rows, book),
+            QueryMeasurer(self.rows),
             opened.history,
             self._prepared(warehouse, {}),
         )
         self._tables = QueryTables(setup.layout)
-        self._answering = QueryAnswering(book, self.results, self._tables)
+        self._answering = QueryAnswering(self.results, self._tables)
 
     def warm_up(self) -> None:
         """Costs that are not known yet are learned from what is there."""
         session = session_for_queries(self.opening.resources.session)
-        warm_up(session, self._answering.book, self.queries.asked)
+        warm_up(session, self.queries.admitted)
 
     def begin(self, run: RunContext) -> None:
         self._pools = run.pools

@@ -29,7 +29,7 @@ class WindowRows:
         self._longest_us: dict[str, int] = {}
 
     def keep(self, table: str, window_us: int) -> None:
-        """Somebody will ask for windows of that length."""
+        """Windows of that length will be asked for."""
         if window_us > self._longest_us.get(table, -1):
             self._longest_us[table] = window_us
             self._loaded[table] = deque(sorted(_of(file) for file in self._files(table) if file.rows))
@@ -38,7 +38,7 @@ class WindowRows:
         """An update has loaded rows."""
         longest_us = self._longest_us.get(table)
         if longest_us is None:
-            return  # nobody asks
+            return  # no window is asked for
         known = self._loaded[table]
         if rows:
             # What a table that was empty loads begins anywhere: it is counted as if it began with the window.

@@ -12,7 +12,6 @@ from pyspark.sql import SparkSession
 from freshline.kernel.core.events import Event
 from freshline.kernel.requests.events import PartDone, PartLost
 from freshline.kernel.requests.request import RequestPart
-from freshline.live.loop.failures import SparkEnded, is_of_a_row, sentence
 from freshline.live.loop.messages import JobEnded
 from freshline.live.requests.live_request import LiveRequest, failure_of
 from freshline.live.requests.live_requests import LiveRequests
@@ -21,6 +20,8 @@ from freshline.live.requests.request_sessions import RequestSessions
 from freshline.planning.costs.iterations import PastPart
 from freshline.service.failures import ServiceFailure
 from freshline.spark.answering.request_run import PartCancelled
+from freshline.spark.errors import SparkEnded, is_of_a_row, sentence
+from freshline.spark.session.session import use_pool
 from freshline.sql.request_sql import RequestRefused
 from freshline.sql.slices import SLICES
 from freshline.storage.delta.read_table import ReadTable
@@ -49,7 +50,7 @@ class PartWorker:
 
     def __init__(self, session: SparkSession, pool: str, serving: RequestReading) -> None:
         self._serving = serving
-        session.sparkContext.setLocalProperty("spark.scheduler.pool", pool)
+        use_pool(session, pool)
 
     def run(self, job: RequestPart) -> int:
         """How long the part took, in microseconds."""
@@ -60,9 +61,10 @@ class PartWorker:
         at = time.perf_counter_ns()
         asked.read(job.part, serving.sessions, serving.tables)
         took_us = (time.perf_counter_ns() - at) // 1_000
-        slices = asked.sizes[job.part]
-        part = PastPart(request.submitted, took_us, slices, asked.extent.rows * slices // SLICES)
-        serving.book.enter(asked.text, asked.extent, [part])
+        plan = asked.plan
+        slices = plan.sizes[job.part]
+        part = PastPart(request.submitted, took_us, slices, plan.extent.rows * slices // SLICES)
+        serving.book.enter(plan.prepared.sql.text, plan.extent, [part])
         return took_us
 
 
@@ -72,13 +74,11 @@ class PartJudge:
     def __init__(self, requests: LiveRequests, stop: Callable[[str], None]) -> None:
         self._requests = requests
         self._stop = stop  # for what no other attempt helps with
-        self.work_us = 0  # of all parts that were done
 
     def judge(self, ended: JobEnded, now: int) -> Event:
         job: RequestPart = ended.job
         outcome = ended.outcome
         if isinstance(outcome, int):
-            self.work_us += outcome
             return PartDone(job, max(1, min(outcome, _OUTLIER * job.estimate_us)))
         assert isinstance(outcome, BaseException), f"{job!r} ended with {outcome!r}"
         if isinstance(outcome, SparkEnded):

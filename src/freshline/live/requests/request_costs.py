@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
-from collections import OrderedDict, deque
-from collections.abc import Sequence
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from threading import Lock
-from typing import Final
+from typing import Final, Self
 
+from freshline.live.queries.part_costs import PartCosts
 from freshline.planning.costs.iterations import PastPart
 from freshline.planning.costs.requests import PartCost, assumed_cost, learned_cost, usual_cost
-from freshline.storage.control.history import PARTS_KEPT, History
+from freshline.storage.control.history import History
+from freshline.storage.delta.files import LiveFile
 
-# People ask new things every day: so many are remembered, those that were asked last.
+# New SQL comes every day: so many texts are remembered, those that were asked last.
 _TEXTS_MAX: Final = 256
 _TEXTS_MORE: Final = 64  # before some are forgotten
 _KIND: Final = "request "
@@ -29,30 +31,30 @@ class RequestExtent:
     rows: int
     size: int  # bytes
 
-
-@dataclass(slots=True)
-class _Known:
-    parts: deque[PastPart]
-    is_warm: bool = False  # whether it has been answered in this run
+    @classmethod
+    def of(cls, files: Iterable[LiveFile]) -> Self:
+        """All of these files."""
+        found = list(files)
+        return cls(sum(file.rows for file in found), sum(file.size for file in found))
 
 
 class RequestCosts:
-    """By SQL, what parts of requests took. Tracks enter it, whoever asks is told: a lock."""
+    """By SQL, what parts of requests took. Any thread may enter and ask: a lock."""
 
     def __init__(self, history: History) -> None:
         self._history = history
         self._lock = Lock()
-        self._known: OrderedDict[str, _Known] = OrderedDict()
+        self._known: OrderedDict[str, PartCosts] = OrderedDict()
         # What a byte costs in general. Its parts have bytes where others have rows.
-        self._in_general = deque(history.parts(_IN_GENERAL), PARTS_KEPT)
-        self._usual = usual_cost(self._in_general)
+        self._in_general = PartCosts(history, _IN_GENERAL)
+        self._usual = usual_cost(self._in_general.parts)
 
     def cost(self, text: str, extent: RequestExtent) -> PartCost:
         """What its parts cost, as far as it is known, and otherwise as the bytes suggest."""
         with self._lock:
             assumed = assumed_cost(self._usual, extent.size)
-            known = self._of(text)
-            return learned_cost(known.parts, extent.rows, assumed) if known.parts else assumed
+            parts = self._of(text).parts
+        return learned_cost(parts, extent.rows, assumed) if parts else assumed
 
     def enter(self, text: str, extent: RequestExtent, parts: Sequence[PastPart]) -> None:
         """An answer's parts took so long, over tables of that extent. Their rows are those read."""
@@ -62,23 +64,18 @@ class RequestCosts:
         in_general = [part._replace(rows=round(part.rows * share)) for part in parts]
         with self._lock:
             known = self._of(text)
-            if not known.is_warm:
-                # Its first part has Spark compile: it is many times as long as later ones.
-                known.is_warm = True
-                return
-            self._in_general.extend(in_general)
-            self._usual = usual_cost(self._in_general)
-            known.parts.extend(parts)
-        with suppress(sqlite3.Error):  # a cost less to learn from
-            self._history.record_parts(_IN_GENERAL, in_general)
-            self._history.record_parts(_key(text), parts)
+        if known.warm_up():
+            return
+        self._in_general.add(in_general)
+        known.add(parts)
+        usual = usual_cost(self._in_general.parts)
+        with self._lock:
+            self._usual = usual
 
     def forget_oldest(self, text: str) -> None:
         """It is refused for what it once cost: it would never be known that it costs less by now."""
         with self._lock:
-            parts = self._of(text).parts
-            if parts:
-                parts.popleft()
+            self._of(text).forget_part()
 
     def _forget_texts(self) -> None:
         while len(self._known) > _TEXTS_MAX:
@@ -86,11 +83,11 @@ class RequestCosts:
         with suppress(sqlite3.Error):
             self._history.keep_parts(_KIND, _TEXTS_MAX)
 
-    def _of(self, text: str) -> _Known:
+    def _of(self, text: str) -> PartCosts:
         key = _key(text)
         known = self._known.get(key)
         if known is None:
-            known = self._known[key] = _Known(deque(self._history.parts(key), PARTS_KEPT))
+            known = self._known[key] = PartCosts(self._history, key)
             if len(self._known) > _TEXTS_MAX + _TEXTS_MORE:
                 self._forget_texts()
         self._known.move_to_end(key)

@@ -5,16 +5,14 @@ from __future__ import annotations
 import logging
 from collections import OrderedDict
 from collections.abc import Sequence
-from concurrent.futures import Future
 from fractions import Fraction
 from threading import Lock
-from typing import Any, Final
+from typing import Final
 
 from freshline.base import signals
 from freshline.base.duration import format_duration
 from freshline.definitions.sections.classes import PART_MOST_US
-from freshline.live.loop.failures import sentence
-from freshline.live.requests.live_request import LiveRequest, failure_of
+from freshline.live.requests.live_request import ReadPlan, failure_of
 from freshline.live.requests.request_costs import RequestCosts, RequestExtent
 from freshline.live.requests.request_sessions import RequestSessions
 from freshline.live.tables.run_context import RunResources
@@ -22,6 +20,7 @@ from freshline.planning.costs.requests import PartCost, part_most_us, part_sizes
 from freshline.service.questions import Question
 from freshline.spark.answering.request_run import PreparedRequest, RequestRun
 from freshline.spark.answering.sliced_query import readable
+from freshline.spark.errors import sentence
 from freshline.sql.request_sql import RequestRefused, RequestSql, read_request
 from freshline.sql.slices import SLICES
 
@@ -32,7 +31,7 @@ _logger = logging.getLogger(__name__)
 
 
 class RequestPreparer:
-    """Reads questions, in the thread of whoever asks."""
+    """Reads questions, in the threads of their clients."""
 
     def __init__(self, opened: RunResources, sessions: RequestSessions, book: RequestCosts) -> None:
         self._tables = opened.tables.readable
@@ -43,22 +42,16 @@ class RequestPreparer:
         self._lock = Lock()
         self._kept: OrderedDict[str, PreparedRequest] = OrderedDict()
 
-    def prepare(self, question: Question, reply: Future[Any]) -> LiveRequest:
-        """`Failure` where it cannot be asked."""
+    def prepare(self, question: Question) -> ReadPlan:
+        """`ServiceFailure` where it cannot be asked."""
         try:
             prepared = self._prepared(read_request(question.sql, self._readable))
-            extent = self._extent(prepared.sql.tables)
-            cost = self._book.cost(prepared.sql.text, extent)
+            extent, cost = self._cost(prepared.sql)
             sizes = self._sizes(question, prepared, cost)
         except RequestRefused as error:
             raise failure_of(error) from None
         parts_us = tuple(cost.us(slices) for slices in sizes)
-        return LiveRequest(question, prepared, extent, sizes, parts_us, reply)
-
-    def cost_of(self, sql: str) -> PartCost:
-        """What parts of that SQL cost, as far as it is known."""
-        request = read_request(sql, self._readable)
-        return self._book.cost(request.text, self._extent(request.tables))
+        return ReadPlan(prepared, extent, sizes, parts_us)
 
     def warm_up(self) -> None:
         """Answers something over the table that has most rows, in parts."""
@@ -95,9 +88,13 @@ class RequestPreparer:
                 self._kept.popitem(last=False)
         return prepared
 
+    def _cost(self, sql: RequestSql) -> tuple[RequestExtent, PartCost]:
+        """What it would read, and what parts of that cost, as far as it is known."""
+        extent = self._extent(sql.tables)
+        return extent, self._book.cost(sql.text, extent)
+
     def _extent(self, tables: Sequence[str]) -> RequestExtent:
-        files = [file for name in tables for file in self._tables[name].files]
-        return RequestExtent(sum(file.rows for file in files), sum(file.size for file in files))
+        return RequestExtent.of(file for name in tables for file in self._tables[name].files)
 
     def _sizes(self, question: Question, prepared: PreparedRequest, cost: PartCost) -> tuple[int, ...]:
         most_us = part_most_us(question.deadline_us, PART_MOST_US)

@@ -1,4 +1,4 @@
-"""Spark sessions that are lent: to whoever looks at SQL, and to each request while it is answered."""
+"""Spark sessions that are lent: to read SQL, and to each request while it is answered."""
 
 from __future__ import annotations
 

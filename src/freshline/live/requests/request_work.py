@@ -15,13 +15,13 @@ from freshline.live.loop.kinds import JobKind, Kinds
 from freshline.live.loop.work import Work
 from freshline.live.requests.class_counts import ClassCounts
 from freshline.live.requests.class_status import CLASSES as SECTION
-from freshline.live.requests.live_requests import LiveRequests, LiveSubmission
+from freshline.live.requests.live_request import LiveRequest
+from freshline.live.requests.live_requests import LiveRequests
 from freshline.live.requests.part_worker import PartJudge, PartWorker, RequestReading
 from freshline.live.requests.request_costs import RequestCosts
 from freshline.live.requests.request_preparer import RequestPreparer
 from freshline.live.requests.request_sessions import RequestSessions
 from freshline.live.tables.run_context import RunContext, RunOpening
-from freshline.planning.costs.requests import PartCost
 from freshline.service.failures import ServiceFailure
 from freshline.service.questions import Question
 
@@ -51,22 +51,13 @@ class RequestWork(Work):
     def let_go(self) -> None:
         self.requests.close()
 
-    def ask(self, question: Question) -> LiveSubmission:
+    def ask(self, question: Question) -> LiveRequest:
         """A question on its way; `ServiceFailure` where there is no such class."""
         name = question.class_name
         if name not in self._warehouse.classes:
             remedy = Names(CLASSES.name, self._warehouse.classes).remedy(name)
             raise ServiceFailure("unknown_class", f"there is no class {cut(name)!r}", remedy)
-        return LiveSubmission(question, self._preparing.prepare, self.requests, self._run.inbox.post)
-
-    def cost_of(self, sql: str) -> PartCost:
-        """What parts of that SQL cost, as far as it is known."""
-        return self._preparing.cost_of(sql)
-
-    @property
-    def work_us(self) -> int:
-        """What parts have taken on their tracks, all of them together."""
-        return self._judge.work_us
+        return LiveRequest(question, self._preparing.prepare, self.requests, self._run.inbox.post)
 
     def kinds(self) -> Kinds:
         session, pools = self.opening.resources.session, self._run.pools

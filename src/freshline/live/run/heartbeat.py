@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, contextmanager
 from uuid import uuid4
 
-from freshline.live.nodes.same_definitions import check_no_other
+from freshline.storage.control.control_folder import check_no_other
 from freshline.storage.control.layout import StorageLayout
 from freshline.storage.control.lease import Identity, Lease, LeaseLost
 

@@ -8,7 +8,7 @@ from typing import Any
 from freshline.base.clock import Clock, clock
 from freshline.live.status.status import WarehouseStatus
 from freshline.service.questions import Question
-from freshline.service.running_warehouse import Submission
+from freshline.service.running_warehouse import ServiceRequest
 
 
 class LiveWarehouse:
@@ -39,9 +39,9 @@ class LiveWarehouse:
         found: list[dict[str, Any]] = self.status()["classes"]
         return found
 
-    def ask(self, question: Question) -> Submission:
-        submission: Submission = self._serves["ask"](question)
-        return submission
+    def ask(self, question: Question) -> ServiceRequest:
+        request: ServiceRequest = self._serves["ask"](question)
+        return request
 
     def apply(self, text: str) -> dict[str, Any]:
         decided: dict[str, Any] = self._serves["apply"](text)

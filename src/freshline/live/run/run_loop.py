@@ -10,7 +10,6 @@ from freshline.kernel.core.events import Event, Instruction
 from freshline.kernel.core.journal import Journal
 from freshline.kernel.core.kernel import Kernel
 from freshline.live.loop.driver import LiveDriver, LoopHooks
-from freshline.live.loop.failures import spark_ended
 from freshline.live.loop.kinds import Kinds
 from freshline.live.loop.messages import Inbox, JobEnded, JobPutAside
 from freshline.live.loop.tracks import Tracks
@@ -25,6 +24,7 @@ from freshline.live.tables.loading import Loading
 from freshline.live.tables.run_context import RunContext, RunOpening
 from freshline.live.tables.run_records import RunRecords
 from freshline.planning.plan.plan import Plan
+from freshline.spark.errors import spark_ended
 
 _HOUSEKEEPING_MAX_S = 30
 

@@ -19,7 +19,6 @@ from freshline.base.clock import clock
 from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.assembly.assemble import assemble
 from freshline.live import kinds_of_work
-from freshline.live.loop.failures import sentence
 from freshline.live.loop.journal import journal_of
 from freshline.live.run.learned_plan import LearnedPlan
 from freshline.live.run.opening import open_site
@@ -31,6 +30,7 @@ from freshline.live.status.status import WarehouseStatus
 from freshline.live.tables.run_context import RunOpening
 from freshline.live.tables.run_records import RunRecords
 from freshline.planning.plan.plan import Plan
+from freshline.spark.errors import sentence
 
 _logger = logging.getLogger(__name__)
 _CANCELLED_MAX_S = 2.0

@@ -7,11 +7,11 @@ from contextlib import ExitStack
 from typing import Any
 
 from freshline.base.clock import clock
-from freshline.live.loop.failures import sentence
 from freshline.live.loop.run_notes import RunNotes
 from freshline.live.loop.work import Work
 from freshline.live.run.live_warehouse import LiveWarehouse
 from freshline.live.status.status import WarehouseStatus
+from freshline.spark.errors import sentence
 from freshline.storage.control.control_folder import ControlFolder
 
 

@@ -9,6 +9,7 @@ from deltalake import Schema
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
+from freshline.base.align import last_edge
 from freshline.base.errors import DefinitionErrors, InputError
 from freshline.base.instants import utc
 from freshline.definitions.computation import Computation, changes
@@ -17,11 +18,12 @@ from freshline.definitions.warehouse import Warehouse
 from freshline.live.tables.node_share import NodeShare
 from freshline.sql.columns import SLICE_COLUMN
 from freshline.storage.control.layout import StorageLayout
+from freshline.storage.delta.commits import TableTaken
 from freshline.storage.delta.computations import How
 from freshline.storage.delta.followed_table import FollowedTable
 from freshline.storage.delta.read_table import ReadTable
 from freshline.storage.delta.schema import OtherColumns, SchemaDifferences, differences
-from freshline.storage.delta.stored_table import StoredTable, TableTaken
+from freshline.storage.delta.stored_table import StoredTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,11 +174,6 @@ def columns_remedy(table: StoredDefinition, found: SchemaDifferences) -> str:
         f"Let a `select` of {table.name} give the columns as they were, with {_and(casts)}, and go on with "
         f"'freshline run --accept-change {table.name}'; or give the definition another name"
     )
-
-
-def last_edge(instant_us: int, align_us: int | None) -> int:
-    """The last instant up to there that ends a window; without windows the instant itself."""
-    return instant_us if align_us is None else max(0, (instant_us + 1) // align_us * align_us - 1)
 
 
 def _refusal(table: StoredDefinition, changed: list[str], is_dealt_anew: bool) -> InputError:

@@ -17,7 +17,7 @@ from freshline.landing.key_values import KeyValues
 from freshline.storage.delta.last_values import DiscardLimit, FileOffer, LastValues
 from freshline.storage.delta.stored_table import StoredTable
 
-# By so much a second the factor of a table that nobody reads falls (paper 003, section 4.1).
+# By so much a second the factor of a table that is not read falls (paper 003, section 4.1).
 _FALL: Final = 0.1
 
 
@@ -47,7 +47,7 @@ class DataErrorFactor:
 class DiscardControl:
     """Tables that do without files which change little.
 
-    The driver's thread says how large mwde is and who reads what, `watch` asks: hence the lock.
+    The driver's thread says how large mwde is and which class reads what, `watch` asks: hence the lock.
     """
 
     def __init__(self, warehouse: Warehouse) -> None:

@@ -1,4 +1,7 @@
-"""Which of a job's files are to blame for its failures: found by trying them, not by the error's name."""
+"""Which of a load's files are to blame for its failures, and what becomes of them.
+
+They are found by trying them, not by the error's name.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
-from copy import copy
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -15,21 +17,26 @@ from typing import Final
 
 from pyspark.sql import SparkSession
 
-from freshline.kernel.tables.events import DataFile
-from freshline.kernel.tables.update import Update
-from freshline.live.loop.failures import SENTENCE_MAX, sentence
+from freshline.live.loop.failures import ATTEMPTS_MAX
+from freshline.live.tables.file_watch import FileWatch
 from freshline.live.tables.landing_feeds import LandingFeeds
+from freshline.live.tables.quarantine_queue import QuarantineQueue
+from freshline.spark.errors import SENTENCE_MAX, sentence
+from freshline.spark.loading.load import Load, LoadFile
 from freshline.spark.loading.malformed import malformed_record
 from freshline.spark.loading.updater import Updater
 from freshline.spark.loading.warm_up import write_made_up
+from freshline.storage.delta.stored_table import StoredTable
 
 # Where made-up rows fail, so many other files are tried before the definition is held to be at fault.
 _OTHERS_MAX: Final = 5
 _CHUNK: Final = 1 << 20
+# For the last that loaded files: others only compact, or clean up.
+_COMMITS_SEARCHED: Final = 10
 
 
 class NotTheFile(Exception):  # noqa: N818  (it is what was found)
-    """A job fails, and so does what has no fault: it is the machine or the definition."""
+    """A load fails, and so does what has no fault: it is the machine or the definition."""
 
     def __init__(self, error: Exception, control: Exception) -> None:
         said, also = sentence(error)[:160], sentence(control)[:80]
@@ -39,14 +46,14 @@ class NotTheFile(Exception):  # noqa: N818  (it is what was found)
 
 @dataclass(slots=True)
 class Findings:
-    """What was found out about a job's files."""
+    """What was found out about a load's files."""
 
-    bad: dict[DataFile, str] = field(default_factory=dict)  # with the reason
-    left: list[DataFile] = field(default_factory=list)  # gone, or out of reach: no fault of their content
+    bad: dict[LoadFile, str] = field(default_factory=dict)  # with the reason
+    left: list[LoadFile] = field(default_factory=list)  # gone, or out of reach: no fault of their content
 
 
 class FileTrial:
-    """Tries a job's files as an update would, short of the commit.
+    """Tries a load's files as an update would, short of the commit.
 
     A file is bad if it fails alone, as a copy in the storage, before and after a *control* passes there: rows
     made up for its feed, or where the definition cannot compute those, other files of the feed. The two
@@ -66,34 +73,34 @@ class FileTrial:
         self._folder = folder
         self._others = others  # by table: files of its feed, the likeliest to be good first
 
-    def judge(self, session: SparkSession, job: Update, error: Exception) -> Findings:
-        """What is wrong with the files of a job that failed with this error.
+    def judge(self, session: SparkSession, load: Load, error: Exception) -> Findings:
+        """What is wrong with the files of a load that failed with this error.
 
         It raises where they are not at fault; empty findings say that they fail only together.
         """
         with tempfile.TemporaryDirectory(prefix="trial-", dir=self._folder) as scratch:
-            return _Case(self, session, job, error, Path(scratch)).findings()
+            return _Case(self, session, load, error, Path(scratch)).findings()
 
 
 class _Case:
-    """One job's trial."""
+    """One load's trial."""
 
     def __init__(
-        self, trial: FileTrial, session: SparkSession, job: Update, error: Exception, scratch: Path
+        self, trial: FileTrial, session: SparkSession, load: Load, error: Exception, scratch: Path
     ) -> None:
-        feed = trial._feeds.of(job.task.name)
+        feed = trial._feeds.of(load.table)
         self._feed = trial._feeds[feed]
         self._landing = trial._feeds.landing(feed)
         self._trial = trial
         self._session = session
-        self._job = job
+        self._load = load
         self._error = error
         self._scratch = scratch
         self._numbers = count(1)
 
     def findings(self) -> Findings:
         findings = Findings()
-        suspects = self._readable(self._job.files, findings, _CHUNK)
+        suspects = self._readable(self._load.files, findings, _CHUNK)
         # One that is left may have failed for another that is gone.
         if len(suspects) > 1 or (suspects and findings.left):
             if self._wrong_with(suspects, self._landing) is None:
@@ -114,7 +121,7 @@ class _Case:
             raise self._error  # another has taken its place meanwhile
         return findings
 
-    def _failing(self, files: tuple[DataFile, ...]) -> tuple[DataFile, ...]:
+    def _failing(self, files: tuple[LoadFile, ...]) -> tuple[LoadFile, ...]:
         """Which of the files that fail together fail alone, found by halves."""
         if len(files) == 1:
             return files
@@ -123,77 +130,137 @@ class _Case:
         failing = [half for half in halves if self._wrong_with(half, self._landing) is not None]
         return tuple(file for half in failing for file in self._failing(half))
 
-    def _fails_as_copy(self, file: DataFile) -> str:
+    def _fails_as_copy(self, file: LoadFile) -> str:
         """What is wrong with a file."""
         wrong = self._wrong_with((file,), self._scratch)
         if wrong is None:
             raise self._error
         return sentence(wrong)
 
-    def _described(self, file: DataFile, said: str) -> str:
+    def _described(self, file: LoadFile, said: str) -> str:
         """What is wrong with a file, and with which of its records."""
         try:
-            where = malformed_record(self._session, self._feed, self._scratch / str(file.name), said)
+            where = malformed_record(
+                self._session, self._feed, self._scratch / file.facts.consumed.name, said
+            )
         except Exception:  # the file is known to be bad, and what that does has no end: some words less
             where = ""
         return said[: SENTENCE_MAX - len(where)].rstrip(".") + where if where else said
 
-    def _wrong_with(self, files: tuple[DataFile, ...], folder: Path) -> Exception | None:
+    def _wrong_with(self, files: tuple[LoadFile, ...], folder: Path) -> Exception | None:
         try:
-            self._trial._updater.check(self._session, part(self._job, files), folder)
+            self._trial._updater.check(self._session, self._load.only(files), folder)
         except Exception as error:  # whatever it is, it is what was to be found out
             return error
         return None
 
-    def _control(self, suspects: Sequence[DataFile] = ()) -> None:
+    def _control(self, suspects: Sequence[LoadFile] = ()) -> None:
         """Made-up rows, or another file, must pass."""
         made_up = self._scratch / f".made-up-{next(self._numbers)}"
         try:
             write_made_up(self._session, self._feed, made_up)
-            self._trial._updater.check_control(self._session, self._job.task.name, made_up)
+            self._trial._updater.check_control(self._session, self._load.table, made_up)
         except Exception as failure:  # as with a suspect, or the two could not be compared
-            blamed = {self._landing / str(file.name) for file in suspects}
-            others = [path for path in self._trial._others(self._job.task.name) if path not in blamed]
+            blamed = {self._landing / file.facts.consumed.name for file in suspects}
+            others = [path for path in self._trial._others(self._load.table) if path not in blamed]
             if not any(self._passes(path) for path in others[:_OTHERS_MAX]):
                 raise NotTheFile(self._error, failure) from self._error
 
     def _passes(self, path: Path) -> bool:
         try:
-            self._trial._updater.check_control(self._session, self._job.task.name, path)
+            self._trial._updater.check_control(self._session, self._load.table, path)
         except Exception:  # the same
             return False
         return True
 
     def _readable(
-        self, files: tuple[DataFile, ...], findings: Findings, bytes_max: int
-    ) -> tuple[DataFile, ...]:
+        self, files: tuple[LoadFile, ...], findings: Findings, bytes_max: int
+    ) -> tuple[LoadFile, ...]:
         """The files of which so much can be read; the others are left, for that is no fault of theirs."""
         readable = tuple(file for file in files if self._can_be_read(file, bytes_max))
         findings.left += [file for file in files if file not in readable]
         return readable
 
-    def _can_be_read(self, file: DataFile, bytes_max: int) -> bool:
+    def _can_be_read(self, file: LoadFile, bytes_max: int) -> bool:
         try:
-            with (self._landing / str(file.name)).open("rb") as data:
+            with (self._landing / file.facts.consumed.name).open("rb") as data:
                 while bytes_max > 0 and (chunk := data.read(_CHUNK)):
                     bytes_max -= len(chunk)
         except OSError:
             return False
         return True
 
-    def _copy(self, file: DataFile) -> None:
-        target = self._scratch / str(file.name)
+    def _copy(self, file: LoadFile) -> None:
+        target = self._scratch / file.facts.consumed.name
         target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(self._landing / str(file.name), target)
+        shutil.copyfile(self._landing / file.facts.consumed.name, target)
 
-    def _seen(self, file: DataFile) -> tuple[int, int, int]:
-        seen = os.stat(self._landing / str(file.name))
+    def _seen(self, file: LoadFile) -> tuple[int, int, int]:
+        seen = os.stat(self._landing / file.facts.consumed.name)
         return seen.st_ino, seen.st_size, seen.st_mtime_ns
 
 
-def part(job: Update, files: Sequence[DataFile]) -> Update:
-    """The job with only these of its files."""
-    smaller = copy(job)
-    smaller.files = tuple(files)
-    smaller.loaded_to = smaller.jump_to = max(job.loaded_from, *(file.timestamp for file in files))
-    return smaller
+class FileBlame:
+    """Tries a load's files, puts bad ones aside, and has those that are out of reach looked for anew."""
+
+    def __init__(
+        self,
+        feeds: LandingFeeds,
+        trial: FileTrial,
+        refusals: QuarantineQueue,
+        watch: FileWatch,
+        attempts: Callable[[str], int],
+    ) -> None:
+        self._feeds = feeds
+        self._trial = trial
+        self._refusals = refusals
+        self._watch = watch
+        self._attempts = attempts  # by table: how often its present load has failed already
+
+    def may_be_why(self, load: Load) -> bool:
+        """Whether a load that has just failed has done so often enough for its files to be tried."""
+        return bool(load.files) and self._attempts(load.table) + 1 >= ATTEMPTS_MAX
+
+    def judge(self, session: SparkSession, load: Load, error: Exception) -> Findings:
+        return self._trial.judge(session, load, error)
+
+    def put_aside(self, load: Load, bad: Mapping[LoadFile, str]) -> None:
+        """Moves files into quarantine, each with what is wrong with it."""
+        table = load.table
+        feed, attempts = self._feeds.of(table), self._attempts(table) + 1
+        for file, reason in bad.items():
+            name = file.facts.consumed.name
+            self._refusals.put(feed, name, self._feeds.landing(feed) / name, reason, attempts)
+
+    def leave(self, load: Load, files: Iterable[LoadFile]) -> None:
+        """The load is about to end without these files: no fault of theirs."""
+        for file in files:
+            self._watch.leave(load.table, file.facts.consumed.name)
+
+
+class OtherFiles:
+    """Files that a suspect can be compared with."""
+
+    def __init__(
+        self,
+        feeds: LandingFeeds,
+        tables: Mapping[str, StoredTable],
+        archive: Path,
+        waiting: Callable[[str], Sequence[str]],
+    ) -> None:
+        self._feeds = feeds
+        self._tables = tables
+        self._archive = archive
+        self._waiting = waiting  # by feed: the names of files that some table has yet to load
+
+    def of(self, table: str) -> list[Path]:
+        """Files of a table's feed: the last that it has loaded, then those that wait, newest first."""
+        feed, stored = self._feeds.of(table), self._tables[table]
+        commits = [files for _, files in stored.consumed_since(max(-1, stored.version - _COMMITS_SEARCHED))]
+        loaded = [file.name for files in reversed(commits) for file in files][:1]
+        paths = [
+            folder / name
+            for name in (*loaded, *reversed(self._waiting(feed)))
+            for folder in (self._feeds.landing(feed), self._archive / feed)
+        ]
+        return [path for path in paths if path.is_file()]

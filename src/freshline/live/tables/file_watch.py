@@ -20,15 +20,16 @@ from freshline.landing.discovery import (
     RepeatedFile,
 )
 from freshline.landing.parquet_process import ParquetProcess
-from freshline.live.loop.failures import sentence
 from freshline.live.loop.messages import EmptyFile, FileFound, Message
 from freshline.live.loop.run_notes import RunNotes
 from freshline.live.tables.discard_control import DiscardControl
+from freshline.live.tables.file_to_load import FileToLoad
 from freshline.live.tables.landing_feeds import LandingFeeds
 from freshline.live.tables.load_records import LoadRecords
 from freshline.live.tables.quarantine_queue import QuarantineQueue
-from freshline.live.tables.warm_plans import WarmPlans
-from freshline.spark.loading.file_to_load import FileFacts, FileToLoad
+from freshline.live.warm_up.warm_plans import WarmPlans
+from freshline.spark.errors import sentence
+from freshline.spark.loading.load import FileFacts
 from freshline.storage.delta.files import ConsumedFile
 
 _EVERY_MAX_S = 0.5

@@ -11,11 +11,12 @@ from functools import partial
 from pathlib import Path
 from threading import Lock
 
+from freshline.base.back_off import back_off_us
 from freshline.base.duration import HOUR, MINUTE, SECOND
 from freshline.base.free_memory import give_back
 from freshline.kernel.core.kernel import Kernel
 from freshline.kernel.core.task import READY, RUNNING
-from freshline.live.loop.failures import sentence
+from freshline.spark.errors import sentence
 from freshline.storage.control.sqlite_wal import fold
 from freshline.storage.delta.ledger import Ledger
 from freshline.storage.delta.stored_table import StoredTable
@@ -36,8 +37,6 @@ _FOLD_EVERY_US = MINUTE
 _VACUUM_EVERY_US = HOUR
 # Never below the longest job: a running one's files are not in the log yet.
 _ORPHANS_OLDER_THAN = timedelta(hours=6)
-_BACK_OFF_US = MINUTE
-_BACK_OFF_MAX_US = HOUR
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,8 +211,7 @@ class Housekeeper:
         """Tells of it once, not at every attempt, and leaves it alone for ever longer."""
         before, kind = self._troubles.get(name), (type(error), getattr(error, "errno", None))
         attempts = 1 if before is None else before.attempts + 1
-        back_off_us = min(_BACK_OFF_MAX_US, _BACK_OFF_US << min(attempts - 1, 20))
-        self._troubles[name] = _Trouble(kind, attempts, now + back_off_us)
+        self._troubles[name] = _Trouble(kind, attempts, now + back_off_us(attempts, MINUTE, HOUR))
         if before is None or before.kind != kind:
             self._note(now, f"{name}: housekeeping failed: {sentence(error)}")
 

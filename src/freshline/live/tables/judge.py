@@ -8,12 +8,13 @@ from threading import Lock
 from freshline.kernel.core.events import Event, JobFailed
 from freshline.kernel.tables.events import UpdateFinished
 from freshline.kernel.tables.update import Update
-from freshline.live.loop.failures import FailureStreak, SparkEnded, sentence
+from freshline.live.loop.failures import FailureStreak
 from freshline.live.loop.messages import JobEnded
 from freshline.live.loop.run_notes import RunNotes
 from freshline.live.tables.observation import LiveObservation
+from freshline.spark.errors import SparkEnded, sentence
 from freshline.spark.loading.load_result import LoadResult
-from freshline.storage.delta.stored_table import TableTaken
+from freshline.storage.delta.commits import TableTaken
 
 
 class FailureCounts:

@@ -8,10 +8,10 @@ import sqlite3
 from contextlib import suppress
 from pathlib import Path
 
-from freshline.kernel.tables.update import Update
-from freshline.live.loop.failures import sentence
 from freshline.live.tables.landing_feeds import LandingFeeds
 from freshline.planning.costs.fit import PastRun
+from freshline.spark.errors import sentence
+from freshline.spark.loading.load import Load
 from freshline.spark.loading.load_result import LoadResult
 from freshline.storage.control.history import History
 from freshline.storage.delta.files import ConsumedFile
@@ -38,18 +38,17 @@ class LoadRecords:
         """The tables of a feed that have not loaded a file of that name."""
         return {table for table in self._feeds.readers(feed) if self._ledger.find(table, name) is None}
 
-    def enter(self, job: Update, update: LoadResult, duration_us: int) -> None:
-        """A job's commit stands: remember its files and its cost. A crash before this loses nothing.
+    def enter(self, load: Load, update: LoadResult, duration_us: int) -> None:
+        """A load's commit stands: remember its files and its cost. A crash before this loses nothing.
 
-        Nor does trouble with it: a job that failed after its commit would load its files again.
+        Nor does trouble with it: a load that failed after its commit would load its files again.
         """
-        table = job.task.name
+        table = load.table
         if update.computed:  # what a commit alone takes says nothing of what an update costs
-            length_us = 0 if job.task.empty else job.length_us
             read = update.rows + update.rows_shed  # it read all of them
             rows = read if update.rows_in is None else update.rows_in
             files = len(update.consumed) - update.discarded
-            run = PastRun(job.start, duration_us, rows, length_us, files)
+            run = PastRun(load.start, duration_us, rows, load.length_us, files)
             with suppress(sqlite3.Error):  # a cost less to learn from
                 self._history.record(table, run)
         try:
@@ -70,7 +69,7 @@ class LoadRecords:
         """Does with a loaded file what its feed says: once every table has it, it may be moved or deleted."""
         action = self._feeds[feed].landing.after_load
         path = self._feeds.landing(feed) / loaded.name
-        # A correction may have taken its place meanwhile: what nobody has loaded stays, and is found.
+        # A correction may have taken its place meanwhile: what is not loaded stays, and is found.
         if action == "keep" or not loaded.is_at(path):
             return
         for reader in self._feeds.readers(feed):

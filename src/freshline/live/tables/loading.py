@@ -6,9 +6,8 @@ from collections.abc import Callable
 from threading import Lock
 
 from freshline.live.loop.messages import Message
-from freshline.live.tables.blame_files import FileBlame, OtherFiles
 from freshline.live.tables.discard_control import DiscardControl
-from freshline.live.tables.file_trial import FileTrial
+from freshline.live.tables.file_trial import FileBlame, FileTrial, OtherFiles
 from freshline.live.tables.file_watch import FileWatch
 from freshline.live.tables.housekeeping import KeptTable, kept_tables
 from freshline.live.tables.landing_feeds import LandingFeeds

@@ -16,7 +16,7 @@ from freshline.live.loop.messages import FileFound
 from freshline.live.loop.run_notes import RunNotes
 from freshline.live.tables.feed_health import FeedHealth
 from freshline.live.tables.recoveries import Recoveries
-from freshline.live.tables.warm_plans import WarmPlans
+from freshline.live.warm_up.warm_plans import WarmPlans
 from freshline.planning.plan.plan import Plan
 from freshline.spark.loading.load_result import LoadResult
 

@@ -9,9 +9,10 @@ from pathlib import Path
 from threading import Lock
 
 from freshline.base.clock import Clock, clock
-from freshline.live.loop.failures import ATTEMPTS_MAX, FailureStreak, sentence
+from freshline.live.loop.failures import ATTEMPTS_MAX, FailureStreak
 from freshline.live.loop.messages import FileRefused, Message
 from freshline.live.loop.run_notes import RunNotes
+from freshline.spark.errors import sentence
 from freshline.storage.control.quarantine import Quarantine
 
 

@@ -17,8 +17,8 @@ from freshline.live.loop.messages import Inbox
 from freshline.live.tables.definition_changes import OpenTables
 from freshline.live.tables.node_share import NodeShare
 from freshline.live.tables.run_records import RunRecords
-from freshline.live.tables.warm_plans import WarmPlans
-from freshline.live.tables.warm_up_threads import WarmUpThreads
+from freshline.live.warm_up.warm_plans import WarmPlans
+from freshline.live.warm_up.warm_up_threads import WarmUpThreads
 from freshline.planning.plan.plan import Plan
 from freshline.planning.plan.step_placement import StepPlacement
 from freshline.storage.control.control_folder import ControlFolder

@@ -14,7 +14,7 @@ from freshline.live.tables.judge import FailureCounts, LoadFailures, UpdateJudge
 from freshline.live.tables.observation import LiveObservation
 from freshline.live.tables.table_status import TABLES
 from freshline.live.tables.table_statuses import TableStatuses
-from freshline.live.tables.warm_plans import WarmPlans
+from freshline.live.warm_up.warm_plans import WarmPlans
 from freshline.planning.plan.plan import Plan
 
 

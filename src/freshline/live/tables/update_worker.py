@@ -1,4 +1,4 @@
-"""What a track does with a job: the update, and its entry in the books on disk."""
+"""What a track does with an update: the load, and its entry in the records on disk."""
 
 from __future__ import annotations
 
@@ -6,40 +6,43 @@ import logging
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from threading import Lock
 
 from pyspark.sql import SparkSession
 
 from freshline.kernel.tables.update import Update
-from freshline.live.loop.failures import sentence
-from freshline.live.tables.blame_files import FileBlame
-from freshline.live.tables.file_trial import part
+from freshline.live.tables.file_to_load import files_to_load
+from freshline.live.tables.file_trial import FileBlame
 from freshline.live.tables.load_records import LoadRecords
+from freshline.spark.errors import sentence
+from freshline.spark.loading.load import Jump, Load
 from freshline.spark.loading.load_result import LoadResult
 from freshline.spark.loading.updater import Updater
-from freshline.storage.delta.stored_table import TableTaken
+from freshline.spark.session.session import use_track
+from freshline.storage.delta.commits import TableTaken
 
 _logger = logging.getLogger(__name__)
 
 
 class UpdateRunner:
-    """Runs updates and enters them in the books, for all tracks."""
+    """Does loads and enters them in the records, for all tracks."""
 
     def __init__(self, updater: Updater, books: LoadRecords, locks: Mapping[str, Lock]) -> None:
         self._updater = updater
         self._books = books
         self._locks = locks  # by table: housekeeping and updates take turns
 
-    def run(self, session: SparkSession, job: Update) -> LoadResult:
+    def run(self, session: SparkSession, load: Load) -> LoadResult:
         started = time.perf_counter_ns()
-        with self._locks[job.task.name]:
-            update = self._updater.run(session, job)
-        self._books.enter(job, update, (time.perf_counter_ns() - started) // 1_000)
+        with self._locks[load.table]:
+            update = self._updater.run(session, load)
+        self._books.enter(load, update, (time.perf_counter_ns() - started) // 1_000)
         return update
 
 
 class SparkWorker:
-    """A track's own session: its views are nobody else's, its jobs run in its pool."""
+    """Does the loads of one track, in a session of its own."""
 
     def __init__(
         self, session: SparkSession, pool: str, track: int, updates: UpdateRunner, bad_files: FileBlame
@@ -47,51 +50,71 @@ class SparkWorker:
         self._session = session.newSession()
         self._updates = updates
         self._bad_files = bad_files
-        context = session.sparkContext
-        context.setLocalProperty("spark.scheduler.pool", pool)
-        context.setJobGroup(f"track-{track}", f"Freshline, track {track}", interruptOnCancel=True)
+        use_track(session, pool, track)
 
     def run(self, job: Update) -> LoadResult | None:
-        """The update; None where none of the job's files could be loaded, and that is the files' doing.
+        """What the update loaded; None where none of its files could be loaded."""
+        return self.load(load_of(job))
 
-        Files at fault are put aside before the rest is committed: whatever fails in between, the job has done
+    def load(self, load: Load) -> LoadResult | None:
+        """What was loaded; None where none of the files could be loaded, and the files are the cause.
+
+        Bad files are put aside before the rest is committed: whatever fails in between, the load has done
         nothing, and its files that are still there are loaded by the next attempt.
         """
         try:
-            return self._updates.run(self._session, job)
+            return self._updates.run(self._session, load)
         except TableTaken:
-            raise  # nothing to find out: it is somebody else's
+            raise  # nothing to find out: another runner writes the table
         except Exception as error:  # what a file can do to Spark has no end of names
-            if not self._bad_files.may_be_why(job):
+            if not self._bad_files.may_be_why(load):
                 raise
-            found = self._bad_files.judge(self._session, job, error)
-        self._bad_files.put_aside(job, found.bad)
-        rest = [file for file in job.files if file not in found.bad and file not in found.left]
-        if len(rest) == len(job.files):
-            return self._one_by_one(job)
-        update = self._updates.run(self._session, part(job, rest)) if rest else None
-        self._bad_files.leave(job, found.left)
+            found = self._bad_files.judge(self._session, load, error)
+        self._bad_files.put_aside(load, found.bad)
+        rest = [file for file in load.files if file not in found.bad and file not in found.left]
+        if len(rest) == len(load.files):
+            return self._one_by_one(load)
+        update = self._updates.run(self._session, load.only(rest)) if rest else None
+        self._bad_files.leave(load, found.left)
         return update
 
-    def _one_by_one(self, job: Update) -> LoadResult:
+    def _one_by_one(self, load: Load) -> LoadResult:
         """Loads files that fail only together. If one fails after all, it and the rest are left for later."""
         updates: list[LoadResult] = []
-        for number, file in enumerate(job.files):
-            alone = part(job, [file])
-            if updates:
-                alone.loaded_from = updates[-1].freshness
-                alone.loaded_to = max(alone.loaded_from, file.timestamp)
+        for number, file in enumerate(load.files):
+            after = updates[-1].freshness if updates else load.after
+            alone = replace(load, after=after).only([file])
             try:
                 updates.append(self._updates.run(self._session, alone))
             except TableTaken:
                 raise
-            except Exception as error:  # whatever it is, what is committed stands, and the job has not failed
+            except (
+                Exception
+            ) as error:  # whatever it is, what is committed stands, and the load has not failed
                 if not updates:
                     raise
-                _logger.warning("of %s, whose files are loaded alone: %s", job.task.name, sentence(error))
-                self._bad_files.leave(job, job.files[number:])
+                _logger.warning("of %s, whose files are loaded alone: %s", load.table, sentence(error))
+                self._bad_files.leave(load, load.files[number:])
                 break
         return _together(updates)
+
+
+def load_of(job: Update) -> Load:
+    """The load that an update asks for."""
+    jump = None
+    if job.jump_to > job.loaded_to:
+        near = job.loaded_to + job.task.period_us
+        jump = Jump(job.jump_to, near, partial(job.task.intake.jumped, job))
+    return Load(
+        job.task.name,
+        job.number,
+        job.loaded_from,
+        job.loaded_to,
+        files_to_load(job.files),
+        job.task.empty,
+        jump,
+        job.start,
+    )
 
 
 def _together(updates: Sequence[LoadResult]) -> LoadResult:

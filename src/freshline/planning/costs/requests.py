@@ -21,6 +21,9 @@ _FIRST: Final = 2
 _SLICES_LEAST: Final = 2
 # Before anybody has asked anything: µs of a part, and of a byte.
 _BEFORE_ANY: Final = (150_000.0, 0.02)
+PART_ASSUMED_US: Final = int(_BEFORE_ANY[0])  # a part that reads next to nothing
+# Under this name the history has the parts of all requests.
+ALL_REQUESTS: Final = "request bytes"
 # Of the last so many parts three quarters take no longer than what is usual.
 _LATELY: Final = 40
 _USUAL: Final = 0.75

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,6 +12,7 @@ from pyspark.sql.types import StructType
 
 from freshline.base.duration import DAY
 from freshline.base.errors import InputError
+from freshline.base.instants import utc
 from freshline.definitions.sections.answer_columns import (
     OF_ANSWERS,
     WINDOW_TO,
@@ -25,7 +25,6 @@ from freshline.storage.delta.stored_table import StoredTable
 
 _INSTANT: Final = pa.timestamp("us", "UTC")
 _NUMBERS: Final = {"_keep": pa.float64(), "_rows_seen": pa.int64()}
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class AnswersTable:
@@ -50,9 +49,7 @@ class AnswersTable:
             "_deadline": deadline_us,
             "_finished": finished_us,
         }
-        about: dict[str, Any] = {
-            name: _EPOCH + timedelta(microseconds=at_us) for name, at_us in facts.items()
-        }
+        about: dict[str, Any] = {name: utc(at_us) for name, at_us in facts.items()}
         about |= {"_keep": float(outcome.keep), "_rows_seen": outcome.rows_seen}
         rows: list[dict[str, Any]] = [{**row, **about} for row in outcome.answer.rows]
         for estimate in outcome.answer.estimates:

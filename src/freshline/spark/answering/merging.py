@@ -190,7 +190,7 @@ class _Merging:
         if self._keys is None or not self._partials.whole or not missing:
             return [missing] * self._size
         # Rows without a key are dealt by chance, so theirs is a group like any other. And of a group of which
-        # only rows of no slice were seen nobody knows whether its slice was read.
+        # only rows of no slice were seen it is not known whether its slice was read.
         known = [self._keys[name].is_valid().to_numpy(zero_copy_only=False) for name in self._partials.whole]
         seen = np.bincount(self._group, minlength=self._size) > 0
         return [not (is_seen and any(each)) for is_seen, *each in zip(seen, *known, strict=True)]

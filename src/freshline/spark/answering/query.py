@@ -11,6 +11,7 @@ from sqlglot import exp
 
 from freshline.base.errors import InputError
 from freshline.definitions.warehouse import Warehouse
+from freshline.spark.errors import first_line
 from freshline.spark.loading.frames import read_parquet
 from freshline.sql.columns import SLICE_COLUMN
 from freshline.sql.query import parse_query, tables_named
@@ -45,13 +46,12 @@ def query(session: SparkSession, warehouse: Warehouse, storage: Path, sql: str) 
         files = [str(stored.path / file.path) for file in stored.files]
         rows = read_parquet(session, files, from_arrow_schema(stored.schema))
         if not asks_for_slices:
-            rows = rows.drop(SLICE_COLUMN)  # nobody's own: `*` leaves it out
+            rows = rows.drop(SLICE_COLUMN)  # not a column of the user: `*` leaves it out
         rows.createOrReplaceTempView(table.name)
     try:
         return session.sql(sql)
     except PySparkException as error:
-        sentence = str(error).splitlines()[0].rstrip(".")
-        raise InputError(f"Spark refuses the query: {sentence}", "Mend the query") from error
+        raise InputError(f"Spark refuses the query: {first_line(error)}", "Mend the query") from error
 
 
 def is_too_deep(error: Exception) -> bool:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import random
 import threading
-import time
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -25,12 +24,14 @@ from pyspark.sql.types import StructField, StructType
 from sqlglot import exp
 from sqlglot.errors import UnsupportedError
 
+from freshline.base.clock import clock
 from freshline.base.errors import InputError
 from freshline.spark.answering.merging import AnswerColumn, merged_columns
 from freshline.spark.answering.partials import as_written, with_inputs
 from freshline.spark.answering.result_rows import can_apply, chosen
 from freshline.spark.answering.slice_reader import SliceReader
 from freshline.spark.answering.sliced_query import SlicedQuery, is_same, show_empty, visible_columns
+from freshline.spark.errors import first_line
 from freshline.spark.loading.frames import read_parquet
 from freshline.spark.session.quoting import quoted
 from freshline.sql.request_sql import NOW, RequestRefused, RequestSql, SlicedRequest
@@ -50,7 +51,7 @@ Interval = tuple[float, float] | None
 
 
 class PartCancelled(Exception):  # noqa: N818  (it is what happened)
-    """A part was given up because somebody asked for it. What was read before stays."""
+    """A part was cancelled. What was read before stays."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +151,7 @@ class RequestRun:
         self._reading: SliceReader | None = None
         if prepared.rewritten is not None and prepared.in_slices is not None:
             paths = [self._paths[each.table.name] for each in prepared.in_slices.sql.tables.all]
-            instant = time.time_ns() // 1_000 if now_us is None else now_us
+            instant = clock() if now_us is None else now_us
             sql = prepared.rewritten.partials.sql.replace(str(NOW), str(instant))
             self._reading = SliceReader(prepared.rewritten, session, paths, first, sql=sql)
 
@@ -257,8 +258,9 @@ def _analysed(session: SparkSession, sql: RequestSql) -> tuple[StructType, str, 
         _check_joins(written)
         schema = StructType([StructField(field.name, field.dataType) for field in written.schema.fields])
     except PySparkException as error:
-        sentence = str(error).splitlines()[0].rstrip(".")
-        raise RequestRefused("bad_sql", f"Spark refuses the SQL: {sentence}", "Mend the SQL") from None
+        raise RequestRefused(
+            "bad_sql", f"Spark refuses the SQL: {first_line(error)}", "Mend the SQL"
+        ) from None
     try:
         parsed = as_written(sql.query)
         is_faithful = is_same(written, session.sql(parsed))

@@ -1,6 +1,6 @@
 """The slices of tables read part by part, from one of them on around the ring.
 
-A part is a Spark job of its own, so that who reads can be put aside, or end, between two of them. All parts
+A part is a Spark job of its own, so that a reader can be put aside, or end, between two of them. All parts
 read the same files. The first also reads the rows that are in no slice.
 """
 

@@ -27,6 +27,7 @@ from freshline.spark.answering.part_rows import SETTINGS
 from freshline.spark.answering.partials import as_written, with_inputs
 from freshline.spark.answering.slice_reader import SliceReader
 from freshline.spark.answering.sliced_query import SlicedQuery, is_same, named_columns, readable, show_empty
+from freshline.spark.errors import first_line
 from freshline.sql.query import parse_query
 from freshline.sql.query_sql import QuerySql, read_query
 from freshline.sql.slices import NO_SLICE, SLICES
@@ -188,8 +189,7 @@ def _analysed(
         again = session.sql(as_written(parse_query(query.sql)))
         is_faithful = is_same(answer, again) and answer.schema == again.schema
     except PySparkException as error:
-        sentence = str(error).splitlines()[0].rstrip(".")
-        what = f"Spark refuses query {query.name}: {sentence}"
+        what = f"Spark refuses query {query.name}: {first_line(error)}"
         raise InputError(what, "Mend its SQL", query.place) from error
     except UnsupportedError as error:
         raise _not_rewritten(query) from error

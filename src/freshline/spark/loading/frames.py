@@ -155,7 +155,7 @@ class ObservedRecords:
     def extent(self) -> Extent:
         """Which they were, once they have been read.
 
-        Spark tells it by a message to itself, which it drops when it is swamped: then nobody would ever hear.
+        Spark tells it by a message to itself, which it drops when it is swamped: then it would never come.
         """
         told, give_up_at = self._observation._jo, time.monotonic() + _TOLD_S
         while told is not None and not told.future().isCompleted():

@@ -7,6 +7,8 @@ from typing import Final
 
 from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructType
 
+from freshline.spark.session.quoting import quoted
+
 NO_TEXT: Final = "bytes that are no text"
 
 
@@ -22,7 +24,7 @@ def checked_columns(schema: str) -> tuple[str, ...] | None:
     return tuple(
         _checked(field.name, field.dataType, conditions[field.name])
         if field.name in conditions
-        else _quoted(field.name)
+        else quoted(field.name)
         for field in declared.fields
     )
 
@@ -30,7 +32,7 @@ def checked_columns(schema: str) -> tuple[str, ...] | None:
 def text_conditions(schema: str) -> dict[str, str]:
     """By column that has texts: the condition that all of them are."""
     found = {
-        field.name: _is_text(_quoted(field.name), field.dataType, 0) for field in _declared(schema).fields
+        field.name: _is_text(quoted(field.name), field.dataType, 0) for field in _declared(schema).fields
     }
     return {name: condition for name, condition in found.items() if condition is not None}
 
@@ -42,7 +44,7 @@ def _declared(schema: str) -> StructType:
 
 
 def _checked(name: str, kind: DataType, condition: str) -> str:
-    column = _quoted(name)
+    column = quoted(name)
     if isinstance(kind, StringType):
         return f"validate_utf8({column}) AS {column}"  # half the cost of the condition
     says = f"column {name} has {NO_TEXT}".replace("\\", "\\\\").replace("'", "\\'")
@@ -60,7 +62,7 @@ def _is_text(value: str, kind: DataType, depth: int) -> str | None:
         parts.append(_all(f"map_values({value})", kind.valueType, depth))
     elif isinstance(kind, StructType):
         fields = kind.fields
-        parts = [_is_text(f"{value}.{_quoted(field.name)}", field.dataType, depth) for field in fields]
+        parts = [_is_text(f"{value}.{quoted(field.name)}", field.dataType, depth) for field in fields]
     else:
         return None
     found = [part for part in parts if part is not None]
@@ -71,7 +73,3 @@ def _all(values: str, kind: DataType, depth: int) -> str | None:
     each = f"each_{depth}"
     condition = _is_text(each, kind, depth + 1)
     return None if condition is None else f"ifnull(forall({values}, {each} -> {condition}), true)"
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"

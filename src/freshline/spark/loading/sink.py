@@ -35,7 +35,7 @@ LIMIT_SETTING: Final = "spark.freshline.driverWrites"
 _LIMIT: Final = "32m"
 # How much larger than its sources a result may be, of which nothing is known yet.
 _RATIO_AT_FIRST: Final = 32.0
-# What is known is of the last updates: the next may be so much larger. Nobody counts on its being smaller
+# What is known is of the last updates: the next may be so much larger. Nothing counts on its being smaller
 # than its sources: a range that is longer than any before may come with other files.
 _UPDATES_KNOWN: Final = 8
 _LARGER: Final = 2.0
@@ -47,7 +47,7 @@ _LEFT_TO_EXECUTORS: Final = 100
 _SAMPLE_ROWS: Final = 1_000
 _PARQUET: Final = "spark.sql.parquet."
 _FILE: Final = "part-0.parquet"
-# As Spark writes them: whoever reads finds the same types, and by the version how old dates are counted.
+# As Spark writes them: readers find the same types, and by the version how old dates are counted.
 _AS_SPARK: Final[dict[str, Any]] = {
     "compression": "snappy",
     "store_decimal_as_integer": True,
@@ -213,7 +213,7 @@ def write_by_driver(
 def _has_bounds(column: pa.ChunkedArray) -> bool:
     """Not so with NaN: Arrow passes it over, and Spark, to which it is the largest, would skip its rows."""
     if pa.types.is_nested(column.type):
-        return False  # what is in it, nobody asks; and it may be NaN
+        return False  # no reader asks what is in it; and it may be NaN
     return not pa.types.is_floating(column.type) or not pc.any(pc.is_nan(column)).as_py()
 
 
@@ -228,7 +228,7 @@ def _bytes_of(stored: StoredTable, files: Sequence[LiveFile]) -> float:
 
 
 def driver_limit(session: SparkSession) -> int:
-    """How many bytes the driver takes. Who has told Spark how to write Parquet has it written by Spark."""
+    """How many bytes the driver takes. A user who has told Spark how to write Parquet has Spark write it."""
     context = session.sparkContext
     settings = dict(context.getConf().getAll())
     text = settings.get(LIMIT_SETTING, _LIMIT)

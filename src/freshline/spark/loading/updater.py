@@ -16,9 +16,7 @@ from pyspark.sql.types import StructType
 from freshline.definitions.sections.feeds import Feed
 from freshline.definitions.sections.stored import StoredDefinition
 from freshline.definitions.warehouse import Warehouse
-from freshline.kernel.tables.update import Update
 from freshline.spark.loading.discarded_files import DiscardFilter
-from freshline.spark.loading.file_to_load import FileFacts, facts_of
 from freshline.spark.loading.frames import (
     NONE_LATE,
     ObservedRecords,
@@ -32,22 +30,24 @@ from freshline.spark.loading.frames import (
     read_parquet,
     source_rows,
 )
+from freshline.spark.loading.load import FileFacts, Load
 from freshline.spark.loading.load_result import LoadResult
 from freshline.spark.loading.prepared_frames import PreparedFrames
 from freshline.spark.loading.shedding import kept_records, rows_there
 from freshline.spark.loading.sink import Sink, count_late
 from freshline.spark.loading.slices import dealt, outliers_of, slice_column
 from freshline.storage.delta.extent import Extent
+from freshline.storage.delta.files import ConsumedFile, LiveFile
 from freshline.storage.delta.last_values import LastValues
 from freshline.storage.delta.next_row import next_row
 from freshline.storage.delta.read_table import ReadTable
-from freshline.storage.delta.row_counts import rows_between
 from freshline.storage.delta.statistics import read_footers
-from freshline.storage.delta.stored_table import ConsumedFile, LiveFile, StoredTable
+from freshline.storage.delta.stored_table import StoredTable
+from freshline.storage.delta.window_counts import rows_between
 
 
 class Updater:
-    """Runs the jobs of a warehouse. Several tracks use it at once, never two for one table."""
+    """Does the loads of a warehouse. Several tracks use it at once, never two for one table."""
 
     def __init__(
         self,
@@ -76,30 +76,30 @@ class Updater:
         self._sink = Sink(schemas, {table.name: outliers_of(table) for table in warehouse.stored.values()})
         self._prepared = PreparedFrames()
 
-    def run(self, session: SparkSession, job: Update) -> LoadResult:
-        """Loads (F, NF] into the job's table. Nothing is visible before the commit, and all of it after."""
-        feed = self._warehouse.stored[job.task.name].feed
+    def run(self, session: SparkSession, load: Load) -> LoadResult:
+        """Loads (F, NF] into a table. Nothing is visible before the commit, and all of it after."""
+        feed = self._warehouse.stored[load.table].feed
         if feed is None:
-            return self._run_derived(session, job)
-        facts = facts_of(job.files)  # once: a file may be overwritten meanwhile
+            return self._run_derived(session, load)
+        facts = [file.facts for file in load.files]  # once: a file may be overwritten meanwhile
 
-        def work(kept: Update, files: list[FileFacts], consumed: tuple[ConsumedFile, ...]) -> LoadResult:
+        def work(files: list[FileFacts], consumed: tuple[ConsumedFile, ...]) -> LoadResult:
             if not files:
-                return self._advance(job, job.loaded_to, consumed)
-            return self._run_base(session, kept, files, consumed)
+                return self._advance(load, load.to, consumed)
+            return self._run_base(session, load, files, consumed)
 
-        return self._leaving_out.commit(job, facts, self._tables[job.task.name], self._landing[feed], work)
+        return self._leaving_out.commit(load, facts, self._tables[load.table], self._landing[feed], work)
 
     def _run_base(
         self,
         session: SparkSession,
-        job: Update,
+        load: Load,
         files: Sequence[FileFacts],
         consumed: tuple[ConsumedFile, ...],
     ) -> LoadResult:
-        table = self._warehouse.stored[job.task.name]
+        table = self._warehouse.stored[load.table]
         assert table.feed is not None
-        frame, watched = self._base(session, table, job, files, self._landing[table.feed])
+        frame, watched = self._base(session, table, load, files, self._landing[table.feed])
 
         def expected() -> Extent | None:
             return self._expected(table, files, watched)
@@ -107,23 +107,23 @@ class Updater:
         source_bytes = sum(file.consumed.size for file in files)
         sheds = self._warehouse.feeds[table.feed].shed is not None
         records = sum(file.records for file in files) if sheds else None
-        return self._commit(frame, job, job.loaded_to, source_bytes, consumed, expected, records)
+        return self._commit(frame, load, load.to, source_bytes, consumed, expected, records)
 
-    def _run_derived(self, session: SparkSession, job: Update) -> LoadResult:
-        table = self._warehouse.stored[job.task.name]
-        after = None if job.task.empty else job.loaded_from
-        sources = self._sources(table, after, job.loaded_to)
-        freshness = self._jumped(table, job)
+    def _run_derived(self, session: SparkSession, load: Load) -> LoadResult:
+        table = self._warehouse.stored[load.table]
+        after = None if load.is_first else load.after
+        sources = self._sources(table, after, load.to)
+        freshness = self._jumped(table, load)
         if not any(sources.values()):
-            return self._advance(job, freshness)
+            return self._advance(load, freshness)
         source_bytes = sum(file.size for found in sources.values() for file in found)
-        frame = self._derived(session, table, sources, after, job.loaded_to)
-        return self._commit(frame, job, freshness, source_bytes)
+        frame = self._derived(session, table, sources, after, load.to)
+        return self._commit(frame, load, freshness, source_bytes)
 
     def _commit(
         self,
         frame: DataFrame,
-        job: Update,
+        load: Load,
         freshness: int,
         source_bytes: int,
         consumed: tuple[ConsumedFile, ...] = (),
@@ -134,11 +134,11 @@ class Updater:
 
         `records` is how many were read, where not all of them may become rows: the commit says how many.
         """
-        name = job.task.name
+        name = load.table
         stored = self._tables[name]
         folder = f"data/{stored.sequence + 1:08d}-{uuid4().hex[:8]}"
         result = self._sink.write(frame, name, stored, folder, source_bytes)
-        written, details, rows_shed = result.files, _details(job), 0
+        written, details, rows_shed = result.files, _details(load), 0
         if records is not None:
             if written is None:
                 written = read_footers(stored.path, folder, stored.schema, stored.timestamp)
@@ -148,7 +148,7 @@ class Updater:
         self._sink.learn(name, stored, result, source_bytes, added)
         rows_late = result.rows_late
         if rows_late is None:
-            rows_late = count_late(stored, added, job.loaded_from) if job.files else 0
+            rows_late = count_late(stored, added, load.after) if load.files else 0
         return LoadResult(
             freshness=freshness,
             rows=sum(file.rows for file in added),
@@ -157,34 +157,34 @@ class Updater:
             consumed=consumed,
             rows_shed=rows_shed,
             files=added,
-            rows_in=self._rows_in(job),
+            rows_in=self._rows_in(load),
         )
 
-    def _rows_in(self, job: Update) -> int | None:
-        step = self._warehouse.steps.get(job.task.name)
+    def _rows_in(self, load: Load) -> int | None:
+        step = self._warehouse.steps.get(load.table)
         if step is None:
             return None
         if step.feed is not None:
-            return sum(file.records for file in facts_of(job.files))
-        after = None if job.task.empty else job.loaded_from - step.lookback_us
-        return sum(rows_between(self._readable[name], after, job.loaded_to) for name in step.sources)
+            return sum(file.facts.records for file in load.files)
+        after = None if load.is_first else load.after - step.lookback_us
+        return sum(rows_between(self._readable[name], after, load.to) for name in step.sources)
 
-    def _advance(self, job: Update, freshness: int, consumed: tuple[ConsumedFile, ...] = ()) -> LoadResult:
+    def _advance(self, load: Load, freshness: int, consumed: tuple[ConsumedFile, ...] = ()) -> LoadResult:
         """Commits that nothing is to be loaded up to there: Spark need not be asked for no rows."""
-        version = self._tables[job.task.name].commit(None, freshness, consumed, _details(job))
+        version = self._tables[load.table].commit(None, freshness, consumed, _details(load))
         return LoadResult(freshness, 0, 0, version, consumed, computed=False)
 
-    def check(self, session: SparkSession, job: Update, landing: Path) -> None:
-        """Does with a job's files, as they lie in that folder, what an update does, short of the commit.
+    def check(self, session: SparkSession, load: Load, landing: Path) -> None:
+        """Does with a load's files, as they lie in that folder, what an update does, short of the commit.
 
         It raises what would be wrong with them, and leaves nothing.
         """
-        table = self._warehouse.stored[job.task.name]
+        table = self._warehouse.stored[load.table]
         assert table.feed is not None
-        job, files, _ = self._leaving_out.kept(job, facts_of(job.files))
+        files, _ = self._leaving_out.kept(load.table, [file.facts for file in load.files])
         if not files:
             return
-        frame, watched = self._base(session, table, job, files, landing)
+        frame, watched = self._base(session, table, load, files, landing)
         source_bytes = sum(file.consumed.size for file in files)
         self._check(table, frame, source_bytes, lambda: self._expected(table, files, watched))
 
@@ -220,11 +220,11 @@ class Updater:
         self,
         session: SparkSession,
         table: StoredDefinition,
-        job: Update,
+        load: Load,
         files: Sequence[FileFacts],
         landing: Path,
     ) -> tuple[DataFrame, ObservedRecords | None]:
-        """The rows of a job's files, as they lie in that folder, and who watches what is read for them."""
+        """The rows of a load's files, as they lie in that folder, and what observes the records read."""
         assert table.feed is not None
         assert table.timestamp is not None
         feed = self._warehouse.feeds[table.feed]
@@ -232,8 +232,8 @@ class Updater:
         keeps = feed.shed is None and self._keeps(session, table)
         known = [file.oldest for file in files if file.oldest is not None]
         oldest = min(known) if self._keeps_timestamp[table.name] and len(known) == len(files) else None
-        late = late_expression(table.timestamp, job.loaded_from, oldest)
-        paths = [str(landing / str(file.name)) for file in job.files]
+        late = late_expression(table.timestamp, load.after, oldest)
+        paths = [str(landing / file.consumed.name) for file in files]
         slices = self._slices[table.name]
 
         def read() -> DataFrame:
@@ -263,7 +263,7 @@ class Updater:
     ) -> DataFrame:
         oldest = [file.oldest for file in files if file.oldest is not None]
         newest = [file.newest for file in files if file.newest is not None]
-        assert len(oldest) == len(newest) == len(files), "a file whose records nobody has looked at"
+        assert len(oldest) == len(newest) == len(files), "a file with unknown timestamps"
         stored, schema = self._tables[table.name], self._schemas[table.name]
 
         def read(own: Sequence[LiveFile]) -> DataFrame:
@@ -326,32 +326,31 @@ class Updater:
         )
         return source_rows(rows, schema, timestamp, after, to)
 
-    def _jumped(self, table: StoredDefinition, job: Update) -> int:
+    def _jumped(self, table: StoredDefinition, load: Load) -> int:
         """The freshness to commit: NF, or further where no source has a row after it.
 
         What its sources had up to their freshness when the job started they have still: all that has come
         since is newer, or late. So it is the same rows that the table is made of, up to NF and up to there.
         """
-        if job.jump_to == job.loaded_to:
-            return job.loaded_to
-        near = job.loaded_to + job.task.period_us
+        jump = load.jump
+        if jump is None:
+            return load.to
         next_rows = []
         # A file that cannot be read is the trouble of the update that is to load its rows.
         try:
             for name in table.sources:
-                row = next_row(self._readable[name], job.loaded_to, job.jump_to, near)
+                row = next_row(self._readable[name], load.to, jump.to, jump.near)
                 if row is not None:
                     next_rows.append(row)
         except (OSError, pa.ArrowException):
-            return job.loaded_to
-        return job.task.intake.jumped(job, min(next_rows, default=None))
+            return load.to
+        return jump.reached(min(next_rows, default=None))
 
 
-def _details(job: Update) -> dict[str, Any]:
-    details = {"table": job.task.name, "job": job.number}
-    came_at = getattr(job.task, "came_at", None)  # of a step: other nodes may go by it
-    if came_at is not None:
-        details["came_at"] = came_at
+def _details(load: Load) -> dict[str, Any]:
+    details = {"table": load.table, "job": load.number}
+    if load.came_at is not None:  # other nodes may go by it
+        details["came_at"] = load.came_at
     return details
 
 

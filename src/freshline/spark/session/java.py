@@ -1,4 +1,4 @@
-"""The Java process that Spark runs in: whoever is interrupted leaves none behind."""
+"""The Java process that Spark runs in: an interrupted start leaves none behind."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _ENDING_S: Final = 10.0
 def no_java_left_behind() -> Iterator[None]:
     """Spark is started in here, or used. If that is interrupted, its Java process ends.
 
-    PySpark tells nobody of the process until it answers. Interrupted before, it removes the folder in which
+    PySpark does not tell of the process until it answers. Interrupted before, it removes the folder in which
     Java is to leave its address: Java then fails to, and waits for ever.
     """
     begun: list[subprocess.Popen[bytes]] = []
 
     class Known(subprocess.Popen[bytes]):
         def __init__(self, *arguments: Any, **options: Any) -> None:
-            with held():  # or there would be a process that nobody knows of
+            with held():  # or there would be a process that is not known
                 super().__init__(*arguments, **options)
                 begun.append(self)
 
@@ -37,7 +37,7 @@ def no_java_left_behind() -> Iterator[None]:
     try:
         yield
     except Exception:
-        raise  # nobody interrupts: Java ends with this process, or is used again
+        raise  # not interrupted: Java ends with this process, or is used again
     except BaseException:
         with held():
             if not end_java():

@@ -107,7 +107,7 @@ def _listening_at(master: str) -> Iterator[None]:
 
 @contextmanager
 def _same_interrupts() -> Iterator[None]:
-    """PySpark has its own idea of Ctrl-C; where somebody listens for it already, that stays so."""
+    """PySpark has its own idea of Ctrl-C; where a handler is set already, that stays so."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         yield
         return
@@ -120,7 +120,7 @@ def _same_interrupts() -> Iterator[None]:
 
 
 def _umask() -> int:
-    """Hadoop asks nobody what modes files are to have: it is told."""
+    """Hadoop chooses the modes of files itself, unless it is told."""
     umask = os.umask(0o077)
     os.umask(umask)
     return umask
@@ -142,3 +142,19 @@ def ensure_java() -> None:
         raise InputError(
             f"Spark needs Java {JAVA_LEAST} or newer, and {java} is {major or 'unknown'}", remedy
         )
+
+
+def use_pool(session: SparkSession, pool: str) -> None:
+    """This thread's jobs run in that pool."""
+    session.sparkContext.setLocalProperty("spark.scheduler.pool", pool)
+
+
+def use_track(session: SparkSession, pool: str, track: int) -> None:
+    """This thread is that track: its jobs run in the pool, and are cancelled together."""
+    use_group(session, pool, f"track-{track}", f"track {track}")
+
+
+def use_group(session: SparkSession, pool: str, group: str, description: str) -> None:
+    """This thread's jobs run in that pool, as a group that is cancelled together."""
+    use_pool(session, pool)
+    session.sparkContext.setJobGroup(group, f"Freshline, {description}", interruptOnCancel=True)

@@ -1,4 +1,4 @@
-"""What belongs to one run: who holds it, what it remembers, and what it tells.
+"""What belongs to one run: its lease, what it remembers, and what it tells.
 
 A warehouse that runs as one has one such folder; one that runs on several nodes has one for each, so that no
 two runs, on whatever hosts, ever open the same database.
@@ -7,10 +7,11 @@ two runs, on whatever hosts, ever open the same database.
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from freshline.storage.control.lease import Identity
+from freshline.storage.control.lease import Identity, StorageInUse, holding_run
 from freshline.storage.control.scratch import clear_scratch
 
 # A lease's draft lives for as long as it takes to write a line; its writer may hold no lease yet.
@@ -50,3 +51,15 @@ def _age_s(path: Path) -> float:
         return time.time() - path.stat().st_mtime
     except FileNotFoundError:
         return 0.0
+
+
+def check_no_other(controls: Iterable[ControlFolder], identity: Identity) -> None:
+    """StorageInUse where one of these, which the definitions do not know, runs.
+
+    It would write the same tables. Called with the lease held, so of two at least one sees the other.
+    """
+    for control in controls:
+        run = holding_run(control.lease, identity)
+        if run is not None:
+            what = f"the storage is in use by other definitions (run {run}, {control.folder})"
+            raise StorageInUse(what, "Stop that run, or give this one another storage")

@@ -4,21 +4,14 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Collection, Iterable
-from pathlib import Path, PurePath
+from pathlib import Path
 
 from freshline.base.disk import full_disk
 from freshline.base.errors import InputError
+from freshline.base.paths import confined
 from freshline.storage.control.control_folder import ControlFolder
 from freshline.storage.control.permissions import make_storage, modes_of
 from freshline.storage.control.placements import Placements
-
-
-def confined(folder: Path, name: str) -> Path:
-    """The path of `name` in the folder; a name that leads out of it, or nowhere, is refused."""
-    parts = PurePath(name).parts
-    if not parts or PurePath(name).is_absolute() or ".." in parts or "\0" in name:
-        raise InputError(f"{name!r} leads out of {folder}", "Use a relative name without '..'")
-    return folder.joinpath(*parts)
 
 
 class StorageLayout:

@@ -1,8 +1,9 @@
-"""Who may write to a storage: one runner at a time, until it stops or dies.
+"""The right to write to a storage: one runner at a time has it, until it stops or dies.
 
-The lease is a folder of numbered files, and whoever wrote the highest number holds it. Taking it over means
-making the next number, which the file system grants to one only. Released leases stay, so that numbers only
-go up. Even if two runners believed that they hold it their commits would conflict: it saves work, not data.
+The lease is a folder of numbered files, and the runner that wrote the highest number holds it. A runner takes
+it over by making the next number, which the file system grants to one only. Released leases stay, so that
+numbers only go up. Even if two runners believed that they hold it their commits would conflict: it saves
+work, not data.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ from pathlib import Path
 from typing import Final
 
 from freshline.base.errors import InputError
+from freshline.base.processes import process_start
 
 STALE_AFTER_S: Final = 10.0
 _POLL_S: Final = 0.25
 # Process numbers mean nothing in another container, even on the same host.
 _NAMESPACE: Final = Path("/proc/self/ns/pid")
-_BOOT: Final = Path("/proc/sys/kernel/random/boot_id")
 
 Clock = Callable[[], float]  # seconds since the Unix epoch
 ProcessTable = Callable[[int], str | None]  # when a process started, in any words; None: there is none
@@ -61,25 +62,6 @@ class _Holder:
     since: float
     heartbeat: float
     released: bool = False
-
-
-def process_start(pid: int) -> str | None:
-    """When a process of this host started, so that a process number that is used again is noticed."""
-    if _BOOT.exists():
-        try:
-            status = Path(f"/proc/{pid}/stat").read_text()
-        except OSError:
-            return None
-        # The name in parentheses may have spaces; a zombie (Z) is dead.
-        fields = status.rpartition(")")[2].split()
-        return None if fields[0] in "ZX" else f"{_BOOT.read_text().strip()} {fields[19]}"
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return None
-    except PermissionError:
-        pass
-    return ""
 
 
 class Lease:
@@ -130,7 +112,7 @@ class Lease:
             raise LeaseLost(f"taken over by {_words(other)}" if other else "the lease's files are gone")
 
     def _claim(self) -> bool:
-        """Makes our number; False if somebody else was quicker."""
+        """Makes our number; False if another runner was quicker."""
         draft = _draft(self._folder, self._holder)
         try:
             os.link(draft, _file(self._folder, self._number))
@@ -156,7 +138,7 @@ def holding_run(
     wait: Callable[[float], None] = time.sleep,
     process_table: ProcessTable = process_start,
 ) -> str | None:
-    """The run that holds the lease; one that may be dead is waited for, as by who wants it. None: nobody."""
+    """The run that holds the lease; one that may be dead is waited for, as `acquire` does. None: no run."""
     number = _highest(path)
     holder = _read(path, number)
     try:
@@ -174,7 +156,7 @@ def _await_end(
     wait: Callable[[float], None],
     process_table: ProcessTable,
 ) -> None:
-    """Returns at once if nobody holds that number, or when its holder turns out to be dead; else raises."""
+    """Returns at once if no run holds that number, or when its holder turns out to be dead; else raises."""
     holder = _read(folder, number)
     if holder is None or holder.released:
         return
@@ -228,7 +210,7 @@ def _file(folder: Path, number: int) -> Path:
 
 
 def _read(folder: Path, number: int) -> _Holder | None:
-    """Who wrote that number; None if nobody did, or not so that it can be read."""
+    """The holder that wrote that number; None if there is none that can be read."""
     try:
         content = json.loads(_file(folder, number).read_bytes())
         return _Holder(**{**content, "identity": Identity(**content["identity"])})
@@ -241,7 +223,7 @@ def _write(folder: Path, number: int, holder: _Holder) -> None:
 
 
 def _draft(folder: Path, holder: _Holder) -> Path:
-    """The content in a file of its own, so that nobody ever sees half of it."""
+    """The content in a file of its own, so that no reader ever sees half of it."""
     draft = folder / f".{uuid.uuid4().hex}"
     draft.write_text(json.dumps(asdict(holder)))
     return draft

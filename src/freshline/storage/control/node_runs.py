@@ -1,4 +1,4 @@
-"""What jobs took on each node, told to the others in a file: nobody opens another host's database."""
+"""What jobs took on each node, told to the others in a file: no node opens another host's database."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may read a storage: only whose it is, unless the folder above is arranged for sharing."""
+"""Permissions of a storage: its owner's alone, unless the folder above is arranged for sharing."""
 
 from __future__ import annotations
 

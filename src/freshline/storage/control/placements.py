@@ -31,7 +31,7 @@ class Placements:
         return 0, None
 
     def add(self, record: Mapping[str, Any], after: int) -> bool:
-        """Makes it the one that counts, if none is there after that number; False: somebody was quicker."""
+        """Makes it the one that counts, if none is there after that number; False: another was quicker."""
         self._folder.mkdir(parents=True, exist_ok=True)
         highest = max(self._numbers(), default=0)
         if highest != after and self.newest()[0] != after:

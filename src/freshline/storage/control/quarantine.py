@@ -1,4 +1,4 @@
-"""Data files that could not be loaded, kept with the reason until somebody decides about them.
+"""Data files that could not be loaded, kept with the reason until an operator decides about them.
 
 `files/` has the data files, `reasons/` what is known of each, both by feed and name. The reason is written
 first: a crash in between leaves the file where it was, and a reason without a file counts for nothing. A name
@@ -20,7 +20,7 @@ from pathlib import Path, PurePath
 from typing import Final
 
 from freshline.base.errors import InputError
-from freshline.storage.control.layout import confined
+from freshline.base.paths import confined
 
 # File systems take 255 bytes: what is left is for `.json`, and for a number where a name comes again.
 _NAME_BYTES_MAX: Final = 240
@@ -102,7 +102,7 @@ class Quarantine:
 
 
 class QuarantineInPlace(Quarantine):
-    """For trials on files that are somebody else's: what cannot be loaded stays where it is."""
+    """For trials on files of another owner: what cannot be loaded stays where it is."""
 
     def __init__(self, folder: Path, clock: Callable[[], int] = time.time_ns) -> None:
         super().__init__(folder, clock)
@@ -159,6 +159,6 @@ def _move(source: Path, target: Path) -> None:
                 os.fsync(copied.fileno())
             draft.rename(target)
         except OSError:
-            draft.unlink(missing_ok=True)  # half a file helps nobody on a full disk
+            draft.unlink(missing_ok=True)  # half a file only fills the disk
             raise
         source.unlink()

@@ -14,7 +14,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
-from freshline.storage.control.lease import Identity, process_start
+from freshline.base.processes import process_start
+from freshline.storage.control.lease import Identity
 
 # Nothing is heard of processes on other hosts; none that holds no lease is at work for so long.
 _DEAD_AFTER_S: Final = 86_400.0
@@ -49,7 +50,7 @@ def _is_dead(owner: Path, mine: Identity) -> bool:
         if whose.host == mine.host:
             return process_start(whose.pid) != whose.started
     except (ValueError, TypeError, KeyError):
-        pass  # half of it: somebody was interrupted, or is writing it now
+        pass  # half of it: its writer was interrupted, or is writing it now
     except OSError:
         return False  # it has gone meanwhile, or cannot be told
     with suppress(OSError):

@@ -11,7 +11,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final
 
-# Only where nobody folds it does a commit do it after all, so that the log stays below 40 MB.
+# Only where no housekeeping folds it does a commit do it after all, so that the log stays below 40 MB.
 _PAGES_MAX: Final = 10_000
 
 

@@ -1,6 +1,6 @@
 """Checkpoints that do not grow with what a table had once.
 
-A checkpoint carries every file that was replaced within the time that files are kept, for whoever vacuums: a
+A checkpoint carries every file that was replaced within the time that files are kept, for `vacuum`: a
 day's 30,000 make the table open in 12 ms instead of 2. A vacuum goes by a file's own time where the log does
 not know it, so when it was replaced is written there instead.
 """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -20,6 +19,7 @@ from deltalake.transaction import (
     RemoveAction,
 )
 
+from freshline.base.clock import clock
 from freshline.storage.delta import log
 from freshline.storage.delta.checkpoint import slim
 from freshline.storage.delta.files import LiveFile
@@ -74,7 +74,7 @@ class Commits:
             raise TableTaken(f"{self._path} has another writer")
         before = self.snapshot
         update = (after.sequence, after.computation) != (before.sequence, before.computation)
-        now_ms = time.time_ns() // 1_000_000
+        now_ms = clock() // 1_000
         identity = uuid.uuid4().hex
         actions: list[AddAction | RemoveAction] = [
             AddAction(path, footer.size, {}, now_ms, update, footer.statistics) for path, footer in added
@@ -117,13 +117,13 @@ class Commits:
     def _publish(self, write: Callable[[], None], identity: str, attempts: int) -> None:
         """Has delta-rs commit in the window, and then the table.
 
-        A commit that somebody publishes in between fails ours, which is then checked against it like any
-        other. After a crash before it is published there is no commit; after that there is.
+        A commit that another writer publishes in between fails ours, which is then checked against it like
+        any other. After a crash before it is published there is no commit; after that there is.
         """
         for _ in range(attempts):
             self._enter_window()
             if not log.has(self._path, self.snapshot.version):
-                break  # the log has been cleaned up to beyond it: what is written there is seen by nobody
+                break  # the log has been cleaned up to beyond it: no reader sees what is written there
             newest = self._window.follow(self.snapshot.version)
             try:
                 write()
@@ -135,7 +135,7 @@ class Commits:
         raise CommitFailedError("others have committed")
 
     def _enter_window(self) -> None:
-        """Has delta-rs work there, where it does not yet, or somebody has removed it."""
+        """Has delta-rs work there, where it does not yet, or it was removed."""
         if not self._window.has(self.snapshot.version):
             self._window.build()
             self.table = DeltaTable(self._window.root, version=self.snapshot.version)

@@ -8,12 +8,12 @@ after the log's cleaning they are all that is left of what changed when.
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
 
+from freshline.base.clock import clock
 from freshline.definitions.computation import Computation
 
 # How a table came to be computed so: from the first row on, by taking what was defined when nothing was
@@ -35,7 +35,7 @@ def add(table: Path, computation: Computation, how: How, present: int | None) ->
     line = {
         "number": number,
         "how": how,
-        "at_us": time.time_ns() // 1_000,
+        "at_us": clock(),
         "computation": asdict(computation),
     }
     text = json.dumps(line, separators=(",", ":"), ensure_ascii=False)
@@ -48,7 +48,7 @@ def add(table: Path, computation: Computation, how: How, present: int | None) ->
 
 
 def told(before: Computation | None, now: Computation, how: How) -> dict[str, Any]:
-    """A change in a commit's words, for those who read the table's history."""
+    """A change in a commit's words, for readers of the table's history."""
     return {
         "computation": {
             "how": how,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import unquote
@@ -13,13 +13,12 @@ import pyarrow as pa
 from deltalake import DeltaTable
 from deltalake.exceptions import TableNotFoundError
 
+from freshline.base.instants import epoch_us
 from freshline.storage.delta import log
 from freshline.storage.delta.files import LiveFile
 from freshline.storage.delta.read_table import ReadTable
 from freshline.storage.delta.snapshot import Snapshot, read_snapshot
 
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND: Final = timedelta(microseconds=1)
 _NOTHING: Final = Snapshot(-1, 0, None, ())
 
 
@@ -129,10 +128,7 @@ def _live(add: dict[str, Any], timestamp: str) -> LiveFile:
 
 
 def _instant(text: str | None) -> int | None:
-    if text is None:
-        return None
-    at = datetime.fromisoformat(text)
-    return ((at if at.tzinfo else at.replace(tzinfo=UTC)) - _EPOCH) // _MICROSECOND
+    return None if text is None else epoch_us(datetime.fromisoformat(text))
 
 
 def _log_folder(table: Path) -> Path:

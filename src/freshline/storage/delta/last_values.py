@@ -59,7 +59,7 @@ class DiscardLimit:
 
 
 class LastValues:
-    """One table's values. Whoever finds files asks what to expect, tracks decide; hence the lock."""
+    """One table's values. `watch` asks what to expect, tracks decide; hence the lock."""
 
     def __init__(self, keys_max: int = KEYS_MAX, waiting_max: int = WAITING_MAX) -> None:
         self._keys_max = keys_max
@@ -94,7 +94,7 @@ class LastValues:
             return offer
 
     def let_go(self, offer: FileOffer) -> None:
-        """Its file waits no longer: it was consumed, put aside or overwritten, or nobody wants it."""
+        """Its file waits no longer: it was consumed, put aside or overwritten, or no table wants it."""
         with self._lock:
             self._let_go(offer)
 
@@ -118,7 +118,7 @@ class LastValues:
     def storing(self, offers: Sequence[FileOffer], discarded: Sequence[bool]) -> Iterator[None]:
         """While it is open a job's files are consumed, and those of them that are not discarded are stored.
 
-        Until that is done, and for ever if it ends with an error, nobody knows which value their keys have:
+        Until that is done, and for ever if it ends with an error, it is unknown which value their keys have:
         the commit may have come before the error. What is to be loaded once more then is compared with
         nothing.
         """
@@ -134,7 +134,7 @@ class LastValues:
                 self._let_go(offer)
 
     def forget(self, until_us: float) -> None:
-        """Something was stored of which nobody knows what it is; no record of it is newer than that."""
+        """Something unknown was stored; no record of it is newer than that."""
         with self._lock:
             self._forget([*self._stored], until_us)
 
@@ -188,7 +188,7 @@ class LastValues:
         So are those that have no newer record than the files that were left out: these may have one.
         """
         if any(file.newest is None for file in table.files):
-            self._forgotten_us = inf  # a foreign writer's: nobody knows what is in it
+            self._forgotten_us = inf  # a foreign writer's: what is in it is not known
             return
         files = sorted((file for file in table.files if file.rows), key=end_us, reverse=True)
         found: dict[bytes, NewestValue] = {}
@@ -241,7 +241,7 @@ def _read(found: dict[bytes, NewestValue], table: StoredTable, path: str, key: C
 
 
 def _remember(found: dict[bytes, NewestValue], at_us: Any, keys: Any, values: Any, value: Column) -> None:
-    """The newest of each key. Which of two of one instant was loaded last, nobody can tell."""
+    """The newest of each key. Which of two of one instant was loaded last cannot be told."""
     encoded = keys.combine_chunks().dictionary_encode()
     codes = encoded.indices.fill_null(len(encoded.dictionary)).to_numpy(zero_copy_only=False)
     newest = np.full(len(encoded.dictionary) + 1, np.iinfo(np.int64).min)

@@ -54,7 +54,7 @@ def has(table: Path, version: int) -> bool:
 
 
 def identity(table: Path, version: int) -> str | None:
-    """The identity of a commit of ours; None if there is none of that version, or somebody else's."""
+    """The identity of a commit of ours; None if there is none of that version, or another writer's."""
     information = _information_of(table, version)
     return None if information is None else information.get("id")
 
@@ -138,7 +138,7 @@ def first_since(table: Path, instant_s: float) -> int:
 
 
 def thin_checkpoints(table: Path, every: int) -> None:
-    """Leaves one checkpoint of about so many versions; the two newest stay: somebody may be opening them."""
+    """Leaves one checkpoint of about so many versions; the two newest stay: a reader may be opening them."""
     kept = -every
     for version in checkpoints(table)[:-2]:
         if version - kept >= every:

@@ -20,7 +20,7 @@ from typing import Final
 
 from deltalake import DeltaTable
 
-from freshline.storage.control.lease import process_start
+from freshline.base.processes import process_start
 from freshline.storage.delta import log
 
 # How often others may clean the log while we link it.
@@ -61,7 +61,7 @@ class LogWindow:
         newest = version
         while self._link_commit(newest + 1):
             newest += 1
-        # What was never published is nobody's.
+        # What was never published belongs to no version.
         log.commit_path(self.root, newest + 1).unlink(missing_ok=True)
         return newest
 
@@ -74,7 +74,7 @@ class LogWindow:
             # A file system on a network may have done it and say so.
             if _is_same(ours, public):
                 return True
-            # Not to be taken for somebody's.
+            # Not to be taken for another writer's.
             ours.unlink(missing_ok=True)
             if isinstance(error, FileExistsError):
                 return False
@@ -83,7 +83,7 @@ class LogWindow:
 
     def publish_checkpoint(self, version: int, hint: str) -> None:
         """Makes a checkpoint of the window one of the table, and the one where readers begin."""
-        with contextlib.suppress(FileExistsError):  # somebody else's says the same
+        with contextlib.suppress(FileExistsError):  # another writer's says the same
             os.link(log.checkpoint_path(self.root, version), log.checkpoint_path(self._table, version))
         draft = self.root / "_last_checkpoint"
         draft.write_text(hint, encoding="utf-8")

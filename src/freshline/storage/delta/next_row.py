@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
+from freshline.base.arrow_instants import in_microseconds
 from freshline.sql.columns import LATE_COLUMN
 from freshline.storage.delta.files import LiveFile
 from freshline.storage.delta.read_table import ReadTable
@@ -55,6 +56,6 @@ def _earliest(path: Path, timestamp: str, has_late: bool, after_us: int, to_us: 
         wanted &= ~ds.field(LATE_COLUMN)
     for group in fragment.split_by_row_group(wanted):
         rows = group.to_table(columns=[timestamp], filter=wanted, use_threads=False)
-        earliest = pc.min(rows[timestamp].cast(microseconds, safe=False)).cast(pa.int64())
+        earliest = pc.min(in_microseconds(rows[timestamp]))
         if earliest.is_valid:
             yield earliest.as_py()

@@ -1,4 +1,4 @@
-"""What readers of a table ask, whoever writes it."""
+"""What readers of a table ask, whichever run writes it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class ReadTable:
 
     @property
     def snapshot(self) -> Snapshot:
-        """All that is known of it at once: whoever asks twice may be told of two versions."""
+        """All that is known of it at once: two calls may tell of two versions."""
         raise NotImplementedError
 
     @property

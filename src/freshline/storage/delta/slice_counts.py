@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from freshline.base.arrow_instants import in_microseconds
 from freshline.sql.columns import SLICE_COLUMN
 from freshline.sql.slices import NO_SLICE, SLICES
 from freshline.storage.delta.files import LiveFile
@@ -54,8 +55,7 @@ class SliceCounts:
 
     def _some(self, file: LiveFile, after_us: int, to_us: int) -> Counts:
         rows = self._read(file, [self._table.timestamp])
-        instants = rows[self._table.timestamp]
-        instants = instants.cast(pa.timestamp("us", instants.type.tz), safe=False).cast(pa.int64())
+        instants = in_microseconds(rows[self._table.timestamp])
         rows = rows.filter(pc.and_(pc.greater(instants, after_us), pc.less_equal(instants, to_us)))
         return _counted(rows) if self._is_sliced else _of_first(rows.num_rows)
 

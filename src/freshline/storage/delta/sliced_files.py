@@ -1,6 +1,6 @@
 """How a sliced table's Parquet files are laid out: sorted by slice, in row groups that are small.
 
-Who reads some slices skips the row groups that have none of them, and in the others most of the pages.
+A reader of some slices skips the row groups that have none of them, and in the others most of the pages.
 """
 
 from __future__ import annotations

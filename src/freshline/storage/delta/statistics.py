@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,13 +14,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from freshline.storage.control.layout import confined
+from freshline.base.arrow_instants import in_microseconds
+from freshline.base.instants import utc
+from freshline.base.paths import confined
 
 # Delta's defaults: so many columns have statistics, and so much of a string is kept.
 COLUMNS_MAX: Final = 32
 PREFIX_LENGTH: Final = 32
 _LAST_CHARACTER: Final = "\U0010ffff"
-_EPOCH: Final = datetime(1970, 1, 1)
 
 
 class UnreadableParquet(Exception):  # noqa: N818  (it is what was found)
@@ -84,7 +85,7 @@ def footer_of(
     timestamp: str,
     counted: Mapping[str, int] | None = None,
 ) -> Footer:
-    """The same of a file whose metadata is at hand, as it is with whoever has just written it.
+    """The same of a file whose metadata is at hand, as it is after writing it.
 
     `counted` are the nulls of columns of which the metadata may say nothing.
     """
@@ -157,8 +158,7 @@ def _in_microseconds(path: Path, column: str, bounds: _Bounds, written: Any) -> 
     """The timestamp column's bounds; read from the rows where the footer does not have them (INT96)."""
     if bounds.nulls is not None and bounds.low is not None and written.unit == "us":
         return bounds
-    instants = pq.read_table(path, columns=[column])[column]
-    instants = instants.cast(pa.timestamp("us", written.tz), safe=False).cast(pa.int64())
+    instants = in_microseconds(pq.read_table(path, columns=[column])[column])
     extremes = pc.min_max(instants).as_py()
     return _Bounds(extremes["min"], extremes["max"], instants.null_count)
 
@@ -200,7 +200,7 @@ def _day(days: int) -> str | None:
 def in_delta_words(instant_us: int, with_zone: bool) -> str | None:
     """A timestamp of the statistics, to the microsecond; None beyond the years that it can be written in."""
     try:
-        text = (_EPOCH + timedelta(microseconds=instant_us)).isoformat(timespec="microseconds")
+        text = utc(instant_us).replace(tzinfo=None).isoformat(timespec="microseconds")
     except OverflowError:
         return None
     return text + "Z" if with_zone else text

@@ -30,7 +30,7 @@ from freshline.base.duration import DAY, HOUR, SECOND
 from freshline.base.errors import InputError
 from freshline.definitions.computation import Computation
 from freshline.storage.delta import compaction, computations, log
-from freshline.storage.delta.commits import NO_HOOKS, CommitOvertaken, Commits, TableTaken
+from freshline.storage.delta.commits import NO_HOOKS, CommitOvertaken, Commits
 from freshline.storage.delta.extent import Extent, extent_of
 from freshline.storage.delta.files import ConsumedFile, LiveFile
 from freshline.storage.delta.log_window import LogWindow
@@ -40,12 +40,10 @@ from freshline.storage.delta.snapshot import Snapshot
 from freshline.storage.delta.statistics import Footer, UnreadableParquet, read_footers
 from freshline.storage.delta.vacuum import vacuum
 
-__all__ = ["ConsumedFile", "LiveFile", "NullTimestamps", "StoredTable", "TableTaken", "UnreadableParquet"]
-
 # Each commit since the snapshot was loaded makes the next one about 0.3 ms slower, a checkpoint and loading
 # it take 20 ms: 25 is the best of 10, 25, 50, 100, 200 (7 ms a commit on average; 35 ms with 200).
 COMMITS_WITHOUT_CHECKPOINT: Final = 25
-# Who reads an old version reads so many commits after a checkpoint at most.
+# A reader of an old version reads so many commits after a checkpoint at most.
 COMMITS_BETWEEN_CHECKPOINTS: Final = 250
 # Replaced files stay so long at least, for queries and jobs that read them.
 _FILES_KEPT_AT_LEAST_US: Final = HOUR
@@ -210,7 +208,7 @@ class StoredTable(ReadTable):
             try:
                 self._commits.transact(added, chosen, self._commits.snapshot, {"compacted": len(chosen)})
             except CommitOvertaken:
-                return 0  # somebody else has compacted it, perhaps; vacuum removes what was merged
+                return 0  # another writer has compacted it, perhaps; vacuum removes what was merged
         return len(chosen)
 
     def checkpoint(self) -> None:

@@ -16,6 +16,7 @@ from typing import Any, Protocol
 
 from deltalake import DeltaTable
 
+from freshline.base.clock import clock
 from freshline.testing.network import FeedSpec, Generator
 
 SPECS = (
@@ -80,15 +81,15 @@ class SendersClock:
     """
 
     def __init__(self) -> None:
-        self._stood_us = time.time_ns() // 1_000
+        self._stood_us = clock()
         self._since_us: int | None = None
 
     def __call__(self) -> int:
-        gone_us = 0 if self._since_us is None else time.time_ns() // 1_000 - self._since_us
+        gone_us = 0 if self._since_us is None else clock() - self._since_us
         return self._stood_us + gone_us
 
     def go(self) -> None:
-        self._since_us = time.time_ns() // 1_000
+        self._since_us = clock()
 
     def stand(self) -> None:
         self._stood_us, self._since_us = self(), None

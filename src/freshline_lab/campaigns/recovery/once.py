@@ -7,7 +7,7 @@ from freshline.kernel.core.kernel import Kernel
 from freshline.kernel.tables.events import DataFile
 from freshline.kernel.tables.task import tables_of
 from freshline.kernel.tables.update import Update
-from freshline.simulation.outages import Outages
+from freshline.simulation.conditions.outages import Outages
 from freshline.simulation.simulated_run import files_of
 
 

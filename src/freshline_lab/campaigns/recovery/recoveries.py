@@ -18,10 +18,11 @@ from freshline.kernel.tables.task import TableTask, tables_of
 from freshline.kernel.tables.update import Update
 from freshline.planning.plan.make import make_plan, what_if
 from freshline.planning.plan.plan import Plan
-from freshline.simulation.conditions import Conditions
-from freshline.simulation.gaps import Gaps
-from freshline.simulation.outages import Outages
+from freshline.simulation.conditions.conditions import Conditions
+from freshline.simulation.conditions.gaps import Gaps
+from freshline.simulation.conditions.outages import Outages
 from freshline.simulation.simulated_run import SimulatedRun, header_of
+from freshline.simulation.tables import SimulatedTables
 from freshline_lab.campaigns.recovery.once import LoadedOnce
 
 
@@ -77,7 +78,8 @@ class _Witness:
             self.recoveries[task.name, rule.recovery.entered] = rule.recovery
 
     def _counts(self, task: TableTask) -> bool:
-        return self.run.assertions is None or self.run.assertions.promises_count(task)
+        assertions = self.run.kind(SimulatedTables).assertions
+        return assertions is None or assertions.promises_count(task)
 
     def compare(self, name: str, now: int, staleness_us: int) -> None:
         bound_us = self._bounds_us[name]
@@ -110,15 +112,16 @@ def run_through(
     witness = _Witness(plan, kept, once)
     journal = None if log is None else Journal(log, header_of(plan, end, seed, conditions))
     witness.run = run = SimulatedRun(plan, seed, conditions, witness, journal)
-    if run.assertions is not None:
-        run.assertions.compared = witness.compare
+    tables = run.kind(SimulatedTables)
+    if tables.assertions is not None:
+        tables.assertions.compared = witness.compare
     if known_batches:
         for at in (0, *(back_at for _, back_at in conditions.crashes)):
             run.driver.tell(at + 1, BatchCostsLearned(_known_batches(plan, seed)))
     run.run(end)
     validate(run.kernel)
-    if run.assertions is None:
-        for name, seen in run.updates.observation.tables.items():
+    if tables.assertions is None:
+        for name, seen in tables.observation.tables.items():
             witness.compare(name, end, seen.staleness_max_us)
     once.ended(end, run.kernel)
     kept.not_once, kept.files = once.wrong, once.files

@@ -19,7 +19,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from rich.console import Console
 
+from freshline.base.clock import clock
 from freshline.base.duration import SECOND, seconds
+from freshline.planning.costs.requests import PartCost
+from freshline.sql.from_tables import ReadableTable
+from freshline.sql.request_sql import read_request
 from freshline.sql.slices import SLICES
 from freshline_lab.experiments.classes.class_verdict import in_time, phases_of, requirements, worst_inversion
 from freshline_lab.experiments.classes.live_classes_page import write_live_page
@@ -35,6 +39,7 @@ from freshline_lab.experiments.noise import Noise
 from freshline_lab.experiments.queries.live_queries import apart
 
 if TYPE_CHECKING:
+    from freshline.live.loop.messages import JobEnded
     from freshline.live.run.runner import Runner
 
 POLICIES: Final = ("rds-quota", "admit-all")
@@ -89,7 +94,7 @@ class ClassFeeds:
 
     def history(self, count: int) -> None:
         """So many files of the past."""
-        now = time.time_ns() // 1_000
+        now = clock()
         for back in range(count, 0, -1):
             self._write("records", _HISTORY_ROWS, now - (back + 1) * _FILE_EVERY_S * SECOND)
         self._write("others", _ROWS, now - 2 * _FILE_EVERY_S * SECOND)
@@ -102,7 +107,7 @@ class ClassFeeds:
         def write() -> None:
             while not over.wait(_FILE_EVERY_S):
                 for name in _TABLES:
-                    self._write(name, _ROWS, time.time_ns() // 1_000)
+                    self._write(name, _ROWS, clock())
 
         thread = threading.Thread(target=write, name="files", daemon=True)
         thread.start()
@@ -167,15 +172,25 @@ def _one_by_one(count: int) -> list[ScheduledRequest]:
     ]
 
 
+def _costs(runner: Runner) -> list[PartCost]:
+    """What parts of each query have cost, by the run's history."""
+    from freshline.live.requests.request_costs import RequestCosts, RequestExtent
+    from freshline.storage.control.history import History
+
+    read = {"records": ReadableTable("records")}
+    extent = RequestExtent.of(runner.readable["records"].files)
+    with History(runner.control.history, read_only=True) as history:
+        costs = RequestCosts(history)
+        return [costs.cost(read_request(sql, read).text, extent) for sql in _QUERIES]
+
+
 def calibrate() -> int:
     """Of how many files the past is, so that reading all of it costs what it should."""
-    from freshline.live.requests.request_work import RequestWork
-
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         with _running(folder, POLICIES[0], _CALIBRATED) as (runner, asker):
             asker.submit(send_each, runner.control.service, _one_by_one(_ANSWERS)).result()
-            costs = [runner.work(RequestWork).cost_of(sql) for sql in _QUERIES]
+            costs = _costs(runner)
     whole_us = mean(cost.slice_us * SLICES for cost in costs)
     return min(_HISTORY_MOST, max(1, round(_CALIBRATED * _WHOLE_US / max(1.0, whole_us))))
 
@@ -184,16 +199,20 @@ def run_policy(
     policy: str, files: int, phase_s: int, work_s: float | None = None, seed: int = 0
 ) -> dict[str, Any]:
     """One policy. What a request takes of the track gives the rates of the loads: measured, if not given."""
-    from freshline.live.requests.request_work import RequestWork
+    from freshline.live.requests.part_worker import PartJudge
+    from freshline_lab.experiments.job_ends import heard_ends
 
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         with _running(folder, policy, files) as (runner, asker):
             file = runner.control.service
             asker.submit(send_each, file, _one_by_one(1)).result()  # Spark compiles
-            before_us, alone = runner.work(RequestWork).work_us, _one_by_one(_ANSWERS - 1)
-            asker.submit(send_each, file, alone).result()
-            measured_s = (runner.work(RequestWork).work_us - before_us) / len(alone) / SECOND
+            alone = _one_by_one(_ANSWERS - 1)
+            ends: list[JobEnded] = []
+            with heard_ends(PartJudge, ends.append):
+                asker.submit(send_each, file, alone).result()
+            work_us = sum(end.outcome for end in ends if isinstance(end.outcome, int))
+            measured_s = work_us / len(alone) / SECOND
             work_s = measured_s if work_s is None else work_s
             phases = [(float(phase_s), load / 100 / work_s) for load in LOADS]
             queries = [(sql, share) for sql in _QUERIES for share in _SHARES]

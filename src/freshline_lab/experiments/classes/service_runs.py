@@ -16,7 +16,7 @@ from freshline.kernel.requests.service import Service, service_of
 from freshline.kernel.tables.update import Update
 from freshline.planning.plan.make import make_plan
 from freshline.simulation.driver import SimulatedDriver
-from freshline.simulation.requests import SimulatedRequests
+from freshline.simulation.requests import RequestWatch, SimulatedRequests
 from freshline_lab.experiments.classes.service_workload import (
     Loads,
     WorkloadObjects,
@@ -69,7 +69,7 @@ class ClassCourse:
     parts: int = 0
 
 
-class _Watch:
+class _Watch(RequestWatch):
     """Counts what becomes of requests, by class and period."""
 
     def __init__(self, periods: int, objects: WorkloadObjects) -> None:

@@ -18,13 +18,14 @@ from freshline.definitions.sections.pools import Gains, Pool
 from freshline.definitions.sections.tables import Table
 from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.core.events import Event
-from freshline.kernel.core.kernel import Kernel
+from freshline.kernel.core.timers import NEVER
 from freshline.kernel.requests.events import UpdateDiscarded
 from freshline.kernel.requests.request import Request, RequestPart
 from freshline.kernel.requests.service import Service
 from freshline.kernel.tables.events import DataFile, FileArrived, UpdateFinished
 from freshline.kernel.tables.update import Update
 from freshline.simulation.driver import SimulatedDriver
+from freshline.simulation.kind import SimulatedKind
 from freshline.simulation.requests import ExpectedRequest
 
 OBJECTS: Final = 1_000
@@ -145,7 +146,7 @@ def _costs_us(rng: np.random.Generator, means_us: np.ndarray) -> np.ndarray:
     return np.maximum(1, np.rint(drawn)).astype(int)
 
 
-class WorkloadObjects:
+class WorkloadObjects(SimulatedKind[Update]):
     """The objects while a run goes on: their updates as a kind of job, and which of them are discarded."""
 
     def __init__(self, objects: Sequence[UpdateStream], service: Service, seed: int, end_us: int) -> None:
@@ -162,7 +163,7 @@ class WorkloadObjects:
         self._raised_at = [0] * len(objects)
         self._reads: list[int] = []  # which objects the next parts read
 
-    def attach(self, driver: SimulatedDriver) -> None:
+    def attach(self, driver: SimulatedDriver, end: int = NEVER) -> None:
         self._tell = driver.tell
         for number, each in enumerate(self._objects):
             self._expect(number, each.phase_us)
@@ -198,8 +199,6 @@ class WorkloadObjects:
 
     # -- their updates as a kind of job -------------------------------------------------------------
 
-    def begins(self, kernel: Kernel) -> None: ...
-
     def cost_us(self, job: Update) -> int:
         mean = self._objects[self._numbers[job.task.name]].estimate_us / MILLISECOND
         drawn = float(self._rng.normal(mean, mean**0.5))
@@ -207,7 +206,3 @@ class WorkloadObjects:
 
     def ended(self, now: int, job: Update) -> Event:
         return UpdateFinished(job, job.loaded_to)
-
-    def crashed(self, now: int) -> None: ...
-
-    def over(self, end: int, kernel: Kernel) -> None: ...

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import multiprocessing
 import tempfile
-import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import redirect_stdout
@@ -14,6 +13,7 @@ from io import StringIO
 from pathlib import Path
 from typing import Any, Final
 
+from freshline.base.clock import clock
 from freshline.base.duration import SECOND
 from freshline.testing.network import FeedSpec, Generator
 from freshline_lab.experiments.noise import Noise
@@ -101,8 +101,8 @@ def run(
     with Runner(warehouse, folder, storage, RunOptions(master=master, warm="all", batches=batches)) as runner:
         start = whole_period()
         with generating(CopiedFeeds(feeds, folder / "landing", start - backlog_s * SECOND)) as generator:
-            runner.run(start + seconds * SECOND - time.time_ns() // 1_000)
-        end = time.time_ns() // 1_000
+            runner.run(start + seconds * SECOND - clock())
+        end = clock()
         status = runner.status()
         (log,) = (folder / "warehouse/_freshline/logs").iterdir()
     notes, recoveries = list(status.broken_assumptions), list(status.recoveries)

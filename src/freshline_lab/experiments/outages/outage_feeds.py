@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import tempfile
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from freshline.base.clock import clock
 from freshline.base.duration import SECOND
 from freshline.base.instants import utc
 from freshline.testing.network import FeedSpec, Generator
@@ -79,7 +79,7 @@ def _second(instant_us: int) -> bytes:
 def whole_period() -> int:
     """A start at a whole multiple of both periods, so that all feeds begin together, as in the paper."""
     period_us = LONG * SECOND
-    return (time.time_ns() // 1_000 // period_us + 1) * period_us
+    return (clock() // period_us + 1) * period_us
 
 
 class generating:  # noqa: N801  (reads as a statement: with generating(...))

@@ -24,7 +24,8 @@ from freshline.definitions.warehouse import Warehouse
 from freshline.planning.plan.make import make_plan
 from freshline.planning.plan.plan import Plan
 from freshline.simulation.lag import lag_points
-from freshline.simulation.simulate import SimulationResult, TableResult, simulate
+from freshline.simulation.simulate import SimulationResult, simulate
+from freshline.simulation.tables import TableResult
 from freshline_lab.experiments.outages.outage_page import write_page
 
 TRACKS = 2

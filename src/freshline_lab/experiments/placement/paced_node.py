@@ -7,11 +7,13 @@ import signal
 import sys
 import time
 from pathlib import Path
+from unittest.mock import patch
 
 from freshline.base import signals
 from freshline.definitions.load import load
+from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.steps.job import StepJob, StepRun
-from freshline.live.nodes.node_work import NodeWork
+from freshline.live.nodes import node_work
 from freshline.live.nodes.parent_lifeline import end_with_parent
 from freshline.live.nodes.step_figures import CommittedStep
 from freshline.live.nodes.step_worker import StepWorker
@@ -48,8 +50,12 @@ class PacedWorker(StepWorker):
 def main(folder: Path, node: str) -> None:
     signals.listen()
     end_with_parent()
-    NodeWork.worker = PacedWorker
     warehouse = load(folder / "freshline.yml")
+    with patch.object(node_work, "StepWorker", PacedWorker):
+        run(warehouse, folder, node)
+
+
+def run(warehouse: Warehouse, folder: Path, node: str) -> None:
     with Runner(
         warehouse, folder, folder / "warehouse", RunOptions(master="local[1]", node=node, warm="all")
     ) as runner:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import multiprocessing
 import os
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ from typing import Any, Final, TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from freshline.base.clock import clock
 from freshline.base.duration import SECOND
 from freshline.planning.costs.fit import PastRun
 from freshline.planning.costs.learned_queries import parts_of
@@ -85,18 +85,14 @@ class ShiftedFeeds(Generator):
         return pa.table({"ts": at, "number": pc.add(numbers, number * _SHIFT)})
 
 
-def _now() -> int:
-    return time.time_ns() // 1_000
-
-
 def _preload(folder: Path, asked: Sequence[LiveQuery], rows: int, history_us: int, pool: str) -> Generator:
     """Tables with so much of the past, and whoever brings what comes next."""
     from freshline.definitions.load import load
     from freshline.live.run.run_options import RunOptions
     from freshline.live.run.runner import Runner
 
-    generator = ShiftedFeeds(rows * FILE_EVERY_S, folder / "landing", _now() - history_us)
-    generator.due(_now())
+    generator = ShiftedFeeds(rows * FILE_EVERY_S, folder / "landing", clock() - history_us)
+    generator.due(clock())
     file = folder / "freshline.yml"
     file.write_text(project((), rows, pool), encoding="utf-8")
     storage = folder / "warehouse"
@@ -155,10 +151,12 @@ def run_policy(policy: str, sized: QuerySizes, seconds: int, edit: FileEdit | No
     With an edit only queries that are there before and after it are judged.
     """
     from freshline.definitions.load import load
+    from freshline.live.queries.iteration_worker import IterationJudge
     from freshline.live.queries.query_work import QueryWork
     from freshline.live.run.run_options import RunOptions
     from freshline.live.run.runner import Runner
     from freshline.storage.control.history import History
+    from freshline_lab.experiments.job_ends import heard_ends
 
     with tempfile.TemporaryDirectory() as name:
         folder, pool = Path(name), POLICIES[policy]
@@ -171,10 +169,13 @@ def run_policy(policy: str, sized: QuerySizes, seconds: int, edit: FileEdit | No
                 warehouse, folder, folder / "warehouse", RunOptions(master=_master(), warm="all")
             ) as runner,
         ):
-            runner.work(QueryWork).queries.on_ended = lambda job, done: ended.append(_ended(job, done))
             start = runner.kernel.now
-            with generating(generator), _edited(edit, runner.control.service) as answers:
-                runner.run(start + seconds * SECOND - _now())
+            with (
+                generating(generator),
+                heard_ends(IterationJudge, lambda end: ended.append(_ended(end.job, end.outcome))),
+                _edited(edit, runner.control.service) as answers,
+            ):
+                runner.run(start + seconds * SECOND - clock())
             end, refused = start + seconds * SECOND, runner.work(QueryWork).queries.refusals()
             path = runner.control.history
         with History(path, read_only=True) as history:
@@ -208,8 +209,8 @@ def _edited(edit: FileEdit | None, service: Path) -> Iterator[list[dict[str, Any
 def _ended(job: Any, done: Any) -> EndedIteration:
     """As the run's own thread heard of it."""
     task, about = job.task, (job.task.name, job.release, job.deadline, job.start)
-    if done is None:
-        return EndedIteration(*about, finished=_now(), failed=True)
+    if isinstance(done, BaseException):
+        return EndedIteration(*about, finished=clock(), failed=True)
     load, allowed_us = task.load, job.budget_us
     if allowed_us is None and job.keep != 1:
         allowed_us = load.fixed_us + round((load.cost_us - load.fixed_us) * job.keep)

@@ -7,12 +7,14 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
+from freshline.base.errors import InputError
 from freshline.definitions.warehouse import Warehouse
-from freshline.simulation.crashes import Crash, Crashes, checked_crashes
-from freshline.simulation.failures import checked_failures
-from freshline.simulation.gaps import Gap, Gaps, checked_gaps
-from freshline.simulation.outages import Outage, Outages, checked_outages
-from freshline.simulation.slow import checked_factors
+from freshline.simulation.classes import RequestRate, checked_requests
+from freshline.simulation.conditions.crashes import Crash, Crashes, checked_crashes
+from freshline.simulation.conditions.failures import checked_failures
+from freshline.simulation.conditions.gaps import Gap, Gaps, checked_gaps
+from freshline.simulation.conditions.outages import Outage, Outages, checked_outages
+from freshline.simulation.conditions.slow import checked_factors
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +26,7 @@ class Conditions:
     slow: Mapping[str, Fraction] = field(default_factory=dict)
     failures: Mapping[str, Fraction] = field(default_factory=dict)
     crashes: Crashes = ()
+    requests: Mapping[str, RequestRate] = field(default_factory=dict)
 
     def record(self) -> dict[str, Any]:
         """As a journal's header has it: only what there is."""
@@ -33,6 +36,7 @@ class Conditions:
             "slow": {name: str(factor) for name, factor in self.slow.items()},
             "failures": {name: str(rate) for name, rate in self.failures.items()},
             "crashes": self.crashes,
+            "requests": {name: rate.record() for name, rate in self.requests.items()},
         }
         return {name: value for name, value in record.items() if value}
 
@@ -45,12 +49,18 @@ def checked(
     slow: Mapping[str, Fraction] | None = None,
     failures: Mapping[str, Fraction] | None = None,
     crashes: Sequence[Crash] = (),
+    requests: Mapping[str, RequestRate] | None = None,
 ) -> Conditions:
     """The conditions of a run of that warehouse that ends then."""
-    return Conditions(
+    conditions = Conditions(
         checked_outages(warehouse, outages or {}),
         checked_gaps(warehouse, gaps or {}),
         checked_factors(warehouse, slow or {}),
         checked_failures(warehouse, failures or {}),
         checked_crashes(crashes, end),
+        checked_requests(warehouse, requests or {}),
     )
+    for name in warehouse.classes.keys() & conditions.slow.keys() - conditions.requests.keys():
+        what = f"the class `{name}` is to be slow, and nothing asks it"
+        raise InputError(what, f"Add its requests, such as --requests {name}:1/s")
+    return conditions

@@ -15,8 +15,8 @@ from freshline.definitions.warehouse import Warehouse
 from freshline.landing.scanner import Scanner
 from freshline.live.status.status import Progress
 from freshline.live.tables.node_share import NodeShare
-from freshline.live.tables.warm_plans import WarmPlans
-from freshline.live.tables.warm_up_threads import WarmUpThreads
+from freshline.live.warm_up.warm_plans import WarmPlans
+from freshline.live.warm_up.warm_up_threads import WarmUpThreads
 from freshline.spark.loading.same_plan import alike
 from freshline.spark.loading.warm_up import WarmUp
 from freshline.storage.delta.ledger import Ledger

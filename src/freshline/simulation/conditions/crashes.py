@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from freshline.base.duration import format_duration
 from freshline.base.errors import InputError
 from freshline.kernel.assembly.assemble import assemble
 from freshline.kernel.core.events import Event
 from freshline.kernel.core.kernel import Kernel
-from freshline.kernel.steps.task import steps_of
 from freshline.kernel.tables.events import DataFile, FileArrived
-from freshline.kernel.tables.task import tables_of
 from freshline.planning.plan.plan import Plan
+from freshline.simulation.conditions.spans import Span, Spans
 from freshline.simulation.driver import SimulatedDriver
-from freshline.simulation.spans import Span, Spans
+from freshline.simulation.kind import SimulatedKind
 
 # From when to when it is gone.
 Crash = Span
@@ -43,7 +43,9 @@ def checked_crashes(crashes: Sequence[Crash], end: int) -> Crashes:
     return tuple(sorted(crashes))
 
 
-def crash(driver: SimulatedDriver, plan: Plan, start: int, back_at: int) -> Kernel:
+def crash(
+    driver: SimulatedDriver, plan: Plan, kinds: Iterable[SimulatedKind[Any]], start: int, back_at: int
+) -> Kernel:
     """The driver's kernel is lost, with the jobs that run. Another goes on at `back_at`; which one.
 
     It finds the tables as fresh as they were, and all files that came and are not loaded.
@@ -58,8 +60,7 @@ def crash(driver: SimulatedDriver, plan: Plan, start: int, back_at: int) -> Kern
                 missing.setdefault(file, set()).add(reader.name)
         for file, names in missing.items():
             found.append((file, feed, None if len(names) == len(readers) else frozenset(names)))
-    freshness = {task.name: task.freshness for task in tables_of(lost)}
-    freshness |= {step.name: step.freshness for step in steps_of(lost)}
+    freshness = {name: reached for kind in kinds for name, reached in kind.found(lost).items()}
     kernel = assemble(plan, back_at, freshness, live=False)
     in_order = sorted(found, key=lambda each: (each[0].timestamp, each[1], each[0]))
     events: list[Event] = [FileArrived(feed, file, tables) for file, feed, tables in in_order]

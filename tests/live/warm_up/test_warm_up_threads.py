@@ -13,9 +13,9 @@ from pyspark.sql.types import StructType
 from freshline.definitions.load import load
 from freshline.definitions.warehouse import Warehouse
 from freshline.live.status.status import WarehouseStatus
-from freshline.live.tables.warm_plans import WarmPlans
-from freshline.live.tables.warm_start import plans_to_warm
-from freshline.live.tables.warm_up_threads import WarmUpThreads
+from freshline.live.warm_up.warm_plans import WarmPlans
+from freshline.live.warm_up.warm_start import plans_to_warm
+from freshline.live.warm_up.warm_up_threads import WarmUpThreads
 from freshline.spark.loading.same_plan import alike
 from freshline.spark.loading.schemas import schemas
 from freshline.spark.loading.warm_up import WarmUp

@@ -15,8 +15,9 @@ from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
 from freshline.base.clock import Clock, clock
-from freshline.live.tables.warm_plans import WarmPlans
+from freshline.live.warm_up.warm_plans import WarmPlans
 from freshline.spark.loading.warm_up import WarmUp
+from freshline.spark.session.session import use_group
 
 _GROUP: Final = "warm-up"
 _LOOK_EVERY_S: Final = 0.05
@@ -101,9 +102,7 @@ class WarmUpThreads:
                     self._warmth.warmed(plan[0], self._clock())
 
     def _new_session(self) -> SparkSession:
-        context = self._session.sparkContext
-        context.setLocalProperty("spark.scheduler.pool", _GROUP)
-        context.setJobGroup(_GROUP, "Freshline, warm-up", interruptOnCancel=True)
+        use_group(self._session, _GROUP, _GROUP, "warm-up")
         return self._session.newSession()
 
     def _may_begin(self, number: int) -> bool:

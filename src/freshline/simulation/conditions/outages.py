@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from freshline.base.errors import InputError
-from freshline.base.names import Names
 from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.tables.events import DataFile
+from freshline.simulation.conditions.spans import Span, Spans, checked_spans
 from freshline.simulation.driver import FeedFiles
-from freshline.simulation.spans import Span, Spans, merged
 
 # From when to when; at its end the feed delivers again.
 Outage = Span
@@ -18,23 +17,13 @@ Outages = Mapping[str, Spans]  # by feed
 
 def checked_outages(warehouse: Warehouse, outages: Mapping[str, Sequence[Outage]]) -> Outages:
     """The outages in order, those of a feed that overlap or touch made one."""
-    for name, times in outages.items():
-        if name not in warehouse.feeds:
-            raise InputError(
-                f"an outage names the feed `{name}`, which does not exist",
-                Names("feeds", warehouse.feeds).remedy(name),
-            )
+    checked = checked_spans(warehouse, "an outage", outages)
+    for name in outages:
         if warehouse.feeds[name].arrival != "files":
             raise InputError(
                 f"an outage names the feed `{name}`, which is continuous", "Name a feed of arrival `files`"
             )
-        for start, end in times:
-            if not 0 <= start < end:
-                raise InputError(
-                    f"an outage of the feed `{name}` does not end after it begins",
-                    "Give its beginning, 0 or later, and then its end",
-                )
-    return {name: merged(outages[name]) for name in warehouse.feeds if outages.get(name)}
+    return checked
 
 
 def downstream(warehouse: Warehouse, feeds: Iterable[str], tables: Iterable[str] = ()) -> frozenset[str]:

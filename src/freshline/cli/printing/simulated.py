@@ -1,4 +1,4 @@
-"""What a simulated run showed: as JSON, and for people."""
+"""The results of a simulated run: as JSON, and for people."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ from typing import Any
 from rich.console import Console
 
 from freshline.base.duration import format_duration, seconds
-from freshline.cli.outputs import show_simulated_outputs, simulated_records
-from freshline.cli.queries import show_simulated_queries, simulated_query_record
+from freshline.cli.printing.outputs import show_simulated_outputs, simulated_records
+from freshline.cli.printing.queries import show_simulated_queries, simulated_query_record
 from freshline.cli.shared import ROWS_MAX, grid, pool_record, show_rest, table_record
 from freshline.kernel.recovery.terms import Recovery
 from freshline.planning.plan.advice import counted
-from freshline.simulation.simulate import PoolResult, SimulationResult, TableResult
-from freshline.simulation.spans import Spans
+from freshline.simulation.conditions.spans import Spans
+from freshline.simulation.kind import SectionResult
+from freshline.simulation.simulate import PoolResult, SimulationResult
+from freshline.simulation.tables import TableResult
 
 _REASONS_MAX = 5
 
@@ -55,7 +57,28 @@ def simulated_record(result: SimulationResult) -> dict[str, Any]:
         **(
             {"queries": [simulated_query_record(query) for query in result.queries]} if result.queries else {}
         ),
+        **({"requests": None} if plan.warehouse.classes else {}),
+        **{name: [row.record() for row in rows] for name, rows in _sections(result).items()},
     }
+
+
+def _sections(result: SimulationResult) -> dict[str, list[SectionResult]]:
+    """By section, the results that say themselves how they are shown."""
+    sections: dict[str, list[SectionResult]] = {}
+    for row in result.of(SectionResult):
+        sections.setdefault(row.section, []).append(row)
+    return sections
+
+
+def _show_sections(screen: Console, result: SimulationResult) -> None:
+    for name, rows in _sections(result).items():
+        shown = [row.shown() for row in rows]
+        columns = list(dict.fromkeys(column for row in shown for column in row))
+        table = grid(name, {column: 0 < place < len(columns) - 1 for place, column in enumerate(columns)})
+        for row in shown:
+            table.add_row(*(row.get(column, "") for column in columns))
+        screen.print(table)
+        screen.print()
 
 
 def _span_records(spans: Mapping[str, Spans]) -> list[dict[str, Any]]:
@@ -122,6 +145,7 @@ def show_simulated(screen: Console, result: SimulationResult, pictures: list[Pat
         show_simulated_outputs(screen, result, all_rows)
     if result.queries:
         show_simulated_queries(screen, result.queries, all_rows)
+    _show_sections(screen, result)
     for pool, planned in zip(result.pools, result.plan.pools, strict=True):
         screen.print(
             f"Pool {pool.name}: {pool.busy:.2f} of {pool.tracks} tracks busy on average "
@@ -139,7 +163,7 @@ def show_simulated(screen: Console, result: SimulationResult, pictures: list[Pat
 def _show_verdict(screen: Console, result: SimulationResult, changed: bool) -> None:
     exceeded = sum(row.exceeded_target for row in result.tables)
     if exceeded:
-        # The plan knows of nothing that goes wrong.
+        # The plan does not know about simulated faults.
         advice = "" if changed else " `freshline plan` says what would help."
         screen.print(f"[red]Exceeded[/]: {exceeded} targets.{advice}", highlight=False)
     else:
@@ -150,11 +174,15 @@ def _show_verdict(screen: Console, result: SimulationResult, changed: bool) -> N
     late = sum(query.misses > 0 for query in result.queries)
     if late:
         screen.print(f"[red]Missed[/]: deadlines of {late} of the queries.", highlight=False)
+    for rows in _sections(result).values():
+        worse = sum(not row.holds for row in rows)
+        if worse:
+            screen.print(f"[red]Exceeded[/]: {worse} {rows[0].promise}.", highlight=False)
 
 
 def _show_given_up(screen: Console, pool: PoolResult) -> None:
     if pool.given_up:
-        # Which table is at fault is said once, however often it was.
+        # Each reason appears once, with its count.
         times = Counter(reason for _, reason in pool.given_up)
         reasons = ", ".join(f"{reason} ({number})" for reason, number in times.most_common(_REASONS_MAX))
         more = f" and {len(times) - _REASONS_MAX} more" if len(times) > _REASONS_MAX else ""
@@ -170,7 +198,8 @@ def _show_what_if(screen: Console, result: SimulationResult) -> None:
             spans = ", ".join(f"{format_duration(start)} to {format_duration(end)}" for start, end in times)
             screen.print(f"Feed {feed} {what}: {spans}.", highlight=False, markup=False)
     for name, factor in result.slow.items():
-        whose = "Table" if name in result.plan.warehouse.stored else "Query"
+        warehouse = result.plan.warehouse
+        whose = "Table" if name in warehouse.stored else "Query" if name in warehouse.queries else "Class"
         screen.print(f"{whose} {name}: costs multiplied by {float(factor):g}.", highlight=False, markup=False)
     counted = [(row.plan.name, row.failed, row.jobs) for row in result.tables]
     counted += [(step.name, step.failed, step.jobs) for step in result.steps]
@@ -184,6 +213,6 @@ def _show_what_if(screen: Console, result: SimulationResult) -> None:
 
 
 def _urgency(row: TableResult) -> tuple[bool, float]:
-    """Exceeded targets first, then what came closest to its bound."""
+    """Exceeded targets first, then the tables closest to their bounds."""
     bound_us = row.plan.staleness_bound_us
     return (not row.exceeded_target, -row.staleness_max_us / bound_us if bound_us else 0.0)

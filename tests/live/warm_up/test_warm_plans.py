@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from freshline.live.status.status import Progress
-from freshline.live.tables.warm_plans import WarmPlans
+from freshline.live.warm_up.warm_plans import WarmPlans
 
 PLANS = [("a", "b"), ("c",), ("d", "e")]
 

@@ -11,10 +11,8 @@ from collections.abc import Mapping, Sequence
 from functools import reduce
 from operator import itemgetter
 
-from freshline.base.errors import InputError
-from freshline.base.names import Names
 from freshline.definitions.warehouse import Warehouse
-from freshline.simulation.spans import Span, Spans, common, merged
+from freshline.simulation.conditions.spans import Span, Spans, checked_spans, common
 
 # From when to when no row has its timestamp.
 Gap = Span
@@ -23,18 +21,7 @@ Gaps = Mapping[str, Spans]  # by feed
 
 def checked_gaps(warehouse: Warehouse, gaps: Mapping[str, Sequence[Gap]]) -> Gaps:
     """The gaps in order, those of a feed that overlap or touch made one."""
-    for name, spans in gaps.items():
-        if name not in warehouse.feeds:
-            raise InputError(
-                f"a gap names the feed `{name}`, which does not exist",
-                Names("feeds", warehouse.feeds).remedy(name),
-            )
-        if any(not 0 <= start < end for start, end in spans):
-            raise InputError(
-                f"a gap of the feed `{name}` does not end after it begins",
-                "Give its beginning, 0 or later, and then its end",
-            )
-    return {name: merged(gaps[name]) for name in warehouse.feeds if gaps.get(name)}
+    return checked_spans(warehouse, "a gap", gaps)
 
 
 def gaps_of_sources(warehouse: Warehouse, gaps: Gaps) -> dict[str, Spans]:

@@ -1,0 +1,36 @@
+"""The Spark of a run: its own, which the run closes, or the caller's."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.sql import SparkSession
+
+from freshline.live.run.run_end import RunEnd
+from freshline.live.tables.run_context import RunSetup
+from freshline.spark.loading.sink import driver_limit
+from freshline.spark.session.java import end_java
+from freshline.spark.session.session import open_session
+
+
+def open_spark(site: RunSetup, scratch: Path, stack: ExitStack, ending: RunEnd) -> SparkSession:
+    if site.session is not None:
+        return site.session
+    # Registered first: a signal may come when Spark has started and `open_session` has not returned.
+    stack.callback(lambda: ending.interrupted and end_java())
+    session = open_session(site.warehouse.name, site.master, site.settings, scratch / "spark")
+    stack.callback(_stop_spark, session, ending)
+    driver_limit(session)  # a setting that is wrong is told now, not by every update
+    return session
+
+
+def _stop_spark(session: SparkSession, ending: RunEnd) -> None:
+    if ending.interrupted and end_java():
+        return
+    try:
+        session.stop()
+    except (Py4JError, OSError):
+        if not ending.lost:
+            raise

@@ -1,0 +1,39 @@
+"""The storage of a run: held by a lease, with a scratch folder, and with the placement of steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+
+from freshline.landing.directories import remember_directories
+from freshline.live.nodes.node_join import join_nodes
+from freshline.live.run.heartbeat import Heartbeat
+from freshline.live.tables.run_context import RunSetup
+from freshline.planning.plan.step_placement import StepPlacement
+from freshline.spark.session.session import is_local
+from freshline.storage.control.control_folder import check_no_other
+from freshline.storage.control.lease import Identity, Lease
+from freshline.storage.control.permissions import modes_of
+from freshline.storage.control.scratch import scratch_folder
+
+
+def open_storage(
+    site: RunSetup, run_id: str, stack: ExitStack, lose: Callable[[str], None]
+) -> tuple[Path, StepPlacement | None]:
+    """The storage is ours from here on; the run's scratch folder in it, and where steps are placed."""
+    layout, control = site.layout, site.control
+    layout.prepare(control, private=is_local(site.master))
+    stack.enter_context(modes_of(layout.root))
+    identity = Identity.mine(run_id)
+    lease = Lease.acquire(control.lease, identity)
+    stack.callback(lease.release)
+    heartbeat = Heartbeat(lease, lose)
+    heartbeat.start()
+    stack.callback(heartbeat.stop)
+    check_no_other(layout.other_controls(site.warehouse.nodes), identity)
+    control.clear(identity)
+    layout.clear(site.landing)
+    remember_directories(site.landing, control.landing)
+    scratch = stack.enter_context(scratch_folder(control.scratch, identity, has_lease=True))
+    return scratch, None if site.node is None else join_nodes(site.warehouse, site.node, layout, identity)

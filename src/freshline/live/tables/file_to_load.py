@@ -1,0 +1,33 @@
+"""A data file on its way into its tables, with what is known of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Self
+
+from freshline.kernel.tables.events import DataFile
+from freshline.spark.loading.load import FileFacts
+
+
+class FileToLoad(DataFile):
+    """A data file that carries its facts through message, backlog and job to the track that loads it.
+
+    To the kernel and its journal it is a data file like any other. Facts are replaced as a whole, by the
+    thread that finds files, where a file is overwritten before it is loaded: any thread may read them.
+    """
+
+    facts: FileFacts
+
+    def __new__(cls, timestamp: int, name: str, facts: FileFacts) -> Self:
+        file = super().__new__(cls, timestamp, name, facts.records)
+        file.facts = facts
+        return file
+
+
+def files_to_load(files: Iterable[DataFile]) -> tuple[FileToLoad, ...]:
+    """A live job's files: each of them was found with its facts."""
+    found = []
+    for file in files:
+        assert isinstance(file, FileToLoad), f"{file} has no facts"
+        found.append(file)
+    return tuple(found)

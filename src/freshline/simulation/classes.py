@@ -1,0 +1,260 @@
+"""The service classes of a warehouse in simulated time: requests are invented, and answered as in a run."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from heapq import merge
+from itertools import count
+from math import sqrt
+from typing import Any, ClassVar, Final, Self
+
+from freshline.base.duration import MILLISECOND, SECOND, format_duration, seconds
+from freshline.base.errors import InputError
+from freshline.base.names import Names
+from freshline.definitions.sections.classes import PART_MOST_US
+from freshline.definitions.warehouse import Warehouse
+from freshline.kernel.core.kernel import Kernel
+from freshline.kernel.requests.class_targets import TOLERANCE
+from freshline.kernel.requests.request import AnswerRequest, RejectRequest, Request, RequestPart
+from freshline.kernel.requests.task import classes_of
+from freshline.planning.costs.requests import PART_ASSUMED_US
+from freshline.simulation.kind import SectionResult, SimulationSetup
+from freshline.simulation.requests import ExpectedRequest, RequestWatch, SimulatedRequests
+
+PARTS: Final = 8
+PARTS_MAX: Final = 256
+# A request is due after so many times what its parts are expected to take (paper 003 has 10 to 20).
+SLACK: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class RequestRate:
+    """How often a class is asked, in how many parts, and what a part is expected to take."""
+
+    per_second: Fraction
+    parts: int = PARTS
+    part_us: int = PART_ASSUMED_US
+
+    @property
+    def deadline_us(self) -> int:
+        """After how long an answer is due."""
+        return SLACK * self.parts * self.part_us
+
+    def record(self) -> dict[str, Any]:
+        return {"per_second": str(self.per_second), "parts": self.parts, "part_us": self.part_us}
+
+
+def checked_requests(warehouse: Warehouse, rates: Mapping[str, RequestRate]) -> dict[str, RequestRate]:
+    """By class, the most important first."""
+    for name, rate in rates.items():
+        if not warehouse.classes:
+            what = f"requests of the class `{name}` are asked for, and there are no classes"
+            raise InputError(what, "Define it under `classes`, or leave the requests out")
+        if name not in warehouse.classes:
+            remedy = Names("classes", warehouse.classes).remedy(name)
+            raise InputError(f"the class `{name}`, which is to be asked, does not exist", remedy)
+        if rate.per_second <= 0:
+            raise InputError(f"the class `{name}` is asked at no rate", "Give a rate above zero")
+        if not 1 <= rate.parts <= PARTS_MAX:
+            what = f"requests of the class `{name}` have {rate.parts} parts"
+            raise InputError(what, f"Give a whole number from 1 to {PARTS_MAX}")
+    return {name: rates[name] for name in warehouse.classes if name in rates}
+
+
+@dataclass(slots=True)
+class RequestCounts:
+    """What became of a class's requests."""
+
+    requests: int = 0
+    rejected: int = 0
+    answered: int = 0  # over: the answer went out, or the deadline came before the first part was done
+    in_time: int = 0  # of them with the first part, at least, by the deadline
+    unheard: int = 0  # they came while the runner was gone
+    cut_off: int = 0  # they were open when it crashed
+    errors: float = 0.0  # of those answered, together: the share of the optional parts that is missing
+    spent_us: int = 0  # by its parts
+
+    @property
+    def admitted(self) -> int:
+        return self.requests - self.unheard - self.rejected
+
+    @property
+    def open(self) -> int:
+        """Admitted, and not over at the end."""
+        return self.admitted - self.answered - self.cut_off
+
+    @property
+    def lost(self) -> int:
+        return self.unheard + self.cut_off
+
+
+@dataclass(frozen=True, slots=True)
+class ClassResult(SectionResult):
+    """What a run showed of one class."""
+
+    section: ClassVar[str] = "requests"
+    promise: ClassVar[str] = "errors of classes"
+
+    name: str
+    rate: RequestRate
+    target: float  # the error that its answers may have on average
+    counts: RequestCounts
+    utilization: float  # of the pool's tracks, the share that its parts took
+
+    @property
+    def admitted_share(self) -> float | None:
+        judged = self.counts.admitted + self.counts.rejected
+        return self.counts.admitted / judged if judged else None
+
+    @property
+    def error(self) -> float | None:
+        """Of those that were answered, on average."""
+        return self.counts.errors / self.counts.answered if self.counts.answered else None
+
+    @property
+    def holds(self) -> bool:
+        """Whether its error is what it may be. Runs scatter: `ClassTargets` has the same tolerance."""
+        return self.error is None or self.error <= TOLERANCE * self.target
+
+    def record(self) -> dict[str, Any]:
+        counts, share, error = self.counts, self.admitted_share, self.error
+        return {
+            "class": self.name,
+            "rate": float(self.rate.per_second),
+            "parts": self.rate.parts,
+            "part": seconds(self.rate.part_us),
+            "deadline": seconds(self.rate.deadline_us),
+            "requests": counts.requests,
+            "admitted": counts.admitted,
+            "admitted_share": None if share is None else round(share, 6),
+            "rejected": counts.rejected,
+            "answered": counts.answered,
+            "answered_in_time": counts.in_time,
+            "open": counts.open,
+            "lost": counts.lost,
+            "error": None if error is None else round(error, 6),
+            "error_target": self.target,
+            "utilization": round(self.utilization, 6),
+        }
+
+    def shown(self) -> dict[str, str]:
+        counts, share, error = self.counts, self.admitted_share, self.error
+        numbers = {"rejected": counts.rejected, "answered": counts.answered, "in time": counts.in_time}
+        numbers |= {"open": counts.open, **({"lost": counts.lost} if counts.lost else {})}
+        return {
+            "class": self.name,
+            "asked": f"{float(self.rate.per_second):g}/s",
+            "parts": f"{self.rate.parts} of {format_duration(self.rate.part_us)}",
+            "due after": format_duration(self.rate.deadline_us),
+            "requests": str(counts.requests),
+            "admitted": "-" if share is None else f"{share:.0%}",
+            **{column: str(number) for column, number in numbers.items()},
+            "error": "-" if error is None else f"{error:.3f}",
+            "target": f"{self.target:g}",
+            "of the tracks": f"{self.utilization:.0%}",
+            "": "" if error is None else "[green]kept[/]" if self.holds else "[red]exceeded[/]",
+        }
+
+
+class _Tallies(RequestWatch):
+    """Counts by class."""
+
+    def __init__(self, classes: Iterable[str]) -> None:
+        self.of = {name: RequestCounts() for name in classes}
+
+    def submitted(self, request: Request) -> None:
+        self.of[request.class_name].requests += 1
+
+    def ended(self, now: int, job: RequestPart) -> None:
+        self.of[job.task.name].spent_us += now - job.start
+
+    def answered(self, now: int, answer: AnswerRequest) -> None:
+        tally = self.of[answer.request.class_name]
+        tally.answered += 1
+        tally.in_time += answer.parts_done > 0
+        tally.errors += answer.request.error(answer.parts_done)
+
+    def rejected(self, now: int, reject: RejectRequest) -> None:
+        self.of[reject.request.class_name].rejected += 1
+
+    def lost(self, request: Request, heard: bool) -> None:
+        tally = self.of[request.class_name]
+        tally.cut_off += heard
+        tally.unheard += not heard
+
+
+class SimulatedClasses(SimulatedRequests):
+    """The classes that a run is to ask, at the rates of its conditions.
+
+    Arrivals are a Poisson process of each class. A part takes what is expected, normally distributed with
+    the paper's deviation (√x ms of x ms), and never longer than any part may.
+    """
+
+    def __init__(self, setup: SimulationSetup) -> None:
+        self._classes = setup.plan.warehouse.classes
+        self._tracks = {pool.name: pool.tracks for pool in setup.plan.pools}
+        self._rates = setup.conditions.requests
+        self._tallies = _Tallies(self._rates)
+        self._kernel: Kernel
+        super().__init__(_coming(self._rates, setup.seed, setup.conditions.slow), self._tallies)
+
+    @classmethod
+    def made_for(cls, setup: SimulationSetup) -> Self | None:
+        return cls(setup) if setup.conditions.requests else None
+
+    @classmethod
+    def can_be_slow(cls, warehouse: Warehouse) -> Iterable[str]:
+        return warehouse.classes
+
+    def begins(self, kernel: Kernel) -> None:
+        self._kernel = kernel
+
+    def crashed(self, now: int) -> None:
+        self.over(now, self._kernel)
+        super().crashed(now)
+
+    def over(self, end: int, kernel: Kernel) -> None:
+        for task in classes_of(kernel):
+            for job in task.parts.values():
+                self._tallies.ended(end, job)
+
+    def results(self, kernel: Kernel, end: int) -> list[ClassResult]:
+        results = []
+        for name, rate in self._rates.items():
+            counts, defined = self._tallies.of[name], self._classes[name]
+            tracks_us = self._tracks[defined.pool] * end
+            utilization = counts.spent_us / tracks_us if tracks_us else 0.0
+            results.append(ClassResult(name, rate, float(defined.error), counts, utilization))
+        return results
+
+
+def _coming(
+    rates: Mapping[str, RequestRate], seed: int, slow: Mapping[str, Fraction]
+) -> Iterator[ExpectedRequest]:
+    """The requests of all classes as they come; each (seed, class) has a stream of its own."""
+    streams = (_of_class(name, rate, seed, slow.get(name, Fraction(1))) for name, rate in rates.items())
+    for number, (at, _, name, costs_us) in zip(count(1), merge(*streams), strict=False):
+        rate = rates[name]
+        expected_us = (rate.part_us,) * rate.parts
+        yield ExpectedRequest(Request(number, name, at, at + rate.deadline_us, expected_us), costs_us)
+
+
+def _of_class(
+    name: str, rate: RequestRate, seed: int, factor: Fraction
+) -> Iterator[tuple[int, int, str, list[int]]]:
+    """(instant, number, class, costs of the parts), for ever."""
+    rng = random.Random(f"requests:{seed}:{name}")
+    mean = rate.part_us / MILLISECOND
+    at = 0.0
+    for number in count():
+        at += rng.expovariate(float(rate.per_second)) * SECOND
+        costs = [rng.gauss(mean, sqrt(mean)) * MILLISECOND for _ in range(rate.parts)]
+        yield (
+            round(at),
+            number,
+            name,
+            [max(1, int(min(max(1, round(cost)), PART_MOST_US) * factor)) for cost in costs],
+        )

@@ -1,0 +1,1 @@
+"""What a simulated run is put through: outages, gaps, failures, crashes, slow tables."""

@@ -1,0 +1,48 @@
+"""The kinds of work that a simulated run has. Another kind is a file beside this one, and one line here."""
+
+from __future__ import annotations
+
+from typing import Any, Final, TypeVar
+
+from freshline.simulation.answers import QueryResult, SimulatedAnswers
+from freshline.simulation.classes import SimulatedClasses
+from freshline.simulation.kind import KindResult, SimulatedKind
+from freshline.simulation.steps import OutputResult, SimulatedSteps, StepResult
+from freshline.simulation.tables import SimulatedTables, TableResult
+
+R = TypeVar("R")
+
+KINDS: Final[list[type[SimulatedKind[Any]]]] = [
+    SimulatedTables,
+    SimulatedAnswers,
+    SimulatedClasses,
+    SimulatedSteps,
+]
+
+
+class KindResults:
+    """What a run showed, by kind. The properties are views of what is shown often."""
+
+    __slots__ = ()
+
+    seen: tuple[KindResult, ...]
+
+    def of(self, kind: type[R]) -> tuple[R, ...]:
+        """What was seen of the things of one kind, by the class of their results."""
+        return tuple(result for result in self.seen if isinstance(result, kind))
+
+    @property
+    def tables(self) -> tuple[TableResult, ...]:
+        return self.of(TableResult)
+
+    @property
+    def queries(self) -> tuple[QueryResult, ...]:
+        return self.of(QueryResult)
+
+    @property
+    def outputs(self) -> tuple[OutputResult, ...]:
+        return self.of(OutputResult)
+
+    @property
+    def steps(self) -> tuple[StepResult, ...]:
+        return self.of(StepResult)
