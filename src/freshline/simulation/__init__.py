@@ -1,1 +1,1 @@
-"""The simulated driver: the kernel in invented time, from event to event."""
+"""The simulated driver: runs the kernel in simulated time, from event to event."""

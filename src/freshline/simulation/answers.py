@@ -1,4 +1,4 @@
-"""The continuous queries of a warehouse in simulated time: what they read, and what became of them."""
+"""The continuous queries of a warehouse in simulated time: their windows and their results."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ from freshline.simulation.streams import ChangingRate, ConstantRate, TupleStream
 
 @dataclass(frozen=True, slots=True)
 class QueryResult:
-    """What a run showed of one query, over the iterations that were due by its end."""
+    """The result of one query, over the iterations that were due by the end of the run."""
 
     plan: QueryPlan
     iterations: int
     misses: int  # unfinished at the deadline
     completed: int  # finished, in time or late
-    keep_mean: float | None  # the share of its window that an iteration was to read; None: there was none
-    error_share: float | None  # of all tuples that came, by what they count, those not read by the deadline
-    response_max_us: int | None  # of those that finished
-    is_proven: bool  # whether it was proven that none is missed
+    keep_mean: float | None  # the planned share of its window that an iteration reads; None: no iteration
+    error_share: float | None  # the weighted share of all tuples that were not read by the deadline
+    response_max_us: int | None  # of finished iterations
+    is_proven: bool  # whether it was proven that no deadline is missed
 
     @property
     def broke_proof(self) -> bool:
@@ -54,10 +54,10 @@ class QueryResult:
 
 
 class SimulatedAnswers(SimulatedIterations):
-    """What the queries of a plan read, and how often they were in time."""
+    """The queries of a plan: their windows, and how often they were in time."""
 
     def __init__(self, plan: Plan, gaps: Gaps, slow: Mapping[str, Fraction]) -> None:
-        self._end = NEVER  # iterations that are due later are left out
+        self._end = NEVER  # iterations with a later deadline are left out
         self._plan = plan
         self._tallies = {query.name: _Tally() for query in plan.queries}
         streams = table_streams(plan.warehouse, gaps)
@@ -92,7 +92,7 @@ class SimulatedAnswers(SimulatedIterations):
 
 
 class _Tally:
-    """What the iterations of a query came to."""
+    """Sums over the iterations of a query."""
 
     def __init__(self) -> None:
         self._iterations = self._misses = self._completed = 0
@@ -123,7 +123,7 @@ class _Tally:
 
 
 class SlowedWindows:
-    """What a query reads, where answers cost so many times as much; rounded down, at least 1 µs."""
+    """The windows of a query whose answers cost `factor` times as much; rounded down, at least 1 µs."""
 
     __slots__ = ("_factor", "_windows")
 
@@ -139,7 +139,7 @@ class SlowedWindows:
 
 
 class _WindowsAsDeclared:
-    """Windows of streams, where a query's cost or its selectivity was declared, whatever they hold."""
+    """Windows of streams, with the declared cost or selectivity of a query, whatever they hold."""
 
     def __init__(self, windows: QueryWindows, query: Query, load: QueryLoad) -> None:
         self._windows = windows
@@ -156,7 +156,7 @@ class _WindowsAsDeclared:
 
 
 class _Together:
-    """All that comes in several streams."""
+    """The sum of several streams."""
 
     def __init__(self, streams: Sequence[TupleStream]) -> None:
         self._streams = streams
@@ -166,9 +166,9 @@ class _Together:
 
 
 def table_streams(warehouse: Warehouse, gaps: Gaps) -> dict[str, TupleStream]:
-    """By table the rows that come to it: its feed's, and to a derived one all that its sources get.
+    """By table: the rows that reach it, from its feed or from all its sources.
 
-    Of a feed that does not say how much it brings a row a second is counted.
+    A feed that does not declare its rows counts as a row a second.
     """
     streams: dict[str, TupleStream] = {}
     stored = warehouse.stored

@@ -1,4 +1,4 @@
-"""When a simulated feed's data files arrive."""
+"""Arrivals of a simulated feed's data files."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from freshline.kernel.tables.events import DataFile
 
 
 class FeedArrivals:
-    """The files of one healthy feed, one after the other (paper 001, section II).
+    """The files of one healthy feed, one after another (paper 001, section II).
 
-    File j is due at φ + (j − 1)·p, arrives late by up to the jitter, and its newest record is older than
-    its arrival by up to the timestamp jitter, but never older than the file before. Its timestamp is its
-    newest record's less the feed's lateness.
+    File j is due at φ + (j − 1)·p and arrives late by up to the jitter. Its newest record is older than its
+    arrival by up to the timestamp jitter, but never older than the previous file. Its timestamp is that of
+    its newest record less the feed's lateness.
     """
 
     __slots__ = ("_due", "_feed", "_file", "_newest", "_random")

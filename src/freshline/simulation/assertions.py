@@ -1,4 +1,4 @@
-"""Which bounds a simulated run asserts when, and the worst staleness while it does."""
+"""When a simulated run asserts which bounds, and the worst staleness meanwhile."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from freshline.simulation.conditions.outages import Outages
 
 
 class Assertions:
-    """Looks at every job that ends, before the kernel hears of it.
+    """Examines every job that ends, before the kernel takes its end.
 
-    A bound is asserted from the start on. It is not from an outage of a feed upstream on, a failure or a
-    crash, until the table is fresh after it. Where a table fails that is released periodically, its pool has
-    more jobs than the analysis knows of: nothing of the pool is asserted again before the next start.
+    A bound is asserted from the start. An outage of a feed upstream, a failure or a crash suspends it until
+    the table is fresh again. If a periodically released table fails, its pool has more jobs than the analysis
+    counts: no bound of the pool is asserted before the next start.
     """
 
     def __init__(self, plan: Plan, outages: Outages) -> None:
@@ -33,7 +33,7 @@ class Assertions:
         self._feeds = {name: table.feed for name, table in warehouse.tables.items()}
         self._periodic = warehouse.tables.keys() - warehouse.released_by_files
         self._outages = outages
-        # The latest first: those that are past are taken from the end.
+        # The latest first: past outages are popped from the end.
         self._beginning = sorted(
             ((start, feed) for feed, times in outages.items() for start, _ in times), reverse=True
         )
@@ -42,7 +42,7 @@ class Assertions:
         self._adapts = any(POLICIES[pool.policy].adaptive for pool in plan.pools)
         self._bounded = frozenset(name for name, bound_us in self._bounds_us.items() if bound_us is not None)
         self._max_us = dict.fromkeys(self._bounds_us, -1)
-        # Told of each staleness that is compared with its bound: the table, the instant, the staleness.
+        # Called with each staleness that is compared with its bound: the table, the instant, the staleness.
         self.compared: Callable[[str, int, int], None] | None = None
 
     def begins(self, kernel: Kernel) -> None:
@@ -51,12 +51,12 @@ class Assertions:
         self._overloaded.clear()
 
     def max_us(self, table: str) -> int | None:
-        """The worst staleness of a table while its bound was asserted; None where it never was."""
+        """The worst staleness of a table while its bound was asserted; None if it never was."""
         staleness_us = self._max_us[table]
         return None if staleness_us < 0 or table not in self._bounded else staleness_us
 
     def finished(self, now: int, job: Update, freshness: int) -> None:
-        """A job ends now, and makes its table as fresh as that."""
+        """A job ends now, and its table gets that freshness."""
         if self._beginning and self._beginning[-1][0] <= now:
             self._notice_outages(now)
         task = job.task
@@ -85,7 +85,7 @@ class Assertions:
         self._suspend(now, suspended)
 
     def crashed(self, now: int) -> None:
-        """The runner is gone."""
+        """The runner has crashed."""
         self._notice_outages(now)
         self._suspend(now, self._bounds_us)
 
@@ -95,11 +95,11 @@ class Assertions:
         self._suspend(end, ())
 
     def promises_count(self, task: TableTask) -> bool:
-        """Whether the jobs of the task's pool are no more than its bounds and promises were made for."""
+        """Whether the jobs of the task's pool are only those that bounds and promises count."""
         return task.pool.name not in self._overloaded
 
     def _notice_outages(self, now: int) -> None:
-        """Nothing has ended since they began, so that all tables still are as they were then."""
+        """No job has ended since they began, so all tables still are as they were then."""
         while self._beginning and self._beginning[-1][0] <= now:
             start, feed = self._beginning.pop()
             self._suspend(start, [name for name, own in self._feeds.items() if own == feed])
@@ -124,6 +124,6 @@ class Assertions:
 
 
 def _is_excused(task: TableTask) -> bool:
-    """Whether the table's release rule says that its bound is not asserted."""
+    """Whether the table's release rule suspends its bound."""
     rule = recovery_rule(task)
     return rule is not None and rule.excused

@@ -1,4 +1,4 @@
-"""The service classes of a warehouse in simulated time: requests are invented, and answered as in a run."""
+"""The service classes of a warehouse in simulated time: requests are drawn, and answered as in a run."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from freshline.simulation.requests import ExpectedRequest, RequestWatch, Simulat
 
 PARTS: Final = 8
 PARTS_MAX: Final = 256
-# A request is due after so many times what its parts are expected to take (paper 003 has 10 to 20).
+# A request's deadline in multiples of the estimate of its parts (paper 003 has 10 to 20).
 SLACK: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
 class RequestRate:
-    """How often a class is asked, in how many parts, and what a part is expected to take."""
+    """The request rate of a class, the parts of a request, and the estimate of a part."""
 
     per_second: Fraction
     parts: int = PARTS
@@ -40,7 +40,7 @@ class RequestRate:
 
     @property
     def deadline_us(self) -> int:
-        """After how long an answer is due."""
+        """How long after its arrival a request is due."""
         return SLACK * self.parts * self.part_us
 
     def record(self) -> dict[str, Any]:
@@ -48,7 +48,7 @@ class RequestRate:
 
 
 def checked_requests(warehouse: Warehouse, rates: Mapping[str, RequestRate]) -> dict[str, RequestRate]:
-    """By class, the most important first."""
+    """The rates by class, the most important first."""
     for name, rate in rates.items():
         if not warehouse.classes:
             what = f"requests of the class `{name}` are asked for, and there are no classes"
@@ -66,16 +66,16 @@ def checked_requests(warehouse: Warehouse, rates: Mapping[str, RequestRate]) -> 
 
 @dataclass(slots=True)
 class RequestCounts:
-    """What became of a class's requests."""
+    """Counts of a class's requests."""
 
     requests: int = 0
     rejected: int = 0
-    answered: int = 0  # over: the answer went out, or the deadline came before the first part was done
-    in_time: int = 0  # of them with the first part, at least, by the deadline
-    unheard: int = 0  # they came while the runner was gone
+    answered: int = 0  # over: the answer was sent, or the deadline came before the first part was done
+    in_time: int = 0  # of them: with at least the first part by the deadline
+    unheard: int = 0  # they arrived while the runner was down
     cut_off: int = 0  # they were open when it crashed
-    errors: float = 0.0  # of those answered, together: the share of the optional parts that is missing
-    spent_us: int = 0  # by its parts
+    errors: float = 0.0  # of answered requests, the sum of the missing shares of optional parts
+    spent_us: int = 0  # time of its parts
 
     @property
     def admitted(self) -> int:
@@ -93,16 +93,16 @@ class RequestCounts:
 
 @dataclass(frozen=True, slots=True)
 class ClassResult(SectionResult):
-    """What a run showed of one class."""
+    """The result of one class."""
 
     section: ClassVar[str] = "requests"
     promise: ClassVar[str] = "errors of classes"
 
     name: str
     rate: RequestRate
-    target: float  # the error that its answers may have on average
+    target: float  # the average error that its answers may have
     counts: RequestCounts
-    utilization: float  # of the pool's tracks, the share that its parts took
+    utilization: float  # the share of the pool's tracks that its parts took
 
     @property
     def admitted_share(self) -> float | None:
@@ -111,12 +111,12 @@ class ClassResult(SectionResult):
 
     @property
     def error(self) -> float | None:
-        """Of those that were answered, on average."""
+        """The average error of answered requests."""
         return self.counts.errors / self.counts.answered if self.counts.answered else None
 
     @property
     def holds(self) -> bool:
-        """Whether its error is what it may be. Runs scatter: `ClassTargets` has the same tolerance."""
+        """Whether its error is within the target. Runs scatter: `ClassTargets` has the same tolerance."""
         return self.error is None or self.error <= TOLERANCE * self.target
 
     def record(self) -> dict[str, Any]:
@@ -187,10 +187,10 @@ class _Tallies(RequestWatch):
 
 
 class SimulatedClasses(SimulatedRequests):
-    """The classes that a run is to ask, at the rates of its conditions.
+    """The classes with requests, at the rates of the run's conditions.
 
-    Arrivals are a Poisson process of each class. A part takes what is expected, normally distributed with
-    the paper's deviation (√x ms of x ms), and never longer than any part may.
+    Arrivals of each class are a Poisson process. The cost of a part is normally distributed around its
+    estimate, with the paper's deviation (√x ms of x ms), and never above the limit of parts.
     """
 
     def __init__(self, setup: SimulationSetup) -> None:
@@ -234,7 +234,7 @@ class SimulatedClasses(SimulatedRequests):
 def _coming(
     rates: Mapping[str, RequestRate], seed: int, slow: Mapping[str, Fraction]
 ) -> Iterator[ExpectedRequest]:
-    """The requests of all classes as they come; each (seed, class) has a stream of its own."""
+    """The requests of all classes as they arrive; each (seed, class) has its own random stream."""
     streams = (_of_class(name, rate, seed, slow.get(name, Fraction(1))) for name, rate in rates.items())
     for number, (at, _, name, costs_us) in zip(count(1), merge(*streams), strict=False):
         rate = rates[name]
@@ -245,7 +245,7 @@ def _coming(
 def _of_class(
     name: str, rate: RequestRate, seed: int, factor: Fraction
 ) -> Iterator[tuple[int, int, str, list[int]]]:
-    """(instant, number, class, costs of the parts), for ever."""
+    """(instant, number, class, costs of the parts), without end."""
     rng = random.Random(f"requests:{seed}:{name}")
     mean = rate.part_us / MILLISECOND
     at = 0.0

@@ -1,4 +1,4 @@
-"""Pictures of a simulated run: staleness against its bound, lag, and what the tracks did."""
+"""Pictures of a simulated run: staleness against its bound, lag, and the jobs on the tracks."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def draw(result: SimulationResult, folder: Path) -> list[Path]:
 
 
 def lags(result: SimulationResult, groups: Mapping[str, Sequence[str]]) -> Lags:
-    """The lags of groups of tables, by what the groups are called. The run must have kept its records."""
+    """The lags of groups of tables, by name of the group. The run must have kept its records."""
     lines = {
         group: {table: thinned(lag_points(result, table), result.end) for table in tables}
         for group, tables in groups.items()

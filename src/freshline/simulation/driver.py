@@ -1,4 +1,4 @@
-"""The simulated driver: costs from the cost model, time by jumps."""
+"""The simulated driver: costs come from the cost model, and time jumps."""
 
 from __future__ import annotations
 
@@ -13,25 +13,24 @@ from freshline.kernel.core.kernel import Kernel
 from freshline.kernel.tables.events import DataFile, FileArrived
 from freshline.simulation.kind import Listeners, SimulatedKind
 
-# How many instants pass between two reports of progress.
+# Instants between two reports of progress.
 _INSTANTS_PER_REPORT = 20_000
 
 
 class FeedFiles(Protocol):
-    """The files of one feed, one after the other: when each arrives; None after the last."""
+    """The files of one feed, one after another, with their arrivals; None after the last."""
 
     def next(self) -> tuple[int, DataFile] | None: ...
 
 
-# An event, or what makes it at its instant; None: nothing happens then after all.
+# An event, or a function that makes it at its instant; None: nothing happens.
 Telling = Event | Callable[[int], Event | None]
 
 
 class SimulatedDriver:
     """Runs a kernel in simulated time. `kinds` are by type of job, `files` by feed.
 
-    `listeners` hear instructions that a kind of work has of its own; without any every instruction is about a
-    job.
+    `listeners` take instructions of kinds of work beyond jobs; without any, every instruction is about a job.
     """
 
     def __init__(
@@ -50,8 +49,8 @@ class SimulatedDriver:
         self._ended = {job: kind.ended for job, kind in kinds.items()}
         self._journal = journal
         self._completions: list[tuple[int, int, Job]] = []
-        # Of jobs that are to be put aside, or were: when they went on, for how long they had run until then,
-        # and how long they take from where they stop.
+        # Of jobs that are or will be paused: when they last went on, how long they had run until then, and
+        # how long they still take.
         self._since: dict[Job, tuple[int, int]] = {}
         self._left_us: dict[Job, int] = {}
         self._files = files
@@ -64,7 +63,7 @@ class SimulatedDriver:
             kind.begins(kernel)
 
     def tell(self, at: int, event: Telling) -> None:
-        """Something else happens at an instant that is yet to come; what, may be found out then."""
+        """Schedules an event for a later instant; a function decides then what happens."""
         self._tellings += 1
         heappush(self._told, (at, self._tellings, event))
 
@@ -76,20 +75,20 @@ class SimulatedDriver:
         return min(instants)
 
     def step(self) -> None:
-        """Lets happen what happens next, at one instant."""
+        """Simulates the next instant at which something happens."""
         self.advance(self.next_at)
 
     def run(self, end: int, progress: Callable[[int], None] | None = None) -> None:
-        """Simulates up to and including the instant `end`, and looks at how everything is then."""
+        """Simulates up to and including the instant `end`, and records the final state."""
         self.advance(end, progress)
         self._count_running(end)
         for kind in self._kinds.values():
             kind.over(end, self.kernel)
 
     def stop(self, now: int, until: int) -> list[tuple[str, DataFile]]:
-        """The runner is gone, before anything happens at this instant: its jobs are lost.
+        """The runner crashes before anything happens at this instant: its jobs are lost.
 
-        Returns the files that come until it is back, by feed. What else was to happen meanwhile happens then.
+        Returns the files that arrive until it is back, with their feeds. Other events meanwhile move to then.
         """
         self._count_running(now)
         self._completions.clear()
@@ -107,7 +106,7 @@ class SimulatedDriver:
         return came
 
     def resume(self, now: int, kernel: Kernel, events: Sequence[Event], found: Record) -> None:
-        """Another kernel runs from now on, and is told these events first. `found` is what it was made of."""
+        """Continues with another kernel, made from `found`, which takes these events first."""
         self.kernel = kernel
         for kind in self._kinds.values():
             kind.begins(kernel)
@@ -158,7 +157,7 @@ class SimulatedDriver:
                     progress(now)
 
     def _events(self, now: int) -> list[Event]:
-        """All that happens at this instant: jobs that end, in definition order, then files."""
+        """All events of this instant: ends of jobs, in definition order, then files."""
         events: list[Event] = []
         completions = self._completions
         if completions and completions[0][0] == now:
@@ -183,9 +182,9 @@ class SimulatedDriver:
         return events
 
     def _carry_out(self, now: int, instruction: Instruction) -> None:
-        """What is said where jobs are put aside or cancelled, or more than that is said.
+        """Carries out an instruction if jobs can be paused or cancelled, or kinds have own instructions.
 
-        One that is to be put aside runs on to the end of its part, one that is cancelled ends at once.
+        A paused job runs on to the end of its part; a cancelled job ends at once.
         """
         if type(instruction) is Start:
             job = instruction.job
@@ -223,7 +222,7 @@ class SimulatedDriver:
             self._left_us[job] = ends_at - stops_at
 
     def _stopped(self, now: int, job: Job) -> Event:
-        """A job that was put aside before, or is now, stops to run."""
+        """A job stops that was paused before, or is paused now."""
         since, ran_us = self._since[job]
         self.busy_us[job.track] = self.busy_us.get(job.track, 0) + now - since
         if job in self._left_us:

@@ -1,4 +1,4 @@
-"""Simulated iterations of continuous queries: what they cost, when they end, and what they leave out."""
+"""Simulated iterations of continuous queries: their costs, their ends, and what they leave out."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from freshline.sql.operators import Operator
 
 
 class QueryWindows(Protocol):
-    """What one query reads."""
+    """The windows that one query reads."""
 
     def measure(self, from_us: int, to_us: int) -> QueryMeasure:
-        """What (from, to] holds, and what an answer over all of it costs."""
+        """The content of (from, to], and the cost of an answer over all of it."""
 
 
 class WindowsOfStreams:
-    """Windows of streams, and costs by the operators of the query."""
+    """Windows of streams, with costs by the operators of the query."""
 
     def __init__(self, operators: Operator, streams: Mapping[str, TupleStream]) -> None:
         self._operators = operators
@@ -42,16 +42,16 @@ class WindowsOfStreams:
 
 
 class IterationOutcome(NamedTuple):
-    """What became of an iteration."""
+    """The result of an iteration."""
 
     query: str
     released: int
     deadline: int
-    finished: int | None  # None: not before the run was over
-    keep: Fraction  # the share of its window that it was to read
+    finished: int | None  # None: not before the end of the run
+    keep: Fraction  # the planned share of its window
     tuples: Fraction | int  # in its window
-    unprocessed: Fraction  # of them, at its deadline
-    worth: Fraction  # g·s: how much each tuple counts
+    unprocessed: Fraction  # of them, not read at its deadline
+    worth: Fraction  # g·s: the weight of each tuple
 
     @property
     def met(self) -> bool:
@@ -63,26 +63,26 @@ class IterationOutcome(NamedTuple):
 
 
 class _Run:
-    """An iteration that was begun."""
+    """A started iteration."""
 
     __slots__ = ("cost_us", "in_time_us", "measure", "since")
 
     def __init__(self, measure: QueryMeasure, cost_us: int, since: int) -> None:
         self.measure = measure
         self.cost_us = cost_us
-        self.since: int | None = since  # None: it is put aside
-        self.in_time_us = 0  # for how long it ran before its deadline, up to where it was put aside last
+        self.since: int | None = since  # None: it is paused
+        self.in_time_us = 0  # time that it ran before its deadline, up to the last pause
 
     def ran_until(self, now: int, deadline: int) -> int:
-        """For how long it has run before its deadline."""
+        """How long it has run before its deadline."""
         return self.in_time_us + (0 if self.since is None else max(0, min(now, deadline) - self.since))
 
 
 class SimulatedIterations(SimulatedKind[Iteration]):
-    """The kind of job that queries have. `windows` are by query, of those that come later too.
+    """The simulated jobs of queries. `windows` are by query, including those that join later.
 
-    `reschedulings` are by pool of the kernel, of those that shed. `watch` is told of each iteration that
-    ends, and at the end of the run of those that should have.
+    `reschedulings` are by kernel pool, for pools that shed. `watch` is called for each iteration that ends,
+    and at the end of the run for those that should have ended.
     """
 
     job = Iteration
@@ -101,7 +101,7 @@ class SimulatedIterations(SimulatedKind[Iteration]):
         self._kernel: Kernel
 
     def attach(self, driver: SimulatedDriver, end: int = NEVER) -> None:
-        """That driver is told when queries are measured, now for the first time."""
+        """Schedules measurements with that driver, the first one now."""
         self._driver = driver
         for pool in self._reschedulings:
             self._measure_at(driver.kernel.now, pool)
@@ -140,7 +140,7 @@ class SimulatedIterations(SimulatedKind[Iteration]):
         return IterationFinished(job)
 
     def crashed(self, now: int) -> None:
-        # What was lost counts no more than what would have been released meanwhile.
+        # Lost iterations count no more than those that would have been released meanwhile.
         self._runs.clear()
 
     def over(self, end: int, kernel: Kernel) -> None:
@@ -150,7 +150,7 @@ class SimulatedIterations(SimulatedKind[Iteration]):
                     self._watch(outcome)
 
     def _unfinished(self, now: int, task: QueryTask) -> Iterator[IterationOutcome]:
-        """What becomes of the iterations that are released, if nothing more is done."""
+        """The outcomes of released iterations if nothing more is done."""
         if task.job is not None:
             yield _outcome_of(self._runs[task.job], now, task.job, None)
         for released in task.waiting:
@@ -176,7 +176,7 @@ class SimulatedIterations(SimulatedKind[Iteration]):
 
 
 def _outcome_of(run: _Run, now: int, job: Iteration, finished: int | None) -> IterationOutcome:
-    """Of an iteration that was begun, by what it has read at its deadline."""
+    """The outcome of a started iteration, by what it has read at its deadline."""
     keep = run.measure.keep_in(run.cost_us) if job.keep == 1 else job.keep
     processed = keep
     if finished is None or finished > job.deadline:

@@ -12,10 +12,10 @@ from freshline.pictures.bars import Bar
 
 
 class JobRecords:
-    """The jobs that ended, 40 bytes each, and those that run at the end."""
+    """The finished jobs, 40 bytes each, and those that run at the end."""
 
     def __init__(self) -> None:
-        self._names: list[str] = []  # of tables, which the arrays have by number
+        self._names: list[str] = []  # of tables; the arrays refer to them by number
         self._numbers: dict[str, int] = {}
         self._tables = array("q")
         self._tracks = array("q")
@@ -28,7 +28,7 @@ class JobRecords:
         return len(self._tables)
 
     def finished(self, now: int, job: Update, freshness: int) -> None:
-        """A job has ended, and made its table that fresh."""
+        """A job has ended, and its table has that freshness."""
         name = job.task.name
         number = self._numbers.get(name)
         if number is None:
@@ -46,7 +46,7 @@ class JobRecords:
         self._running = [Bar(job.task.name, job.track, job.start, end) for job in jobs]
 
     def completions(self) -> Iterator[tuple[int, str, int]]:
-        """When which table was loaded, and how fresh it was then, in this order."""
+        """(instant, table, freshness) of every finished update, in this order."""
         for at, number, freshness in zip(self._ends, self._tables, self._freshness, strict=True):
             yield at, self._names[number], freshness
 

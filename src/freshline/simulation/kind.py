@@ -1,4 +1,4 @@
-"""A kind of work in simulated time: what its jobs cost, how they end, and what is seen of it."""
+"""A kind of work in simulated time: the costs of its jobs, their ends, and its results."""
 
 from __future__ import annotations
 
@@ -20,43 +20,41 @@ if TYPE_CHECKING:
     from freshline.simulation.driver import SimulatedDriver
 
 J = TypeVar("J", bound=Job)
-# What hears the instructions that a kind of work has beside those about jobs.
+# Handlers of instructions that a kind of work has beside those about jobs.
 Listeners = Mapping[type[Instruction], Callable[[int, Any], None]]
 
 
 @dataclass(frozen=True, slots=True)
 class SimulationSetup:
-    """What a simulated run is made of."""
+    """All that makes a simulated run."""
 
     plan: Plan
     seed: int
     conditions: Conditions
-    failures: JobFailures | None = None  # where jobs fail
-    witness: Any = None  # is told of every update that ends well
+    failures: JobFailures | None = None  # if jobs fail
+    witness: Any = None  # called for every successful update
 
 
 class KindResult(Protocol):
-    """What a run showed of one thing: a table, a query, a class …"""
+    """The result of one thing in a run: a table, a query, a class …"""
 
     @property
     def holds(self) -> bool:
-        """Whether it was as it is to be."""
+        """Whether it kept its targets."""
 
 
 class SectionResult:
-    """A result that is shown in a section of its own, by commands that do not know its kind."""
+    """A result with its own section in the output, for commands that do not know its kind."""
 
     __slots__ = ()
     section: ClassVar[str]  # its key in JSON
-    promise: ClassVar[str] = "targets"  # what does not hold where it does not
+    promise: ClassVar[str] = "targets"  # what is broken if it does not hold
 
     @property
     def holds(self) -> bool:
-        """Whether it was as it is to be."""
         return True
 
     def record(self) -> dict[str, Any]:
-        """As JSON."""
         raise NotImplementedError
 
     def shown(self) -> dict[str, str]:
@@ -65,55 +63,54 @@ class SectionResult:
 
 
 class SimulatedKind(Generic[J]):
-    """What a simulation has to know of a kind of work. A kind writes what it has: the rest does nothing."""
+    """What a simulation needs of a kind of work. A kind overrides what it has: the rest does nothing."""
 
     job: ClassVar[type[Job]]  # the type of its jobs
     listeners: Listeners = MappingProxyType({})
 
     @classmethod
     def made_for(cls, setup: SimulationSetup) -> Self | None:
-        """The kind for a run of a plan; None where the plan has nothing of it."""
+        """The kind for a run of a plan; None if the plan has no such work."""
         raise NotImplementedError
 
     @classmethod
     def can_be_slow(cls, warehouse: Warehouse) -> Iterable[str]:
-        """The names whose costs a run may multiply."""
+        """The names with costs that a run may multiply."""
         return ()
 
     def attach(self, driver: SimulatedDriver, end: int = NEVER) -> None:
-        """That driver is told of what happens beside jobs, in a run up to `end`."""
+        """Schedules events beside jobs with that driver, in a run up to `end`."""
 
     def begins(self, kernel: Kernel) -> None:
         """The kernel runs from now on."""
 
     def cost_us(self, job: J) -> int:
-        """How long the job takes that starts now."""
+        """How long the starting job takes."""
         raise NotImplementedError
 
     def ended(self, now: int, job: J) -> Event:
-        """The job ends now: looks at how all is before the kernel hears of it, and says what it hears."""
+        """The job ends now: records the state before the kernel takes the end, and returns its event."""
         raise NotImplementedError
 
     def part_ends_us(self, job: J, ran_us: int) -> int:
-        """For how long it will have run when it can be put aside next, if it has run for so long."""
+        """How long it will have run when it can next be paused, if it has run for `ran_us`."""
         return ran_us
 
     def paused(self, now: int, job: J) -> None:
-        """The job is put aside."""
+        """The job is paused."""
 
     def goes_on(self, now: int, job: J) -> None:
-        """The job, which was put aside, goes on."""
+        """The paused job goes on."""
 
     def crashed(self, now: int) -> None:
-        """The kernel is gone, and all jobs that ran."""
+        """The kernel and all its running jobs are lost."""
 
     def found(self, kernel: Kernel) -> Mapping[str, int]:
-        """How fresh the next runner finds what a lost kernel had stored, by name."""
+        """By name: how fresh the next runner finds what a lost kernel had stored."""
         return {}
 
     def over(self, end: int, kernel: Kernel) -> None:
         """The run is over."""
 
     def results(self, kernel: Kernel, end: int) -> Sequence[KindResult]:
-        """What the run showed of it."""
         return ()

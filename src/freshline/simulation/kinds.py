@@ -1,4 +1,4 @@
-"""The kinds of work that a simulated run has. Another kind is a file beside this one, and one line here."""
+"""The kinds of work of a simulated run. A new kind is a file beside this one and one line here."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ KINDS: Final[list[type[SimulatedKind[Any]]]] = [
 
 
 class KindResults:
-    """What a run showed, by kind. The properties are views of what is shown often."""
+    """The results of a run by kind. The properties are shortcuts."""
 
     __slots__ = ()
 
     seen: tuple[KindResult, ...]
 
     def of(self, kind: type[R]) -> tuple[R, ...]:
-        """What was seen of the things of one kind, by the class of their results."""
+        """The results of one class."""
         return tuple(result for result in self.seen if isinstance(result, kind))
 
     @property

@@ -1,4 +1,4 @@
-"""How far a table was behind what it could have loaded, over a whole run."""
+"""The lag of a table over a whole run."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from freshline.simulation.job_records import JobRecords
 from freshline.simulation.simulate import SimulationResult
 from freshline.simulation.simulated_run import files_of
 
-# The instant, the table that ended a job (None: a file came), and the timestamp that it reached.
+# The instant, the table of an ended job (None: a file arrived), and the timestamp that it reached.
 _Change = tuple[int, str | None, int]
 
 
 def lag_points(result: SimulationResult, name: str) -> Iterator[tuple[int, int]]:
     """A table's (instant, lag TE − F) just before and just after each instant at which it may jump.
 
-    The run must have kept its records. What came when is worked out again: the seed says it.
+    The run must have kept its records. Arrivals are computed again from the seed.
     """
     assert result.records is not None, "nothing was kept to tell"
     tasks = {task.name: task for task in tables_of(assemble(result.plan))}

@@ -1,4 +1,4 @@
-"""What a run showed: the worst staleness and lag of each table, and misses."""
+"""Observation of a run: the worst staleness and lag of each table, and missed deadlines."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from freshline.kernel.tables.update import Update
 
 
 class TableMaxima:
-    """What a run showed of one table."""
+    """The maxima of one table in a run."""
 
     __slots__ = ("behind_at", "jobs", "lag_max_us", "misses", "staleness_max_us")
 
@@ -25,11 +25,11 @@ class TableMaxima:
 
 
 class SimulatedObservation:
-    """The running maxima over one run.
+    """The maxima over one run.
 
-    Staleness and lag grow until a completion, so their suprema are found just before each completion and
-    at the end. The driver tells of a completion *before* the kernel does: then everything still is as it
-    was up to this instant.
+    Staleness and lag grow until a completion, so their suprema are just before each completion and at the
+    end. The driver reports a completion *before* the kernel takes it, while the state still is as up to this
+    instant.
     """
 
     def __init__(self) -> None:

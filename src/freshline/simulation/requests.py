@@ -1,4 +1,4 @@
-"""Simulated requests: when they come, what their parts cost, and what becomes of them."""
+"""Simulated requests: their arrivals, the costs of their parts, and their outcomes."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 
 class ExpectedRequest(NamedTuple):
-    """A request that is to come, and what its parts will take."""
+    """A coming request, and the actual costs of its parts."""
 
     request: Request
     actual_us: Sequence[int]
 
 
 class RequestWatch:
-    """Is told what becomes of requests; what it does not override does not matter to it."""
+    """Is called with the outcomes of requests; it overrides what it needs."""
 
     __slots__ = ()
 
@@ -38,11 +38,11 @@ class RequestWatch:
     def rejected(self, now: int, reject: RejectRequest) -> None: ...
 
     def lost(self, request: Request, heard: bool) -> None:
-        """The runner crashed while it was open, or was gone when it came, so that it was not heard."""
+        """The runner crashed while the request was open, or was down when it arrived (not `heard`)."""
 
 
 class SimulatedRequests(SimulatedKind[RequestPart]):
-    """The kind of job that classes have. A part that is cancelled ends at once."""
+    """The simulated jobs of classes. A cancelled part ends at once."""
 
     job = RequestPart
 
@@ -55,7 +55,7 @@ class SimulatedRequests(SimulatedKind[RequestPart]):
         self._next: ExpectedRequest | None = None
 
     def attach(self, driver: SimulatedDriver, end: int = NEVER) -> None:
-        """The driver that tells the kernel of them."""
+        """Schedules requests with that driver."""
         self._tell = driver.tell
         self._expect()
 
@@ -75,7 +75,7 @@ class SimulatedRequests(SimulatedKind[RequestPart]):
     def _expect(self, now: int = 0) -> None:
         self._next = next(self._coming, None)
         if self._next is not None:
-            # While the runner is gone time passes, and it is told of earlier ones when it is back.
+            # Requests that arrive while the runner is down are scheduled for its return.
             self._tell(max(now, self._next.request.submitted), self._arrives)
 
     def _arrives(self, now: int) -> Event | None:

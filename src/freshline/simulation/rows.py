@@ -1,4 +1,4 @@
-"""The rows of simulated steps: how many each reads, and how old they are when they come out."""
+"""The rows of simulated steps: how many each step reads, and the age of rows at an output."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import Final, NamedTuple
 
 from freshline.base.latency_histogram import LatencyHistogram
 
-# Rows that are spread over a while are counted as so many, in the middle of equal parts.
+# Rows over a span count as this many points, in the middle of equal parts.
 _POINTS: Final = 8
 
 
 class RowBatch(NamedTuple):
-    """So many rows, made evenly between two instants; at one instant if these are the same."""
+    """Rows made evenly between two instants; at one instant if these are the same."""
 
     since: int
     until: int
     number: float
 
     def within(self, after: int, until: int) -> RowBatch | None:
-        """Those of (after, until]."""
+        """The rows of (after, until]."""
         if self.since == self.until:
             return self if after < self.until <= until else None
         low, high = max(self.since, after), min(self.until, until)
@@ -33,7 +33,7 @@ class RowBatch(NamedTuple):
 
 
 class TableRows:
-    """What a step has made, as long as another step may read it."""
+    """The rows that a step has made, as long as another step may read them."""
 
     def __init__(self) -> None:
         self._made: deque[RowBatch] = deque()
@@ -48,13 +48,13 @@ class TableRows:
                 yield found
 
     def forget(self, until: int) -> None:
-        """No step reads what is no newer than that any more."""
+        """Drops the rows up to then, which no step reads any more."""
         while self._made and self._made[0].until <= until:
             self._made.popleft()
 
 
 class OutputRows:
-    """How old the rows of an output were when they came out, and how many were too old."""
+    """The age of an output's rows when they come out, and how many were too old."""
 
     def __init__(self, deadline_us: int) -> None:
         self.latencies = LatencyHistogram(centred=True)

@@ -1,4 +1,4 @@
-"""A what-if: run a planned warehouse in simulated time and see."""
+"""Runs a planned warehouse in simulated time, as a what-if."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ from freshline.simulation.simulated_run import SimulatedRun, header_of
 
 @dataclass(frozen=True, slots=True)
 class PoolResult:
-    """How busy a pool's tracks were."""
+    """The utilisation of a pool's tracks."""
 
     name: str
     tracks: int
     busy: float  # tracks busy on average
-    # When certificates were given up, and why (aus-slack only).
+    # When and why certificates were given up (aus-slack only).
     given_up: tuple[tuple[int, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class SimulationResult(KindResults):
-    """What a run showed. Seed, version and all that it was put through replay it."""
+    """The result of a run. Seed, version and conditions replay it."""
 
     plan: Plan
     seed: int
     end: int
     outages: Outages
     gaps: Gaps
-    slow: Mapping[str, Fraction]  # by table: what its costs were multiplied with
+    slow: Mapping[str, Fraction]  # by table: the factor on its costs
     pools: tuple[PoolResult, ...]
-    records: JobRecords | None  # of every job, where they were kept
+    records: JobRecords | None  # of every job, if kept
     failures: Mapping[str, Fraction]  # by table: the chance that a job fails
     crashes: Crashes  # of the runner
     seen: tuple[KindResult, ...]  # of all kinds
@@ -70,11 +70,11 @@ def simulate(
 ) -> SimulationResult:
     """Runs a planned warehouse from instant 0 up to `end`.
 
-    `outages` says by feed from when to when it is down: the files of that time come at its end; `gaps` when
-    it delivers on time, but no rows. `slow` says by table, query or class what its costs are multiplied with,
-    of which the plan knows nothing, `failures` the chance that a job fails at its end. `crashes` says from
-    when to when the runner is gone, `requests` how often classes are asked. Memory does not grow with the
-    length of the run, except for the records of jobs (40 bytes each), if asked for.
+    `outages` has by feed when it is down: the files of that time arrive at its end. `gaps` has by feed when
+    it delivers on time, but no rows. `slow` has by table, query or class a factor on its costs, which the
+    plan does not know. `failures` has by table the chance that a job fails at its end. `crashes` has when the
+    runner is down, `requests` the request rates of classes. Memory does not grow with the length of the run,
+    except for the records of jobs (40 bytes each), if kept.
     """
     conditions = checked(plan.warehouse, end, outages, gaps, slow, failures, crashes, requests)
     records = JobRecords() if keep_records else None
@@ -109,7 +109,7 @@ def _pool_results(run: SimulatedRun, end: int) -> tuple[PoolResult, ...]:
     for pool in run.plan.pools:
         tracks = range(first_track, first_track + pool.tracks)
         busy_us = sum(run.driver.busy_us.get(track, 0) for track in tracks)
-        # A pool that is run in clusters is there by other names.
+        # A pool with isolated clusters appears under other names.
         gave_up = tuple(broken.get(pool.name, ()))
         pools.append(PoolResult(pool.name, pool.tracks, busy_us / end if end else 0.0, gave_up))
         first_track += pool.tracks

@@ -1,4 +1,4 @@
-"""One simulated run of a plan: all its parts, put together."""
+"""One simulated run of a plan, with all its parts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ K = TypeVar("K", bound=SimulatedKind[Any])
 
 
 class SimulatedRun:
-    """From instant 0 on, all tables empty; with kernels one after the other where the runner crashes."""
+    """A run from instant 0 on with empty tables; each crash of the runner starts a new kernel."""
 
     def __init__(
         self,
@@ -54,15 +54,15 @@ class SimulatedRun:
 
     @property
     def kernel(self) -> Kernel:
-        """The one that runs, or ran last."""
+        """The current or last kernel."""
         return self.kernels[-1]
 
     def kind(self, kind: type[K]) -> K:
-        """That kind of the run; it must have it."""
+        """The run's kind of that class, which it must have."""
         return next(each for each in self.kinds if isinstance(each, kind))
 
     def run(self, end: int, progress: Callable[[int], None] | None = None) -> None:
-        """Up to and including the instant `end`."""
+        """Runs up to and including the instant `end`."""
         for kind in self.kinds:
             kind.attach(self.driver, end)
         for start, back_at in self.conditions.crashes:
@@ -71,12 +71,12 @@ class SimulatedRun:
         self.driver.run(end, progress)
 
     def results(self, end: int) -> tuple[KindResult, ...]:
-        """What the run showed, kind by kind."""
+        """The results, kind by kind."""
         return tuple(result for kind in self.kinds for result in kind.results(self.kernel, end))
 
 
 def header_of(plan: Plan, end: int, seed: int, conditions: Conditions) -> dict[str, Any]:
-    """The first line of a run's journal: which run it was."""
+    """The first line of a run's journal, which identifies the run."""
     header: dict[str, Any] = {"freshline": __version__, "seed": seed, "end": end, "now": 0, "freshness": None}
     if plan.placed is not None:
         header["placement"] = plan.placed.record()

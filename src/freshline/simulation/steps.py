@@ -1,4 +1,4 @@
-"""Simulated steps: what they cost, when they end, and how old the rows of outputs are then."""
+"""Simulated steps: their costs, their ends, and the age of the rows of outputs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from freshline.simulation.rows import OutputRows, RowBatch, TableRows
 
 @dataclass(frozen=True, slots=True)
 class OutputResult:
-    """What a run showed of one output."""
+    """The result of one output."""
 
     name: str
     node: str
@@ -43,23 +43,22 @@ class OutputResult:
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
-    """What a run showed of one step."""
+    """The result of one step."""
 
     name: str
     node: str
     sub_deadline_us: int
     jobs: int
-    misses: int  # instances that were done, or are not yet at the end, after their deadline
-    backlog: int  # instances that were not done at the end
-    failed: int = 0  # jobs, each tried again
-    holds: ClassVar[bool] = True  # what is late of it is counted at the outputs
+    misses: int  # instances done after their deadline, or not done at the end though overdue
+    backlog: int  # instances not done at the end
+    failed: int = 0  # jobs, each retried
+    holds: ClassVar[bool] = True  # outputs count what is late
 
 
 class SimulatedSteps(SimulatedKind[StepJob]):
-    """The kind of job that steps have. Every file has the most rows that its feed says.
+    """The simulated jobs of steps. Every file has the most rows that its feed declares.
 
-    `slow` is by step what its costs are multiplied with. A job of several steps of which one fails does all
-    of them again.
+    `slow` has by step a factor on its costs. If one step of a job fails, the retry does all of them.
     """
 
     job = StepJob
@@ -86,12 +85,12 @@ class SimulatedSteps(SimulatedKind[StepJob]):
         for name, step in warehouse.steps.items():
             for source in step.sources:
                 self._readers[source].append(name)
-        # Of the rows that a step reads, how many it makes; of a feed that sheds, those that are left.
+        # The share of its rows that a step passes on; for a feed that sheds, of those that are left.
         self._selectivity = {
             name: float(step.selectivity) * (1.0 if step.feed is None else _kept(warehouse.feeds[step.feed]))
             for name, step in warehouse.steps.items()
         }
-        self._newest: dict[str, int] = {}  # by step that loads a feed, of the files loaded so far
+        self._newest: dict[str, int] = {}  # by step that loads a feed: its newest loaded timestamp
         self._latencies = {
             name: OutputRows(step.deadline_us)
             for name, step in warehouse.steps.items()
@@ -186,7 +185,7 @@ class SimulatedSteps(SimulatedKind[StepJob]):
         )
 
     def _read(self, part: StepRun) -> list[RowBatch]:
-        """What a step reads: its file's rows, or what its sources made of its range."""
+        """The rows that a step reads: of its file, or of its range from its sources."""
         step = self._warehouse.steps[part.name]
         if step.feed is not None:
             feed = self._warehouse.feeds[step.feed]
@@ -195,7 +194,7 @@ class SimulatedSteps(SimulatedKind[StepJob]):
         return [rows for source in step.sources for rows in self._made[source].within(after, until)]
 
     def _through(self, part: StepRun, before: list[RowBatch]) -> list[RowBatch]:
-        """What a step reads that follows in the same job: what the step before makes of its own rows."""
+        """The rows that a later step of a job reads: those that the step before makes of its own."""
         (source,) = self._warehouse.steps[part.name].sources
         kept = list(self._made[source].within(part.loaded_from, part.loaded_to))
         made = [rows.times(self._selectivity[source]) for rows in before]
@@ -203,7 +202,7 @@ class SimulatedSteps(SimulatedKind[StepJob]):
         return kept + [rows for rows in found if rows is not None]
 
     def _forget(self, name: str) -> None:
-        """Drops what all readers of the steps that it reads have read; of an output's own rows all."""
+        """Drops rows that all readers have read; an output's own rows entirely."""
         for source in (*self._warehouse.steps[name].sources, name):
             read = [self._reached[reader] for reader in self._readers[source]]
             self._made[source].forget(min(read, default=self._reached[source]))
@@ -215,7 +214,7 @@ def _kept(feed: Feed) -> float:
 
 
 def _rows_of(feed: Feed, timestamp: int, before: int | None) -> RowBatch:
-    """A file's rows: as old as its feed says at most, and newer than those of the file before."""
+    """A file's rows: at most as old as its feed declares, and newer than those of the previous file."""
     newest = timestamp + feed.landing.lateness_us
     oldest = newest - feed.age_us
     if before is not None:

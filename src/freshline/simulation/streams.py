@@ -12,14 +12,14 @@ from freshline.base.duration import SECOND
 
 
 class TupleStream(Protocol):
-    """How many tuples come when."""
+    """Numbers of tuples over time."""
 
     def tuples(self, from_us: int, to_us: int) -> int:
-        """Those in (from, to]. Before instant 0 a stream has its first rate."""
+        """The tuples in (from, to]. Before instant 0 a stream has its first rate."""
 
 
 class ConstantRate:
-    """So many tuples a second, evenly spread.
+    """A number of tuples a second, evenly spread.
 
     >>> ConstantRate(3).tuples(-500_000, 1_000_000)
     5
@@ -34,7 +34,7 @@ class ConstantRate:
 
 
 class ChangingRate:
-    """A rate from each of some instants on; the first of them is 0.
+    """Rates that change at given instants; the first instant is 0.
 
     >>> ChangingRate([(0, 10), (2_000_000, 40)]).tuples(1_000_000, 3_000_000)
     50
@@ -59,7 +59,7 @@ class ChangingRate:
 
 
 class TupleArrivals:
-    """Tuples that come at instants of their own, each of them counting for so many.
+    """Tuples at given instants, each of which counts as `each`.
 
     >>> TupleArrivals([-5, 0, 10, 20], Fraction(3, 2)).tuples(-5, 10)
     3

@@ -1,4 +1,4 @@
-"""The tables of a warehouse in simulated time: what was seen of them, beside what was proven."""
+"""The tables of a warehouse in simulated time: observed beside proven figures."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from freshline.simulation.updates import SimulatedUpdates, SlowedCosts, UpdateCo
 
 @dataclass(frozen=True, slots=True)
 class TableResult:
-    """What a run showed of one table, beside what was proven."""
+    """The observed figures of one table, beside its plan."""
 
     plan: TablePlan
     staleness_max_us: int
@@ -33,13 +33,13 @@ class TableResult:
     jobs: int  # finished
     misses: int  # finished, or unfinished at the end, after the deadline
     state: TableState  # at the end
-    # When its lag fell to a period or less for the last time since something first went wrong. None where it
-    # was never above since then, or is so at the end.
+    # When its lag last fell to a period or less, after something first went wrong. None if it was never above
+    # since then, or is at the end.
     recovered_at_us: int | None
-    # The worst while its bound was asserted; None where it never was, as with costs above those planned for.
+    # The worst while its bound was asserted; None if it never was, as with costs above the planned ones.
     asserted_max_us: int | None
     failed: int = 0  # jobs that ended without effect
-    recovery: Recovery | None = None  # the last one, of a table that its policy gives a recovery mode
+    recovery: Recovery | None = None  # the last one, of a table with a recovery mode
 
     @property
     def exceeded_target(self) -> bool:
@@ -47,7 +47,7 @@ class TableResult:
 
     @property
     def exceeded_bound(self) -> bool:
-        """Whether it was while it was asserted: a flaw of the analysis or of the kernel."""
+        """Whether it was exceeded while asserted: a defect of the analysis or of the kernel."""
         return exceeds(self.asserted_max_us, self.plan.staleness_bound_us)
 
     @property
@@ -61,8 +61,8 @@ class SimulatedTables(SimulatedUpdates):
     def __init__(self, setup: SimulationSetup) -> None:
         plan, conditions, warehouse = setup.plan, setup.conditions, setup.plan.warehouse
         self._setup = setup
-        # Where all goes well every bound is asserted throughout, and no job is looked at. A table with a
-        # threshold of its own may recover without anything going wrong, and is not asserted then.
+        # If nothing goes wrong, every bound is asserted throughout, and no job is examined. A table with its
+        # own threshold may recover without a fault, and is not asserted then.
         thresholds = any(table.late_after_us is not None for table in warehouse.tables.values())
         asked = conditions.outages or conditions.failures or conditions.crashes or thresholds
         self.assertions = Assertions(plan, conditions.outages) if asked else None
@@ -76,7 +76,7 @@ class SimulatedTables(SimulatedUpdates):
 
     @classmethod
     def can_be_slow(cls, warehouse: Warehouse) -> Iterable[str]:
-        return warehouse.stored  # and so of steps
+        return warehouse.stored  # includes steps
 
     def found(self, kernel: Kernel) -> dict[str, int]:
         return {task.name: task.freshness for task in tables_of(kernel)}
@@ -109,14 +109,14 @@ class SimulatedTables(SimulatedUpdates):
     def _asserted_max_us(self, table: TablePlan, seen: TableMaxima) -> int | None:
         warehouse, conditions = self._setup.plan.warehouse, self._setup.conditions
         slow = any(factor > 1 for name, factor in conditions.slow.items() if name not in warehouse.queries)
-        # Bounds of tables count with steps that are in time.
+        # Bounds of tables assume steps that are in time.
         if table.expected or slow or not warehouse.steps.keys().isdisjoint(conditions.failures):
             return None
         return seen.staleness_max_us if self.assertions is None else self.assertions.max_us(table.name)
 
 
 class _WentWrong:
-    """What went wrong up to the end of a run, and for which tables."""
+    """The faults up to the end of a run, and the tables that they affected."""
 
     def __init__(self, setup: SimulationSetup, end: int) -> None:
         warehouse, conditions, failures = setup.plan.warehouse, setup.conditions, setup.failures
@@ -146,7 +146,7 @@ def _state(table: TablePlan, task: TableTask, lag_us: int, went_wrong: _WentWron
         silent=table.name in went_wrong.silent,
         failed=table.name in went_wrong.failing,
         upstream_failed=table.name in went_wrong.below_failing,
-        # A policy with a recovery mode says itself which tables recover.
+        # A policy with a recovery mode decides itself which tables recover.
         recovering=table.name in went_wrong.affected and rule is None,
         in_recovery=is_recovering(task),
     )

@@ -1,4 +1,4 @@
-"""Simulated updates of tables: what they cost, how they end, and what is seen of the tables."""
+"""Simulated updates of tables: their costs, their ends, and the observed tables."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from freshline.simulation.observation import SimulatedObservation
 
 
 class UpdateCosts(Protocol):
-    """What the updates of one table cost, one after the other."""
+    """The costs of the updates of one table, one after another."""
 
     def draw_us(self, length_us: int) -> int: ...
 
 
 class UpdateWitness(Protocol):
-    """Is told of every update that ends well."""
+    """Is called for every successful update."""
 
     def finished(self, now: int, job: Update, freshness: int) -> None: ...
 
@@ -45,10 +45,10 @@ class SlowedCosts:
 
 
 class SimulatedUpdates(SimulatedKind[Update]):
-    """The kind of job that tables have. `costs` are by table.
+    """The simulated jobs of tables. `costs` are by table.
 
-    `gaps` says by table when its sources have no rows; without it they always have. Without `failures` no job
-    fails; without `assertions` it is not noted when bounds are asserted.
+    `gaps` has by table when its sources have no rows; without it they always have. Without `failures` no job
+    fails; without `assertions` no asserted bounds are recorded.
     """
 
     job = Update
@@ -75,7 +75,7 @@ class SimulatedUpdates(SimulatedKind[Update]):
     def cost_us(self, job: Update) -> int:
         drawn_us = self._draw_us[job.task.name](job.length_us)
         if job.updates > 1 and job.task.batch_cost is not None:
-            return min(drawn_us, job.worst_case_us)  # what is known of batches is right
+            return min(drawn_us, job.worst_case_us)  # the known cost of batches is right
         return drawn_us
 
     def ended(self, now: int, job: Update) -> Event:
@@ -105,7 +105,7 @@ class SimulatedUpdates(SimulatedKind[Update]):
             self._assertions.over(end)
 
     def _reached(self, job: Update, gaps: Mapping[str, Spans]) -> int:
-        """How fresh a job makes its table, which jumps over time in which its sources have no rows."""
+        """How fresh a job makes its table, which skips time in which its sources have no rows."""
         if job.jump_to == job.loaded_to:
             return job.loaded_to
         return job.task.intake.jumped(job, next_row(gaps[job.task.name], job.loaded_to))

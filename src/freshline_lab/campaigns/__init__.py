@@ -1,1 +1,1 @@
-"""Generated input by the thousand, and what must hold for it."""
+"""Generated input by the thousand, with the properties that must hold for it."""

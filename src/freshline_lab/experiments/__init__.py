@@ -1,1 +1,1 @@
-"""The papers' evaluations as programs: they run, draw, and set paper and measurement side by side."""
+"""The papers' evaluations as programs: they run, draw, and compare paper and measurement."""

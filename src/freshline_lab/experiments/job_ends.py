@@ -1,4 +1,4 @@
-"""Ends of live jobs, as an experiment hears of them."""
+"""Ends of live jobs, for experiments."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from freshline.live.loop.messages import JobEnded
 
 @contextmanager
 def heard_ends(judge: type[Any], hear: Callable[[JobEnded], None]) -> Iterator[None]:
-    """Meanwhile `hear` is called with each end that a judge of that class judges, in the driver's thread."""
+    """Calls `hear` with each end that a judge of that class judges, in the driver's thread."""
     judged = judge.judge
 
     def judging(self: Any, ended: JobEnded, now: int) -> Event:

@@ -1,4 +1,4 @@
-"""How much of the processors' time others took from a run: noise that no scheduler can see or prevent."""
+"""How much processor time others took from a run: noise that no scheduler can see or prevent."""
 
 from __future__ import annotations
 
@@ -14,35 +14,35 @@ from typing import Final, NamedTuple, Self
 _PROC: Final = Path("/proc")
 _STEAL: Final = 7  # of user, nice, system, idle, iowait, irq, softirq, steal, and guests (part of user)
 _IDLE: Final = (3, 4)
-_PARENT: Final = 1  # of what stands behind a process's name
-_PROCESS_TICKS: Final = slice(11, 15)  # user, system, and both of children that have ended
+_PARENT: Final = 1  # place of the parent in the fields after a process's name
+_PROCESS_TICKS: Final = slice(11, 15)  # user, system, and both of ended children
 _TICKS_A_NS: Final = os.sysconf("SC_CLK_TCK") / 1e9
 _EVERY_S: Final = 1.0
-WINDOW: Final = 3  # looks
+WINDOW: Final = 3  # samples
 
 
 class _Look(NamedTuple):
-    """In ticks since the beginning."""
+    """A sample, in ticks since the start."""
 
     at: float
     stolen: int  # by the host
-    kept: float  # at most, from this run by other processes
+    kept: float  # at most, by other processes from this run
     total: int
 
 
 class Noise:
-    """Looks every second from entering to leaving; where the system does not say it, nothing is seen.
+    """Samples every second from entering to leaving; without /proc it sees nothing.
 
-    Two things are seen. The host may give the processors to other machines. And other processes of this one
-    may run while threads of this run wait for a processor: a neighbour keeps from the run at most what it
-    ran, and at most what the run waited. One that takes only what is left over keeps nothing from it.
+    It sees two things. The host may give the processors to other machines. And other processes may run while
+    threads of this run wait for a processor: they keep from the run at most what they ran, and at most what
+    the run waited. A process that takes only spare time keeps nothing from the run.
     """
 
     def __init__(self, proc: Path = _PROC) -> None:
         self._proc = proc
         self._looks: list[_Look] = []
-        self._others = 0  # ticks that other processes have had
-        self._waits: dict[str, int] = {}  # by thread of the run, nanoseconds
+        self._others = 0  # ticks of other processes
+        self._waits: dict[str, int] = {}  # by thread of the run: nanoseconds of waiting
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="noise", daemon=True)
 
@@ -77,7 +77,7 @@ class Noise:
         self._looks.append(_Look(time.time(), ticks[_STEAL], kept, sum(ticks)))
 
     def _own_processes(self) -> dict[str, int]:
-        """This process and those below it, with their ticks. Those of one that has ended are its parent's."""
+        """This process and its descendants, with their ticks. An ended child's ticks count for its parent."""
         children: dict[str, list[str]] = {}
         ticks: dict[str, int] = {}
         for process in self._proc.iterdir():
@@ -89,7 +89,7 @@ class Noise:
         return {process: ticks.get(process, 0) for process in _below(str(os.getpid()), children)}
 
     def _waited_ns(self, processes: Iterable[str]) -> int:
-        """How long the run's threads have waited for a processor since the last look, together."""
+        """How long all threads of the run waited for a processor since the last sample."""
         waits: dict[str, int] = {}
         for process in processes:
             with suppress(OSError):
@@ -101,14 +101,14 @@ class Noise:
         return waited
 
     def shares(self, since: float, until: float) -> tuple[float, float] | None:
-        """Of the time between the two (Unix time, seconds), by the looks around them: what the host gave to
-        others, and what other processes kept from the run at most. None: not known."""
+        """The shares of the time between two instants (Unix time): taken by the host, and at most by other
+        processes. It uses the samples around them. None: unknown."""
         before = [look for look in self._looks if look.at <= since]
         after = [look for look in self._looks if look.at >= until]
         return _shares(before[-1], after[0]) if before and after else None
 
     def beside(self, since: float, until: float, least: float = 0.0) -> str:
-        """The same as the end of a sentence; nothing where it is less than that share or not known."""
+        """The same as the end of a sentence; empty if it is below that share or unknown."""
         found = self.shares(since, until)
         if found is None:
             return ""
@@ -119,7 +119,7 @@ class Noise:
         return said
 
     def sentence(self, start: float) -> str:
-        """The shares of all the time, and the worst few seconds, counted from `start` (Unix time)."""
+        """The shares of the whole time, and the worst few seconds, counted from `start` (Unix time)."""
         looks = self._looks
         if len(looks) <= WINDOW:
             return "how much of the processors' time others took is not known"
@@ -139,7 +139,7 @@ class Noise:
 
 
 def _words(file: Path) -> list[str]:
-    """Of the first line."""
+    """The words of the first line."""
     return file.read_text().partition("\n")[0].split()
 
 
@@ -150,6 +150,6 @@ def _below(process: str, children: dict[str, list[str]]) -> Iterator[str]:
 
 
 def _shares(first: _Look, last: _Look) -> tuple[float, float]:
-    """The host's and other processes'."""
+    """The shares of the host and of other processes."""
     total = max(1, last.total - first.total)
     return (last.stolen - first.stolen) / total, (last.kept - first.kept) / total

@@ -1,6 +1,6 @@
-"""Operators of a placement run by a kernel in simulated time: bursts come, and it is seen when each is done.
+"""Runs operators of a placement by a kernel in simulated time, with bursts as input.
 
-A burst of a stream is a number, one more than the last: the freshness of all that was computed from it.
+A burst of a stream is a number, one more than the last: the freshness of all that is computed from it.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from freshline.simulation.kind import SimulatedKind
 
 
 class Burst(NamedTuple):
-    """Something that comes in a stream."""
+    """Input that arrives in a stream."""
 
     at: int
     stream: str
     number: int
-    came_at: int | None = None  # where it belongs to something that came before
+    came_at: int | None = None  # if it belongs to an earlier arrival
 
 
 class OperatorRun(NamedTuple):
@@ -41,7 +41,7 @@ class OperatorRun(NamedTuple):
 
 
 class StepSetting(NamedTuple):
-    """What a placement says of a plan's operators, in microseconds."""
+    """A placement of a plan's operators, in microseconds."""
 
     nodes: Mapping[str, str]
     sub_deadlines_us: Mapping[str, int]
@@ -56,7 +56,7 @@ CostOf = Callable[[str, int], int]  # of an operator, for a burst
 
 
 def step_kernel(plan: PlacementPlan, setting: StepSetting) -> Kernel:
-    """A kernel with a pool a node, whose source streams are elsewhere."""
+    """A kernel with a pool per node; source streams are remote tables."""
     kernel = Kernel()
     makers = {stream: operator.name for operator in plan.operators for stream in operator.outputs}
     reads = {
@@ -81,7 +81,7 @@ def step_kernel(plan: PlacementPlan, setting: StepSetting) -> Kernel:
 
 
 class _Steps(SimulatedKind[StepJob]):
-    """The kind of job that steps have, here with costs by burst."""
+    """The simulated jobs of steps, with costs by burst."""
 
     def __init__(self, cost_of: CostOf) -> None:
         self._cost_of = cost_of
@@ -102,7 +102,7 @@ class _Steps(SimulatedKind[StepJob]):
 
 
 def run_steps(kernel: Kernel, bursts: Iterable[Burst], cost_of: CostOf) -> list[OperatorRun]:
-    """What was done until nothing was left to do, in the order in which it ended."""
+    """All that was done until nothing was left to do, in the order of ends."""
     kind = _Steps(cost_of)
     driver = SimulatedDriver(kernel, {StepJob: kind}, {})
     last = 0

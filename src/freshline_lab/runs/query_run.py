@@ -1,4 +1,4 @@
-"""Queries over streams of tuples, in simulated time, without a warehouse around them."""
+"""Queries over streams of tuples, in simulated time, without a warehouse."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from freshline.simulation.streams import TupleStream
 
 @dataclass(frozen=True, slots=True)
 class QueryRunAnswers:
-    """What became of all iterations that ended or were due, and how often budgets were worked out anew."""
+    """The outcomes of all iterations that ended or were due, and the number of reschedules."""
 
     outcomes: list[IterationOutcome]
     reschedules: int
@@ -38,9 +38,9 @@ def simulate_queries(
     end: int,
     journal: Journal | None = None,
 ) -> QueryRunAnswers:
-    """From instant 0 on, on a pool of one track; all queries are taken as admitted.
+    """Answers queries from instant 0 on, on a pool of one track; all queries are admitted.
 
-    Their tables are the streams, and costs are by their operators. A query without `part` can be put aside at
+    Their tables are the streams, and costs are by their operators. A query without `part` can be paused at
     any instant.
     """
     windows = {query.name: windows_of(query, streams) for query in queries}
@@ -73,7 +73,7 @@ class QueryRun:
 
 
 def query_kernel(pool: Pool, asked: Sequence[QuerySpec]) -> Kernel:
-    """A kernel of queries alone, at instant 0."""
+    """A kernel with queries only, at instant 0."""
     assert pool.tracks == 1, "these queries share one track"
     kernel = Kernel()
     add_query_tracks(kernel, pool, asked, 0)
@@ -82,13 +82,13 @@ def query_kernel(pool: Pool, asked: Sequence[QuerySpec]) -> Kernel:
 
 
 def windows_of(query: Query, streams: Mapping[str, TupleStream]) -> WindowsOfStreams:
-    """What a query reads of the streams that are called as its tables."""
+    """The windows of a query over the streams with the names of its tables."""
     assert query.operators is not None, f"nothing says what {query.name} costs"
     return WindowsOfStreams(query.operators, {name: streams[name] for name in query.tables})
 
 
 def asked_of(query: Query, windows: QueryWindows) -> QuerySpec:
-    """A query as the kernel hears of it, at instant 0."""
+    """A query as the kernel needs it, at instant 0."""
     return QuerySpec(
         query.name,
         track_name(query.pool, 1),

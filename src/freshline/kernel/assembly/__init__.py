@@ -1,1 +1,1 @@
-"""From a plan to a kernel, and from a journal to the same kernel again."""
+"""Builds a kernel from a plan, and the same kernel again from a journal."""

@@ -1,4 +1,4 @@
-"""From a plan to the kernel that runs it, in simulated time or on Spark."""
+"""Builds the kernel that runs a plan, in simulated time or on Spark."""
 
 from __future__ import annotations
 
@@ -27,13 +27,12 @@ def assemble(
     begin: bool = True,
     node: str | None = None,
 ) -> Kernel:
-    """The kernel for a planned warehouse: at instant 0, all tables empty, or as it was found at `now`.
+    """The kernel of a planned warehouse: at instant 0 with empty tables, or with tables as found at `now`.
 
-    `freshness` then says how far each table is loaded, None for one into which nothing was loaded yet.
-    `tracks_from` is the number of its first track. `live` says whether files take a moment to be found; by
-    default they do where tables were found. `batches`: a job may take several files of a backlog.
-    Without `begin` the caller has to call `Kernel.begin` later. `node`: only what runs there; what it reads
-    beyond is told by `RemoteAdvanced`.
+    `freshness` says how far each table is loaded; None for a table that is empty. `tracks_from` is the number
+    of the first track. `live`: files take a moment to be found; the default is true if `freshness` is given.
+    `batches`: a job may take several files of a backlog. Without `begin` the caller must call `Kernel.begin`
+    later. `node`: only the work of that node; `RemoteAdvanced` tells it of what other nodes update.
     """
     kernel = Kernel()
     takes_time = freshness is not None if live is None else live
@@ -77,7 +76,7 @@ def _add_pool(assembly: Assembly, planned: PoolPlan) -> None:
     context = OrderContext(planned, assembly.plan, kernel.timers, tracks_from)
     order = order_kind(planned.policy).made_for(context)
     order.batch_limit_us = NEVER if planned.batch_limit_us is None else planned.batch_limit_us
-    # Where nothing is proven there is nothing to be broken: a table's own period alone counts.
+    # Without a proven bound a batch cannot break one: only the table's own period limits it.
     order.released_limit_us = None if POLICIES[planned.policy].proven else NEVER
     pool = TrackPool(planned.name, planned.tracks, tracks_from, order, kernel.touched)
     kernel.pools.append(pool)

@@ -1,4 +1,4 @@
-"""What the kinds of work are told when a kernel is put together."""
+"""What each kind of work gets when a kernel is assembled."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from freshline.planning.plan.plan import Plan, PoolPlan
 
 @dataclass(frozen=True)
 class Assembly:
-    """A kernel that is being put together, and of what."""
+    """A kernel during its assembly, and the plan that it is built from."""
 
     kernel: Kernel
     plan: Plan
     freshness: Mapping[str, int | None] | None = None  # None: all tables are empty, at instant 0
-    tracks_from: int = 0  # the number of its first track
+    tracks_from: int = 0  # the number of the first track
     live: bool = False  # files take a moment to be found
-    node: str | None = None  # only what runs there; None: everything
+    node: str | None = None  # only the work of that node; None: everything
 
     @property
     def warehouse(self) -> Warehouse:
@@ -29,7 +29,7 @@ class Assembly:
 
     @cached_property
     def pools(self) -> list[PoolPlan]:
-        """Those that run here."""
+        """The pools that run here."""
         defined = self.warehouse.pools
         return [pool for pool in self.plan.pools if self.node in (None, defined[pool.name].node)]
 
@@ -39,16 +39,16 @@ class Assembly:
         return self.tracks_from + sum(pool.tracks for pool in self.kernel.pools)
 
     def found(self, name: str) -> int | None:
-        """How far a table is loaded; None where nothing was loaded yet."""
+        """How far a table is loaded; None if it is empty."""
         return 0 if self.freshness is None else self.freshness.get(name)
 
     def elsewhere(self, name: str) -> RemoteTable:
-        """A table that another kernel updates, as this one knows it."""
+        """The table as this kernel knows it, though another kernel updates it."""
         return elsewhere(self.kernel, name, self.found(name) or 0)
 
 
 def elsewhere(kernel: Kernel, name: str, freshness: int = 0) -> RemoteTable:
-    """A table that another kernel updates; it is as fresh as that where it was not known before."""
+    """A table that another kernel updates; `freshness` counts if the table was unknown here."""
     found = kernel.elsewhere.setdefault(name, RemoteTable(name, freshness))
     assert isinstance(found, RemoteTable)
     return found

@@ -1,6 +1,6 @@
-"""The kinds of work: how each comes into a kernel, and which events of it journals may have.
+"""The kinds of work: how each enters a kernel, and its events in journals.
 
-Another kind of work is a folder beside `kernel/tables`, and one line here.
+A new kind of work is a folder beside `kernel/tables` and one line here.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from freshline.kernel.tables.events import EVENTS as OF_TABLES
 
 
 class KernelKind(NamedTuple):
-    """What the assembly of kernels and the replay of journals know of a kind of work."""
+    """What assembly and replay know of a kind of work."""
 
     events: tuple[type[Event], ...]
-    # Adds its tasks to the kernel, and its pools after those of the plan; None: it has none beside them.
+    # Add tasks to the kernel, and pools after those of the plan; None: the kind has none of its own.
     add_tasks: Callable[[Assembly], None] | None = None
     add_pools: Callable[[Assembly], None] | None = None
 
 
-# In the order in which tasks are added: a table may read steps. Queries join with their pools.
+# In the order in which tasks are added: a table may read steps. Queries are added with their pools.
 KINDS: Final[list[KernelKind]] = [
     KernelKind(OF_ALL_KINDS),
     KernelKind(OF_STEPS, add_step_tasks, add_node_pools),

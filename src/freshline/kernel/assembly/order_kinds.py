@@ -1,4 +1,4 @@
-"""From a policy's name to the kind of its orders."""
+"""Finds the order class of a policy."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from freshline.kernel.core.order import Order
 
 
 def order_kind(policy: PolicyName) -> type[Order[Any]]:
-    """The class of its orders. Definitions only name it, for they import nothing below them."""
+    """The order class of a policy. Definitions only name it, for they do not import the kernel."""
     module, _, name = POLICIES[policy].order.partition(":")
     kind: type[Order[Any]] = getattr(import_module(module), name)
     return kind

@@ -1,4 +1,4 @@
-"""Pools of queries in a kernel: each track is a pool of its own."""
+"""Pools of queries in a kernel: each track is a kernel pool of its own."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from freshline.planning.plan.plan import PoolPlan
 
 
 def track_name(pool: str, number: int) -> str:
-    """The kernel's pool that is one track of a pool of queries; tracks count from 1."""
+    """The name of the kernel pool for one track of a pool of queries; tracks count from 1."""
     return f"{pool}/{number}"
 
 
 def holds_queries_only(pool: PoolDefinition) -> bool:
-    """Whether it is a pool of queries even if it has none yet: they come and go."""
+    """Whether this is a pool of queries, even if it has none now: queries may join and leave."""
     return pool.preempts or "tables" not in POLICIES[pool.policy].holds
 
 
 def asked_of(query: Query, load: QueryLoad, track: int) -> QuerySpec:
-    """A query that was admitted to a track of its pool, counted from 0, as a kernel hears of it."""
+    """An admitted query as a kernel needs it; tracks of its pool count from 0."""
     return QuerySpec(
         query.name,
         track_name(query.pool, track + 1),
@@ -44,7 +44,7 @@ def asked_of(query: Query, load: QueryLoad, track: int) -> QuerySpec:
 
 
 def add_queries(assembly: Assembly, planned: PoolPlan) -> None:
-    """The queries of a pool, but for those that are refused."""
+    """Adds the admitted queries of a pool."""
     kernel, plan = assembly.kernel, assembly.plan
     here = {task.name for task in kernel.tasks}
     for name in planned.queries:
@@ -62,7 +62,7 @@ def add_queries(assembly: Assembly, planned: PoolPlan) -> None:
 def add_query_tracks(
     kernel: Kernel, pool: PoolDefinition, queries: Sequence[QuerySpec], tracks_from: int
 ) -> None:
-    """Its tracks, and the queries, each of which says on which track it is."""
+    """Adds a kernel pool for each track, and the queries to their tracks."""
     for number in range(pool.tracks):
         order = order_kind(pool.policy)()
         order.preemptive = pool.preempts

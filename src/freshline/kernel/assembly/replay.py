@@ -1,4 +1,4 @@
-"""A journal played to a fresh kernel of the same plan."""
+"""Replays a journal on a fresh kernel of the same plan."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from freshline.planning.plan.make import make_plan, without_bounds
 from freshline.planning.plan.plan import Plan
 from freshline.planning.plan.step_placement import StepPlacement
 
-# What it brings about to take a damaged record for a whole one.
+# The errors that a damaged record may cause.
 _DAMAGE: Final = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
 
 
 def kernel_of(header: Record) -> Kernel:
-    """The kernel of the run that a journal's header tells of, as it was when the run began."""
+    """The kernel of a journal's header, as it was when the run began."""
     batches = header.get("batches", True)
     node = header.get("node")
     return assemble(_plan_of(header), header["now"], header["freshness"], batches=batches, node=node)
@@ -37,7 +37,7 @@ def _plan_of(header: Record) -> Plan:
 
 
 def kernel_to_replay(header: Record, journal: str) -> Kernel:
-    """The kernel of an unchecked header; InputError where it is none of this version's."""
+    """The kernel of an unchecked header; InputError if this version cannot replay it."""
     if "warehouse" not in header:
         raise InputError(
             f"{journal} is not a log of a run", "Name a log of `freshline run` or `simulate --log`"
@@ -57,13 +57,13 @@ def kernel_to_replay(header: Record, journal: str) -> Kernel:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Where a replayed kernel said something else."""
+    """A call at which the replayed kernel gave other instructions."""
 
     call: int
     now: int
     journal: list[Record]
     replayed: list[Record]
-    reason: str | None = None  # why the journal's events could not even be told to it
+    reason: str | None = None  # why the kernel could not take the journal's events
 
 
 def _event(record: Record, kernel: Kernel, known: Mapping[str, type[Event]]) -> Event:
@@ -77,11 +77,10 @@ def _event(record: Record, kernel: Kernel, known: Mapping[str, type[Event]]) -> 
 def replay(
     kernel: Kernel, records: Iterable[Record], header: Record | None = None
 ) -> tuple[int, Difference | None]:
-    """Plays a journal's calls to a fresh kernel: how many calls agreed, and the first that did not.
+    """Replays a journal's calls on a fresh kernel: the number that agreed, and the first that did not.
 
-    Where a simulated runner crashed another kernel goes on, made by the journal's header.
-    A full disk can cost lines of a journal. A line that was cut short is to be given as an empty record.
-    An event that no journal of this version has is an InputError.
+    After a crash of a simulated runner, a second kernel made from the header goes on. The caller passes a
+    line that was cut short, as by a full disk, as an empty record. An unknown event is an InputError.
     """
     known = {event.word: event for kind in KINDS for event in kind.events}
     calls = 0

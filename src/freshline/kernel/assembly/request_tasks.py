@@ -1,4 +1,4 @@
-"""The service classes of a warehouse, in a kernel."""
+"""Adds the service classes of a warehouse to a kernel."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from freshline.kernel.requests.task import ClassTask
 
 
 def add_class_tasks(assembly: Assembly) -> None:
-    """The classes whose pools run here, after all tables and queries."""
+    """Adds the classes whose pools run here; their places follow those of tables and queries."""
     warehouse, kernel = assembly.warehouse, assembly.kernel
     pools = {pool.name for pool in assembly.pools}
     first = len(warehouse.stored) + len(warehouse.queries)

@@ -1,4 +1,4 @@
-"""The steps of a placement, in a kernel: a pool of one track for each node."""
+"""Adds the steps of a placement to a kernel, with a pool of one track for each node."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from freshline.kernel.steps.task import StepTask, StepTerms
 
 
 class StepSpec(NamedTuple):
-    """All that a kernel has to know of a step."""
+    """What a kernel needs to know of a step."""
 
     place: int
     name: str
     terms: StepTerms
     sources: Sequence[str]
     feed: str | None = None
-    freshness: int | None = 0  # None where nothing was loaded yet
+    freshness: int | None = 0  # None if nothing was loaded yet
 
 
 def make_steps(
@@ -33,10 +33,10 @@ def make_steps(
     units: Iterable[Sequence[str]],
     found: Mapping[str, int | None] | None = None,
 ) -> dict[str, StepTask]:
-    """The tasks of steps that are in topological order; they are in no pool, and not among the tasks, yet.
+    """The tasks of steps given in topological order; they are in no pool and not in `kernel.tasks` yet.
 
-    `units` are the steps that belong together (paper 002, 5.3). What is read and is no step of these is
-    elsewhere, and as fresh as it was `found`.
+    `units` are the steps that belong together (paper 002, 5.3). A source that is not among the steps is a
+    remote table, with its freshness from `found`.
     """
     tasks: dict[str, StepTask] = {}
     for step in steps:
@@ -59,9 +59,9 @@ def make_steps(
 def leaving_steps(
     reads: Mapping[str, Iterable[str]], outputs: Iterable[str], units: Iterable[Sequence[str]]
 ) -> set[str]:
-    """The steps whose result is an output, or goes to more than the step after it in its unit.
+    """The steps with a result that is an output, or that more than the next step of the unit reads.
 
-    `reads` says by table and step what it reads.
+    `reads` has the sources of each table and step.
     """
     readers: dict[str, list[str]] = {}
     for name, sources in reads.items():
@@ -74,7 +74,7 @@ def leaving_steps(
 def add_node(
     kernel: Kernel, name: str, policy: NodePolicy, track: int, steps: Iterable[str], preemptive: bool = False
 ) -> None:
-    """A pool of one track for a node, which its steps join."""
+    """Adds a pool of one track for a node, with its steps."""
     order = order_of(policy)
     order.preemptive = preemptive
     pool = (PreemptivePool if preemptive else TrackPool)(name, 1, track, order, kernel.touched)
@@ -84,7 +84,7 @@ def add_node(
 
 
 def add_step_tasks(assembly: Assembly) -> None:
-    """The steps, or those of a node; those of other nodes that they read are elsewhere."""
+    """Adds the steps that run here; steps of other nodes that they read become remote tables."""
     warehouse, placed, node = assembly.warehouse, assembly.plan.placed, assembly.node
     if placed is None:
         return
@@ -99,7 +99,7 @@ def add_step_tasks(assembly: Assembly) -> None:
         terms = StepTerms(
             placed.costs_us[name],
             placed.sub_deadlines_us[name],
-            0 if own.policy == "fifo" else placed.limits_us.get(own.name, 0),  # that goes by single steps
+            0 if own.policy == "fifo" else placed.limits_us.get(own.name, 0),  # fifo runs single steps
             name in leaving,
             step.align_us,
             0 if step.feed is None else warehouse.feeds[step.feed].period_us or 0,
@@ -112,7 +112,7 @@ def add_step_tasks(assembly: Assembly) -> None:
 
 
 def add_node_pools(assembly: Assembly) -> None:
-    """A pool of one track for each node, or for that one."""
+    """Adds a pool of one track for each node, or for this kernel's node only."""
     warehouse, placed = assembly.warehouse, assembly.plan.placed
     if placed is None:
         return

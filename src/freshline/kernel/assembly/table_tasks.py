@@ -1,4 +1,4 @@
-"""The tables of a plan, in a kernel."""
+"""Adds the tables of a plan to a kernel."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from freshline.planning.plan.plan import TablePlan
 
 
 def add_table_tasks(assembly: Assembly) -> None:
-    """The tables whose pools run here; those of other nodes that they read are elsewhere."""
+    """Adds the tables whose pools run here; tables of other nodes that they read become remote tables."""
     kernel, warehouse, plans = assembly.kernel, assembly.warehouse, assembly.plan.tables_by_name
     here = {name for pool in assembly.pools for name in pool.tables}
     place_of = {name: place for place, name in enumerate(warehouse.tables, len(warehouse.steps))}
@@ -40,7 +40,7 @@ def add_table_tasks(assembly: Assembly) -> None:
 
 
 def table_spec(warehouse: Warehouse, planned: TablePlan, freshness: int | None) -> TableSpec:
-    """A planned table as a kernel hears of it."""
+    """A planned table as a kernel needs it."""
     table = warehouse.tables[planned.name]
     return TableSpec(
         table.name,
@@ -59,7 +59,7 @@ def table_spec(warehouse: Warehouse, planned: TablePlan, freshness: int | None) 
 
 
 def _recovery_rule(assembly: Assembly, task: TableTask, plans: Mapping[str, TablePlan]) -> RememberingRelease:
-    """The release rule of a table whose policy gives it a recovery mode, now or once its bound is known."""
+    """The release rule of a table whose policy has a recovery mode, now or once its bound is known."""
     warehouse, timers = assembly.warehouse, assembly.kernel.timers
     terms = terms_of(warehouse, plans, task.name, assembly.live)
     if terms is not None:

@@ -1,4 +1,4 @@
-"""What a plan says of costs and of recovery, at the start and when more becomes known."""
+"""Costs and terms of recovery, from a plan at the start and from a later plan that knows more."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from freshline.planning.plan.plan import Plan, TablePlan
 
 
 def learned(kernel: Kernel, plan: Plan, live: bool = True) -> CostsLearned:
-    """What a plan with more costs says beyond the one that the kernel was assembled from.
+    """What a plan with more costs adds to the plan that the kernel was assembled from.
 
-    A bound that the kernel knows stays as it is: what tables recover by does not change under them. Nothing
-    is said of a table that is in one of the two only.
+    A bound that the kernel knows stays: the terms of a recovery do not change under a table. A table that is
+    only in one of the two is left out.
     """
     plans = plan.tables_by_name
     tables: dict[str, LearnedCost] = {}
@@ -41,15 +41,15 @@ def learned(kernel: Kernel, plan: Plan, live: bool = True) -> CostsLearned:
 
 
 def _batch_limits_us(kernel: Kernel, plan: Plan) -> dict[str, int]:
-    """By pool of the kernel, how long its batches may be from now on, where that is something else."""
+    """By kernel pool: how long its batches may be from now on, if that changes."""
     plans = plan.tables_by_name
     limits_us: dict[str, int] = {}
     for pool in kernel.pools:
         if pool.order.batch_limit_us == 0:
-            continue  # who makes none goes on so
+            continue  # a pool without batches stays so
         own = [plans[task.name] for task in tables_of(kernel) if task.pool is pool and task.name in plans]
         if not own or all(table.response_bound_us is None for table in own):
-            continue  # there is still nothing to be broken
+            continue  # still no bound that a batch could break
         planned = plan.warehouse.pools[own[0].pool]
         recovery = [table.recovery_period_us or table.period_us for table in own]
         tasks = PoolTasks(
@@ -66,14 +66,14 @@ def _batch_limits_us(kernel: Kernel, plan: Plan) -> dict[str, int]:
 
 
 def startup_us(table: Table) -> int:
-    """What of an update's cost does not depend on its length; 0 where it is not known apart."""
+    """The part of an update's cost that does not depend on its length; 0 if it is not known."""
     return worst_case_us(table.cost, 0) if table.cost and table.cost.startup_us else 0
 
 
 def terms_of(
     warehouse: Warehouse, plans: Mapping[str, TablePlan], name: str, live: bool
 ) -> RecoveryTerms | None:
-    """On which terms a table recovers; None where its policy has no recovery, or nothing is bounded."""
+    """The terms of a table's recovery; None if its policy has no recovery, or the table has no bound."""
     table, planned = warehouse.tables[name], plans[name]
     cost_us, period_us = planned.provisioned_us, planned.recovery_period_us
     response_us, bound_us = planned.response_bound_us, planned.staleness_bound_us

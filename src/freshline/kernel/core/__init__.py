@@ -1,1 +1,1 @@
-"""The state machine itself: tasks and jobs of any kind, pools, orders, timers, events, the journal."""
+"""The state machine: tasks and jobs of any kind, pools, orders, timers, events, the journal."""

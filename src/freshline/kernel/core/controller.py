@@ -1,4 +1,4 @@
-"""Who adapts a pool while it runs."""
+"""A controller adapts a pool while it runs."""
 
 from __future__ import annotations
 
@@ -10,15 +10,14 @@ J = TypeVar("J", bound=Job, contravariant=True)
 
 
 class Controller(Protocol[J]):
-    """Asked by its pool after a job has ended, before other jobs are released for it, and before dispatch.
+    """Its pool calls it when a job has ended, before that releases other jobs, and before dispatch.
 
-    What it wants to do at other instants it sets a timer for. What is measured outside reaches it as an
-    event, whose priority says when: between those of ends and arrivals it is taken when all jobs of its
-    instant have ended, and before any release of it.
+    It sets a timer for what it does at other instants. Measurements reach it as an event, at that event's
+    priority: between ends and arrivals, it is taken after all ends and before all releases of the instant.
     """
 
     def ended(self, job: J, now: int) -> None:
-        """A job has ended, well or badly. Its track is not free yet."""
+        """A job has ended or failed. Its track is not free yet."""
 
     def review(self, now: int) -> None:
-        """Jobs are about to be dispatched: what is to change for them changes now."""
+        """Changes what has to change before jobs are dispatched."""

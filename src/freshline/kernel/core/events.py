@@ -1,4 +1,4 @@
-"""What happens outside and is told to the kernel, and what the kernel answers."""
+"""Events, which tell the kernel what happened, and instructions, which the kernel returns."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Record = dict[str, Any]
 
 
 class Recorded:
-    """Something that a journal has a record of: an event or an instruction, each a dataclass with slots."""
+    """An event or an instruction, which a journal has a record of; each is a dataclass with slots."""
 
     __slots__ = ()
     word: ClassVar[str]  # its name in journals: the first key of the record
@@ -23,49 +23,49 @@ class Recorded:
     keys: ClassVar[tuple[tuple[str, str], ...]] = ()
 
     def record(self) -> Record:
-        """What a journal has of it; its first key is `word`."""
+        """Its record in a journal; the first key is `word`."""
         told = ((key, getattr(self, name)) for name, key in self.keys)
         return {key: value for key, value in told if value is not None and value is not False}
 
 
 class Event(Recorded):
-    """Something that happened. It knows how it is taken, and how a journal tells it."""
+    """Something that happened."""
 
     __slots__ = ()
-    # Of several at one instant the lower is taken first: 0 ends of jobs, 1 what comes in, 2 what is learned
-    # and what joins or leaves, 3 the end of all.
+    # Events of one instant are taken by priority: 0 ends of jobs, 1 arrivals, 2 costs learned, joins and
+    # leaves, 3 the drain at the end.
     priority: ClassVar[int] = 0
-    # Whether what it brings is there before any event of its instant is taken.
+    # Whether `arrive` is called before any event of its instant is taken.
     arrives: ClassVar[bool] = False
 
     def arrive(self, kernel: Kernel) -> None:
-        """Brings what it brings; asked where `arrives`."""
+        """Adds what arrived to the kernel's tasks; called if `arrives`."""
 
     def take(self, kernel: Kernel, now: int) -> None:
-        """Does to the kernel's tasks what it means for them."""
+        """Applies the event to the kernel's tasks."""
         raise NotImplementedError
 
     @classmethod
     def from_record(cls, record: Record, kernel: Kernel) -> Self:
-        """The event of a journal again, for that kernel."""
+        """The event of a journal's record, for that kernel."""
         return cls(**cls._told(record))
 
     @classmethod
     def _told(cls, record: Record) -> Record:
-        """The fields of `keys`; those with a default may be missing."""
+        """The fields of `keys` from a record; those with a default may be missing."""
         optional = {each.name for each in fields(cls) if each.default is not MISSING}  # type: ignore[arg-type]
         return {name: record[key] for name, key in cls.keys if key in record or name not in optional}
 
 
 @dataclass(slots=True, eq=False)
 class JobEvent(Event):
-    """Something that happened to a job that runs; most often its end."""
+    """Something that happened to a running job; most often its end."""
 
     of: ClassVar[type[Job]] = Job  # which jobs it can happen to
     job: Job
 
     def record(self) -> Record:
-        # Not by super(): a dataclass with slots is another class than the one that it names.
+        # Not by super(): `slots=True` replaces the class that super() would refer to.
         return {self.word: self.job.task.name, "job": self.job.number, **Event.record(self)}
 
     @classmethod
@@ -77,7 +77,7 @@ class JobEvent(Event):
 
 @dataclass(slots=True, eq=False)
 class JobFailed(JobEvent):
-    """A job has ended without effect. What it was to do is to be done again, not before `retry_at`."""
+    """A job has ended without effect. Its work is to be done again, not before `retry_at`."""
 
     word = "failed"
     keys = (("retry_at", "retry_at"),)
@@ -91,7 +91,7 @@ class JobFailed(JobEvent):
 
 @dataclass(slots=True, eq=False)
 class JobPaused(JobEvent):
-    """A job has been put aside, between two parts of what it does. It goes on when it is started again."""
+    """A job was paused between two parts of its work. A second `Start` resumes it."""
 
     word = "paused"
 
@@ -103,7 +103,7 @@ EVENTS: Final[tuple[type[Event], ...]] = (JobFailed, JobPaused)
 
 
 class Instruction(Recorded):
-    """What a driver is to do. Kinds of work may have some of their own."""
+    """What a driver is to do. A kind of work may have its own instructions."""
 
     __slots__ = ()
 
@@ -120,7 +120,7 @@ class JobInstruction(Instruction):
 
 @dataclass(slots=True, eq=False)
 class Start(JobInstruction):
-    """Run this job on its track, now; one that was put aside goes on."""
+    """Run this job on its track now, or resume it if it was paused."""
 
     word = "start"
 
@@ -130,13 +130,13 @@ class Start(JobInstruction):
 
 @dataclass(slots=True, eq=False)
 class Pause(JobInstruction):
-    """Put this job aside as soon as it can be: `JobPaused` answers, or its end if that comes first."""
+    """Pause this job as soon as possible: `JobPaused` answers, or its end if that comes first."""
 
     word = "pause"
 
 
 @dataclass(slots=True, eq=False)
 class Cancel(JobInstruction):
-    """End this job, which runs, without effect: its end answers, whichever it is by then."""
+    """End this running job without effect: an event of its end answers, whichever it is by then."""
 
     word = "cancel"

@@ -1,4 +1,4 @@
-"""A piece of work that a track does."""
+"""A piece of work that occupies a track."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 class Job:
-    """A job of a task, from its start on. What it does is its kind's to say."""
+    """A job of a task, from its start on. Each kind of work has its own subclass."""
 
     __slots__ = ("deadline", "number", "release", "start", "task", "track")
 
@@ -27,7 +27,7 @@ class Job:
         return self.number < other.number  # of jobs of one task that end at one instant
 
     def record(self) -> dict[str, Any]:
-        """Its start as a journal has it."""
+        """Its start as a journal records it."""
         return {
             "start": self.task.name,
             "job": self.number,

@@ -1,8 +1,7 @@
-"""The kernel's journal: what it was told and what it said, call by call; enough to check it again.
+"""The kernel's journal: its events and instructions, call by call, so that a run can be checked again.
 
-The header says in which format it is and which kernel it was. Each line after it is one call of `handle`.
-Played to a fresh kernel of the same plan, the same events must bring the same instructions: simulated runs
-and runs on Spark are checked in the same way.
+The header has the format and all that made the kernel. Each further line is one call of `handle`. A fresh
+kernel of the same plan must give the same instructions for the same events, simulated or on Spark.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from typing import Final, TextIO
 
 from freshline.kernel.core.events import Event, Instruction, Record
 
-# Changes whenever an older version's journal would be taken for something else.
+# Changes when this version would misread an older version's journal.
 FORMAT: Final = 6
 
 
@@ -37,7 +36,7 @@ class Journal:
         self._line(record)
 
     def restarted(self, now: int, found: Record) -> None:
-        """Another kernel goes on from here, made of what was found."""
+        """Records that a second kernel goes on from here, with the freshness that was found."""
         self._line({"now": now, "restarted": found})
 
     def flush(self) -> None:

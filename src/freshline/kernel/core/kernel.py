@@ -1,4 +1,4 @@
-"""The kernel: events of an instant in, instructions out."""
+"""The kernel: takes the events of an instant, returns instructions."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class JobNotRunning(Exception):  # noqa: N818  (it is what was found)
 class Kernel:
     """The state of a warehouse and the decisions about it.
 
-    Its tasks own what is known of them, such as a table's freshness and backlog. A driver calls `handle` with
-    everything that happened at one instant, carries out the instructions, and calls again when something
-    happens or `wake_at` is reached. The same calls always give the same instructions.
+    Its tasks hold their own state, such as a table's freshness and backlog. A driver calls `handle` with all
+    events of one instant, carries out the instructions, and calls again at the next event or at `wake_at`.
+    The same calls always give the same instructions.
     """
 
     def __init__(self) -> None:
@@ -31,24 +31,24 @@ class Kernel:
         self.pools: list[TrackPool] = []
         self.timers = Timers()
         self.touched: list[TrackPool] = []  # pools with something new to dispatch
-        self.outbox: list[Instruction] = []  # what tasks have to say beside what their pools start
+        self.outbox: list[Instruction] = []  # instructions of tasks, beside the starts by their pools
         self.readers: dict[str, list[FeedReader]] = {}  # by feed: the tasks that load its files
-        # By name, what tasks read that another kernel updates: this one may run a part of a warehouse only.
+        # By name: tables that another kernel updates. A kernel may run only a part of a warehouse.
         self.elsewhere: dict[str, Any] = {}
 
     @property
     def wake_at(self) -> int:
-        """When to call `handle` even if nothing happens before; at once, if jobs are ready from the start."""
+        """When to call `handle` even without an event; at once if jobs are ready from the start."""
         return self.now if self.touched else self.timers.earliest()
 
     def add(self, task: Task) -> None:
-        """One more task, after those that are there."""
+        """Adds a task after the existing ones."""
         assert task.name not in self._by_name, f"a second {task!r}"
         self.tasks.append(task)
         self._by_name[task.name] = task
 
     def remove(self, task: Task) -> None:
-        """A task, of which no job runs, is gone, and so are its job that waits and its timers."""
+        """Removes a task without a running job, its waiting job and its timers."""
         assert task.job is None, f"{task!r} is at work"
         task.state = IDLE
         task.pool.order.left(task)
@@ -59,11 +59,10 @@ class Kernel:
         del self._by_name[task.name]
 
     def task(self, name: str) -> Task:
-        """The task of that name."""
         return self._by_name[name]
 
     def begin(self, now: int) -> None:
-        """Sets the first timers. Called once, when all tasks and pools are there."""
+        """Sets the first timers. The assembly calls it once, when all tasks and pools are there."""
         self.now = now
         for task in self.tasks:
             task.rule.begin(now)
@@ -71,19 +70,16 @@ class Kernel:
             pool.order.begin(now)
 
     def running(self, name: str, number: int) -> Job:
-        """The job of that task that runs and has this number."""
+        """The running job of that task and number."""
         job = self._by_name[name].running(number)
         if job is None:
             raise JobNotRunning(f"it ends job {number} of {name}, which is not running")
         return job
 
     def handle(self, now: int, events: Sequence[Event], closing: bool = False) -> list[Instruction]:
-        """Takes all events of one instant and dispatches once.
+        """Takes all events of one instant by their priority, lets timers go off, and dispatches once.
 
-        They are taken by their priority: jobs that ended, what came, what was learned and who comes or goes,
-        `Drain`. Then timers go off.
-
-        `closing`: a run ends, so events are taken and nothing is started any more.
+        `closing`: the run ends, so the kernel takes events and starts nothing.
         """
         assert now >= self.now, f"time went back from {self.now} to {now}"
         self.now = now

@@ -1,4 +1,4 @@
-"""Which job of a pool goes first. A policy is what users name; its pools have an order each."""
+"""Which job of a pool goes first. Users name a policy; each pool of it has an order."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 class ReadyJob(Protocol):
-    """What an order holds and a pool starts: a job that is to begin. A task is one, for its one job."""
+    """A job that can start: an order holds it and a pool starts it. A task is one, for its one job."""
 
     @property
     def name(self) -> str:
-        """Whose job it is."""
+        """The name of its task."""
 
     @property
     def release(self) -> int: ...
@@ -28,17 +28,17 @@ class ReadyJob(Protocol):
 
     @property
     def place(self) -> int:
-        """Ties go by it."""
+        """Its place in the order of definition, which breaks ties."""
 
     def begin(self, now: int, track: int) -> Job:
-        """It starts now, on that track."""
+        """Starts the job now, on that track."""
 
 
 E = TypeVar("E", bound=ReadyJob)
 
 
 class OrderContext(NamedTuple):
-    """The pool that an order is made for, and what it is part of."""
+    """The pool that an order is made for, and its surroundings."""
 
     pool: PoolPlan
     plan: Plan
@@ -47,25 +47,25 @@ class OrderContext(NamedTuple):
 
 
 class Order(Generic[E]):
-    """The ready jobs of one pool, first things first.
+    """The ready jobs of one pool, the first to run first.
 
-    One that goes by a key which is known when jobs become ready overrides `key`; ties go by definition order.
-    Others override `add` and `take`.
+    An order by a key that is known when jobs become ready overrides `key`; ties go by definition order.
+    Other orders override `add` and `take`.
     """
 
-    # Whether a track may be left idle although a job is ready.
+    # Whether a track may stay idle although a job is ready.
     idles: ClassVar[bool] = False
-    # Whether what is proven of it counts on a period between two jobs of a task.
+    # Whether its proven bounds need a period between two jobs of a task.
     keeps_distance: ClassVar[bool] = False
-    # Whether tasks may come and go while it runs.
+    # Whether tasks may join and leave while it runs.
     open: ClassVar[bool] = False
-    # Whether a job that runs may be put aside for one that is ready.
+    # Whether a ready job may preempt a running one.
     preemptive: bool = False
-    # How long a job may be that starts ahead of its release and does more than one; 0: none does.
+    # How long a batch may be that starts ahead of its release; 0: no batches.
     batch_limit_us: int = 0
-    # The same of a job that is released; None: what its task's jobs cost at worst, as bounds count them.
+    # The same for a released batch; None: the worst-case cost of its task's jobs, as the bounds assume.
     released_limit_us: int | None = 0
-    # Who adapts the pool, where its policy does that; it may be the order itself.
+    # What adapts the pool, if its policy does so; it may be the order itself.
     controller: Controller[Any] | None = None
 
     def __init__(self) -> None:
@@ -73,7 +73,7 @@ class Order(Generic[E]):
 
     @classmethod
     def made_for(cls, setting: OrderContext) -> Self:
-        """The order for a pool; one that must know more than the jobs overrides it."""
+        """The order for a pool; an order that needs more than the jobs overrides it."""
         return cls()
 
     def begin(self, now: int) -> None:
@@ -84,35 +84,35 @@ class Order(Generic[E]):
         raise NotImplementedError
 
     def left(self, task: Task) -> None:
-        """The task belongs to the pool no more, and has no job that runs."""
+        """The task, which has no running job, has left the pool."""
         self._ready = [ready for ready in self._ready if ready[2] is not task]
         heapify(self._ready)
 
     def joined(self, task: Task) -> None:
-        """The task belongs to the pool from now on."""
+        """The task has joined the pool."""
 
     def add(self, entry: E) -> None:
         """The job is ready."""
         heappush(self._ready, (self.key(entry), entry.place, entry))
 
     def expect(self, entry: E) -> None:
-        """The job is not released yet, but all its work is there. Strict orders wait."""
+        """All work of the job is there, but it is not released yet. Strict orders wait."""
 
     def take(self, now: int, idle: list[int]) -> ReadyJob | None:
         """Removes and returns what runs next, given the idle tracks (a heap, not empty)."""
         return heappop(self._ready)[2] if self._ready else None
 
     def job_limit_us(self, task: Task) -> int | None:
-        """How long the task's released job may be that starts now and does more than one."""
+        """How long the task's released job may be if it starts now as a batch."""
         return self.released_limit_us
 
     def goes_before(self, job: Job) -> bool:
-        """Whether a job is ready for which that one, which runs, is to be put aside. Asked if preemptive."""
+        """Whether a ready job preempts this running job. Its pool calls it if the order is preemptive."""
         ready = self._ready
         return bool(ready) and ready[0] < (self.key(cast(Any, job.task)), job.task.place)
 
     def beside_tables(self) -> Order[Any] | None:
-        """Who goes on to start jobs of other kinds while the pool's tables are drained, if it has any."""
+        """The order that starts jobs of other kinds while the pool's tables are drained, if any."""
         return None
 
     def track_for(self, entry: ReadyJob, idle: list[int]) -> int:
@@ -120,5 +120,5 @@ class Order(Generic[E]):
         return heappop(idle)
 
     def ready(self) -> list[E]:
-        """Those that are ready, in no particular order."""
+        """The ready jobs, in no particular order."""
         return [entry for _, _, entry in self._ready]

@@ -13,7 +13,7 @@ from freshline.kernel.core.task import Task
 
 
 class TrackPool:
-    """Gives free tracks to jobs, in the order that its policy has."""
+    """Gives free tracks to jobs, in the order of its policy."""
 
     __slots__ = ("_touched", "controller", "idle", "name", "order", "running", "tracks", "tracks_from")
 
@@ -23,7 +23,7 @@ class TrackPool:
         assert tracks >= 1, "a pool without tracks"
         self.name = name
         self.tracks = tracks
-        self.tracks_from = tracks_from  # tracks are numbered through all pools
+        self.tracks_from = tracks_from  # tracks are numbered across all pools
         self.order = order
         self.controller: Controller[Any] | None = order.controller
         self.idle = list(range(tracks_from, tracks_from + tracks))  # a heap: the lowest number goes first
@@ -31,13 +31,13 @@ class TrackPool:
         self._touched = touched
 
     def adopt(self, order: Order[Any]) -> None:
-        """Jobs start in that order from now on. Those that are ready are to be added to it anew."""
+        """Switches to another order. The caller adds the ready jobs to it again."""
         self.order = order
         self.controller = order.controller
         self._touched.append(self)
 
     def join(self, task: Task) -> None:
-        """The task's jobs run here from now on."""
+        """Makes the task's jobs run here."""
         task.pool = self
         self.order.joined(task)
 
@@ -47,12 +47,12 @@ class TrackPool:
         self._touched.append(self)
 
     def expect(self, entry: ReadyJob) -> None:
-        """The job is not released yet, but all its work is there."""
+        """All work of the job is there, but it is not released yet."""
         self.order.expect(entry)
         self._touched.append(self)
 
     def touch(self) -> None:
-        """Something has changed: look again which job could start."""
+        """Something has changed: dispatch checks again which job could start."""
         self._touched.append(self)
 
     def release_track(self, job: Job, now: int) -> None:
@@ -63,11 +63,11 @@ class TrackPool:
         self._touched.append(self)
 
     def put_aside(self, job: Job) -> None:
-        """The job runs no more, and is to go on later."""
+        """The job is paused, and goes on later."""
         raise AssertionError(f"{job!r} is put aside, which pool {self.name} does not do")
 
     def validate(self) -> None:
-        """Raises AssertionError where its state contradicts itself."""
+        """Raises AssertionError if its state is inconsistent."""
 
     def dispatch(self, now: int, instructions: list[Instruction]) -> None:
         """Starts jobs while there are idle tracks and jobs to run on them."""

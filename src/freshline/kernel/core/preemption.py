@@ -1,4 +1,4 @@
-"""A track whose jobs are put aside for others."""
+"""A track with preemption: a ready job may pause the running one."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from freshline.kernel.core.task import PAUSED, RUNNING
 
 
 class PreemptivePool(TrackPool):
-    """A pool of one track that asks its job to make room where one is ready that goes before it.
+    """A pool of one track that asks its running job to pause if a ready job goes first.
 
-    The answer may take its time. Until then the job runs: it may end, better ones may come, and the one that
-    it was to make room for may go. So who runs next is decided by what is there once the track is free.
+    The pause takes a while. Meanwhile the job may end, and ready jobs may come and go. So the pool chooses
+    the next job when the track is free.
     """
 
     __slots__ = ("_aside", "_asked")
@@ -26,8 +26,8 @@ class PreemptivePool(TrackPool):
     ) -> None:
         super().__init__(name, tracks, tracks_from, order, touched)
         assert tracks == 1, f"pool {name} puts jobs aside, and has {tracks} tracks"
-        self._aside: dict[str, Job] = {}  # by task: jobs that were begun, and wait to go on
-        self._asked: Job | None = None  # the job that runs, once it was told to make room
+        self._aside: dict[str, Job] = {}  # by task: paused jobs
+        self._asked: Job | None = None  # the running job, once it was asked to pause
 
     def put_aside(self, job: Job) -> None:
         self._asked = None
@@ -41,7 +41,7 @@ class PreemptivePool(TrackPool):
         super().release_track(job, now)
 
     def dispatch(self, now: int, instructions: list[Instruction]) -> None:
-        """Starts the first job if the track is free; otherwise has it freed if another goes before."""
+        """Starts the first job if the track is free; otherwise asks the running job to pause if need be."""
         if self.controller is not None:
             self.controller.review(now)
         if self.idle:

@@ -1,4 +1,4 @@
-"""Something that has work to do, again and again."""
+"""A task: a name with one job after another."""
 
 from __future__ import annotations
 
@@ -14,63 +14,63 @@ if TYPE_CHECKING:
     from freshline.kernel.core.timers import Waiter
 
 IDLE: Final = 0  # no job released
-WAITING: Final = 1  # the next job's release is known and lies ahead
+WAITING: Final = 1  # the release of the next job is known, and ahead
 READY: Final = 2  # released, not started
 RUNNING: Final = 3
-BACKED_OFF: Final = 4  # its job failed, and there is to be another one later
-PAUSED: Final = 5  # its job was begun and put aside, and waits to go on
+BACKED_OFF: Final = 4  # its job failed, and is retried later
+PAUSED: Final = 5  # its job was paused, and waits to go on
 
 
 class ReleaseRule:
     """When a task's jobs are released: it moves the task between idle, waiting and ready.
 
-    A rule writes what it does; what it does not override does nothing.
+    A rule overrides what it needs; every other method does nothing.
     """
 
     __slots__ = ()
 
     def begin(self, now: int) -> None:
-        """The kernel has started, or the task has come to it."""
+        """The kernel has started, or the task has joined it."""
 
     def due(self, at: int) -> int | None:
         """The timer set for `at` went off. Returns the instant of the next one, if there is one."""
         return None
 
     def job_failed(self, now: int, job: Any) -> None:
-        """The task's job has ended without effect, and is tried again later."""
+        """The task's job has ended without effect, and is retried later."""
 
     def retry(self, now: int) -> None:
-        """The back-off of a failed job is over: what it was to do is to be done."""
+        """The back-off of a failed job is over: its work is to be done."""
 
     def unfinished_deadlines(self) -> list[int]:
-        """The deadlines of the jobs that are released and not finished."""
+        """The deadlines of jobs that are released and not finished."""
         return []
 
     def validate(self) -> None:
-        """Raises AssertionError where its state and the task's contradict each other."""
+        """Raises AssertionError if its state and the task's are inconsistent."""
 
 
 class FeedReader(Protocol):
-    """A task that loads what comes in from outside."""
+    """A task that loads what arrives from outside."""
 
     @property
     def name(self) -> str: ...
 
     def arrived(self, item: Any) -> None:
-        """Something has come in; what that means is heard next."""
+        """Stores an arrived item; `source_advanced` follows."""
 
     def source_advanced(self, now: int) -> None:
-        """There may be more to do than before."""
+        """There may be more work than before."""
 
     def unloaded(self) -> Sequence[Any]:
-        """What has come in and is not done, oldest first."""
+        """What has arrived and is not loaded, oldest first."""
 
 
 class Task:
-    """A name under which jobs are done one after the other: its one current or coming job.
+    """A name with one job after another; the task holds its current or next job.
 
-    So one release and one deadline are all there is to know; what has been released beyond them is the
-    release rule's to count. What a job is, and what its end means, is said by the kinds of task.
+    So it has one release and one deadline; its release rule counts further releases. The kinds of task define
+    what a job does and what its end means.
     """
 
     __slots__ = ("deadline", "job", "jobs_started", "name", "place", "pool", "release", "rule", "state")
@@ -80,7 +80,7 @@ class Task:
     job: Job | None
 
     def __init__(self, place: int, name: str) -> None:
-        self.place = place  # in the order of definition: ties go by it
+        self.place = place  # in the order of definition; breaks ties
         self.name = name
         self.state = IDLE
         self.release = 0
@@ -89,27 +89,27 @@ class Task:
         self.jobs_started = 0
 
     def running(self, number: int) -> Job | None:
-        """The job of that number, if it was begun and has not ended."""
+        """The job of that number, if it has started and not ended."""
         job = self.job
         return job if job is not None and job.number == number else None
 
     def waiters(self) -> Sequence[Waiter]:
-        """Whose timers are set for it."""
+        """The waiters of its timers."""
         return (self.rule,)
 
     def begin(self, now: int, track: int) -> Job:
-        """Its job starts now, on that track. Asked by its pool."""
+        """Starts its job now, on that track. Its pool calls it."""
         raise NotImplementedError
 
     def ahead(self, limit_us: int) -> ReadyJob:
-        """What starts of it now, ahead of its release, on a track that is free while nothing waits.
+        """The job to start now, ahead of its release, on a track that would stay idle.
 
-        It may do more than its job would have, if it takes no longer than that.
+        It may do more than the task's next job, within the limit.
         """
         return self
 
     def failed(self, job: Job, now: int) -> None:
-        """Its job has ended without effect, and is tried again later."""
+        """Its job has ended without effect, and is retried later."""
         assert self.job is job, f"{job!r} is not running"
         self.job = None
         self.pool.release_track(job, now)
@@ -118,26 +118,26 @@ class Task:
         self.rule.job_failed(now, job)
 
     def paused(self, job: Job, now: int) -> None:
-        """Its job has been put aside, and waits in its pool to go on."""
+        """Its job was paused, and waits in its pool to go on."""
         assert self.job is job, f"{job!r} is not running"
         assert self.state == RUNNING, f"{job!r} has been put aside before"
         self.state = PAUSED
         self.pool.put_aside(job)
 
     def give_back(self, job: Job) -> None:
-        """What a failed job was to do is to be done again."""
+        """Takes back the work of a failed job, to be done again."""
 
     def retry(self, now: int) -> None:
-        """The back-off of a failed job is over. When the next attempt is released is its rule's to say."""
+        """The back-off of a failed job is over. Its rule decides when the next attempt is released."""
         if self.state == BACKED_OFF:
             self.rule.retry(now)
 
     def queued(self) -> Sequence[ReadyJob]:
-        """What of it waits in its pool's order."""
+        """Its entries in the order of its pool."""
         return (self,) if self.state in (READY, PAUSED) else ()
 
     def validate(self, now: int) -> None:
-        """Raises AssertionError where its state contradicts itself."""
+        """Raises AssertionError if its state is inconsistent."""
         assert (self.state in (RUNNING, PAUSED)) == (self.job is not None)
         if self.state == WAITING:
             assert self.release > now
@@ -155,13 +155,13 @@ class Task:
 
 
 class QueueingTask(Task):
-    """A task whose work is fixed at its release: what is released waits in line, the oldest first."""
+    """A task with work that is fixed at its release: released work waits in a queue, oldest first."""
 
     __slots__ = ("waiting",)
 
     def __init__(self, place: int, name: str) -> None:
         super().__init__(place, name)
-        self.waiting: deque[Any] = deque()  # released and not begun
+        self.waiting: deque[Any] = deque()  # released and not started
 
     def validate(self, now: int) -> None:
         super().validate(now)

@@ -10,7 +10,7 @@ NEVER = 1 << 62
 
 
 class Waiter(Protocol):
-    """Someone who wants to be told at an instant: a release rule, the end of a back-off."""
+    """What a timer calls at its instant: a release rule, the end of a back-off."""
 
     def due(self, at: int) -> int | None:
         """The timer set for `at` went off. Returns the instant of the next one, if there is one."""
@@ -30,12 +30,12 @@ class Timers:
         heappush(self._heap, (at, self._sequence, waiter))
 
     def drop(self, waiter: Waiter) -> None:
-        """Its timers do not go off any more."""
+        """Removes the waiter's timers."""
         self._heap[:] = [entry for entry in self._heap if entry[2] is not waiter]
         heapify(self._heap)
 
     def keep(self, is_kept: Callable[[Waiter], bool]) -> None:
-        """Only timers of those waiters go off from now on."""
+        """Removes the timers of all other waiters."""
         self._heap[:] = [entry for entry in self._heap if is_kept(entry[2])]
         heapify(self._heap)
 

@@ -7,7 +7,7 @@ from freshline.kernel.core.pool import TrackPool
 
 
 def validate(kernel: Kernel) -> None:
-    """Raises AssertionError where the state contradicts itself."""
+    """Raises AssertionError if the kernel's state is inconsistent."""
     assert not kernel.touched, "something was left undispatched"
     assert kernel.wake_at > kernel.now, "a timer is overdue"
     for task in kernel.tasks:

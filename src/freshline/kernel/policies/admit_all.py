@@ -1,4 +1,4 @@
-"""Everybody is admitted: what paper 003 compares with."""
+"""Admits every request: the baseline of paper 003."""
 
 from __future__ import annotations
 

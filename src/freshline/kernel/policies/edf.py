@@ -28,17 +28,17 @@ class StrictEdf(Order[E]):
 
 
 class Edf(StrictEdf[T]):
-    """NP-GEDF that wastes no track: where no job is released, a backlogged table's next one starts early.
+    """NP-GEDF that wastes no track: if no job is released, the next job of a backlogged table starts early.
 
-    Others lose nothing but the blocking that a non-preemptive job may always cause: docs/np-gedf-per-task.md,
-    "Early starts", says why the bounds stand. It may be a batch, as long as bounds count with
+    Other tables lose only the blocking that a non-preemptive job may always cause: docs/np-gedf-per-task.md,
+    "Early starts", shows that the bounds hold. The job may be a batch, as long as the bounds allow
     (docs/batches.md).
     """
 
     def __init__(self) -> None:
         super().__init__()
         self._early: list[tuple[int, int, T]] = []
-        self._expected: dict[str, int] = {}  # by task: the deadline it was last put there with
+        self._expected: dict[str, int] = {}  # by task: the deadline of its last entry in `_early`
 
     def left(self, task: Task) -> None:
         super().left(task)
@@ -51,7 +51,7 @@ class Edf(StrictEdf[T]):
             return
         self._expected[entry.name] = entry.deadline
         heappush(self._early, (entry.deadline, entry.place, entry))
-        # Where tracks are never idle nobody takes them out: those that have started since are dropped.
+        # If no track is ever idle, `take` never removes them: drop those that have started since.
         if len(self._early) > 2 * len(self._expected) + 16:
             self._early = [early for early in self._early if _is_waiting(early[2], early[0])]
             heapify(self._early)

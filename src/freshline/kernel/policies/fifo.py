@@ -6,7 +6,7 @@ from freshline.kernel.core.order import Order, ReadyJob
 
 
 class Fifo(Order[ReadyJob]):
-    """The job released first goes first. What most tools do; no staleness bound is known for it."""
+    """The job released first goes first, as in most tools. It has no staleness bound."""
 
     open: ClassVar[bool] = True
 

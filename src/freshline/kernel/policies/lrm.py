@@ -1,4 +1,4 @@
-"""LRM with budgets: nothing is missed, whatever comes (docs/lrm.md)."""
+"""LRM with budgets: no deadline is missed, whatever the load (docs/lrm.md)."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from freshline.planning.analysis.shedding import raised, shed
 class Lrm(RateMonotonic[QueryTask], Shedding):
     """Each iteration has a budget of time, whatever its window holds; budgets together pass the exact test.
 
-    A lower budget counts from the next release. A higher one, and a new query, from the next quiet instant:
-    no iteration that was released is unfinished.
+    A lower budget counts from the next release. A higher one, and a new query, count from the next quiet
+    instant: an instant at which no released iteration is unfinished.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.controller = self
         self._queries: dict[str, QueryTask] = {}
-        self._budgets_us: dict[str, int] = {}  # that iterations are released with
-        # Those from the next quiet instant on; None: to be worked out.
+        self._budgets_us: dict[str, int] = {}  # of the iterations that are released now
+        # Budgets from the next quiet instant on; None: not computed yet.
         self._aims_us: dict[str, int] | None = None
         self._busy: set[str] = set()  # queries with an iteration that is released and unfinished
         self._coming: list[JoiningQuery] = []
-        self._refused = False  # those that come did not fit, and nothing has been measured since
+        self._refused = False  # the joining queries did not fit, and no measurement has come since
 
     def joined(self, task: Task) -> None:
         assert isinstance(task, QueryTask)
@@ -58,7 +58,7 @@ class Lrm(RateMonotonic[QueryTask], Shedding):
         self._refused = False
         aims_us = budgets_us(self._loads())
         if aims_us is None:
-            return  # budgets stay as they are, and nobody misses
+            return  # budgets stay as they are, so no deadline is missed
         self._aims_us = aims_us
         if self._busy:
             for name, aim_us in aims_us.items():
@@ -96,9 +96,9 @@ class Lrm(RateMonotonic[QueryTask], Shedding):
 
 
 def budgets_us(loads: Sequence[QueryLoad]) -> dict[str, int] | None:
-    """By query, what an iteration may take; None where not even the least costs fit.
+    """By query: what an iteration may take; None if not even the least costs fit.
 
-    What fits is raised as far as it still fits, or the least noise would shed.
+    Budgets are raised as far as they fit; otherwise the least noise would shed.
     """
     costs_us = [load.cost_us for load in loads]
     if not is_schedulable(loads):
@@ -111,9 +111,9 @@ def budgets_us(loads: Sequence[QueryLoad]) -> dict[str, int] | None:
 
 
 def least_budgets_us(loads: Sequence[QueryLoad]) -> dict[str, int]:
-    """What fits of the least costs, where they do not."""
+    """Budgets below the least costs, if those do not fit."""
     if not is_schedulable(loads, [1] * len(loads)):
-        # A part is longer than somebody's deadline: what waits for it is late whatever is shed.
+        # A part is longer than some query's deadline: what waits for it is late, whatever is shed.
         loads = [load._replace(part_us=0) for load in loads]
     costs_us = [load.least_us for load in loads]
     while not is_schedulable(loads, costs_us):

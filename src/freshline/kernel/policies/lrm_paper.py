@@ -1,4 +1,4 @@
-"""LRM as paper 000 has it: shares of the windows that hold until the next schedule."""
+"""LRM as in paper 000: each query reads a share of its windows, until the next schedule."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from freshline.planning.analysis.shedding import keep, shed
 
 
 class LrmPaper(RateMonotonic[QueryTask], Shedding):
-    """Where the queries do not fit each reads a share of its window, by the paper's rule.
+    """If the queries do not fit, each reads a share of its window, by the paper's rule.
 
-    The share is of whatever its windows hold: in a burst iterations take longer than was reckoned with, and
+    The share applies to whatever a window holds: in a burst, iterations take longer than expected, and
     deadlines are missed.
     """
 

@@ -1,4 +1,4 @@
-"""PRP, the proportional heuristic that papers 001 and 004 compare with."""
+"""PRP, the proportional heuristic: a baseline of papers 001 and 004."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from freshline.kernel.tables.task import Batch, TableTask
 class Proportional(Order[TableTask]):
     """Shorter periods first, within clusters of similar periods (paper 004, section 5).
 
-    A free track serves its own cluster, then any (promotion): the shortest period first, among equal ones
-    the table with the most freshness gained for its worst-case cost. A start loads all there is, for all
-    pending releases. The papers leave open how clusters are formed: `planning.plan.tracks` says how we do.
+    A free track serves its own cluster, then any (promotion): the shortest period first, then the table with
+    the most freshness gained for its worst-case cost. A job loads all there is, for all pending releases. The
+    papers do not define clusters: `planning.plan.tracks` has our way.
     """
 
     def __init__(self, cluster_of_table: Mapping[str, int], cluster_of_track: Mapping[int, int]) -> None:

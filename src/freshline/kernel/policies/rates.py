@@ -1,4 +1,4 @@
-"""How much work comes, by what came lately."""
+"""Estimates how much work arrives, from recent arrivals."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from typing import Final
 from freshline.base.duration import SECOND
 
 _MEMORY_LEAST_US: Final = 2 * SECOND
-_DEADLINES: Final = 8  # so many of requests' times to their deadlines are remembered, where that is longer
-_QUICK: Final = 0.15  # of the memory: that of the rate that follows quickly
-_AVERAGED: Final = 64  # requests, for the time that they have
-_SIGMAS: Final = 4  # by so many standard deviations the quick rate must be above to count
+_DEADLINES: Final = 8  # the memory in requests' times to their deadlines, if that is longer
+_QUICK: Final = 0.15  # of the memory: that of the quick rate
+_AVERAGED: Final = 64  # requests, for their average time to the deadline
+_SIGMAS: Final = 4  # standard deviations by which the quick rate must exceed the slow one
 _SPREAD: Final = 1.25  # E[w²]/E[w]² of the work of requests
 
 
 class Flow:
-    """Work of one kind that came, forgotten in time: slowly and quickly."""
+    """Arrived work of one kind, with slow and quick exponential decay."""
 
     __slots__ = ("number", "quick", "slow")
 
     def __init__(self) -> None:
         self.slow = self.quick = 0.0  # µs of work
-        self.number = 0.0  # of pieces, forgotten slowly
+        self.number = 0.0  # of pieces, with slow decay
 
     def add(self, work_us: int) -> None:
         self.slow += work_us
@@ -32,11 +32,11 @@ class Flow:
 
 
 class Rates:
-    """The rates of several flows, in µs of work a µs.
+    """The rates of several flows, in µs of work per µs.
 
-    What was heard is forgotten exponentially, and so is the time in which it was: work over time is the rate
-    from the first instant on. A rate that rises by far more than chance explains is followed quickly, and so
-    are those of all requests where together they do (`surge`), which is seen earlier.
+    Work and elapsed time decay exponentially alike: their ratio is the rate from the first instant on. The
+    quick rate counts if a rate rises far more than by chance. It counts for all requests if their sum
+    does (`surge`), which shows earlier.
     """
 
     def __init__(self, requests: Sequence[Flow], updates: Flow) -> None:
@@ -44,7 +44,7 @@ class Rates:
         self.surge = False
         self._requests = requests
         self._flows = [*requests, updates]
-        self._slow_us = self._quick_us = 1.0  # time, forgotten as the flows are
+        self._slow_us = self._quick_us = 1.0  # elapsed time, with the decay of the flows
         self._time_us = 0.0  # that requests have until their deadlines, on average
         self._heard = 0
         self._began = self._now = 0
@@ -53,7 +53,7 @@ class Rates:
         self._began = self._now = now
 
     def heard(self, time_us: int) -> None:
-        """A request came that has so much time: where that is long, so is the memory."""
+        """A request with that much time came: the longer it is, the longer is the memory."""
         self._heard = min(_AVERAGED, self._heard + 1)
         self._time_us += (time_us - self._time_us) / self._heard
         self.memory_us = max(_MEMORY_LEAST_US, _DEADLINES * self._time_us)
@@ -65,7 +65,7 @@ class Rates:
         self.surge = self._rises(together)
 
     def pass_to(self, now: int) -> None:
-        """Time goes on to then."""
+        """Lets time pass until then."""
         passed_us = now - self._now
         if passed_us <= 0:
             return
@@ -80,12 +80,12 @@ class Rates:
             flow.quick *= quick
 
     def of(self, flow: Flow) -> float:
-        """The rate of a flow, at the instant that time has gone on to."""
+        """The rate of a flow at the current instant."""
         slow, quick = flow.slow / self._slow_us, flow.quick / self._quick_us
         return quick if quick > slow and (self.surge or self._rises(flow)) else slow
 
     def _rises(self, flow: Flow) -> bool:
-        """Whether its quick rate is above the slow one by more than chance would have it."""
+        """Whether its quick rate exceeds the slow one by more than chance."""
         if not flow.number or self._now - self._began < self.memory_us / 2:
             return False
         slow, quick = flow.slow / self._slow_us, flow.quick / self._quick_us

@@ -1,4 +1,4 @@
-"""RDS of paper 003: each class a server, whose capacity feedback moves until errors are as declared."""
+"""RDS of paper 003: a server for each class; feedback moves its capacity until errors are as declared."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from freshline.kernel.policies.request_order import PERIOD_US, ClassPeriod, Requ
 from freshline.kernel.requests.pending_request import PendingRequest
 from freshline.kernel.requests.request import RequestPart
 
-_ALPHA: Final = 0.5  # of the moving average of what updates take (figure 5, line 1)
+_ALPHA: Final = 0.5  # of the moving average of the updates' time (figure 5, line 1)
 _POLE: Final = 0.5  # of the closed loop, at the load that the gains are for
 
 Key = tuple[float, float, int, int]
 
 
 class DeferrableServer:
-    """A class's deferrable server (paper 003, section 4.3). All of it is in µs of work."""
+    """A class's deferrable server (paper 003, section 4.3), in µs of work."""
 
     __slots__ = (
         "admitted",
@@ -37,13 +37,13 @@ class DeferrableServer:
     def __init__(self, standing: ClassPeriod, capacity: float, share: float) -> None:
         self.standing = standing
         self.capacity = capacity  # c(k)
-        self.left = capacity  # of it, in this period; below 0 where a part has overdrawn it
-        self.rejects = 0.0  # r(k): how much is to be rejected in a period
+        self.left = capacity  # of the capacity, in this period; below 0 after a part has overdrawn it
+        self.rejects = 0.0  # r(k): how much to reject in a period
         self.debt = 0.0  # how much of that is outstanding
         self.share = share  # of a period, at the load that the gains are for
         self.submitted = self.submitted_last = 0
         self.admitted = 0
-        # What was not rejected for `rejects`, and so came before the overload resolver.
+        # What `rejects` did not reject, and so reached the overload resolver.
         self.offered = self.offered_last = 0
         self.queue: list[tuple[Key, PendingRequest]] = []
 
@@ -54,7 +54,7 @@ class DeferrableServer:
         self.admitted = 0
 
     def owes(self, work: int) -> bool:
-        """Whether the request is one of those that are rejected, which are spread over the period."""
+        """Whether to reject this request for `rejects`; rejections are spread over the period."""
         if self.rejects <= 0:
             return False
         part = min(1.0, self.rejects / self.submitted_last) if self.submitted_last else 1.0
@@ -68,9 +68,8 @@ class DeferrableServer:
 class Rds(RequestOrder):
     """Updates first, then the servers by importance while they have capacity (paper 003, section 4.3).
 
-    Capacities are allocated anew in every period (figure 5). What does not fit is made room for by discarding
-    updates, then by rejecting requests. Without capacity no server runs, even on an idle track; a part may
-    overdraw what is left.
+    Capacities are allocated anew in every period (figure 5). To make room it discards updates, then rejects
+    requests. A server without capacity does not run, even on an idle track; a part may overdraw the rest.
     """
 
     idles: ClassVar[bool] = True
@@ -97,7 +96,7 @@ class Rds(RequestOrder):
         return None
 
     def _resolved(self, server: DeferrableServer, work: int) -> bool:
-        """The overload resolver: more than was admitted in the last period takes from the lesser classes."""
+        """The overload resolver: takes what exceeds the last period from the less important classes."""
         server.offered += work
         if server.offered <= server.offered_last or server.admitted + work <= server.capacity:
             return True
@@ -112,10 +111,10 @@ class Rds(RequestOrder):
         server.left += work
         return True
 
-    # -- who is next -------------------------------------------------------------------------------
+    # -- the next part -----------------------------------------------------------------------------
 
     def rank(self, pending: PendingRequest) -> Key:
-        """Of a class's requests the one with the least goes first."""
+        """Of a class's requests the one with the lowest rank goes first."""
         raise NotImplementedError
 
     def enqueue(self, standing: ClassPeriod, pending: PendingRequest) -> None:
@@ -156,7 +155,7 @@ class Rds(RequestOrder):
         self.mwde = quality.mwde
 
     def _allocate(self, server: DeferrableServer, used: float) -> float:
-        """Lines 4 to 21: gives a server its capacity; returns what is used with it."""
+        """Lines 4 to 21: gives a server its capacity; returns the capacity used so far."""
         change = self._quality.change
         asked = max(0.0, server.capacity + self._gain(server) * (server.standing.ate - server.standing.error))
         if self.capacity_us - used < asked:
@@ -176,24 +175,24 @@ class Rds(RequestOrder):
         return used
 
     def _gain(self, server: DeferrableServer) -> float:
-        """How much more capacity for an error of 1 above the declared one.
+        """How much more capacity an error of 1 above the declared one gets.
 
-        The error falls by 1 with the work that the class brings: what its share is at a load of 100 %, or
-        what was admitted in the last period.
+        The error falls by 1 with the work of the class: its share at a load of 100 %, or the work admitted in
+        the last period.
         """
         work = server.admitted if self.gains == "scheduled" and server.admitted else server.share
         return (1 - _POLE) * work
 
 
 class RdsEdf(Rds):
-    """Of a class's requests the one with the earliest deadline; mandatory parts before optional ones."""
+    """The earliest deadline of a class goes first; mandatory parts before optional ones."""
 
     def rank(self, pending: PendingRequest) -> Key:
         return (0 if pending.done == 0 else 1, pending.deadline, pending.request.number, 0)
 
 
 class RdsHef(Rds):
-    """Of a class's requests the one with the highest error; mandatory parts before optional ones."""
+    """The highest error of a class goes first; mandatory parts before optional ones."""
 
     def rank(self, pending: PendingRequest) -> Key:
         mandatory = pending.done == 0

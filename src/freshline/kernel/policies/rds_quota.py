@@ -1,4 +1,4 @@
-"""Quotas of parts, and admission by what is coming: paper 003's errors without its feedback's delays."""
+"""Quotas of parts and admission by forecast: paper 003's errors without the delays of its feedback."""
 
 from __future__ import annotations
 
@@ -14,56 +14,56 @@ from freshline.kernel.policies.request_order import PERIOD_US, ClassPeriod, Requ
 from freshline.kernel.requests.pending_request import PendingRequest
 from freshline.kernel.requests.request import Request, RequestPart
 
-_CLOSES: Final = 0.2  # the share of a class's work that fits, below which nobody is admitted
-_OPENS: Final = 0.4  # and above which some are again
+_CLOSES: Final = 0.2  # the share of a class's work that fits, below which the class is closed
+_OPENS: Final = 0.4  # and above which it is open again
 _A_FEW: Final = 2  # requests
 _GOAL_GAIN: Final = 0.2
 _GOAL_LEAST: Final = 0.5  # of the declared error
 _MARGIN: Final = 1.1
 _TARGET_LOAD: Final = 0.88  # by required parts and updates, above which updates are discarded
-_KNOWN_US: Final = 5 * SECOND  # of estimates, after which what was seen of them begins to be forgotten
+_KNOWN_US: Final = 5 * SECOND  # of estimates, after which older ones are gradually forgotten
 
 
 class ClassQuota:
-    """A class under quotas: the error it aims at, the work it brings, and who waits. Work is in µs."""
+    """A class under quotas: its target error, its work and its queues. Work is in µs."""
 
     __slots__ = ("carried", "closed", "extra", "flow", "goal", "refused_to", "required", "standing", "work")
 
     def __init__(self, standing: ClassPeriod) -> None:
         self.standing = standing
         self.goal = standing.error  # g
-        self.carried = 0.0  # a: by how much the errors of those admitted were below the goal, together
+        self.carried = 0.0  # a: the sum of (goal − error) of admitted requests
         self.closed = False
-        self.refused_to = 0  # until then whoever was refused is to wait, unless another is admitted
-        self.work = 0  # required of those that are open, and not done
-        self.flow = Flow()  # the required work of all that were submitted, admitted or not
+        self.refused_to = 0  # until then a refused request waits, unless another is admitted
+        self.work = 0  # required work of open requests, not done
+        self.flow = Flow()  # the required work of all submitted requests, admitted or not
         self.required: list[tuple[int, int, PendingRequest]] = []  # by deadline
         self.extra: list[tuple[float, int, int, PendingRequest]] = []  # by error, the largest first
 
     def quota(self, request: Request) -> int:
-        """How many optional parts a request gets: its error is then nearest to what is due."""
+        """How many optional parts a request gets, to bring its error nearest to the aim."""
         optional = len(request.parts_us) - 1
         aim = self.goal + self.carried
         return min(optional, max(0, round(optional * (1 - aim))))
 
     def admitted(self, error: float) -> None:
-        """One more is admitted, with parts for that error."""
+        """Counts an admitted request, with parts for that error."""
         self.carried = min(1.0, max(-1.0, self.carried + self.goal - error))
 
 
 class RdsQuota(RequestOrder):
-    """Every request gets a quota of parts at its admission; what is admitted can be done by its deadline.
+    """Every request gets a quota of parts at its admission; all admitted work can meet its deadline.
 
-    The mandatory part and the quota are required work. Further parts run when nothing required waits. Who is
-    admitted follows from the work that all requests bring, admitted or not, the more important first.
+    The mandatory part and the quota are required work. Further parts run if no required work waits. Admission
+    goes by the work of all requests, admitted or not, the more important first.
     """
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self.quotas = [ClassQuota(standing) for standing in self.standings]
-        self._due: list[tuple[int, int, int, PendingRequest]] = []  # those with required work, by deadline
+        self._due: list[tuple[int, int, int, PendingRequest]] = []  # requests with required work, by deadline
         self._quality = QualityOfData(self.update_load * PERIOD_US)
-        self._estimated = self._actual = 0.0  # of parts that were done
+        self._estimated = self._actual = 0.0  # of finished parts
         self._updates = Flow()
         self._rates = Rates([own.flow for own in self.quotas], self._updates)
 
@@ -73,7 +73,7 @@ class RdsQuota(RequestOrder):
 
     @property
     def cost_factor(self) -> float:
-        """η: what parts cost for each µs of their estimates."""
+        """η: the cost of parts per µs of their estimates."""
         return self._actual / self._estimated if self._estimated else 1.0
 
     # -- at arrival --------------------------------------------------------------------------------
@@ -91,7 +91,7 @@ class RdsQuota(RequestOrder):
             self._surges()
         retry_after_us = self._refused(own, request, work, now)
         if retry_after_us is not None:
-            # What would not fit by itself either, nobody else has to wait for.
+            # A request that would not fit alone keeps no other request waiting.
             if self.cost_factor * work <= self.tracks * (request.deadline - now):
                 own.refused_to = now + retry_after_us
             return retry_after_us
@@ -103,10 +103,10 @@ class RdsQuota(RequestOrder):
         return None
 
     def _refused(self, own: ClassQuota, request: Request, work: int, now: int) -> int | None:
-        """None if it is admitted; otherwise when it may be asked again.
+        """None if it is admitted; otherwise in how many µs the client may ask again.
 
-        Nobody is admitted while somebody more important was just refused: a small request may fit where a
-        large one did not, and the lesser class would have the larger share.
+        No request is admitted right after a more important class was refused: a small request may fit where a
+        large one did not, and the less important class would get the larger share.
         """
         refused_to = max((other.refused_to for other in self.quotas[: own.standing.place]), default=0)
         if refused_to > now:
@@ -114,7 +114,7 @@ class RdsQuota(RequestOrder):
         factor = self.cost_factor
         important = sum(self._rates.of(other.flow) for other in self.quotas[: own.standing.place])
         left = self.tracks - self._rates.of(self._updates) - factor * important
-        # Of one or two there is no rate to speak of, however large they are: whether they fit is seen below.
+        # One or two requests are too few for a rate; `_beyond` checks whether they fit.
         asked = factor * self._rates.of(own.flow) if own.flow.number > _A_FEW else 0.0
         if left <= 0 or left < _CLOSES * asked or (own.closed and left <= _OPENS * asked):
             own.closed = True
@@ -137,7 +137,7 @@ class RdsQuota(RequestOrder):
                 beyond = max(beyond, demand - left * (due - now))
         return beyond
 
-    # -- who is next -------------------------------------------------------------------------------
+    # -- the next part -----------------------------------------------------------------------------
 
     def enqueue(self, standing: ClassPeriod, pending: PendingRequest) -> None:
         own = self.quotas[standing.place]
@@ -149,7 +149,7 @@ class RdsQuota(RequestOrder):
 
     def next_part(self, now: int) -> PendingRequest | None:
         first: ClassQuota | None = None  # the most important one with required work
-        urgent: ClassQuota | None = None  # the one with the earliest deadline of all
+        urgent: ClassQuota | None = None  # the one with the earliest deadline
         for own in self.quotas:
             queue = own.required
             while queue and queue[0][2].over:
@@ -164,7 +164,7 @@ class RdsQuota(RequestOrder):
         return heappop(chosen.required)[2]
 
     def _can_wait(self, urgent: ClassQuota, now: int) -> bool:
-        """Whether all that is more important can wait for a part of that class's first request."""
+        """Whether all more important work can wait for a part of that class's first request."""
         more = self.quotas[: urgent.standing.place]
         earliest = min(own.required[0][0] for own in more if own.required)
         work = sum(own.work for own in more)
@@ -183,7 +183,7 @@ class RdsQuota(RequestOrder):
     def queues(self) -> list[list[Any]]:
         return [queue for own in self.quotas for queue in (own.required, own.extra)]
 
-    # -- what comes of it --------------------------------------------------------------------------
+    # -- after a part ------------------------------------------------------------------------------
 
     def spent(self, standing: ClassPeriod, job: RequestPart, cost_us: int, done: bool) -> None:
         if not done:
@@ -229,19 +229,19 @@ class RdsQuota(RequestOrder):
         self.mwde = self._quality.mwde
 
     def _surges(self) -> None:
-        """Much more comes at once: what updates are discarded for it does not wait for the period's end."""
+        """Load rises suddenly: updates are discarded at once, not at the end of the period."""
         spare_us = self._spare_us()
         if spare_us < 0:
             self._quality.change(spare_us)
             self.mwde = self._quality.mwde
 
     def _spare_us(self) -> float:
-        """Of a period, what required work and updates leave of the load aimed at; below 0 what is missing."""
+        """Per period: the target load less required work and updates; below 0 if time is missing."""
         required = self.cost_factor * sum(self._rates.of(own.flow) for own in self.quotas)
         updates = self._rates.of(self._updates)
         return (_TARGET_LOAD * self.tracks - required - updates) * PERIOD_US
 
 
 def required_us(pending: PendingRequest) -> int:
-    """The required work of a request that is not done."""
+    """The required work of a request that is still to be done."""
     return sum(pending.request.parts_us[pending.done : pending.required])

@@ -1,4 +1,4 @@
-"""What the policies of pools with service classes have in common: updates first, then parts of requests."""
+"""The common part of the policies with service classes: updates first, then parts of requests."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from freshline.kernel.requests.request import RequestPart
 from freshline.kernel.requests.service import ClassFigures, Service
 from freshline.kernel.requests.task import ClassTask
 
-PERIOD_US: Final = 5 * SECOND  # T, in which is sampled and controlled
+PERIOD_US: Final = 5 * SECOND  # T, the period of sampling and control
 
 
 class ClassPeriod:
-    """How a class stands in its pool: what it is to be, and what has become of it in this period."""
+    """A class in its pool: its targets, and its figures in this period."""
 
     __slots__ = (
         "_agreement",
@@ -46,17 +46,17 @@ class ClassPeriod:
         self.submitted = 0
         self.admitted = 0
         self.ended = 0
-        self.errors = 0.0  # of those that ended, together
+        self.errors = 0.0  # the sum over all that ended
         self._agreement = ClassTargets(definition)
         self.figures = ClassFigures(None, None, None, 0, self._agreement.state)  # of the last period
 
     @property
     def ate(self) -> float:
-        """The average error of the last period; 0 if nobody was answered."""
+        """The average error of the last period; 0 if no request was answered."""
         return self.figures.ate or 0.0
 
     def close(self, at: int) -> None:
-        """The period is over."""
+        """Ends the period."""
         ate = self.errors / self.ended if self.ended else None
         admitted = self.admitted / self.submitted if self.submitted else None
         self.figures = ClassFigures(ate, admitted, None, 0, self._agreement.closed(ate, at))
@@ -67,8 +67,8 @@ class ClassPeriod:
 class RequestOrder(Edf[Any], Service):
     """Updates go first, as with `edf`; a table whose next job is not released waits for requests too.
 
-    Parts are never put aside: the longest one counts as blocking in the bounds of the tables. Each policy
-    says who is admitted and which part is next, and what changes at the end of a period.
+    Parts are never paused: the longest one counts as blocking in the bounds of the tables. Each policy
+    decides about admission, the next part, and changes at the end of a period.
     """
 
     open: ClassVar[bool] = True
@@ -90,8 +90,8 @@ class RequestOrder(Edf[Any], Service):
         self.tracks = tracks
         self.update_load = update_load
         self.gains = gains
-        self.updates_us = 0  # time that updates took in this period
-        self.gained_us = 0  # gc: what updates that were discarded in it would have taken
+        self.updates_us = 0  # time of updates in this period
+        self.gained_us = 0  # gc: the time that discarded updates would have taken
         self.ends_at = 0  # of this period
         self._factors = {each.name: float(each.data_error_factor) for each in classes}
         self._timers = timers
@@ -104,14 +104,14 @@ class RequestOrder(Edf[Any], Service):
         gains = warehouse.pools[pool.name].gains
         return cls(classes, setting.timers, pool.tracks, pool.utilization, gains)
 
-    # -- what a policy says ------------------------------------------------------------------------
+    # -- decisions of a policy ---------------------------------------------------------------------
 
     def judge(self, standing: ClassPeriod, pending: PendingRequest, now: int) -> int | None:
-        """None if the request is admitted; otherwise after how long it may be asked again."""
+        """None if the request is admitted; otherwise after how many µs the client may ask again."""
         raise NotImplementedError
 
     def enqueue(self, standing: ClassPeriod, pending: PendingRequest) -> None:
-        """The request waits for its next part."""
+        """Queues the request for its next part."""
         raise NotImplementedError
 
     def next_part(self, now: int) -> PendingRequest | None:
@@ -119,22 +119,22 @@ class RequestOrder(Edf[Any], Service):
         raise NotImplementedError
 
     def queues(self) -> list[list[Any]]:
-        """The heaps of those that wait: of an entry the last is the request.
+        """The heaps of waiting requests; the last field of an entry is the request.
 
-        One that is over stays where it is until it would be next, or the period ends.
+        A request that is over stays until it would be next, or the period ends.
         """
         raise NotImplementedError
 
     def spent(self, standing: ClassPeriod, job: RequestPart, cost_us: int, done: bool) -> None:
-        """A part of the class has taken so long."""
+        """A part of the class has taken that long."""
 
     def gone(self, standing: ClassPeriod, pending: PendingRequest) -> None:
         """A request of the class is over."""
 
     def period_over(self, now: int) -> None:
-        """What is to change for the next period; the classes' figures are those of the one that ends."""
+        """Adapts to the period that has ended; the classes' figures are those of that period."""
 
-    # -- what the classes' tasks tell --------------------------------------------------------------
+    # -- called by the classes' tasks --------------------------------------------------------------
 
     def admit(self, pending: PendingRequest, now: int) -> int | None:
         standing = self.by_name[pending.name]
@@ -170,7 +170,7 @@ class RequestOrder(Edf[Any], Service):
         standing = self.by_name[class_name]
         return standing.figures._replace(waiting=len(standing.task.open))
 
-    # -- what the kernel tells ---------------------------------------------------------------------
+    # -- called by the kernel ----------------------------------------------------------------------
 
     def begin(self, now: int) -> None:
         if self.standings:

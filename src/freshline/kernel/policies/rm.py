@@ -6,10 +6,10 @@ from freshline.kernel.core.order import E, Order
 
 
 class RateMonotonic(Order[E]):
-    """The one with the shorter deadline goes first; a table's is its period (paper 004, section 5).
+    """The shorter relative deadline goes first; a table's is its period (paper 004, section 5).
 
-    Long ones can starve: there is no staleness bound for it. Queries without preemption are paper 000's HPF,
-    with it its RM.
+    Tasks with long deadlines can starve, so there is no staleness bound. Queries without preemption are paper
+    000's HPF, with preemption its RM.
     """
 
     open: ClassVar[bool] = True

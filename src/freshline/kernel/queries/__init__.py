@@ -1,1 +1,1 @@
-"""Continuous queries, answered again in every stride (paper 000)."""
+"""Continuous queries: a new answer in every stride (paper 000)."""

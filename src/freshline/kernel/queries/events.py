@@ -1,4 +1,4 @@
-"""What happens to queries."""
+"""Events of queries."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ class IterationFinished(JobEvent):
 
 @dataclass(slots=True, eq=False)
 class LoadMeasured(Event):
-    """It was looked at what the queries' last windows hold and their answers cost: time to reschedule.
+    """The content of the queries' last windows and the cost of their answers were measured: reschedule.
 
-    All of a pool are told at once. It is taken when all iterations of its instant have ended, and before any
-    release of it.
+    One event has all queries of a pool. The kernel takes it after all ends of iterations of its instant and
+    before all releases.
     """
 
     word = "measured"
@@ -43,7 +43,7 @@ class LoadMeasured(Event):
     def take(self, kernel: Kernel, now: int) -> None:
         pools = {}
         for task in queries_of(kernel):
-            if task.name in self.measures:  # others may have gone
+            if task.name in self.measures:  # some may have left
                 task.measured(self.measures[task.name])
                 pools[task.pool.name] = task.pool
         for pool in pools.values():

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 
 class Allowance(NamedTuple):
-    """What an iteration may take: so much time, and so much of its window."""
+    """What an iteration may use: a budget of time, and a share of its window."""
 
-    budget_us: int | None  # None: as long as it takes
+    budget_us: int | None  # None: no limit
     keep: Fraction
 
 
@@ -22,7 +22,7 @@ WHOLE: Final = Allowance(None, Fraction(1))
 
 
 class ReleasedIteration(NamedTuple):
-    """An iteration that is to be done."""
+    """An iteration that has not started."""
 
     at: int
     window_to: int
@@ -32,8 +32,8 @@ class ReleasedIteration(NamedTuple):
 class Iteration(Job):
     """A job that answers a query over (window_from, window_to].
 
-    Who runs it stops before the part that would exceed its budget, and reads no more of the window than it is
-    to keep.
+    The driver stops before the part that would exceed the budget, and reads only the share `keep` of the
+    window.
     """
 
     __slots__ = ("budget_us", "keep", "window_from", "window_to")

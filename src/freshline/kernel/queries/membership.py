@@ -1,4 +1,4 @@
-"""Queries that come to and leave a kernel while it runs."""
+"""Queries that join and leave a kernel while it runs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class JoiningQuery:
-    """A query that is to join its pool."""
+    """A query that is about to join its pool."""
 
     __slots__ = ("_kernel", "asked")
 
@@ -25,7 +25,7 @@ class JoiningQuery:
         self.asked = asked
 
     def come(self, now: int) -> None:
-        """It joins as soon as that harms no other query."""
+        """Joins as soon as that harms no other query."""
         shedding = shedding_of(pool_of(self._kernel, self.asked))
         if shedding is None:
             self.join(now)
@@ -33,12 +33,12 @@ class JoiningQuery:
             shedding.comes(self, now)
 
     def join(self, now: int) -> None:
-        """It joins now. Its first iteration is released at the next multiple of its stride."""
+        """Joins now. The first iteration is released at the next multiple of the stride."""
         join(self._kernel, self.asked).rule.begin(now)
 
 
 class LeavingQuery:
-    """A query that goes once the iteration that was begun has ended."""
+    """A query that leaves when its current iteration has ended."""
 
     __slots__ = ("_kernel", "_task", "successor")
 
@@ -55,7 +55,7 @@ class LeavingQuery:
 
 @dataclass(slots=True, eq=False)
 class QueryAdded(Event):
-    """A query has come, and is admitted. It joins as soon as that harms no other query."""
+    """A query was added and admitted. It joins as soon as that harms no other query."""
 
     word = "query_added"
     priority = 2
@@ -80,7 +80,7 @@ class QueryAdded(Event):
 
 @dataclass(slots=True, eq=False)
 class QueryRemoved(Event):
-    """A query goes: at once, or when the iteration that was begun has ended."""
+    """A query was removed. It leaves at once, or when its current iteration has ended."""
 
     word = "query_removed"
     keys = (("name", word),)

@@ -1,4 +1,4 @@
-"""A query that comes to a kernel: what is to be known of it, and the task that is made of that."""
+"""What a kernel knows of a query, and the task made from it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class QueryMeasure(NamedTuple):
     cost_us: int  # E = F(1)
     fixed_us: int  # a
     selectivity: Fraction
-    part_us: int | None = None  # the longest stretch that cannot be put aside, where it is not as planned
+    part_us: int | None = None  # the longest part that cannot be paused, if other than planned
 
     def record(self) -> list[Any]:
         known = [str(self.tuples), self.cost_us, self.fixed_us, str(self.selectivity)]
@@ -36,7 +36,7 @@ class QueryMeasure(NamedTuple):
         return cls(Fraction(tuples), cost_us, fixed_us, Fraction(selectivity), *part_us)
 
     def keep_in(self, time_us: int) -> Fraction:
-        """The share of the window that is read in so much time."""
+        """The share of the window that can be read in that time."""
         if time_us >= self.cost_us:
             return Fraction(1)
         if time_us <= self.fixed_us:
@@ -44,17 +44,17 @@ class QueryMeasure(NamedTuple):
         return Fraction(time_us - self.fixed_us, self.cost_us - self.fixed_us)
 
     def cost_of(self, keep: Fraction) -> int:
-        """F(keep), in whole microseconds, and never nothing."""
+        """F(keep) in whole microseconds, at least 1."""
         more = (self.cost_us - self.fixed_us) * keep
         return max(1, self.fixed_us - -more.numerator // more.denominator)
 
 
 @dataclass(frozen=True, slots=True)
 class QuerySpec:
-    """All that a kernel has to know of a query that comes to it."""
+    """What a kernel needs to know of a query."""
 
     name: str
-    pool: str  # the kernel's, of one track
+    pool: str  # the kernel's pool, of one track
     window_us: int
     stride_us: int
     deadline_us: int
@@ -65,7 +65,7 @@ class QuerySpec:
     tables: tuple[str, ...] = ()  # that it reads
 
     def load(self, measure: QueryMeasure) -> QueryLoad:
-        """What the analysis sees of it."""
+        """The query as the analysis sees it."""
         return QueryLoad(
             self.name,
             self.stride_us,
@@ -105,7 +105,7 @@ class QuerySpec:
 
 
 def join(kernel: Kernel, asked: QuerySpec) -> QueryTask:
-    """Its task, after all others, in the pool that is to answer it."""
+    """Adds a task for the query, after all others, to its pool."""
     tables = [source_named(kernel, name) for name in asked.tables]
     place = max((task.place for task in kernel.tasks), default=-1) + 1
     task = QueryTask(place, asked, tables)
@@ -116,5 +116,5 @@ def join(kernel: Kernel, asked: QuerySpec) -> QueryTask:
 
 
 def pool_of(kernel: Kernel, asked: QuerySpec) -> TrackPool:
-    """The pool that is to answer it."""
+    """The pool that answers the query."""
     return {pool.name: pool for pool in kernel.pools}[asked.pool]

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class EveryStride(ReleaseRule):
-    """Iteration k is released at k·δ, whatever has become of those before."""
+    """Iteration k is released at k·δ, whatever became of earlier ones."""
 
     __slots__ = ("_task", "_timers")
 

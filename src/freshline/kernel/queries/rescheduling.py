@@ -1,4 +1,4 @@
-"""When it is time to measure, and to work out anew how much each query sheds."""
+"""When to measure, and to compute anew how much each query sheds."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ When = Literal["optimistic", "pessimistic", "permissive"]
 
 
 class Rescheduling:
-    """Of one pool of queries: in every longest stride, after every iteration, or when enough was lost."""
+    """When one pool reschedules: every longest stride, after every iteration, or after enough loss."""
 
     def __init__(self, when: When, threshold: Fraction | None = None) -> None:
         assert (when == "permissive") == (threshold is not None), "permissive goes by a threshold"
-        self.times = 0  # how often it was time
+        self.times = 0  # reschedules so far
         self._when = when
         self._threshold = threshold
-        self._lost = Fraction(0)  # since the last time
+        self._lost = Fraction(0)  # since the last reschedule
 
     def next_at(self, now: int, strides_us: Iterable[int]) -> int | None:
-        """The next instant at which it is time, whatever happens."""
+        """The next instant to reschedule, whatever happens."""
         if self._when != "optimistic":
             return None
-        longest_us = max(strides_us, default=SECOND)  # some may come
+        longest_us = max(strides_us, default=SECOND)  # some query may join
         return (now // longest_us + 1) * longest_us
 
     def is_due(self, lost: Fraction) -> bool:
-        """Whether it is time after an iteration that ended with that weighted error."""
+        """Whether to reschedule after an iteration that ended with that weighted error."""
         if self._when != "permissive":
             return self._when == "pessimistic"
         self._lost += lost
@@ -37,6 +37,6 @@ class Rescheduling:
         return self._lost > self._threshold
 
     def done(self) -> None:
-        """It has been measured."""
+        """Counts a reschedule."""
         self.times += 1
         self._lost = Fraction(0)

@@ -1,4 +1,4 @@
-"""Who says how much of its window a query reads."""
+"""Shedding: how much of its window a query reads."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ if TYPE_CHECKING:
 
 
 class Shedding:
-    """The controller of a pool of queries, where its policy sheds."""
+    """The controller of a pool of queries with a policy that sheds."""
 
     def allowance(self, task: QueryTask) -> Allowance:
-        """An iteration of the query is released now: what it may take."""
+        """What the iteration that is released now may use."""
         raise NotImplementedError
 
     def reschedule(self, now: int) -> None:
-        """The loads of its queries have been measured."""
+        """The loads of its queries were measured."""
         raise NotImplementedError
 
     def became_idle(self, task: QueryTask, now: int) -> None:
-        """The query has no iteration any more that is released and unfinished; it may have gone."""
+        """The query has no unfinished iteration any more; it may have left."""
 
     def comes(self, coming: JoiningQuery, now: int) -> None:
-        """Another query is to join the pool."""
+        """A query is about to join the pool."""
         coming.join(now)
 
     def goes(self, name: str) -> None:
-        """A query that is still to join is not to join any more."""
+        """A query that was about to join no longer is."""
 
     def ended(self, job: Job, now: int) -> None: ...
 
@@ -39,6 +39,6 @@ class Shedding:
 
 
 def shedding_of(pool: TrackPool) -> Shedding | None:
-    """Who sheds in a pool of queries; None where everything is read."""
+    """What sheds in a pool of queries; None if its queries read everything."""
     controller = pool.controller
     return controller if isinstance(controller, Shedding) else None

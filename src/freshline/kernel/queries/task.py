@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class QueryTask(QueueingTask):
-    """The answering of one query. Its iterations are done one after the other, late ones too."""
+    """A query. Its iterations run one after another, late ones too."""
 
     __slots__ = ("asked", "deadline_us", "leaving", "load", "sources", "stride_us", "window_us")
 
@@ -35,16 +35,16 @@ class QueryTask(QueueingTask):
         self.stride_us = asked.stride_us
         self.deadline_us = asked.deadline_us  # after the release
         self.window_us = asked.window_us
-        self.sources = sources  # the tables it reads; none: streams, which are there as soon as they are
-        self.load: QueryLoad = asked.load(asked.measure)  # by what was measured last
-        self.leaving: LeavingQuery | None = None  # where it goes once no iteration is left
+        self.sources = sources  # the tables it reads; none: streams, which are always up to date
+        self.load: QueryLoad = asked.load(asked.measure)  # by the last measurement
+        self.leaving: LeavingQuery | None = None  # set when it leaves after its last iteration
 
     def measured(self, measure: QueryMeasure) -> None:
-        """This is what its windows hold and its answers cost now."""
+        """Takes a new measurement of its windows and answers."""
         self.load = self.asked.load(measure)
 
     def released(self, at: int) -> None:
-        """One more iteration is to be done, over the window that there is now."""
+        """Releases an iteration over the current window."""
         shedding = shedding_of(self.pool)
         allowance = WHOLE if shedding is None else shedding.allowance(self)
         window_to = min((table.freshness for table in self.sources), default=at)
@@ -76,7 +76,7 @@ class QueryTask(QueueingTask):
             shedding.became_idle(self, now)
 
     def failed(self, job: Job, now: int) -> None:
-        """An iteration that fails is over: another attempt would take what others were promised."""
+        """A failed iteration is over: a retry would take time that other queries were promised."""
         self.answered(job, now)
 
     def _next(self) -> None:

@@ -1,1 +1,1 @@
-"""Recovery of late tables: modes, promises, admission, certificates (paper 001)."""
+"""Recovery of late tables: modes, promised times, admission, certificates (paper 001)."""

@@ -20,29 +20,29 @@ from freshline.kernel.tables.update import Update
 
 
 def shares(setting: OrderContext) -> dict[str, tuple[int, int]]:
-    """By task, the cost and the period that its share of the tracks is made of."""
+    """By task: the cost and the period of its share of the tracks."""
     tables = setting.plan.tables_by_name
     own = [tables[name] for name in setting.pool.tables]
     return {table.name: (table.provisioned_us or 1, table.period_us) for table in own}
 
 
 class Aus(Edf[TableTask]):
-    """NP-GEDF whose late tables are given a larger share of the tracks, as far as that is free.
+    """NP-GEDF that gives late tables a larger share of the tracks, as far as one is free.
 
-    Rule NR with the capacity test (6): of the late tables the heaviest enters recovery mode first, among
-    equal weights the one that asks for the least extra share, as in the paper. None goes before one that
-    waits ahead of it: what a waiting table may expect can be said then.
+    Rule NR with the capacity test (6): the heaviest late table enters recovery mode first, among equal
+    weights the one with the least extra share, as in the paper. No table overtakes one that waits ahead of
+    it, so a waiting table knows what to expect.
 
-    No job of a table that can recover so starts early, save that of one whose last job failed. Those of a
-    table without a bound do, as with `edf`: it has no recovery mode, and would stay behind for ever.
+    Jobs of a table with a recovery mode never start early, except after a failed job. Jobs of a table without
+    a bound do, as with `edf`: it has no recovery mode, and would stay behind for ever.
     """
 
-    open = False  # shares and bounds are made for those that are there
-    # The last instant at which a track was free and nothing waited, where that is made use of.
+    open = False  # shares and bounds are made for a fixed set of tables
+    # The last instant with a free track and no waiting job, if the order uses it.
     open_at = -1
-    # Until when tables that recover may be passed over, where they are.
+    # Until when recovering tables may be passed over, if the order does so.
     window_end = -1
-    # How often a certificate was asked for; when certificates were given up, and why: where there are any.
+    # The number of certificates tried; and when and why certificates were given up.
     certificates = 0
     broken: Sequence[tuple[int, str]] = ()
 
@@ -51,7 +51,7 @@ class Aus(Edf[TableTask]):
         self.controller = self
         self._capacity = Capacity(shares, tracks)
         self._excused: dict[str, TableTask] = {}
-        self._late: list[tuple[Fraction, Fraction, int, TableTask]] = []  # those that wait, the first first
+        self._late: list[tuple[Fraction, Fraction, int, TableTask]] = []  # waiting to recover, in order
 
     @classmethod
     def made_for(cls, setting: OrderContext) -> Self:
@@ -64,7 +64,7 @@ class Aus(Edf[TableTask]):
 
     def add(self, entry: TableTask) -> None:
         super().add(entry)
-        # Jobs that started otherwise than from here leave their entries behind.
+        # Jobs that were not started from this heap leave their entries behind.
         if len(self._ready) > 2 * len(self._capacity) + 16:
             self._ready = [ready for ready in self._ready if _is_ready(ready[2], ready[0])]
             heapify(self._ready)
@@ -73,18 +73,18 @@ class Aus(Edf[TableTask]):
         if not isinstance(entry.rule, AdaptiveRelease) or entry.rule.failed:
             super().expect(entry)
 
-    # -- what the tables' rules tell --------------------------------------------------------------
+    # -- called by the tables' rules --------------------------------------------------------------
 
     def learned(self, costs_us: Mapping[str, int]) -> None:
-        """By task, what the shares of some are made for has become known; and their bounds, maybe."""
+        """Costs of shares have become known, by task, and maybe bounds."""
         for name, cost_us in costs_us.items():
             self._capacity.set(name, cost_us, self._capacity.period_us(name))
-        # Those that have a recovery mode now.
+        # Without those that have a recovery mode now.
         self._early = [entry for entry in self._early if not isinstance(entry[2].rule, AdaptiveRelease)]
         heapify(self._early)
 
     def excuse(self, task: TableTask, excused: bool) -> None:
-        """The bound of the task's table is not asserted, for its feed broke; or it is again."""
+        """The bound of the task's table is not asserted, since its feed broke; or it is again."""
         if excused:
             self._excused[task.name] = task
         else:
@@ -102,7 +102,7 @@ class Aus(Edf[TableTask]):
         insort(self._late, (-rule.terms.weight, extra, task.place, task))
 
     def may_jump(self, rule: AdaptiveRelease, now: int) -> bool:
-        """Whether the job that starts now may go on over time in which the table's sources have no rows."""
+        """Whether the job that starts now may skip time in which the table's sources have no rows."""
         return True
 
     def recovered(self, task: TableTask) -> None:
@@ -112,7 +112,7 @@ class Aus(Edf[TableTask]):
     def job_limit_us(self, task: Task) -> int | None:
         if self.released_limit_us is None and isinstance(task.rule, AdaptiveRelease):
             assert isinstance(task, TableTask)
-            return min(task.worst_case_us, task.rule.terms.cost_us)  # the share that it has is made for that
+            return min(task.worst_case_us, task.rule.terms.cost_us)  # the cost that its share is made for
         return self.released_limit_us
 
     # -- decisions ---------------------------------------------------------------------------------
@@ -135,14 +135,14 @@ class Aus(Edf[TableTask]):
     def waiting(self, now: int) -> list[TableTask]:
         """The late tables that wait for a larger share, in the order in which they will get it.
 
-        Those that have caught up meanwhile are still in the queue.
+        The queue may still hold tables that have caught up.
         """
         return [entry[3] for entry in self._late if adaptive(entry[3]).is_late(now)]
 
     def take(self, now: int, idle: list[int]) -> ReadyJob | None:
         while self._ready:
             deadline, _, task = heappop(self._ready)
-            # A job whose deadline was changed is there a second time.
+            # A job with a changed deadline has two entries.
             if _is_ready(task, deadline):
                 return task
         return super().take(now, idle)
@@ -157,7 +157,7 @@ def _is_ready(task: TableTask, deadline: int) -> bool:
 
 
 def admission(pool: TrackPool) -> Aus | None:
-    """The order of a pool, if it gives tables a recovery mode."""
+    """The order of a pool, if it has a recovery mode."""
     return pool.order if isinstance(pool.order, Aus) else None
 
 
@@ -168,6 +168,6 @@ def waiting(pool: TrackPool, now: int) -> list[TableTask]:
 
 
 def given_up(pool: TrackPool) -> Sequence[tuple[int, str]]:
-    """When a pool's certificates were given up, and why; the latest of them."""
+    """When and why a pool's certificates were given up; the latest of them."""
     order = admission(pool)
     return () if order is None else order.broken

@@ -1,4 +1,4 @@
-"""AUS that lets late tables go ahead of healthy ones, where a certificate says that these will be in time."""
+"""AUS that runs late tables ahead of healthy ones, if a certificate shows that these stay in time."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ if TYPE_CHECKING:
     from freshline.kernel.core.timers import Timers
     from freshline.kernel.tables.update import Update
 
-# A longer job delays healthy tables for longer, and finds a certificate less often: 5 was the best of 1 to 8.
+# A longer job delays healthy tables for longer, and gets a certificate less often: 5 was the best of 1 to 8.
 _BATCH_MAX: Final = 5
 _BROKEN_MAX: Final = 100
-# So many certificates are tried at one decision; with twice as many nothing was gained.
+# The most certificates to try at one decision; twice as many gained nothing.
 _TRIES_MAX: Final = 8
 
 
 class AusSlack(Aus):
     """AUS with recovery jobs in the slack of the healthy tables.
 
-    A recovery job, of several files where that saves start-up cost, starts at once if all healthy jobs, known
-    and coming, can still end in time (`certificate`). From then until the first instant without work healthy
-    jobs start in the certified order, and others only with a new certificate. Where there is none, AUS
-    decides. An assumption that breaks ends the certificate, and is noted.
+    A recovery job starts at once if all healthy jobs, known and expected, still end in time (`certificate`).
+    It takes several files if that saves start-up cost. Until the first instant without work, healthy jobs
+    start in the certified order, and others only with a new certificate. Without one, AUS decides. A broken
+    assumption ends the certificate, and is recorded.
     """
 
-    idles: ClassVar[bool] = True  # for a certified job that is to come
+    idles: ClassVar[bool] = True  # for an expected certified job
 
     def __init__(self, shares: Mapping[str, tuple[int, int]], tracks: int, timers: Timers) -> None:
         super().__init__(shares, tracks)
@@ -44,7 +44,7 @@ class AusSlack(Aus):
         self._able: bool | None = None
         self._certified: deque[tuple[TableTask, int]] = deque()
         self._behind: dict[str, TableTask] = {}
-        self._extra: set[str] = set()  # the tasks whose recovery jobs run ahead of others
+        self._extra: set[str] = set()  # tasks with recovery jobs that run ahead of others
         self._look_at = -1
         self.certificates = 0
         self.broken: deque[tuple[int, str]] = deque(maxlen=_BROKEN_MAX)  # the latest of them
@@ -59,7 +59,7 @@ class AusSlack(Aus):
         return cls(shares(setting), setting.pool.tracks, setting.timers)
 
     def job_limit_us(self, task: Task) -> int | None:
-        # A certificate has laid out what each of its jobs loads.
+        # The certificate fixes what each of its jobs loads.
         return 0 if self._in_window else super().job_limit_us(task)
 
     # -- decisions ---------------------------------------------------------------------------------
@@ -74,31 +74,32 @@ class AusSlack(Aus):
 
     @property
     def _in_window(self) -> bool:
-        """From a certificate on, until all that it was made for has ended and a track is free."""
+        """Since a certificate, until all its work has ended and a track is free."""
         return self.window_end >= 0
 
     def review(self, now: int) -> None:
-        # A table that enters recovery mode is promised something: not while it may be passed over.
+        # A table that enters recovery mode gets a promise, which a certificate might break by passing it
+        # over.
         if not self._in_window:
             super().review(now)
 
     def _take_certified(self, now: int, idle: list[int]) -> ReadyJob | None:
         if self._strike_out(now) and (self._certified or self._extra):
-            self._renew(now, idle)  # its next job may come sooner than a period after that one
-            self._strike_out(now)  # a file that is overdue has its place at once, and is not there
+            self._renew(now, idle)  # its next job may come less than a period after that one
+            self._strike_out(now)  # an overdue file is certified at once, though it is not there
         overrun = self._overrun(now)
         if overrun is not None:
             self._give_up(now, f"an update of {overrun.name} costs more than was assumed")
         elif self._certified or self._extra:
             return self._take_extra(now, idle) or self._take_next(now, idle)
         else:
-            # Nothing that could be foreseen waits now; and what could not be is not to do harm to others.
+            # All foreseen work is done. What was not foreseen must not harm other tables.
             self._close(now, [*self._excused.values(), *self.ready()])
         super().review(now)
         return self.take(now, idle)
 
     def _strike_out(self, now: int) -> bool:
-        """Jobs that were to be released by now: there is nothing to do after all. Whether one is derived."""
+        """Drops certified jobs that should be released by now but have no work. Whether one is derived."""
         certified, derived = self._certified, False
         while certified and certified[0][0].state not in (READY, RUNNING) and certified[0][1] <= now:
             task, _ = certified.popleft()
@@ -106,7 +107,7 @@ class AusSlack(Aus):
         return derived
 
     def _take_next(self, now: int, idle: list[int]) -> ReadyJob | None:
-        """The next job of the certified order; or of a new one, if that one is yet to come."""
+        """The next job of the certified order; or of a new one, if that job is not there yet."""
         if self._certified and self._can_start(self._certified[0][0]):
             return self._certified.popleft()[0]
         certificate = self._certify(now, idle, None, 0)
@@ -131,7 +132,7 @@ class AusSlack(Aus):
         self.window_end = certificate.end
 
     def _look_again(self, now: int) -> None:
-        """Sets a timer: for a job that was to be there and may not come, or one that may not end in time."""
+        """Sets a timer for a certified job that may not come, or a running one that may not end in time."""
         jobs = [task.job for task in self._tasks if task.job is not None]
         instants = [job.start + job.worst_case_us + 1 for job in jobs]
         if self._certified:
@@ -152,7 +153,7 @@ class AusSlack(Aus):
         candidates = self._candidates(now)
         if not candidates:
             return None
-        # Ahead of others only with what saves a start-up; a track that is free takes anything.
+        # A job goes ahead of others only if it saves a start-up; an idle track takes anything.
         least = 2 if any(task.name not in self._excused for task in self.ready()) else 1
         least_refused_us = None
         tries = 0
@@ -162,7 +163,7 @@ class AusSlack(Aus):
                 if least_refused_us is not None and cost_us >= least_refused_us:
                     continue
                 if not adaptive(task).forgiven and now + cost_us > task.deadline:
-                    continue  # it has a deadline of its own to keep
+                    continue  # it must meet a deadline of its own
                 if tries == _TRIES_MAX:
                     return None
                 tries += 1
@@ -176,8 +177,8 @@ class AusSlack(Aus):
         return None
 
     def may_jump(self, rule: AdaptiveRelease, now: int) -> bool:
-        # Certificates lay the coming jobs of tables that are not late out by how far these are loaded; and
-        # behind by so little, a table need not jump.
+        # A certificate derives the next jobs of tables that are not late from how far they are loaded. Such
+        # tables are behind by so little that they need not jump.
         return rule.excused and rule.is_late(now) and (rule.forgiven or not self._in_window)
 
     def behind(self, task: TableTask, behind: bool) -> None:
@@ -195,9 +196,9 @@ class AusSlack(Aus):
         return sorted(filter(_has_work, self._behind.values()), key=lag) if self._behind else []
 
     def _keeps_promises(self, now: int, end: int, extra: TableTask | None, batch: int) -> bool:
-        """Whether AUS, taking over when the certificate ends, would still have all recoveries end in time.
+        """Whether all recoveries would still end in time if AUS takes over when the certificate ends.
 
-        One that should be over already can no longer be kept, and holds nobody up.
+        A recovery that is overdue already is lost, and delays no other table.
         """
         for task in self._excused.values():
             rule = adaptive(task)
@@ -209,7 +210,7 @@ class AusSlack(Aus):
         return True
 
     def _can_start(self, task: TableTask) -> bool:
-        """Whether a certified job is released, and sources that were to be updated before it are."""
+        """Whether a certified job is released, and the sources to update before it are updated."""
         if task.state != READY:
             return False
         if isinstance(task.rule, AdaptiveRelease) and isinstance(task.intake, DerivedIntake):
@@ -228,11 +229,11 @@ class AusSlack(Aus):
         ends: dict[str, int] = {}
         for task in self._tasks:
             if task.empty or (task.state == BACKED_OFF and not _is_excused(task)):
-                return None  # nobody knows what it will take, or when
+                return None  # its cost or its start is unknown
             if task.job is not None:
                 ends[task.name] = task.job.start + task.job.worst_case_us
                 if ends[task.name] < now or _may_surprise(task.job):
-                    return None  # nobody knows when it ends, or how soon the next one comes
+                    return None  # its end, or the release of its next job, is unknown
         free_at = [*ends.values(), *[now] * len(idle)]
         extras_end = max((ends[name] for name in self._extra), default=now)
         starting: dict[str, int] = {}
@@ -247,9 +248,10 @@ class AusSlack(Aus):
         ).certify()
 
     def _is_left_out(self, task: TableTask, batch: int | None) -> bool:
-        """Whether a certificate need not care for a table.
+        """Whether a certificate may ignore a table.
 
-        It is late, and its recovery job leaves it so; or its last job failed, and nobody knows of the next.
+        The table is late and stays late after its recovery job; or its last job failed, and the next is
+        unknown.
         """
         rule = task.rule
         if task.state == BACKED_OFF:
@@ -265,7 +267,7 @@ class AusSlack(Aus):
     def ended(self, job: Update, now: int) -> None:
         if job.task.name in self._extra:
             self._extra.remove(job.task.name)
-            # It ran beside the shares of all others: the table's next job need not keep a distance from it.
+            # The job used no share, so the table's next job need not keep a distance from it.
             rule = adaptive(job.task)
             rule.next_from = now if rule.forgiven else min(rule.next_from, now)
         if self._in_window and now > job.start + job.worst_case_us:
@@ -276,7 +278,7 @@ class AusSlack(Aus):
         self._close(now, self._excused.values())
 
     def _close(self, now: int, passed_over: Iterable[TableTask]) -> None:
-        """The window is over. What tables missed that were passed over is not made up for."""
+        """Ends the window. Tables that were passed over do not catch up on missed releases."""
         self._certified.clear()
         self._extra.clear()
         self.window_end = -1
@@ -299,7 +301,7 @@ class _Look:
 
 
 def _may_surprise(job: Update) -> bool:
-    """Whether a certificate has to know how far a job goes that may jump."""
+    """Whether a certificate would need to know how far a job jumps."""
     rule = job.task.rule
     return job.jump_to > job.loaded_to and isinstance(rule, AdaptiveRelease) and not rule.forgiven
 
@@ -313,9 +315,9 @@ def _has_work(task: TableTask) -> bool:
 
 
 def _batches(task: TableTask, now: int, least: int) -> Iterable[int]:
-    """How many updates a recovery job may do at once, the most first: no longer together than a period.
+    """How many updates a recovery job may do at once, the most first: together at most a period long.
 
-    None where one alone may be: with average provisioning, or costs as they were learned.
+    None if a single update may be longer: with average provisioning, or with learned costs.
     """
     if task.worst_case_us > task.period_us:
         return ()
@@ -324,6 +326,6 @@ def _batches(task: TableTask, now: int, least: int) -> Iterable[int]:
     else:
         there = max(1, (task.intake.trailing_edge(now) - task.freshness) // task.period_us)
     if not task.startup_us or task.worst_case_us <= task.startup_us:
-        return (1,)  # nothing would be saved
+        return (1,)  # a batch would save nothing
     fitting = (task.period_us - task.startup_us) // (task.worst_case_us - task.startup_us)
     return range(max(1, min(there, fitting, _BATCH_MAX)), min(there, fitting, least) - 1, -1)

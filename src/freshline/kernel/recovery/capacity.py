@@ -1,4 +1,4 @@
-"""How much of the tracks is spoken for."""
+"""How much of the tracks is allocated."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from freshline.planning.analysis.exact import SCALE, SCALE_BITS, exact_sum
 
 
 class Capacity:
-    """The tracks that are spoken for: Σ e/p(T, t), and whether one more change leaves it at most m (6)."""
+    """The allocated share of the tracks, Σ e/p(T, t), and whether a change keeps it at most m (6)."""
 
     def __init__(self, shares: Mapping[str, tuple[int, int]], tracks: int) -> None:
         self._shares = dict(shares)  # by task: e and p(T, t)
@@ -21,7 +21,7 @@ class Capacity:
 
     def admits(self, task: str, cost: int, period: int) -> bool:
         low = self._low - _scaled(*self._shares[task]) + _scaled(cost, period)
-        # Each share is too small by less than a unit.
+        # Each share is rounded down by less than a unit.
         if low + len(self._shares) <= self._limit:
             return True
         if low > self._limit:

@@ -1,8 +1,8 @@
-"""A certificate: a schedule of all known and coming jobs of healthy tables in which none is late.
+"""A certificate: a schedule of all known and expected jobs of healthy tables in which none is late.
 
-It reaches, at worst-case costs, to the first instant at which a track is free and nothing waits. Jobs start
-in the order in which they started here, whatever those before really cost and whenever they are really
-released: then none starts later than here (docs/aus-slack.md), so that none is late.
+It assumes worst-case costs and ends at the first instant with a free track and no waiting job. Jobs then
+start in its order, whatever earlier ones cost and whenever they are released: so none starts later than in
+the schedule (docs/aus-slack.md), and none is late.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from freshline.kernel.tables.release import PeriodicRelease
 from freshline.kernel.tables.source import Source
 from freshline.kernel.tables.task import TableTask
 
-# Near U = m there may be no instant without work in any time: after so many jobs a table it is given up.
+# Near U = m there may never be an instant without work: give up after so many jobs per table.
 _JOBS_PER_TABLE: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """The order in which jobs start, each with the instant from which it can; and the end of it."""
+    """The order in which jobs start, each with its earliest start; and the end of the schedule."""
 
     order: tuple[tuple[TableTask, int], ...]
     end: int
 
 
 class Forecast:
-    """Non-preemptive EDF, forward from now, of the tables whose bounds are asserted."""
+    """Non-preemptive EDF, simulated from now on, of the tables with asserted bounds."""
 
     def __init__(
         self,
@@ -44,26 +44,26 @@ class Forecast:
         extras: Collection[str],
         starting: Mapping[str, int],
     ) -> None:
-        """`free_at` is when each track is free at the latest, `ends` the same by the task that runs there.
+        """`free_at` is when each track is free at the latest, `ends` the same by its running task.
 
-        `extras` are the tasks whose recovery jobs run ahead of others, until `extras_end`; `starting` those
-        of them that start now, and how many updates they do.
+        `extras` are the tasks with recovery jobs that run ahead of others, until `extras_end`; `starting` are
+        those that start now, with their number of updates.
         """
         self._now = now
         self._extras_end = extras_end
         self._free = list(free_at)
         heapify(self._free)
-        self._releases: list[tuple[int, int, ExpectedJob]] = []  # by when they can start
+        self._releases: list[tuple[int, int, ExpectedJob]] = []  # by their earliest start
         self._ready: list[
             tuple[int, int, int, ExpectedJob]
-        ] = []  # of equal deadlines the longest: they pack best
+        ] = []  # of equal deadlines the longest first, which packs best
         self._order: list[tuple[TableTask, int]] = []
         self._members = {task.name: task for task in tasks}
         self._in_sight: set[str] = set()
-        self._ends = dict(ends)  # by task: when its last job ends that has started
-        # By task: the earliest and the latest instant from which its next job may be released.
+        self._ends = dict(ends)  # by task: the end of its last started job
+        # By task: the earliest and the latest instant at which its next job may be released.
         self._next_from: dict[str, tuple[int, int]] = dict.fromkeys(extras, (now, now))
-        # By task: how far it may be loaded at most by the jobs that have started, and how far at least.
+        # By task: how far its started jobs load it, at most and at least.
         self._loaded_most: dict[str, int] = dict.fromkeys(starting, now)
         self._loaded_least: dict[str, int] = {}
         for task in self._members.values():
@@ -76,7 +76,7 @@ class Forecast:
                 self._moved(self._members[name], now, end)
 
     def certify(self) -> Certificate | None:
-        """The schedule, if every job in it is in time and it comes to an end."""
+        """The schedule, if every job in it is in time and it has an end."""
         jobs_max = _JOBS_PER_TABLE * (len(self._members) + 8)
         while len(self._order) <= jobs_max:
             now = self._free[0]
@@ -97,10 +97,10 @@ class Forecast:
         return None
 
     def _start(self, now: int) -> bool:
-        """Starts the job that is due first; whether it will be in time."""
+        """Starts the job that is due first; returns whether it will be in time."""
         due, _, place, coming = heappop(self._ready)
         sources_end = self._sources_end(coming.task)
-        if sources_end > now:  # it is to see what they are loading, and maybe is released only then
+        if sources_end > now:  # it waits for their load, and may be released only then
             latest = max(coming.latest, sources_end)
             then = replace(coming, latest=latest, ready=sources_end)
             heappush(self._releases, (sources_end, place, then))
@@ -121,10 +121,10 @@ class Forecast:
         return True
 
     def _leaves_more(self, task: TableTask, start: int) -> bool:
-        """Whether a derived table's job that starts then may leave something for the next one.
+        """Whether a derived table's job that starts then may leave work for the next one.
 
-        Its sources may have moved by more than an update loads: each holds at most what there was when its
-        last job started.
+        Its sources may have advanced by more than one update loads: each holds at most what there was when
+        its last job started.
         """
         intake, name = task.intake, task.name
         self._loaded_most[name] = start
@@ -146,15 +146,15 @@ class Forecast:
         heappush(self._releases, (coming.ready, coming.task.place, coming))
 
     def _sources_end(self, task: TableTask) -> int:
-        """When the jobs of a derived table's sources end that have started."""
+        """When the started jobs of a derived table's sources end."""
         if not isinstance(task.rule, AdaptiveRelease) or not isinstance(task.intake, DerivedIntake):
             return 0
         return max(self._ends.get(source.name, 0) for source in task.intake.sources)
 
     def _moved(self, source: TableTask, not_before: int, at: int) -> None:
-        """A source is updated by then: what reads it has a job, unless one is in sight, which will see it.
+        """A source is updated by then: each reader gets a job, unless an expected one will load that anyway.
 
-        `not_before`: the source's own job cannot be released sooner.
+        `not_before`: the earliest release of the source's own job.
         """
         for task in source.dependents:
             name = task.name
@@ -173,18 +173,18 @@ class Forecast:
 
 
 def _loaded(task: TableTask) -> int:
-    """How far a table is loaded at least, by the job that runs if there is one."""
+    """How far a table is loaded at least, counting its running job."""
     return task.freshness if task.job is None else task.job.loaded_to
 
 
 def _loaded_most(source: Source) -> int:
-    """How far a table may be loaded, as the job that runs may jump."""
+    """How far a table is loaded at most, counting a jump of its running job."""
     job = source.job if isinstance(source, TableTask) else None
     return source.freshness if job is None else job.jump_to
 
 
 def can_be_foreseen(tasks: Iterable[TableTask]) -> bool:
-    """Whether all jobs of a pool can be: every table is bounded, and no table reads one of another pool."""
+    """Whether all jobs of a pool can be foreseen: all tables have bounds and read no other pool's tables."""
     members = list(tasks)
     return all(
         isinstance(task.rule, PeriodicRelease)

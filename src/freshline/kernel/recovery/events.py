@@ -1,4 +1,4 @@
-"""What becomes known in a run."""
+"""Events about costs that become known in a run."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 
 class LearnedCost(NamedTuple):
-    """What is known of a table from now on."""
+    """What is known of a table's costs from now on."""
 
-    worst_case_us: int  # what an update costs at most
-    startup_us: int  # the start-up of it
-    provisioned_us: int | None  # the cost that its share is made for, where its policy gives it one
-    terms: RecoveryTerms | None  # on which it recovers; None where it does not, or did before
+    worst_case_us: int  # of an update
+    startup_us: int  # the start-up part of it
+    provisioned_us: int | None  # the cost that its share is made for, if its policy has shares
+    terms: RecoveryTerms | None  # of its recovery; None if it has none, or had them before
 
     def record(self) -> Record:
         record = self._asdict()
@@ -47,12 +47,12 @@ class LearnedCost(NamedTuple):
 
 @dataclass(slots=True, eq=False, repr=False)
 class CostsLearned(Event):
-    """Costs have become known, and maybe bounds with them."""
+    """Costs have become known, and maybe bounds."""
 
     word = "learned"
     priority = 2
     tables: Mapping[str, LearnedCost]
-    batch_limits_us: Mapping[str, int] = field(default_factory=dict)  # by pool, where they have changed
+    batch_limits_us: Mapping[str, int] = field(default_factory=dict)  # by pool, if changed
 
     def take(self, kernel: Kernel, now: int) -> None:
         succeeding: list[AdaptiveRelease] = []
@@ -75,7 +75,7 @@ class CostsLearned(Event):
             pool.touch()
         for pool in kernel.pools:
             pool.order.batch_limit_us = self.batch_limits_us.get(pool.name, pool.order.batch_limit_us)
-        # When all rules are there: what is late makes a difference to what reads it.
+        # After all rules are replaced: a late table affects the tables that read it.
         for rule in succeeding:
             rule.take_over(now)
 

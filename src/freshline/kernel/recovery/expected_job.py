@@ -14,9 +14,9 @@ from freshline.kernel.tables.task import TableTask
 
 @dataclass(frozen=True, slots=True)
 class ExpectedJob:
-    """A table's next job as far as it can be foreseen: released between two instants, due by a third.
+    """A table's expected next job: released between two instants, due by a third.
 
-    It can start from `ready` on, when it is released and the table's job before it has ended.
+    It can start at `ready`, when it is released and the table's previous job has ended.
     """
 
     task: TableTask
@@ -24,19 +24,19 @@ class ExpectedJob:
     latest: int
     ready: int
     due: int
-    # When the file after those that are there comes.
+    # When the first file comes that is not there yet.
     file_earliest: int = NEVER
     file_latest: int = NEVER
-    pending: int = 0  # files that are there beyond the one that this job loads
+    pending: int = 0  # files that are there, beyond the one that this job loads
 
 
 def foresee(
     task: TableTask, now: int, free_at: int, extra: bool = False, batch: int = 0
 ) -> ExpectedJob | None:
-    """The next job of a table; a job of its own that runs ends by `free_at`. None where none is in sight.
+    """The next job of a table, or None if none is expected; its running job ends by `free_at`.
 
-    `extra`: it is a recovery job, after which the next need not keep a distance; `batch`: it starts just now
-    and does so many updates.
+    `extra`: it is a recovery job, after which the next need not keep a distance; `batch`: it starts now
+    and does that many updates.
     """
     rule = task.rule
     if isinstance(rule, PeriodicRelease):
@@ -50,13 +50,13 @@ def foresee(
         pending = max(0, len(task.intake.pending) - batch)
         return _loading(now, task, file, pending, earliest, latest, free_at)
     if free_at > now and task.intake.trailing_edge(now) > loaded_to(task, batch):
-        # Released when the job ends, and set back to that one's deadline: rule (4).
+        # Released when the job ends, but dated back to that job's deadline: rule (4).
         return ExpectedJob(task, earliest, latest, max(latest, free_at), earliest + task.period_us)
     return None
 
 
 def loaded_to(task: TableTask, batch: int) -> int:
-    """How far a derived table will be loaded: by the job that runs, or one of so many updates."""
+    """How far the running job, or one of that many updates, loads a derived table."""
     if task.job is not None:
         return task.job.loaded_to
     assert isinstance(task.intake, DerivedIntake)
@@ -64,7 +64,7 @@ def loaded_to(task: TableTask, batch: int) -> int:
 
 
 def next_release(coming: ExpectedJob) -> tuple[int, int]:
-    """From when on the job after one may be released: sooner, as long as the table is in recovery mode."""
+    """The earliest and latest release of the job after one; earlier while the table is in recovery mode."""
     task = coming.task
     return coming.earliest + task.period_now_us, coming.latest + task.period_us
 
@@ -72,7 +72,7 @@ def next_release(coming: ExpectedJob) -> tuple[int, int]:
 def following(coming: ExpectedJob, now: int, end: int, more: bool) -> ExpectedJob | None:
     """The job after one that ends at `end` at the latest.
 
-    Of a derived table none before a source moves, unless there may be `more` than one update's worth.
+    A derived table has none until a source advances, unless there may be `more` than one update of work.
     """
     task = coming.task
     earliest, latest = next_release(coming)
@@ -95,7 +95,7 @@ def _periodic(task: TableTask, rule: PeriodicRelease, now: int, free_at: int) ->
 def _released(task: TableTask, rule: AdaptiveRelease, now: int) -> ExpectedJob:
     release = task.release
     ready = max(now, release)
-    # What a table missed while it was late is not made up for.
+    # A table does not make up for what it missed while it was late.
     due = ready + task.period_us if rule.forgiven else task.deadline
     if not isinstance(task.intake, FileIntake):
         return ExpectedJob(task, release, release, ready, due)
@@ -115,9 +115,9 @@ def _loading(
     from_latest: int,
     end_before: int,
 ) -> ExpectedJob | None:
-    """The job that loads the next file, not released before the period of the job ahead is over.
+    """The job that loads the next file, not released before the previous job's period is over.
 
-    `file` is when the next file comes that is not there yet, `pending` how many are there.
+    `file` is when the next file comes, `pending` how many are there.
     """
     period_us = task.period_us
     if pending:
@@ -135,14 +135,14 @@ def _loading(
 
 
 def _sooner(task: TableTask, ready: int, due: int, file_after: int) -> int:
-    """By when a job must end: its deadline, or the next file, with which its lag would exceed a period.
+    """When a job must end: at its deadline, or at the next file, with which its lag would exceed a period.
 
-    Where that cannot be helped the deadline alone counts.
+    If it cannot meet the latter, only the deadline counts.
     """
     return file_after if ready + task.worst_case_us <= file_after < due else due
 
 
 def of_source(task: TableTask, earliest: int, latest: int) -> ExpectedJob:
-    """A derived table's job, released when its sources have moved: by `latest`, but maybe at any moment."""
+    """A derived table's job, released when its sources have advanced: at any instant up to `latest`."""
     latest = max(earliest, latest)
     return ExpectedJob(task, earliest, latest, latest, earliest + task.period_us)

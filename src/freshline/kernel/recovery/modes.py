@@ -1,7 +1,7 @@
-"""Recovery of late tables: paper 001's two modes, and what is promised of the way back.
+"""Recovery of late tables: paper 001's two modes.
 
-In recovery mode a table's jobs are released every p^[r] instead of every p. When a task may enter that mode
-is its pool's order to say (`kernel.recovery.aus`); how its releases change then is said here.
+In recovery mode a table's jobs are released every p^[r] instead of every p. The pool's order decides when a
+task enters that mode (`kernel.recovery.aus`); this module has its releases.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ class AdaptiveRelease(PromisingRelease):
 
     def __init__(self, task: TableTask, timers: Timers, terms: RecoveryTerms) -> None:
         super().__init__(task, timers, terms)
-        self.queued = False  # among those that wait to enter recovery mode
-        # Whether its bound is not asserted: its feed broke, or its lag has another cause upstream. It is
-        # again once the table has caught up (paper 001, Theorems 2 and 3).
+        self.queued = False  # waits to enter recovery mode
+        # Whether its bound is suspended: its feed broke, or its lag has another cause upstream. The bound
+        # counts again once the table has caught up (paper 001, Theorems 2 and 3).
         self.excused = False
         self.behind = False  # by more than a period
         self.failed = False  # the last job
 
     @classmethod
     def succeeding(cls, rule: RememberingRelease, terms: RecoveryTerms) -> Self:
-        """The table's rule from now on. Its job, release and deadline stay, and so does the timer for it."""
+        """The successor of a table's rule. Its job, release, deadline and timer stay."""
         own = cls(rule.task, rule.timers, terms)
         own.order = rule.order
         own.finish_before, own.next_from = rule.finish_before, rule.next_from
@@ -45,29 +45,29 @@ class AdaptiveRelease(PromisingRelease):
         return own
 
     def take_over(self, now: int) -> None:
-        """Its bound is known from now on, and asserted from the first instant at which the table is fresh."""
+        """The bound is known from now on, and asserted from the first instant at which the table is fresh."""
         self._excuse(self.task.state != IDLE or self._source_is_excused())
         self._compare(now)
 
-    # -- what happens ------------------------------------------------------------------------------
+    # -- events ------------------------------------------------------------------------------------
 
     def source_advanced(self, now: int) -> None:
         super().source_advanced(now)
         broke = self._notice()
-        # Another outage, or more files of the last one, and what was promised for a healthy feed is promised
-        # anew; or the sources of a derived table are healthy at last, and something can be promised.
+        # After another outage, or more files of the last one, a new time is promised. So it is when the
+        # sources of a derived table are healthy at last.
         if self._lacks_promise or (self._is_promised and (broke or self._is_still_coming(now))):
             self._promise_anew(now)
         self._compare(now)
 
     def _notice(self) -> bool:
-        """Looks at the feed, or at the sources; whether the feed has just come back from an outage."""
+        """Updates the outage from the feed's silence; returns whether the feed just came back from one."""
         task, terms = self.task, self.terms
         if not isinstance(task.intake, FileIntake):
             return False
         silent_us = self._silent_us
         broke = silent_us > task.period_us + terms.found_within_us
-        # A promise that is made anew counts from the last outage; what is left of others is in the backlog.
+        # A new promise counts from the last outage; the backlog has what is left of earlier ones.
         anew = broke and self.mode == RECOVERING
         self._outage_us = silent_us if anew else max(self._outage_us, silent_us)
         self._excuse(self.excused or broke)
@@ -78,7 +78,7 @@ class AdaptiveRelease(PromisingRelease):
             self.excused = excused
             self.order.excuse(self.task, excused)
             if excused:
-                # At once, for a derived table does not hear of its sources while it is updated.
+                # At once: a derived table ignores its sources while it is being updated.
                 for dependent in self.task.dependents:
                     if isinstance(dependent, TableTask) and isinstance(dependent.rule, AdaptiveRelease):
                         dependent.rule._excuse(True)
@@ -92,7 +92,7 @@ class AdaptiveRelease(PromisingRelease):
 
     @property
     def forgiven(self) -> bool:
-        """Whether a late table's deadlines may be passed over: it will get a larger share for it."""
+        """Whether a late table may miss deadlines, as it will get a larger share later."""
         return self.excused and self.terms.period_us < self.task.period_us
 
     def _was_starved(self, job: Update) -> bool:
@@ -103,21 +103,21 @@ class AdaptiveRelease(PromisingRelease):
         return job.start - self.task.freshness > oldest_us
 
     def _jumped_in_window(self, job: Update) -> bool:
-        """Whether it has caught up sooner than a certificate knows, which has no place for its next job."""
+        """Whether it has caught up sooner than a certificate assumes, which has no place for its next job."""
         return self.task.freshness > job.loaded_to and self.order.window_end >= 0
 
     def _compare(self, now: int) -> None:
-        """How far the table is behind has changed."""
+        """Takes note of a changed lag."""
         task = self.task
         if task.empty:
-            return  # its first update takes all there is; before it there is nothing to be behind of
+            return  # an empty table has no lag; its first update takes all there is
         lag_us = task.intake.trailing_edge(now) - task.freshness
         if (lag_us > task.period_us) != self.behind:
             self.behind = not self.behind
             self.order.behind(task, self.behind)
         if lag_us > self.terms.threshold_us and self.mode == NORMAL and not self.queued:
             self._excuse(True)
-            if self.terms.period_us < task.period_us:  # otherwise there is nothing to gain
+            if self.terms.period_us < task.period_us:  # otherwise recovery gains nothing
                 self.order.late(task)
                 task.pool.touch()
 
@@ -149,7 +149,7 @@ class AdaptiveRelease(PromisingRelease):
             elif entered_running:
                 self._reweigh(now, job)
         super().job_finished(now, job)
-        # While it ran it did not hear that its sources had become healthy.
+        # While it ran it ignored that its sources became healthy.
         if self._lacks_promise:
             self._promise_anew(now)
         self._compare(now)
@@ -163,16 +163,16 @@ class AdaptiveRelease(PromisingRelease):
 
     @property
     def next_from_earliest(self) -> int:
-        """When the next job may be released, the liberty counted in that an instant without work gives.
+        """When the next job may be released, at the earliest.
 
-        If since the last job's end a track was free and nothing waited, the distance need not be kept.
+        If a track was free with no waiting job since the last job's end, the job need not keep its distance.
         """
         opened = self.order.open_at
         idle = self.task.state == IDLE
         return min(self.next_from, opened) if idle and opened >= self.finish_before else self.next_from
 
     def rebase(self, now: int) -> None:
-        """A released job that was made to wait is released anew, and what it missed is forgotten."""
+        """Releases a waiting job anew, and forgets what it missed."""
         task = self.task
         if task.state == READY and task.release < now:
             task.release = now
@@ -188,7 +188,7 @@ class AdaptiveRelease(PromisingRelease):
     # -- entering: the reweighting rules -----------------------------------------------------------------
 
     def enter(self, now: int) -> None:
-        """The task changes to recovery mode at this instant, t_c."""
+        """Changes the task to recovery mode at this instant, t_c."""
         task, period_us = self.task, self.terms.period_us
         self.mode = RECOVERING
         task.period_now_us = period_us
@@ -196,18 +196,18 @@ class AdaptiveRelease(PromisingRelease):
         if task.state == RUNNING:
             assert task.job is not None
             if task.job.deadline > now:
-                self._entered_running = True  # (vi) and (vii) need to know when it ends
+                self._entered_running = True  # (vi) and (vii) need its end
                 return
             self.next_from = now  # (v)
         elif task.state == WAITING:
-            # (iii), and (iv) of a job that has ended: the next is released at its deadline.
+            # (iii), and (iv) if its job has ended: the next is released at its deadline.
             task.deadline = self.next_from = task.release + period_us
             self._promise(now, task.release)
             if self.failed:
                 self.order.expect(task)  # again, with its new deadline
             return
         elif task.state == BACKED_OFF:
-            return  # when it will be released is not known yet
+            return  # its release is not known yet
         elif task.deadline <= now:
             self.next_from = now  # (ii)
         elif task.deadline - now > period_us:
@@ -217,7 +217,7 @@ class AdaptiveRelease(PromisingRelease):
             task.pool.add(task)  # again, with its new deadline
             self._promise(now, now)
             return
-        # (iii) where the deadline is near: the job keeps it, and the next one is released then.
+        # (iii) if the deadline is near: the job keeps it, and the next one is released then.
         self._promise(now, self.next_from)
 
     def _reweigh(self, now: int, job: Update) -> None:
@@ -245,7 +245,7 @@ class AdaptiveRelease(PromisingRelease):
             self.left(now)
 
     def left(self, now: int) -> None:
-        """The task is in normal mode again, and its share is free for others."""
+        """The task is in normal mode again, and its extra share is free."""
         self.mode = NORMAL
         self.order.recovered(self.task)
         self.task.pool.touch()
@@ -282,5 +282,5 @@ def adaptive(task: TableTask) -> AdaptiveRelease:
 
 
 def lacks_terms(task: TableTask) -> bool:
-    """Whether a task would have a recovery mode if it were known on which terms."""
+    """Whether a task would have a recovery mode if its terms were known."""
     return isinstance(task.rule, RememberingRelease) and not isinstance(task.rule, AdaptiveRelease)

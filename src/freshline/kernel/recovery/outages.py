@@ -1,4 +1,4 @@
-"""How a feed has delivered: what a table's release rule remembers of it."""
+"""The history of a feed's deliveries, for a table's release rule."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class RememberingRelease(StaleRelease):
-    """Rule (4) of a table whose bound may become known yet: it remembers how its feed has delivered."""
+    """Rule (4) of a table whose bound may become known later: it records its feed's deliveries."""
 
     __slots__ = ("_last_arrival", "_phase_us", "_silent_us", "order")
 
@@ -23,7 +23,7 @@ class RememberingRelease(StaleRelease):
         super().__init__(task, timers)
         self._phase_us = phase_us  # φ of its feed
         self._last_arrival = 0
-        self._silent_us = task.period_us  # how long there had been no file when the last one came
+        self._silent_us = task.period_us  # the time without a file before the last one came
 
     def begin(self, now: int) -> None:
         self._last_arrival = now

@@ -1,4 +1,4 @@
-"""By when a late table has caught up: paper 001's Theorem 4, for what is known at an instant."""
+"""When a late table will have caught up: paper 001's Theorem 4, with what is known at an instant."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class PromisingRelease(RememberingRelease):
-    """Rule (4) of a table that has terms to recover by, and what may be promised on them."""
+    """Rule (4) of a table with terms of recovery; it promises when a recovery ends."""
 
     __slots__ = (
         "_entered_running",
@@ -32,10 +32,10 @@ class PromisingRelease(RememberingRelease):
         super().__init__(task, timers, terms.phase_us)
         self.terms = terms
         self.mode = NORMAL
-        self.recovery: Recovery | None = None  # the last one, or the present one
+        self.recovery: Recovery | None = None  # the last or the current one
         self._entered_running = False
         self._outage_us = 0  # the longest time without a file since the table last was fresh
-        self._promised_at = 0  # when a promise was last made, and how many files had come by then
+        self._promised_at = 0  # the instant of the last promise, and the files that had come by then
         self._promised_landed = 0
 
     @property
@@ -46,15 +46,15 @@ class PromisingRelease(RememberingRelease):
     def _lacks_promise(self) -> bool:
         """Whether it recovers without a promise.
 
-        Not while the job runs, or the back-off of a failed one lasts, after which there will be one.
+        Not while the job runs or a failed one backs off: a promise follows then.
         """
         waits = self._entered_running or self.task.state == BACKED_OFF
         return self.mode == RECOVERING and not self._is_promised and not waits
 
     def _is_still_coming(self, now: int) -> bool:
-        """Whether more files have come since the promise than of a feed that is well again.
+        """Whether more files have come since the promise than from a healthy feed.
 
-        Live, what piled up is found in several pieces, and the promise was made for the first of them.
+        In a live run, files of an outage are found in several steps, and the promise was made at the first.
         """
         if not isinstance(self.task.intake, FileIntake):
             return False
@@ -71,15 +71,15 @@ class PromisingRelease(RememberingRelease):
             self._promised_at, self._promised_landed = now, self.task.intake.landed
 
     def _promise_anew(self, now: int) -> None:
-        """Counted from the next release: a recovery period ahead at most, or known."""
+        """Promises anew, from the next release: at most a recovery period ahead, or known."""
         self._promise(now, max(now + self.terms.period_us, self.task.release))
 
     def time_to_recover(self, now: int, first_release: int) -> int | None:
-        """How long the table takes at most from its first release with the recovery period.
+        """How long recovery takes at most, from the first release with the recovery period.
 
         For a base table λ is the outage, or as many periods as there are files. A derived table's edge lies
-        at most now ahead of its freshness, so its staleness takes the place of λ + J; where a source is not
-        healthy nothing is promised.
+        at most now ahead of its freshness, so its staleness takes the place of λ + J. If a source is not
+        healthy, nothing is promised.
         """
         task, terms = self.task, self.terms
         ahead_us = max(0, first_release - now)
@@ -94,13 +94,12 @@ class PromisingRelease(RememberingRelease):
         return recovery_time(terms.response_us, task.period_us, terms.period_us, outage_us, jitter_us)
 
     def spare_time(self, at: int, updates: int) -> int | None:
-        """How long before its recovery must be over it would be, with AUS alone from `at` on.
+        """How long before its promised end a recovery would be over, with AUS alone from `at` on.
 
-        By then so many more updates are done, and files have gone on coming. None where nothing is promised.
-        A job in recovery mode is due after a recovery period, so that much, not a whole period, counts for
-        its response: the i-th job (from 0) ends by at + Θ + i·p^[r]. It is the last one if i + 1 are enough
-        for the files that are there and the k that have come until then, one in every period: the least k
-        for which i = there + k − 1 does.
+        By then `updates` more are done, and files go on coming. None if nothing is promised. A job in
+        recovery mode is due after a recovery period, so only that much counts for its response: the i-th job
+        (from 0) ends by at + Θ + i·p^[r]. It is the last one if i + 1 jobs are enough for the files that are
+        there and the k that come until then, one per period: the least k with i = there + k − 1.
         """
         task, terms = self.task, self.terms
         if self.mode != RECOVERING or self.recovery is None or self.recovery.due is None:
@@ -129,20 +128,20 @@ class PromisingRelease(RememberingRelease):
         )
 
     def next_arrival(self, now: int) -> tuple[int, int] | None:
-        """The earliest and the latest instant at which the next file is to be expected; None in an outage.
+        """The earliest and the latest instant at which the next file is expected; None in an outage.
 
-        From the last one, and where that was no regular one also from the declared phase: then whichever is
-        earlier, and whichever is later. A file that is overdue may come at any moment, and was to be expected
-        in the past: the one after it counts from then.
+        They count from the last file. If that was irregular, the declared phase counts too: the earlier and
+        the later of both. An overdue file may come at any moment, and the one after it counts from when it
+        was due.
         """
         period_us, jitter_us, phase_us = self.task.period_us, self.terms.found_within_us, self.terms.phase_us
         last = self._last_arrival
-        # The first and the last one of the declared instants that it may have been due at.
+        # The first and the last declared instant that the file may have been due at.
         slot = phase_us + -(-(last - jitter_us - phase_us) // period_us) * period_us
         slot_latest = phase_us + (last - phase_us) // period_us * period_us
         if slot <= last:  # it kept to the declared schedule
             earliest, latest = slot + period_us, slot_latest + period_us + jitter_us
-        elif abs(self._silent_us - period_us) <= jitter_us:  # it came when it was to be expected
+        elif abs(self._silent_us - period_us) <= jitter_us:  # it came when it was expected
             earliest, latest = last + period_us - jitter_us, last + period_us + jitter_us
         else:
             due = slot_latest + period_us

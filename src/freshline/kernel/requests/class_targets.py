@@ -1,4 +1,4 @@
-"""Whether a class gets what it was promised: its error, and how far and how long that may be exceeded."""
+"""Whether a class meets its targets: its error, and how far and how long it may be exceeded."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from freshline.definitions.sections.classes import ServiceClass
 
 State = Literal["IDLE", "KEPT", "SETTLING", "BROKEN"]
 
-# Single periods scatter around what a policy steers for: so many are looked at together, and the error is
-# exceeded where their mean is above so many times of it (the paper's settling time, as it is measured).
+# Single periods scatter around the target. The error counts as exceeded if the mean of so many periods is
+# above so many times the target (the paper's settling time, as it measures it).
 PERIODS: Final = 3
 TOLERANCE: Final = 1.15
 
 
 class ClassTargets:
-    """`error`, `overshoot` and `settling` of one class, held against its periods.
+    """Compares `error`, `overshoot` and `settling` of one class with its periods.
 
     >>> from fractions import Fraction
     >>> agreement = ClassTargets(ServiceClass("gold", "main", Fraction(1, 2), settling_us=10))
@@ -33,7 +33,7 @@ class ClassTargets:
         self._since: int | None = None  # when the error began to be exceeded
 
     def closed(self, ate: float | None, at: int) -> State:
-        """A period has ended at that instant, with that average error; None: nobody was answered."""
+        """Takes a period's average error at its end; None: no request was answered."""
         if ate is None:
             self._last.clear()
             self._since = None

@@ -1,4 +1,4 @@
-"""What happens to requests."""
+"""Events of requests."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, eq=False)
 class RequestArrived(Event):
-    """A client asks: `RejectRequest` or, later, `AnswerRequest` is said of it."""
+    """A client sends a request: `RejectRequest` or, later, `AnswerRequest` follows."""
 
     word = "requested"
     priority = 1
@@ -37,7 +37,7 @@ class RequestArrived(Event):
 
 @dataclass(slots=True, eq=False)
 class RequestWithdrawn(Event):
-    """The client that asked has gone: nothing waits for the answer any more, and nothing is said of it."""
+    """The client has gone: the request needs no answer, and no instruction about it follows."""
 
     word = "withdrawn"
     keys = (("number", word), ("class_name", "class"))
@@ -53,7 +53,7 @@ class RequestWithdrawn(Event):
 
 @dataclass(slots=True, eq=False)
 class PartDone(JobEvent):
-    """A part of a request has ended, and this is what it cost."""
+    """A part of a request has ended, at that cost."""
 
     word, of = "part_done", RequestPart
     keys = (("cost_us", "cost"),)
@@ -66,10 +66,10 @@ class PartDone(JobEvent):
 
 @dataclass(slots=True, eq=False)
 class PartLost(JobEvent):
-    """A part was cancelled, or failed, and had no effect.
+    """A part was cancelled or failed, and had no effect.
 
-    A request that was cancelled is answered already. Where a part failed it is tried again; if there is no
-    hope for the request it is answered with what is done.
+    A cancelled request is answered already. A failed part is retried; a hopeless request is answered with
+    what is done.
     """
 
     word, of = "part_lost", RequestPart
@@ -83,7 +83,7 @@ class PartLost(JobEvent):
 
 @dataclass(slots=True, eq=False)
 class UpdateDiscarded(Event):
-    """An update of a table was discarded, as its data changes little; it would have cost about that much."""
+    """An update of a table was discarded, since its data changes little; it would have cost `cost_us`."""
 
     word = "discarded"
     keys = (("table", word), ("cost_us", "cost"))

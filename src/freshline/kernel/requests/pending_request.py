@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 
 
 class PendingRequest:
-    """What an order holds of a class: a request of which one part after the other is begun.
+    """An order's entry for a request, which starts one part after another.
 
-    It waits for its own deadline: then it is over, whatever is done of it.
+    It is the waiter for its own deadline: then it is over, whatever is done.
     """
 
     __slots__ = ("deadline", "done", "job", "name", "over", "place", "release", "request", "required", "task")
@@ -26,13 +26,13 @@ class PendingRequest:
         self.release = request.submitted
         self.deadline = request.deadline
         self.done = 0  # parts
-        self.job: RequestPart | None = None  # the part that runs
+        self.job: RequestPart | None = None  # the running part
         self.over = False  # it has been answered
-        self.required = 1  # parts that it is to get in any case, where its policy says so
+        self.required = 1  # parts that it gets in any case, if its policy has quotas
 
     @property
     def error(self) -> float:
-        """te, as it is."""
+        """te, the current transaction error."""
         return self.request.error(self.done)
 
     def begin(self, now: int, track: int) -> RequestPart:

@@ -1,4 +1,4 @@
-"""What a client asks for, and what may become of it."""
+"""A client's request, its parts and its outcomes."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class Request(NamedTuple):
     class_name: str
     submitted: int
     deadline: int
-    parts_us: tuple[int, ...]  # what each part is expected to cost; at least the mandatory one
-    tables: tuple[str, ...] = ()  # that it reads, where that is known
+    parts_us: tuple[int, ...]  # estimated cost of each part; at least the mandatory one
+    tables: tuple[str, ...] = ()  # that it reads, if known
 
     def error(self, parts_done: int) -> float:
         """te, the transaction error: 1 without the mandatory part, 0 when all is done (n = 1).
@@ -65,7 +65,7 @@ class RequestPart(Job):
     task: ClassTask
 
     def __init__(self, pending: PendingRequest, number: int, start: int, track: int) -> None:
-        # Not by super().__init__: most of a simulation's objects are made here.
+        # Not by super().__init__: a simulation makes most of its objects here.
         self.task = pending.task
         self.number = number
         self.release = pending.release
@@ -81,7 +81,6 @@ class RequestPart(Job):
 
     @property
     def estimate_us(self) -> int:
-        """What it was expected to cost."""
         return self.pending.request.parts_us[self.part]
 
     def record(self) -> dict[str, Any]:
@@ -93,7 +92,7 @@ class RequestPart(Job):
 
 @dataclass(slots=True, eq=False)
 class AnswerRequest(Instruction):
-    """A request is over: what is done of it goes out now. No part done: it has no answer."""
+    """A request is over: send the result so far. Without a finished part it has no answer."""
 
     word = "answer"
     request: Request
@@ -105,7 +104,7 @@ class AnswerRequest(Instruction):
 
 @dataclass(slots=True, eq=False)
 class RejectRequest(Instruction):
-    """A request is not admitted. To ask again makes sense after a while."""
+    """A request is not admitted. The client may ask again after a while."""
 
     word = "reject"
     request: Request

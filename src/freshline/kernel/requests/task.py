@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class ClassTask(Task):
-    """The requests of one class: many at once, each of them an entry of the pool's order by itself."""
+    """The requests of one class: many at once, each an entry of the pool's order."""
 
     __slots__ = ("open", "outbox", "parts", "service", "timers")
 
@@ -28,9 +28,9 @@ class ClassTask(Task):
         super().__init__(place, name)
         self.timers = timers
         self.outbox = outbox
-        self.rule = ReleaseRule()  # parts are released by requests alone
+        self.rule = ReleaseRule()  # only requests release parts
         self.open: dict[int, PendingRequest] = {}  # by number: admitted and not answered
-        self.parts: dict[int, RequestPart] = {}  # by the job's number: those that run
+        self.parts: dict[int, RequestPart] = {}  # by job number: the running ones
 
     def running(self, number: int) -> Job | None:
         return self.parts.get(number)
@@ -39,7 +39,7 @@ class ClassTask(Task):
         return (self.service, *self.open.values())
 
     def requested(self, request: Request, now: int) -> None:
-        """Somebody asks: what the pool's order says of it is said at once."""
+        """A client sends a request, which the pool's order admits or rejects at once."""
         pending = PendingRequest(self, request)
         retry_after_us = self.service.admit(pending, now)
         if retry_after_us is not None:
@@ -50,7 +50,7 @@ class ClassTask(Task):
         self.pool.touch()
 
     def part_done(self, job: RequestPart, cost_us: int, now: int) -> None:
-        """A part is done; the request goes on with the next one, or is answered."""
+        """A part is done; the request continues with the next one, or is answered."""
         pending = self._ended(job, cost_us, True, now)
         if pending.over:
             return
@@ -60,7 +60,7 @@ class ClassTask(Task):
             self.service.wait(pending, now)
 
     def part_lost(self, job: RequestPart, hopeless: bool, now: int) -> None:
-        """A part has ended without effect. It is tried again, unless there is no hope for the request."""
+        """A part has ended without effect. It is retried unless the request is hopeless."""
         pending = self._ended(job, now - job.start, False, now)
         if pending.over:
             return
@@ -74,13 +74,13 @@ class ClassTask(Task):
         self.part_lost(job, True, now)
 
     def expired(self, pending: PendingRequest, now: int) -> None:
-        """A request's deadline has come: the part that runs is cancelled, and the answer goes out."""
+        """A request's deadline has come: cancels the running part and sends the answer."""
         if pending.job is not None:
             self.outbox.append(Cancel(pending.job))
         self._answer(pending, now)
 
     def withdrawn(self, number: int, now: int) -> None:
-        """Nobody waits for that request any more, if it is not over anyway."""
+        """The client of that request has gone."""
         pending = self.open.pop(number, None)
         if pending is None:
             return

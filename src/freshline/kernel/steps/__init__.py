@@ -1,1 +1,1 @@
-"""Steps: tables of outputs with an end-to-end deadline, as a kernel runs them (paper 002)."""
+"""Steps toward outputs with an end-to-end deadline, as a kernel runs them (paper 002)."""

@@ -1,4 +1,4 @@
-"""What happens to steps."""
+"""Events of steps."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, eq=False)
 class StepsCommitted(JobEvent):
-    """A job has ended: each of its steps is as fresh as its range goes."""
+    """A job has ended: each of its steps is as fresh as the end of its range."""
 
     word, of = "committed", StepJob
     job: StepJob
@@ -25,9 +25,9 @@ class StepsCommitted(JobEvent):
 
 @dataclass(slots=True, eq=False)
 class StepsDropped(JobEvent):
-    """A job has ended without effect, and is not done again: its file was put aside, or is out of reach.
+    """A job has ended without effect and without a retry: its file was quarantined, or is out of reach.
 
-    One that comes back is another arrival.
+    A file that comes back is a new arrival.
     """
 
     word, of = "dropped", StepJob

@@ -1,4 +1,4 @@
-"""What a node does at a time: one step of a task, or several after one another."""
+"""A job of a node: one step of a task, or several in a row."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ if TYPE_CHECKING:
 
 
 class Instance(NamedTuple):
-    """An input that a step is to be done for: the range, fixed when all inputs were there (5.4)."""
+    """One execution of a step: its range is fixed when all inputs are there (5.4)."""
 
     loaded_from: int
     loaded_to: int
-    files: tuple[DataFile, ...]  # of a step that loads a feed
-    came_at: int  # when the burst came to its source
+    files: tuple[DataFile, ...]  # if the step loads a feed
+    came_at: int  # when the burst arrived at its source
     created: int  # when all inputs of its task's first step were there
-    ready: int  # when its own were
-    deadline: int  # created + the sub-deadlines of its task's steps up to the next whose result leaves it
+    ready: int  # when all its own inputs were there
+    deadline: int  # created + the sub-deadlines of its task up to the next step whose result leaves the task
 
 
 class StepRun(NamedTuple):
-    """One step within a job: it loads (`loaded_from`, `loaded_to`] into its table, and commits it."""
+    """One step within a job: loads (`loaded_from`, `loaded_to`] into its table and commits."""
 
     step: StepTask
     instance: Instance
@@ -47,10 +47,10 @@ class StepRun(NamedTuple):
 
 
 class StepJob(Job):
-    """The steps of a task that are done at once, each committed before the next; most often one.
+    """Steps of a task that run in one job, each committed before the next; most often one.
 
-    It has the deadline of its last step: with the first one's a long job would go before others that have to
-    be done sooner than its rest.
+    It has the deadline of its last step: with that of the first, a long job would go before others that are
+    due sooner than its rest.
     """
 
     __slots__ = ("parts",)

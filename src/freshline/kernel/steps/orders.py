@@ -1,4 +1,4 @@
-"""In which order a node does what is ready."""
+"""The order in which a node runs ready steps."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from freshline.kernel.steps.task import StepTask
 
 
 class _ByInstance(Order[StepTask]):
-    """Two keys of the instance that is next; ties go by the order of definition."""
+    """Orders by two keys of the next instance; ties go by the order of definition."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -42,17 +42,17 @@ class _ByInstance(Order[StepTask]):
 
 
 class EarliestStep(_ByInstance):
-    """The instance with the earliest deadline goes first, asked anew after every step (paper 002, 5.4)."""
+    """The instance with the earliest deadline goes first, decided anew after every step (paper 002, 5.4)."""
 
     def keys(self, step: StepTask) -> tuple[int, int]:
         return step.deadline, step.release
 
 
 class OldestStep(_ByInstance):
-    """The burst that came first goes first, all of it through one step before the next (paper 002's FIFO).
+    """The first burst goes first, all of it through one step before the next (paper 002's FIFO).
 
-    What comes to a source within a period of its feed is one burst: else one that is never at rest would go
-    before all others for ever.
+    Files that come to a source within a period of its feed are one burst: otherwise a source that never rests
+    would always go first.
     """
 
     def keys(self, step: StepTask) -> tuple[int, int]:

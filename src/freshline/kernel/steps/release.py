@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 class OnAdvance(ReleaseRule):
     """An instance is created when the least freshness of the inputs advances; its range is fixed then (5.4).
 
-    A step that loads a feed has one for each file. What another node commits is there from that instant on,
-    not when it is heard here: its blocking has room for that. Deadlines are counted from the creation of the
-    task's instance, with the sub-deadlines of its steps up to the next whose result leaves it: with those of
-    all of them, as (12) has it, what branches off a task may come too late.
+    A step that loads a feed has one for each file. What another node commits counts from that instant, not
+    from when it is heard here: the blocking includes the delay. Deadlines count from the creation of the
+    task's instance, with the sub-deadlines of its steps up to the next whose result leaves it. With those of
+    all steps, as in (12), a branch of a task might come too late.
     """
 
     __slots__ = ("_burst_came_at", "_task")
@@ -33,7 +33,7 @@ class OnAdvance(ReleaseRule):
             self.source_moved(now)
 
     def source_moved(self, now: int) -> None:
-        """What it reads may be fresher than before."""
+        """A source may be fresher than before."""
         task = self._task
         before = None if task.follows is None else task.follows.last
         ready = _last((source.moved_at for source in task.reads), now)
@@ -46,11 +46,11 @@ class OnAdvance(ReleaseRule):
 
     @property
     def is_behind(self) -> bool:
-        """Whether what it reads is there for a range that no instance has yet."""
+        """Whether its sources have a range that no instance covers yet."""
         return self._edge > self._task.claimed_to
 
     def files_came(self, now: int) -> None:
-        """Files have come: each is an instance."""
+        """Creates an instance for each file that has come."""
         task = self._task
         came_at = self._burst_came_at
         if came_at is None or now - came_at >= task.terms.burst_us:
@@ -61,13 +61,13 @@ class OnAdvance(ReleaseRule):
             task.add(instance._replace(files=(file,)))
 
     def again(self, instance: Instance) -> Instance:
-        """An instance for files, with its range as it is now that one before it was dropped."""
+        """An instance for files, with its new range after an earlier one was dropped."""
         claimed_to = self._task.claimed_to
         edge = max(claimed_to, *(file.timestamp for file in instance.files))
         return instance._replace(loaded_from=claimed_to, loaded_to=edge)
 
     def after(self, before: Instance) -> Instance | None:
-        """The instance that follows, in the same job, on that of the step before; None: no whole window."""
+        """The instance that follows that of the step before in one job; None: no whole window."""
         edge = last_edge(before.loaded_to, self._task.terms.align_us)
         if edge <= self._task.claimed_to:
             return None
@@ -92,5 +92,5 @@ class OnAdvance(ReleaseRule):
 
 
 def _last(instants: Iterable[int | None], now: int) -> int:
-    """The last of those of all inputs; now, where none is known."""
+    """The last known instant of all inputs, or now if none is known."""
     return max((at for at in instants if at is not None), default=now)

@@ -22,18 +22,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class StepTerms:
-    """What a placement says of a step."""
+    """The terms of a step in a placement."""
 
-    cost_us: int  # at worst, on its node
+    cost_us: int  # worst case, on its node
     sub_deadline_us: int  # D
-    limit_us: int = 0  # how long a job of several steps may be on its node; 0: there are none
-    leaves: bool = True  # whether its result is an output, or goes to more than the step after it
+    limit_us: int = 0  # how long a job of several steps may be on its node; 0: no such jobs
+    leaves: bool = True  # whether its result is an output, or more than the next step reads it
     align_us: int | None = None
-    burst_us: int = 0  # of a step that loads a feed: for how long files come that are of one burst
+    burst_us: int = 0  # of a step that loads a feed: how long a burst lasts
 
 
 class StepTask(QueueingTask):
-    """The computing of one step. Its instances are done one after the other, in the order of their ranges."""
+    """A step. Its instances run one after another, in the order of their ranges."""
 
     __slots__ = (
         "claimed_to",
@@ -69,27 +69,27 @@ class StepTask(QueueingTask):
         self.dependents: list[Follower] = []
         self.freshness = freshness or 0
         self.empty = freshness is None
-        self.claimed_to = self.freshness  # up to where ranges are fixed
-        self.files: list[DataFile] = []  # that came, and of which instances are still to be made
-        # The steps before and after it in its task (5.3), if it is not the first or last.
+        self.claimed_to = self.freshness  # the end of the last fixed range
+        self.files: list[DataFile] = []  # that came and have no instance yet
+        # The steps before and after it in its task (5.3), unless it is the first or last.
         self.follows: StepTask | None = None
         self.goes_on: StepTask | None = None
-        self.until_us = terms.sub_deadline_us  # the sub-deadlines of its task up to its own
-        self.last: Instance | None = None  # what was done last
-        self.moved_at: int | None = None  # and when that was
-        self.parts: tuple[StepRun, ...] = ()  # of the job that is ready, or runs
+        self.until_us = terms.sub_deadline_us  # the sub-deadlines of its task up to and with its own
+        self.last: Instance | None = None  # the last one done
+        self.moved_at: int | None = None  # when that was
+        self.parts: tuple[StepRun, ...] = ()  # of the job that is ready or runs
 
     def follow(self, before: StepTask) -> None:
-        """It is done after that one, in the same task; said of a task's steps in their order."""
+        """Puts it after that step in the same task; called for a task's steps in their order."""
         self.follows, before.goes_on = before, self
         self.until_us = before.until_us + self.terms.sub_deadline_us
 
     @property
     def due_us(self) -> int:
-        """The sub-deadlines of its task up to the first step from here on whose result others wait for.
+        """The sub-deadlines of its task up to the first step from here whose result leaves the task.
 
-        By its own share of that it would go before others that (6) leaves no room before: steps that are
-        chained on one node are one unit there (docs/placement.md).
+        With its own share alone it would go before steps that (6) leaves no room before: steps chained on one
+        node are one unit there (docs/placement.md).
         """
         step = self
         while step.goes_on is not None and not step.terms.leaves:
@@ -102,7 +102,7 @@ class StepTask(QueueingTask):
 
     @property
     def came_at(self) -> int | None:
-        """When the burst that it is as fresh as came to its source."""
+        """When the burst that it has loaded up to arrived at its source."""
         return None if self.last is None else self.last.came_at
 
     def arrived(self, item: DataFile) -> None:
@@ -119,14 +119,14 @@ class StepTask(QueueingTask):
         self.rule.source_moved(now)
 
     def add(self, instance: Instance) -> None:
-        """One more instance is to be done."""
+        """Queues an instance."""
         self.claimed_to = instance.loaded_to
         self.waiting.append(instance)
         if self.state == IDLE:
             self.next()
 
     def begin(self, now: int, track: int) -> StepJob:
-        """Its first instance is done now, and with it what was to be done in the same job."""
+        """Starts its first instance, with the steps that follow in the same job."""
         self.waiting.popleft()
         for part in self.parts[1:]:
             part.step.claimed_to = part.loaded_to
@@ -136,10 +136,10 @@ class StepTask(QueueingTask):
         return self.job
 
     def _parts(self) -> tuple[StepRun, ...]:
-        """What is done in one job: its first instance, and what follows in its task as long as is allowed.
+        """The steps of one job: its first instance, and those that follow in its task, within the limit.
 
-        A job ends at every step whose result leaves it. Who follows can get nothing to do before this job is
-        over, as it reads nothing else: so what is found here still is so when the job begins. One that is
+        A job ends at every step whose result leaves the task. The next steps read nothing else, so they get
+        no other work before this job is over, and what holds here holds when the job begins. A step that is
         behind, since a run ended between two commits, catches up by itself.
         """
         parts = [StepRun(self, self.waiting[0])]
@@ -163,15 +163,14 @@ class StepTask(QueueingTask):
             part.step.done(part.instance, now)
         for dependent in mine.parts[-1].step.dependents:
             dependent.source_moved(now)
-        # Only now: who follows has what it is to do by itself, and takes no part in the next job.
+        # Only now: steps after it have their own work first, and take no part in the next job.
         if self.waiting:
             self.next()
 
     def dropped(self, job: Job, now: int) -> None:
-        """Its job has done nothing, and is not done again: all are as fresh as they were.
+        """Its job had no effect and is not retried: the freshness of its steps stays.
 
-        Ranges that begin where this one would have ended begin before it. What is in its file may come again,
-        and would be late otherwise.
+        Later ranges now begin where this one began. Its file may come again, and would be late otherwise.
         """
         self.give_back(self._over(job, now))
         self.waiting.popleft()
@@ -183,7 +182,7 @@ class StepTask(QueueingTask):
             self.next()
 
     def _over(self, job: Job, now: int) -> StepJob:
-        """Its job is over, and its track is free."""
+        """Ends its job and frees the track."""
         mine = self.job
         assert mine is job, f"{job!r} is not running"
         self.job = None
@@ -192,7 +191,7 @@ class StepTask(QueueingTask):
         return mine
 
     def done(self, instance: Instance, now: int) -> None:
-        """An instance of it is committed."""
+        """Takes a committed instance."""
         assert self.freshness <= instance.loaded_to, f"{self!r} went back"
         self.freshness = instance.loaded_to
         self.empty = self.empty and self.freshness == 0
@@ -205,7 +204,7 @@ class StepTask(QueueingTask):
             part.step.claimed_to = part.loaded_from
 
     def next(self) -> None:
-        """Its first instance is ready."""
+        """Makes its first instance ready."""
         self.parts = self._parts()
         self.release, self.deadline = self.waiting[0].created, self.parts[-1].instance.deadline
         self.state = READY

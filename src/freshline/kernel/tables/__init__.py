@@ -1,1 +1,1 @@
-"""Tables: what they load, when their updates are released, how they are (paper 004)."""
+"""Tables: their intake, the release of their updates, their state (paper 004)."""

@@ -1,4 +1,4 @@
-"""Which tables' bounds count now: paper 001, Theorems 2 and 3, decided once for both drivers."""
+"""Which bounds of tables are asserted now: paper 001, Theorems 2 and 3, for both drivers."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from freshline.kernel.tables.update import Update
 
 
 class AssertedBounds:
-    """The tables whose bounds are asserted: they were fresh, and since then all went well with them.
+    """The tables with asserted bounds: they were fresh, and nothing has broken since.
 
-    `sources` says by table, in topological order, what it is computed from. A run that begins with empty
-    tables asserts all bounds from its start on (`from_start`), one that finds tables each once it is fresh.
+    `sources` has the sources of each table, in topological order. A run with empty tables asserts all bounds
+    from its start (`from_start`); a run that finds tables asserts each bound once its table is fresh.
     """
 
     __slots__ = ("_sources", "since")
 
     def __init__(self, sources: Mapping[str, Sequence[str]], from_start: bool = False) -> None:
         self._sources = sources
-        self.since = dict.fromkeys(sources, 0) if from_start else {}  # by table, from when on
+        self.since = dict.fromkeys(sources, 0) if from_start else {}  # by table: asserted since then
 
     def __contains__(self, table: str) -> bool:
         return table in self.since
 
     def suspend(self, tables: Iterable[str]) -> None:
-        """Something broke: their bounds, and those of all downstream, count again once they are fresh."""
+        """Something broke: bounds of these tables and all downstream count again once they are fresh."""
         suspended = set(tables)
         if not suspended:
             return
@@ -42,12 +42,12 @@ class AssertedBounds:
         delivers: bool,
         warm: bool = True,
     ) -> None:
-        """An update ends now, of which the kernel has not heard yet: does the bound count from here on?
+        """An update ends now, before the kernel takes its end: does the bound count from here on?
 
-        So it is if the update took all there was, and what the table loads from is as it should be: its feed
-        `delivers`, and its sources' bounds have counted since it started, or what it took was old. A table
-        that is staler than its bound even then has got old data, which is not the warehouse's doing. After an
-        update that was not `warm` when it started it does not count yet: costs are those of warm updates.
+        It does if the update took all there was, its feed `delivers`, and the bounds of its sources have
+        counted since it started. A table that is staler than its bound even then got old data, which is not
+        the warehouse's fault. An update that was not `warm` does not count, as costs are those of warm
+        updates.
         """
         task = job.task
         if (

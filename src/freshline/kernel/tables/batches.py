@@ -1,7 +1,7 @@
 """Batches: how many files of a backlog one job takes.
 
-Docs/batches.md says how long such a job may be. Here is how many files that makes, by what they cost as far
-as that is known.
+docs/batches.md defines how long such a job may be. This module turns that into a number of files, by their
+known costs.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 
 class BatchCost(NamedTuple):
-    """What a job of several files costs at worst, as runs have shown.
+    """The worst-case cost of a job of several files, as learned from runs.
 
-    A file costs `per_file_ns`, or `per_row_ns` for each of its rows if that is more: of runs whose files are
-    alike nobody can tell which of the two it is. Where no job had several, `startup_us` is 0: it is known
-    what each file costs alone, and no more.
+    A file costs `per_file_ns`, or `per_row_ns` for each of its rows if that is more: runs with files of one
+    size cannot tell which of the two applies. If no job had several files, `startup_us` is 0, and only the
+    cost of a single file is known.
     """
 
     startup_us: int
@@ -28,7 +28,7 @@ class BatchCost(NamedTuple):
     per_row_ns: int
 
     def fitting(self, files: Sequence[DataFile], allowed_us: int) -> int:
-        """How many of these files, the first ones, a job may take that is to cost no more than that."""
+        """How many of these files, the first ones, fit into a job of that cost."""
         left_ns = (allowed_us - self.startup_us) * 1_000
         for count, file in enumerate(files):
             left_ns -= max(self.per_file_ns, self.per_row_ns * file.rows)
@@ -40,8 +40,8 @@ class BatchCost(NamedTuple):
 def fitting(task: TableTask, allowed_us: int) -> int:
     """How many of a table's waiting files, the oldest first, one job may take; at least one.
 
-    Twice as many as ever went well at most: what a batch costs is known well only of such as were tried.
-    Where it is not known at all, every file costs what it costs alone, but for the start-up.
+    It is at most twice the largest batch that succeeded, as costs are known well only up to there. If the
+    cost of batches is unknown, every file costs what it costs alone, less the start-up.
     """
     files = task.intake.waiting_files()
     most = min(len(files), task.batch_max)
@@ -58,7 +58,7 @@ def fitting(task: TableTask, allowed_us: int) -> int:
 
 
 def _after_one(task: TableTask, left_us: int, most: int) -> int:
-    """How many it may be where one file alone leaves so much: each other costs its length at worst."""
+    """How many files fit if one leaves that much time: each other has its worst-case cost."""
     per_file_us = task.worst_case_us - task.startup_us
     if left_us < 0 or per_file_us <= 0:
         return 1 if left_us < 0 else most
@@ -66,7 +66,7 @@ def _after_one(task: TableTask, left_us: int, most: int) -> int:
 
 
 def _declared(task: TableTask, allowed_us: int, most: int) -> int:
-    """How many it may be by what an update costs at worst."""
+    """How many files fit by the worst-case cost of an update."""
     if task.worst_case_us > allowed_us:
         return 1
     per_file_us = task.worst_case_us - task.startup_us
@@ -76,7 +76,7 @@ def _declared(task: TableTask, allowed_us: int, most: int) -> int:
 
 
 def batch_max_after(task: TableTask, job: Update, now: int) -> int:
-    """How many files the next batch may have, after one that has ended well now."""
+    """How many files the next batch may have, after a batch that has succeeded now."""
     allowed_us, took_us = job.worst_case_us, now - job.start
     if took_us <= allowed_us:
         return max(task.batch_max, 2 * job.updates)

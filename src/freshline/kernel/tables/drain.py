@@ -1,4 +1,4 @@
-"""Loading all there is, and then nothing more: how a run ends that is to leave nothing out."""
+"""Draining: a run loads all there is before it ends."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, eq=False)
 class DrainBegun(Event):
-    """From now on no table keeps its period: one that has anything to load takes all of it, at once.
+    """From now on no table keeps its period: a table with anything to load takes all of it at once.
 
-    What runs goes on, and what failed is tried again at its time. The orders of the policies are replaced.
-    Other kinds of tasks go on as they do.
+    Running jobs go on, and failed ones are retried when due. The orders of the policies are replaced. Other
+    kinds of tasks continue as before.
     """
 
     word = "drain"
-    priority = 3  # after what is learned at its instant: the orders that it replaces hear that
+    priority = 3  # after what is learned at its instant, which goes to the orders that it replaces
 
     def take(self, kernel: Kernel, now: int) -> None:
         tables = tables_of(kernel)
@@ -84,8 +84,8 @@ class DrainingRelease(Release):
 class DrainingOrder(Order[TableTask]):
     """Earliest deadline first; but a table waits while there is work upstream of it, and then takes it all.
 
-    It is its pool's controller, to let others look again when such work has ended. `rest` goes on to start
-    what the pool holds beside tables, where no table is to start.
+    It is its pool's controller, to dispatch other pools again when such work has ended. `rest` starts the
+    pool's other work if no table can start.
     """
 
     idles: ClassVar[bool] = True  # for what is upstream
@@ -120,7 +120,7 @@ class DrainingOrder(Order[TableTask]):
 
 
 def only_rest_is_left(kernel: Kernel) -> bool:
-    """Whether no table has anything to load, but derived ones that wait for what makes a whole update."""
+    """Whether no table has anything to load, except derived ones that wait for a whole update."""
     return all(
         task.state == IDLE
         or (task.state == WAITING and not task.intake.backlogged(task.freshness, task.period_us))
@@ -129,7 +129,7 @@ def only_rest_is_left(kernel: Kernel) -> bool:
 
 
 def nothing_is_left(kernel: Kernel, given_up: Callable[[str], bool]) -> bool:
-    """Whether no table has anything to load, but those that failed too often and are given up."""
+    """Whether no table has anything to load, except those given up after many failures."""
     return all(
         task.state == IDLE or (task.state == BACKED_OFF and given_up(task.name)) for task in tables_of(kernel)
     )
@@ -137,7 +137,7 @@ def nothing_is_left(kernel: Kernel, given_up: Callable[[str], bool]) -> bool:
 
 def _drain(task: TableTask, now: int) -> None:
     for source in task.intake.sources:
-        if task not in source.dependents:  # it was released by the clock alone
+        if task not in source.dependents:  # only the clock released it
             source.dependents.append(task)
     task.period_now_us = task.period_us
     if not isinstance(task.rule, LeavingRelease):
@@ -149,7 +149,7 @@ def _drain(task: TableTask, now: int) -> None:
 
 
 def _has_work_upstream(task: TableTask) -> bool:
-    """Whether anything that the table is computed from, at whatever remove, is to be updated or just is."""
+    """Whether any table upstream, at any distance, has an update that waits or runs."""
     seen: set[str] = set()
     above = [*task.reads]
     while above:

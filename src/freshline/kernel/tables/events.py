@@ -1,4 +1,4 @@
-"""What happens to tables."""
+"""Events of tables."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ class DataFile(NamedTuple):
 
     timestamp: int
     name: str | int
-    rows: int = 0  # how many records it has, where that is known: a batch is chosen by them
+    rows: int = 0  # the number of its records if known; batches are chosen by it
 
 
 @dataclass(slots=True, eq=False)
 class UpdateFinished(JobEvent):
-    """An update has ended and its table now is as fresh as `freshness` says."""
+    """An update has ended, and its table has that freshness now."""
 
     word, of = "finished", Update
     keys = (("freshness", "freshness"),)
@@ -45,7 +45,7 @@ class FileArrived(Event):
 
     word = "arrived"
     priority = 1
-    # A file that comes at the instant at which a job ends is there then (paper 001, (2)).
+    # A file that comes at the instant at which a job ends counts for that end (paper 001, (2)).
     arrives = True
     feed: str
     file: DataFile
@@ -79,7 +79,7 @@ class FileArrived(Event):
 
 @dataclass(slots=True, eq=False)
 class BatchCostsLearned(Event):
-    """What jobs of several files cost has become known, or is known better than before."""
+    """The cost of jobs of several files has become known, or is known better."""
 
     word = "batches"
     priority = 2

@@ -1,4 +1,4 @@
-"""What a table can load at an instant: three kinds of source, one question each."""
+"""What a table can load at an instant, for three kinds of source."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class Intake:
     """Where a table's new data comes from."""
 
     __slots__ = ()
-    sources: tuple[Source, ...] = ()  # the tables that it is computed from; none of a base table
+    sources: tuple[Source, ...] = ()  # the tables that it is computed from; none for a base table
 
     def trailing_edge(self, now: int) -> int:
-        """TE: up to which timestamp could be loaded now."""
+        """TE: the timestamp up to which data can be loaded now."""
         raise NotImplementedError
 
     def stale(self, freshness: int) -> bool:
@@ -31,7 +31,7 @@ class Intake:
         raise NotImplementedError
 
     def lacks(self, freshness: int, since: int) -> bool:
-        """Whether there is anything to load; where there always is, of what there was at `since`."""
+        """Whether there is anything to load; for continuous sources, of what there was at `since`."""
         return self.stale(freshness)
 
     def backlogged(self, freshness: int, period_us: int) -> bool:
@@ -39,19 +39,18 @@ class Intake:
         raise NotImplementedError
 
     def claim(self, task: TableTask, now: int, batch: int | None) -> tuple[int, int, tuple[DataFile, ...]]:
-        """What a job starting now loads: the new freshness, how far that may jump over time without rows, and
-        the files.
+        """A job starting now: its new freshness, how far it may jump over time without rows, its files.
 
-        `batch` is how many updates it does at once; None: all there is.
+        `batch` is the number of updates at once; None: all there is.
         """
         raise NotImplementedError
 
     def caught_up(self, freshness: int, period_us: int, job: Update) -> bool:
-        """Whether the table, whose job has just ended, has nothing left to catch up with."""
+        """Whether the table has nothing left to catch up with after this job."""
         raise NotImplementedError
 
     def jumped(self, job: Update, next_row: int | None) -> int:
-        """The freshness that a job reaches whose sources have their next row after NF then; None: no more."""
+        """The freshness that a job reaches if `next_row` is the sources' first row after NF; None: no row."""
         return job.loaded_to
 
     def add(self, file: DataFile) -> None:
@@ -59,13 +58,13 @@ class Intake:
         raise AssertionError(f"{file!r} came to a table that loads no files")
 
     def seen(self, timestamp: int) -> None:
-        """Data up to there has come, before anything is told of it."""
+        """Notes that data up to there has come, before any event."""
 
     def give_back(self, files: tuple[DataFile, ...]) -> None:
-        """A job failed: what it claimed is there again."""
+        """Takes back the files of a failed job."""
 
     def files(self, job: Update | None) -> int:
-        """The backlog |BL|: the files that have arrived and are not loaded, those being loaded included."""
+        """The backlog |BL|: the arrived files that are not loaded, including those being loaded."""
         return 0
 
     def waiting_files(self) -> Sequence[DataFile]:
@@ -77,7 +76,7 @@ class Intake:
         return ()
 
     def validate(self, task: TableTask) -> None:
-        """Raises AssertionError where its state and the task's contradict each other."""
+        """Raises AssertionError if its state and the task's are inconsistent."""
 
 
 class ContinuousIntake(Intake):
@@ -116,10 +115,10 @@ class FileIntake(Intake):
     def __init__(self) -> None:
         self.pending: list[DataFile] = []  # by timestamp
         self.newest = 0
-        self.landed = 0  # how many have arrived in all
+        self.landed = 0  # the number of all arrived files
 
     def add(self, file: DataFile) -> None:
-        insort(self.pending, file)  # they come almost sorted, so that is cheap
+        insort(self.pending, file)  # files come almost sorted, so that is cheap
         self.newest = max(self.newest, file.timestamp)
         self.landed += 1
 
@@ -163,10 +162,10 @@ class FileIntake(Intake):
 
 
 class DerivedIntake(Intake):
-    """Other tables, as far as all of them reach (trailing-edge consistency: paper 004, Definition 3).
+    """Other tables, up to the least fresh of them (trailing-edge consistency: paper 004, Definition 3).
 
-    With `align_us` only whole windows [k·align, (k+1)·align) are loaded, so freshness stands at a window's
-    edge minus 1 µs and an aggregate never emits half a window.
+    With `align_us` only whole windows [k·align, (k+1)·align) are loaded, so freshness is a window's edge
+    minus 1 µs and an aggregate never emits half a window.
     """
 
     __slots__ = ("align_us", "sources")
@@ -187,14 +186,14 @@ class DerivedIntake(Intake):
         return self.trailing_edge(0) > freshness
 
     def backlogged(self, freshness: int, period_us: int) -> bool:
-        # Only a full-length update is worth a start ahead of time: shorter ones would spend the start-up
-        # cost on every advance of a source, and make the declared period meaningless.
+        # Only a full-length update is worth an early start: shorter ones would pay the start-up cost at every
+        # advance of a source, and make the declared period meaningless.
         return self.trailing_edge(0) >= self.reach(freshness, period_us)
 
     def claim(self, task: TableTask, now: int, batch: int | None) -> tuple[int, int, tuple[DataFile, ...]]:
         freshness, edge = task.freshness, self.trailing_edge(now)
         if edge < freshness:
-            edge = freshness  # the windows were changed between two runs, and their last edge lies below
+            edge = freshness  # windows changed between two runs, and their last edge lies below
         if batch is not None and not task.empty:
             reach = self.reach(freshness, batch * task.period_us)
             if reach < edge:
@@ -202,9 +201,9 @@ class DerivedIntake(Intake):
         return edge, edge, ()
 
     def jumped(self, job: Update, next_row: int | None) -> int:
-        """Just before that row, on a window's edge; but NF where the next update would load the row anyway.
+        """Just before that row, on a window's edge; but NF if the next update would load the row anyway.
 
-        So it need not be the very next one if it lies that near.
+        So a row that near need not be the very next one.
         """
         if next_row is None or next_row > job.jump_to:
             return job.jump_to
@@ -213,9 +212,9 @@ class DerivedIntake(Intake):
         return max(job.loaded_to, last_edge(next_row - 1, self.align_us))
 
     def caught_up(self, freshness: int, period_us: int, job: Update) -> bool:
-        # An update shorter than it may be has taken all there was at its start, and so has one that jumped
-        # as far as it might. Waiting for an update during which no source moves, as paper 001's Rule RN does,
-        # might take for ever.
+        # An update shorter than allowed has taken all there was at its start, and so has one that jumped as
+        # far as allowed. Paper 001's Rule RN waits for an update during which no source moves, which might
+        # take for ever.
         return (
             not self.stale(freshness)
             or job.loaded_to < self.reach(job.loaded_from, period_us)

@@ -1,4 +1,4 @@
-"""Tables that come to and leave a kernel while it runs."""
+"""Tables that join and leave a kernel while it runs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, eq=False)
 class TableAdded(Event):
-    """A table has come. Of equal jobs its own are the last; what its feed delivers from now on is its own."""
+    """A table was added. It comes last in ties, and loads what its feed delivers from now on."""
 
     word = "added"
     priority = 2
@@ -46,7 +46,7 @@ class TableAdded(Event):
 
 @dataclass(slots=True, eq=False)
 class TableRemoved(Event):
-    """A table goes: at once, or when the job that runs has ended well."""
+    """A table was removed. It leaves at once, or when its running job has succeeded."""
 
     word = "removed"
     keys = (("name", word),)
@@ -70,7 +70,7 @@ class TableRemoved(Event):
 
 
 class LeavingRelease(Release):
-    """The rule of a table that goes once its job has ended. A job that fails is tried again before."""
+    """The rule of a table that leaves after its running job. A failed job is retried first."""
 
     __slots__ = ("_kernel", "_rule", "_task")
 

@@ -30,12 +30,12 @@ class Release(ReleaseRule):
         """The task's job starts now, ahead of its release."""
 
     def may_jump(self, now: int) -> bool:
-        """Whether the job that starts now may go on over time in which the table's sources have no rows."""
+        """Whether the job that starts now may skip time in which the table's sources have no rows."""
         return True
 
 
 class PeriodicRelease(Release):
-    """Job j is released at phase + (j − 1)·p, come what may (paper 004, (1))."""
+    """Job j is released at phase + (j − 1)·p, whatever happens (paper 004, (1))."""
 
     __slots__ = ("pending", "phase_us", "task", "timers")
 
@@ -76,8 +76,8 @@ class PeriodicRelease(Release):
             task.pool.add(task)
 
     def retry(self, now: int) -> None:
-        # With the release and deadline it had. Periodic jobs come whether one failed or not, so this is one
-        # more than the analysis knows of, and bounds in its pool are not asserted any more.
+        # It keeps its release and deadline. Periodic jobs come whether one failed or not, so this is one more
+        # job than the analysis counts, and bounds in its pool are no longer asserted.
         self.task.state = READY
         self.task.pool.add(self.task)
 
@@ -105,7 +105,7 @@ class PeriodicRelease(Release):
 class StaleRelease(Release):
     """A job is released when there is something to load and the last job's period is over.
 
-    Paper 001's rule (4): r = d of the job before where the table is not fresh at max(d, f), even if that
+    Paper 001's rule (4): r = d of the previous job if the table is not fresh at max(d, f), even if that
     lies in the past; otherwise the first instant at which it is not fresh. Deadlines by (3).
     """
 
@@ -122,7 +122,7 @@ class StaleRelease(Release):
 
     def due(self, at: int) -> int | None:
         task = self.task
-        # A job that an idle track took ahead of its release leaves its timer behind.
+        # A job that started early leaves its timer behind.
         if task.state == WAITING and task.release == at:
             task.state = READY
             task.pool.add(task)
@@ -136,8 +136,8 @@ class StaleRelease(Release):
     def retry(self, now: int) -> None:
         if not self.task.pool.order.keeps_distance:
             self.next_from = min(self.next_from, now)
-        # This is the table's next job. Were it due when the failed one was, a table that failed for long
-        # would go before all others: docs/np-gedf-per-task.md, "Failed jobs". An idle track may take it.
+        # This is the table's next job. With the failed job's deadline, a table that fails for long would go
+        # before all others: docs/np-gedf-per-task.md, "Failed jobs". An idle track may take it.
         self._release(now)
         if self.task.state == WAITING:
             self.task.pool.expect(self.task)
@@ -151,7 +151,7 @@ class StaleRelease(Release):
             task.pool.expect(task)
 
     def started_early(self, now: int) -> None:
-        # From the deadline that this job was to have the table would stand ahead of time for ever:
+        # If this counted from the job's planned deadline, the table would stay ahead of time for ever:
         # docs/np-gedf-per-task.md, "Early starts".
         self.next_from = now + self.task.period_now_us
 

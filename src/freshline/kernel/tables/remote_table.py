@@ -1,4 +1,4 @@
-"""Tables that are updated by another kernel: only how fresh they are is known here."""
+"""Tables that another kernel updates: only their freshness is known here."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ class RemoteTable:
         self.name = name
         self.freshness = freshness
         self.dependents: list[Follower] = []
-        self.came_at: int | None = None  # when the burst that it is as fresh as came to its source
-        self.moved_at: int | None = None  # when it became so fresh, not when that was heard here
+        self.came_at: int | None = None  # when the burst that it has loaded up to arrived at its source
+        self.moved_at: int | None = None  # when it became that fresh, not when this kernel heard of it
 
     def advanced(self, freshness: int, came_at: int | None, committed_at: int | None, now: int) -> None:
         assert freshness >= self.freshness, f"{self.name} went back from {self.freshness} to {freshness}"
         if freshness > self.freshness:
             self.freshness = freshness
             self.came_at = came_at
-            # The other's clock may be ahead of this one.
+            # The other node's clock may be ahead of this one.
             self.moved_at = now if committed_at is None else min(now, committed_at)
             for dependent in self.dependents:
                 dependent.source_moved(now)
@@ -39,7 +39,7 @@ class RemoteTable:
 
 @dataclass(slots=True, eq=False)
 class RemoteAdvanced(Event):
-    """A table that is updated elsewhere now is as fresh as that. It is taken as the end of a job is."""
+    """A remote table has that freshness now. The event has the priority of a job's end."""
 
     word = "advanced"
     keys = (
@@ -50,8 +50,8 @@ class RemoteAdvanced(Event):
     )
     table: str
     freshness: int
-    came_at: int | None = None  # when the burst came to its source, where that is known
-    committed_at: int | None = None  # likewise: deadlines of what reads it count from then on
+    came_at: int | None = None  # when the burst arrived at its source, if known
+    committed_at: int | None = None  # if known: deadlines of its readers count from then on
 
     def take(self, kernel: Kernel, now: int) -> None:
         table = kernel.elsewhere.get(self.table)
@@ -60,6 +60,6 @@ class RemoteAdvanced(Event):
 
 
 def source_named(kernel: Kernel, name: str) -> Source:
-    """The table of that name, whoever updates it."""
+    """The table of that name, local or remote."""
     found: Source = kernel.elsewhere.get(name) or cast(Any, kernel.task(name))
     return found

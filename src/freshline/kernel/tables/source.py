@@ -1,4 +1,4 @@
-"""What tables read: something with a freshness, and who is to hear when that moves."""
+"""Sources of tables: they have a freshness, and dependents that follow it."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ class Follower(Protocol):
     def name(self) -> str: ...
 
     def source_moved(self, now: int) -> None:
-        """The freshness of something that it reads has moved."""
+        """The freshness of a source has moved."""
 
 
 class Source(Protocol):
-    """A table that others are computed from, whoever updates it."""
+    """A table that others are computed from, local or remote."""
 
     @property
     def name(self) -> str: ...
@@ -27,12 +27,12 @@ class Source(Protocol):
 
     @property
     def dependents(self) -> list[Follower]:
-        """Those whose release follows its freshness."""
+        """The tasks whose release follows its freshness."""
 
     @property
     def at_work(self) -> bool:
-        """Whether it is to be updated here, or just is."""
+        """Whether an update of it waits or runs here."""
 
     @property
     def reads(self) -> Sequence[Source]:
-        """What it is computed from itself, as far as that is known here."""
+        """Its own sources, as far as they are known here."""

@@ -1,4 +1,4 @@
-"""The one word for how a table is, for the live status and for simulated runs alike."""
+"""The state of a table as one word, for the live status and for simulated runs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ TableState = Literal[
 
 
 def exceeds(observed_us: int | None, limit_us: int | None) -> bool:
-    """Whether a duration is above a limit; not where there is none of either."""
+    """Whether a duration is above a limit; False if either is None."""
     return observed_us is not None and limit_us is not None and observed_us > limit_us
 
 
@@ -26,15 +26,13 @@ def table_state(
     recovering: bool = False,
     in_recovery: bool = False,
 ) -> TableState:
-    """The one word for how a table is; of several that fit, the one that asks for something to be done.
+    """The state of a table as one word; of several that fit, the one that needs action.
 
-    `recovering` says that something happened to its feed or to the runner (an outage, a failure, a restart)
-    since the table was last within a period of its trailing edge: then its lag has a known cause, and is
-    being worked off. `in_recovery` says the same of a table that its policy has given a larger share of the
-    tracks, however far it is behind. A lag above the bound without such a cause is LATE, and wins
-    over SILENT: there are files here that the warehouse should have loaded, which is its own fault; once they
-    are loaded and still nothing comes, it is the sender's. Without a bound nothing was promised, so nothing
-    is late.
+    `recovering`: its feed or the runner had an outage, a failure or a restart since the table was last within
+    a period of its trailing edge. Then its lag has a known cause, and is being worked off. `in_recovery`: its
+    policy has given it a larger share of the tracks, however far it is behind. A lag above the bound without
+    such a cause is LATE. LATE wins over SILENT: the warehouse should have loaded the files that are there.
+    Once they are loaded and no more come, the sender is at fault. A table without a bound is never late.
     """
     if failed:
         return "FAILED"

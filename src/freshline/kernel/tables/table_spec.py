@@ -1,4 +1,4 @@
-"""A table that comes to a kernel: what is to be known of it, and the task that is made of that."""
+"""What a kernel knows of a table, and the task made from it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TableSpec:
-    """All that a kernel has to know of a table that comes to it."""
+    """What a kernel needs to know of a table."""
 
     name: str
     pool: str
@@ -26,15 +26,15 @@ class TableSpec:
     feed: str | None  # of a base table
     arrival: Literal["files", "continuous"] = "files"
     sources: tuple[str, ...] = ()  # of a derived table
-    released_by_files: bool = True  # whether there are files somewhere upstream
+    released_by_files: bool = True  # whether there are files upstream
     align_us: int | None = None
-    phase_us: int = 0  # where it is released periodically
+    phase_us: int = 0  # if it is released periodically
     startup_us: int = 0
-    freshness: int | None = None  # None where nothing was loaded yet
+    freshness: int | None = None  # None if nothing was loaded yet
 
 
 def make_task(kernel: Kernel, table: TableSpec, place: int, sources: Sequence[Source]) -> TableTask:
-    """Its task, of which those that it reads from know. It is in no pool, and not among the tasks, yet."""
+    """A task that its sources know as dependent. It is in no pool and not in `kernel.tasks` yet."""
     intake = _intake(table, sources)
     task = TableTask(place, table.name, table.period_us, table.worst_case_us, intake, table.startup_us)
     task.freshness, task.empty = table.freshness or 0, table.freshness is None

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class TableTask(Task):
-    """The updating of one table: its freshness, what it loads, and who reads it."""
+    """A table: its freshness, its intake and its dependents."""
 
     __slots__ = (
         "allowed_us",
@@ -52,25 +52,25 @@ class TableTask(Task):
         self.period_us = period_us
         self.period_now_us = period_us  # p(T, t) of paper 001: shorter while the table recovers
         self.worst_case_us = worst_case_us
-        self.startup_us = startup_us  # the part of it that several updates in one job have in common
+        self.startup_us = startup_us  # the part of it that the updates of one job share
         self.intake = intake
-        self.dependents: list[Follower] = []  # those whose release follows this table's freshness
+        self.dependents: list[Follower] = []  # the tasks whose release follows its freshness
         self.freshness = 0
-        # Nothing was ever loaded and time did not start at 0: the first update takes all there is.
+        # Nothing was ever loaded, and time did not start at 0: the first update takes all there is.
         self.empty = False
-        self.batch_cost: BatchCost | None = None  # where it is known of runs with several files
-        # How many files a job may take ahead of its release, by how the last ones went; 1 after a failure.
+        self.batch_cost: BatchCost | None = None  # learned from runs with several files, if known
+        # How many files a job may take ahead of its release, by the last ones' success; 1 after a failure.
         self.batch_max = 2
-        self.allowed_us = 0  # of the batch that runs, if it started so: how long it may be
+        self.allowed_us = 0  # how long the running batch may be, if it started with a limit
 
     def worst_case_of(self, updates: int) -> int:
-        """What a job costs at most that does so many updates at once."""
+        """The worst-case cost of a job of that many updates."""
         return updates * self.worst_case_us - (updates - 1) * self.startup_us
 
     def begin(self, now: int, track: int, updates: int | None = 1) -> Update:
-        """Its job starts now and does so many updates at once; None: all that is there.
+        """Starts its job now, with that many updates at once; None: all there is.
 
-        A released one may do several where one is enough: as many as are known to cost no more.
+        A released job may do several: as many as are known to cost no more than allowed.
         """
         if updates == 1 and self.batch_cost is not None and now >= self.release:
             updates = self._released()
@@ -90,7 +90,7 @@ class TableTask(Task):
         if jump_to > loaded_to and self.rule.may_jump(now):
             job.jump_to = jump_to
         if updates != 1:
-            # The first update of all is one, however far back it reaches.
+            # The first update of a table is one, however far back it reaches.
             periods = 1 if self.empty else max(1, -(-job.length_us // self.period_us))
             job.updates = updates or len(files) or periods
         if updates is None:
@@ -107,7 +107,7 @@ class TableTask(Task):
         return self if files < 2 else Batch(self, files, allowed_us)
 
     def _released(self) -> int:
-        """How many updates a released job does: no more than every bound counts it with."""
+        """How many updates a released job does: no more than the bounds allow."""
         limit_us = self.pool.order.job_limit_us(self)
         allowed_us = min(self.worst_case_us if limit_us is None else limit_us, self.period_us)
         files = self._several(allowed_us) if allowed_us else 1
@@ -116,7 +116,7 @@ class TableTask(Task):
         return files
 
     def _several(self, allowed_us: int) -> int:
-        """How many files a job takes that is to cost no more than that."""
+        """How many files a job takes within that cost."""
         if self.batch_max < 2:
             self.batch_max = 2  # after this attempt, unless it fails as well
             return 1
@@ -144,7 +144,7 @@ class TableTask(Task):
         return self.intake.sources
 
     def finished(self, job: Job, freshness: int, now: int) -> None:
-        """Its job has ended and the table now is as fresh as that."""
+        """Its job has ended, and the table has that freshness now."""
         update = self.job
         assert update is job, f"{job!r} is not running"
         self.job = None
@@ -162,7 +162,7 @@ class TableTask(Task):
     def give_back(self, job: Job) -> None:
         assert isinstance(job, Update)
         self.intake.give_back(job.files)
-        self.batch_max = 1  # so that one bad file does not blame many
+        self.batch_max = 1  # so that one bad file does not hold up many
 
     def validate(self, now: int) -> None:
         super().validate(now)
@@ -188,7 +188,7 @@ class Batch:
     def __init__(self, task: TableTask, updates: int | None, allowed_us: int = 0) -> None:
         self._task = task
         self._updates = updates
-        self._allowed_us = allowed_us  # how long it may be, where it starts ahead of its release
+        self._allowed_us = allowed_us  # how long it may be, if it starts ahead of its release
 
     @property
     def name(self) -> str:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Update(Job):
-    """A table's job: it loads (`loaded_from`, `loaded_to`] into it."""
+    """A table's job: loads (`loaded_from`, `loaded_to`] into it."""
 
     __slots__ = ("files", "jump_to", "loaded_from", "loaded_to", "updates")
 
@@ -30,7 +30,7 @@ class Update(Job):
         loaded_to: int,
         files: tuple[DataFile, ...],
     ) -> None:
-        # Not by super().__init__: half of the simulator's objects are made here.
+        # Not by super().__init__: the simulator makes half of its objects here.
         self.task = task
         self.number = number
         self.release = release
@@ -39,10 +39,10 @@ class Update(Job):
         self.track = track
         self.loaded_from = loaded_from  # the table's freshness F
         self.loaded_to = loaded_to  # the new freshness NF
-        # How far beyond NF its freshness may go at most, where no source has a row; NF where it may not.
+        # How far beyond NF its freshness may go if no source has a row; NF if it may not.
         self.jump_to = loaded_to
-        self.files = files  # the data files it loads, oldest first; none for a derived or continuous table
-        self.updates = 1  # how many it does at once; its task may set more
+        self.files = files  # its data files, oldest first; none for a derived or continuous table
+        self.updates = 1  # the number of updates at once; its task may set more
 
     @property
     def length_us(self) -> int:
@@ -51,7 +51,7 @@ class Update(Job):
 
     @property
     def worst_case_us(self) -> int:
-        """What it costs at most, as bounds count it; several updates share the start-up."""
+        """Its worst-case cost, as the bounds count it; several updates share the start-up."""
         if self.updates > 1 and self.task.allowed_us:
             return self.task.allowed_us
         return self.task.worst_case_of(self.updates)

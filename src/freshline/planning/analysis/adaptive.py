@@ -13,8 +13,8 @@ from freshline.planning.analysis.np_gedf import NpGedf
 def fastest_recovery_periods(costs: Sequence[int], periods: Sequence[int], tracks: int) -> list[int]:
     """p^[r] = e / min(1, m − U + u): each task may recover alone, as fast as (6) allows.
 
-    Paper 001's (7), with min where the print has max: otherwise (6) would let no table recover. Rounded
-    up to whole units; the normal period where nothing is spare.
+    Paper 001's (7), with min where the print has max: otherwise (6) would let no table recover. It is rounded
+    up to whole units, and is the normal period if nothing is spare.
 
     >>> fastest_recovery_periods([1000, 1000], [3000, 3000], 1)
     [1500, 1500]
@@ -22,7 +22,7 @@ def fastest_recovery_periods(costs: Sequence[int], periods: Sequence[int], track
     load = bracketed_sum(costs, periods)
     if not load.at_most(tracks):
         return list(periods)
-    # The interval decides nearly always; the exact sum is made only where it does not.
+    # The interval nearly always decides; only otherwise is the exact sum computed.
     return [
         _rounded(cost, period, tracks * SCALE - load.high, tracks * SCALE - load.low)
         or _exactly(cost, period, tracks, load.exactly())
@@ -31,7 +31,7 @@ def fastest_recovery_periods(costs: Sequence[int], periods: Sequence[int], track
 
 
 def _rounded(cost: int, period: int, spare_least: int, spare_most: int) -> int | None:
-    """The recovery period, where the least and the most that may be spare give the same."""
+    """The recovery period, if the least and the most spare capacity give the same."""
     share = (cost << SCALE_BITS) // period
     longest = ceiling_of(cost << SCALE_BITS, max(1, min(SCALE, spare_least + share)))
     shortest = ceiling_of(cost << SCALE_BITS, max(1, min(SCALE, spare_most + share + 1)))
@@ -44,7 +44,7 @@ def _exactly(cost: int, period: int, tracks: int, load: tuple[int, int]) -> int:
 
 
 def _within(cost: int, period: int, recovery_period: int) -> int:
-    """In [e, p], as Definition 10 asks."""
+    """In [e, p], as Definition 10 requires."""
     return min(period, max(cost, recovery_period))
 
 
@@ -57,7 +57,7 @@ def common_recovery_periods(costs: Sequence[int], periods: Sequence[int], tracks
     load = bracketed_sum(costs, periods)
     if not load.at_most(tracks):
         return list(periods)
-    # A little more than U is a little slower, never too much.
+    # A value slightly above U gives slightly slower recovery, never too fast.
     return [
         _within(cost, period, ceiling_of(period * load.high, tracks * SCALE))
         if ceiling_of(period * load.high, tracks * SCALE) == ceiling_of(period * load.low, tracks * SCALE)
@@ -79,8 +79,8 @@ def adaptive_tardiness(
 ) -> list[int] | None:
     """Y_i of paper 001's Theorem 1 with W = e / p^[r], rounded up; all 0 with no more tasks than tracks.
 
-    `None` where U > m or some e is above its period. (The tighter bound for each task is proven for periods
-    that do not change.)
+    `None` if U > m or some e is above its period. (The tighter bound for each task is proven only for
+    constant periods.)
     """
     if any(map(gt, costs, periods)):
         return None
@@ -95,7 +95,7 @@ def recovery_time(
 ) -> int | None:
     """x of paper 001's Theorem 4: how long clearing the backlog of an outage takes at most, rounded up.
 
-    It counts from the first release with the recovery period. `None` where that is no shorter than the
+    It counts from the first release with the recovery period. `None` if that period is not shorter than the
     normal one: then nothing is promised.
 
     >>> recovery_time(448, 300, 58, 5000)

@@ -1,7 +1,7 @@
-"""Which continuous queries are taken in, and on which track.
+"""Which continuous queries are admitted, and on which track.
 
-A query is taken in if all meet their deadlines at their least costs, its own and those of the queries that
-were taken in before: then shedding can always make them fit. Who was taken in is not put out for others.
+A query is admitted if it and all admitted queries meet their deadlines at their least costs: then shedding
+can always make them fit. An admitted query is never removed for others.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _STRIDE_MOST_US: Final = HOUR
 
 
 class QueryRefusal(NamedTuple):
-    """A query that is not taken in."""
+    """A query that is not admitted."""
 
     name: str
     reason: str
@@ -27,7 +27,7 @@ class QueryRefusal(NamedTuple):
 
 
 def admit(loads: Sequence[QueryLoad], running: Collection[str] = ()) -> list[QueryRefusal]:
-    """Those that do not fit on one track: in the order of definition, those that run before new ones."""
+    """The refused queries of one track: in the order of definition, but running ones first."""
     waiting = sorted(loads, key=lambda load: load.name not in running)
     admitted: list[QueryLoad] = []
     refused = []
@@ -40,7 +40,7 @@ def admit(loads: Sequence[QueryLoad], running: Collection[str] = ()) -> list[Que
 
 
 def placed(loads: Sequence[QueryLoad], tracks: int) -> list[int]:
-    """The track of each: by falling utilisation, to the one with least so far, ties to the lower number."""
+    """The track of each query: by falling utilisation, to the least loaded track; ties to the lower one."""
     shares = scaled_quotients([load.cost_us for load in loads], [load.period_us for load in loads])
     track_of = [0] * len(loads)
     taken = [0] * tracks
@@ -51,7 +51,7 @@ def placed(loads: Sequence[QueryLoad], tracks: int) -> list[int]:
 
 
 def track_for(load: QueryLoad, tracks: Sequence[Sequence[QueryLoad]]) -> int | None:
-    """The least loaded track on which a new query fits beside those that run there; None where on none."""
+    """The least loaded track on which a new query fits beside the running ones; None if there is none."""
     taken = [
         sum(scaled_quotients([each.cost_us for each in track], [each.period_us for each in track]))
         for track in tracks
@@ -61,7 +61,7 @@ def track_for(load: QueryLoad, tracks: Sequence[Sequence[QueryLoad]]) -> int | N
 
 
 def refusal(load: QueryLoad, tracks: Sequence[Sequence[QueryLoad]]) -> QueryRefusal:
-    """Why a query fits on none of the tracks, and at what stride it would on one of them."""
+    """Why a query fits on none of the tracks, and at which stride it would fit on one."""
     late = [_late(load, track) for track in tracks]
     whose = "its own deadline" if load.name in late else f"the deadline of {late[0]!r}"
     least = format_duration(load.least_us, up=True)
@@ -84,10 +84,10 @@ def _fit(loads: Sequence[QueryLoad]) -> bool:
 
 
 def _most_that_fit(admitted: Sequence[QueryLoad], waiting: Sequence[QueryLoad]) -> int:
-    """How many of those that wait can be taken in, one after the other, until one does not fit.
+    """How many of the waiting queries can be admitted, one after another, until one does not fit.
 
-    Who fits still does if others are left out, so that the place can be searched for: usually all fit, or
-    where the track is full none.
+    A query that fits still fits without the others, so a binary search works. Usually all fit, or none if the
+    track is full.
     """
     if _fit([*admitted, *waiting]):
         return len(waiting)
@@ -103,9 +103,9 @@ def _most_that_fit(admitted: Sequence[QueryLoad], waiting: Sequence[QueryLoad]) 
 def _period_least_us(load: QueryLoad, track: Sequence[QueryLoad]) -> int | None:
     """The smallest stride in whole milliseconds at which a query fits.
 
-    A longer one asks for less, and its lower priority is right for it: shorter deadlines first is the best
-    fixed order there is, so that whatever fits at some stride does at a longer one. The stride is searched
-    for with one query that is late, which is quick; then all are asked.
+    A longer stride needs less, and its lower priority suits it: shorter deadlines first is the best fixed
+    order. So whatever fits at some stride fits at a longer one. The search looks at one late query, which is
+    quick, and then tests all.
     """
     least = [each.least_us for each in (*track, load)]
     strides = range(1, _STRIDE_MOST_US // MILLISECOND + 1)

@@ -1,7 +1,7 @@
 """The least weighted error at which continuous queries meet their deadlines, as a mixed-integer program.
 
-Each query has the share u of what it can give up; each level that overruns has a binary y for each of its
-points, one of which must hold: Σ n_j·(E_j − A_j)·u_j ≥ Φ·y. It is what the quick rules are measured by.
+Each query has the share u of what it can give up. Each level that overruns has a binary y for each of its
+points, one of which must hold: Σ n_j·(E_j − A_j)·u_j ≥ Φ·y. It is the reference for the quick rules.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _OPTIONS: Final = {
     "mip_max_nodes": 50_000,
     "time_limit": 60.0,
 }
-# Rounds of one more microsecond from each that is cut, where the solver's floats were too small by some.
+# Rounds that cut one more microsecond from each cut query, if the solver's floats were slightly too small.
 _REPAIRS_MAX: Final = 16
 
 
@@ -39,9 +39,9 @@ class _Point(NamedTuple):
 
 
 def best(loads: Sequence[QueryLoad]) -> list[int] | None:
-    """The costs E' of least error, within 1e-4 of the optimum; None where not even the least costs fit.
+    """The costs E' of least error, within 1e-4 of the optimum; None if not even the least costs fit.
 
-    Never worse than `least-error`, which stands where many queries take the solver too long.
+    It is never worse than `least-error`, which is the answer if the solver takes too long.
     """
     of_rule = shed(loads, "least-error")
     if of_rule is None or all(cost == load.cost_us for cost, load in zip(of_rule, loads, strict=True)):
@@ -64,7 +64,7 @@ def best(loads: Sequence[QueryLoad]) -> list[int] | None:
 
 
 def _levels(ordered: Sequence[QueryLoad]) -> Iterator[list[_Point]]:
-    """Of each level that overruns, the points at which it can be made to hold."""
+    """The points at which each level that overruns can be made to hold."""
     costs = [load.cost_us for load in ordered]
     room = [load.cost_us - load.least_us for load in ordered]
     for blocking, instants, releases in _looked_at(ordered):
@@ -81,7 +81,7 @@ def _levels(ordered: Sequence[QueryLoad]) -> Iterator[list[_Point]]:
 
 
 def _looked_at(ordered: Sequence[QueryLoad]) -> Iterator[tuple[int, list[int], list[list[int]]]]:
-    """The blocking, the points and there the releases of each level that matters."""
+    """The blocking of each level that matters, its points, and the releases there."""
     periods = tuple([load.period_us for load in ordered])
     deadlines = tuple([load.deadline_us for load in ordered])
     blocking = blocking_us(ordered)
@@ -96,7 +96,7 @@ def _looked_at(ordered: Sequence[QueryLoad]) -> Iterator[tuple[int, list[int], l
 
 
 def _solve(ordered: Sequence[QueryLoad], levels: Sequence[Sequence[_Point]]) -> list[float] | None:
-    """The share of its room that each query gives up; None where a level has no point, or none was found."""
+    """The share of its room that each query gives up; None if a level has no point, or without a solution."""
     if not all(levels):
         return None
     queries = len(ordered)

@@ -33,9 +33,9 @@ class KMeansRow:
 def construct_clusters(
     costs: Sequence[int], periods: Sequence[int], tracks: int, seed: int = 0
 ) -> list[Cluster] | None:
-    """The clusters of paper 004's CONSTRUCT-CLUSTERS (figure 4), cheapest tasks first; `None` where U > m.
+    """The clusters of paper 004's CONSTRUCT-CLUSTERS (figure 4), cheapest tasks first; `None` if U > m.
 
-    K goes from m down (from the number of different costs where that is smaller) until the clusters' ⌈U⌉
+    K goes from m down (from the number of different costs if that is smaller) until the clusters' ⌈U⌉
     add up to no more than m, condition (10); for each K the centers are drawn anew. Figure 4 assigns no
     cluster to a task halfway between two centers; as in its Table 1 the lower one gets it. Clusters that
     lose all their tasks are dropped. Tracks left over go one by one to the cluster of highest U/m(C), the
@@ -82,12 +82,11 @@ class _Loads:
 
 
 def hand_out(left_over: int, counts: Sequence[int], loads: Sequence[BracketedRational]) -> list[int]:
-    """The tracks of each cluster after giving it its share of those left over: one by one, each to the
-    cluster of highest U/m(C), the first on a tie.
+    """The tracks of each cluster, with those left over: one by one, each to the cluster of highest U/m(C).
 
-    Were λ the U/m(C) of the last one given, no cluster ends above λ, and those that got any were above it
-    one track earlier; adding these up, each ends with at least U·(left over − clusters)/ΣU. So many are
-    given at once, and only the rest, a few for each cluster, is looked at one by one.
+    The first cluster wins a tie. Let λ be the U/m(C) of the last track given. No cluster ends above λ, and
+    those that got any were above it one track earlier. Added up, each ends with at least
+    U·(left over − clusters)/ΣU. So many are given at once, and only the few others one by one.
     """
     if left_over == 0:
         return list(counts)

@@ -1,4 +1,4 @@
-"""What few continuous queries ask for, in lists: faster than arrays as long as these are short."""
+"""The demand of few continuous queries, in lists: faster than arrays while these are short."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ class DemandOfFew:
         self._ratio = [reduction_ratio(load) for load in ordered]
         self._loss = [loss_us(load) for load in ordered]
         self._orders: list[list[int]] = []
-        # The level that was let in last, and what was asked for before it; that of the first cut is kept.
+        # The last level that entered, and the demand before it; also those of the first cut.
         self._before = self._first_cut = 0, [-instant for instant in self._grid.instants]
         self.restart()
 
     def restart(self) -> None:
-        """Levels above the first that was cut held at full costs: they need not be looked at again."""
+        """Levels above the first cut held at full costs, so they are skipped."""
         level, asked = self._first_cut
         self.steps: Sequence[int] = range(level, len(self._full))
         self.lost = 0.0
         self._costs = self._full.copy()
-        # What can still be cut; of those that are not yet in nothing.
+        # What can still be cut; 0 for queries that have not entered.
         room = map(sub, self._full[:level], self._least)
         self._room = [*room, *[0] * (len(self._full) - level)]
         self._asked = asked  # Σ n_j·E_j − t
@@ -77,7 +77,7 @@ class DemandOfFew:
         return True
 
     def _fill_up(self, cuts: dict[int, int], releases: Sequence[int], overrun_us: int) -> None:
-        """What a float was too small by."""
+        """Adds what the floats were too small by."""
         short = overrun_us - sum([releases[query] * cut for query, cut in cuts.items()])
         for query, cut in cuts.items():
             if short <= 0:
@@ -90,7 +90,7 @@ class DemandOfFew:
         best, best_cuts = inf, None
         room, loss = self._room, self._loss
         if not self._orders:
-            # At each point all queries by what they lose for the time that they free.
+            # For each point, all queries by their loss per time freed.
             self._orders = np.argsort(np.array(loss) / self._grid.at_array, axis=1, kind="stable").tolist()
         for point in self._grid.enough[level]:
             releases, left, error = self._grid.at[point], overruns_us[point], 0.0
@@ -131,12 +131,12 @@ class DemandOfFew:
             self._ask(query, -cut)
 
     def _ask(self, query: int, cost_us: int) -> None:
-        """So much more at every release of a query."""
+        """Adds that cost at every release of a query."""
         self._asked = _more(self._asked, self._grid.releases[query], cost_us)
 
 
 def _more(asked: list[int], releases: list[int], cost_us: int) -> list[int]:
-    """What is asked for at each point, and a cost at each release up to it."""
+    """The demand at each point plus a cost for each release up to it."""
     return list(map(add, asked, map(mul, releases, repeat(cost_us))))
 
 
@@ -162,14 +162,14 @@ def stretch_of_few(ordered: Sequence[QueryLoad], costs_us: Sequence[int]) -> tup
 
 
 class _Grid(NamedTuple):
-    """All that depends on strides and deadlines alone. Points are numbered by time."""
+    """All that depends only on strides and deadlines. Points are numbered by time."""
 
     instants: tuple[int, ...]
-    reach: tuple[int, ...]  # by level, how many of them are no later than its deadline
+    reach: tuple[int, ...]  # by level: the number of points up to its deadline
     releases: list[list[int]]  # ⌈t/P⌉ by query and point
     at: list[tuple[int, ...]]  # by point and query
     at_array: NDArray[np.float64]
-    enough: list[list[int]]  # by level, the points that decide it: no other can have a lower error
+    enough: list[list[int]]  # by level: the points that decide it; no other can have a lower error
 
 
 @lru_cache(maxsize=32)

@@ -1,8 +1,8 @@
-"""What many continuous queries ask for, in arrays.
+"""The demand of many continuous queries, in arrays.
 
-Up to a hundred queries every level is looked at, at all its points. Beyond that, levels of equal deadlines
-are looked at together, and of the points the deadline and those where least time is lost to releases that
-have begun and are not over: some points fewer make no verdict wrong, only careful.
+Up to a hundred queries, all points of every level are examined. Beyond that, levels of equal deadlines form a
+group. Its points are the deadline and those that lose least time to releases still in progress. Fewer points
+make no verdict wrong, only more careful.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Floats = NDArray[np.float64]
 
 
 class LevelGroup(NamedTuple):
-    """Levels of one deadline that are looked at together, and their points."""
+    """Levels of one deadline that are examined together, and their points."""
 
     first: int
     last: int
@@ -36,7 +36,7 @@ class LevelGroup(NamedTuple):
 
 
 class DemandOfMany:
-    """Some points of some levels, or all of all."""
+    """Some points of some levels, or all of them."""
 
     def __init__(self, ordered: Sequence[QueryLoad]) -> None:
         periods = tuple([load.period_us for load in ordered])
@@ -66,7 +66,7 @@ class DemandOfMany:
         most = room * releases
         if int(most.sum()) < overrun_us:
             return False
-        # The higher a query's room for its share, the later it is emptied.
+        # The more room a query has for its share, the later it is emptied.
         order = np.argsort(most / ratio)
         emptied = np.concatenate(([0], np.cumsum(most[order])[:-1]))
         shares = (overrun_us - emptied) / np.cumsum(ratio[order][::-1])[::-1]
@@ -81,7 +81,7 @@ class DemandOfMany:
         return True
 
     def _fill_up(self, cuts: Integers, room: Integers, releases: Integers, overrun_us: int) -> None:
-        """What a float was too small by."""
+        """Adds what the floats were too small by."""
         short = overrun_us - int(cuts @ releases)
         for query in np.flatnonzero(cuts < room) if short > 0 else ():
             more = min(int(room[query] - cuts[query]), -(-short // int(releases[query])))
@@ -146,7 +146,7 @@ def stretch_of_many(ordered: Sequence[QueryLoad], costs_us: Sequence[int]) -> tu
 
 
 def _cheapest(loss: Floats, room: Integers, releases: Integers, overrun_us: int) -> Integers | None:
-    """What is cut where those go first that lose least; None where they have not got so much."""
+    """The cuts if the queries that lose least go first; None if they lack the room."""
     order = np.argsort(loss, kind="stable")
     freed = np.cumsum(room[order] * releases[order])
     last = int(np.searchsorted(freed, overrun_us))
@@ -161,7 +161,7 @@ def _cheapest(loss: Floats, room: Integers, releases: Integers, overrun_us: int)
 
 @lru_cache(maxsize=4)
 def steps_of(periods: tuple[int, ...], deadlines: tuple[int, ...]) -> list[LevelGroup]:
-    """What is looked at, by priority; it depends on strides and deadlines alone."""
+    """The groups to examine, by priority; they depend only on strides and deadlines."""
     points = scheduling_points(periods, deadlines)
     instants = np.array(points.instants, np.int64)
     strides = np.array(periods, np.int64)
@@ -173,7 +173,7 @@ def steps_of(periods: tuple[int, ...], deadlines: tuple[int, ...]) -> list[Level
         ]
     steps = []
     first = 0
-    # How much more is counted at an instant than a fluid schedule would ask for, for equal shares.
+    # How much the rounded-up releases exceed a fluid schedule at an instant, for equal shares.
     rounded_up = np.zeros(len(instants))
     for level, deadline in enumerate(deadlines):
         rounded_up += -(-instants // periods[level]) * periods[level] / instants

@@ -1,9 +1,8 @@
-"""Exact decisions on sums of rationals, cheaply: by an interval, and exactly only where that leaves a doubt.
+"""Exact decisions on sums of rationals, cheaply: by an interval, and exactly only if that does not decide.
 
-A float utilisation of 2.0000000000000001 flips a verdict, and a sum of `Fraction`s grows by a gcd of ever
-longer numbers at each step. Here a quotient a/b is the integer ⌊a·2^64/b⌋, too small by less than one unit,
-so that n of them are summed to within n units; the exact sum is made only when a decision falls inside that
-interval.
+A float utilisation of 2.0000000000000001 flips a verdict, and a sum of `Fraction`s needs a gcd of ever longer
+numbers at each step. Here a quotient a/b is the integer ⌊a·2^64/b⌋, too small by less than one unit. So n of
+them are summed to within n units, and the exact sum is needed only if a decision falls inside that interval.
 """
 
 from __future__ import annotations
@@ -33,9 +32,9 @@ def scaled_quotients(numerators: Sequence[int], denominators: Sequence[int]) -> 
 
 
 def largest(count: int, scaled: Sequence[int], exactly: Callable[[int], Fraction]) -> list[int]:
-    """The places of the `count` largest rationals, given ⌊·2^64⌋ of each; where these agree, exactly.
+    """The places of the `count` largest rationals, given ⌊·2^64⌋ of each; equal ones are compared exactly.
 
-    Rounding down never reverses an order, so that only equal integers are in doubt.
+    Rounding down never reverses an order, so only equal integers are in doubt.
     """
     order = sorted(range(len(scaled)), key=scaled.__getitem__, reverse=True)
     if not 0 < count < len(order) or scaled[order[count - 1]] > scaled[order[count]]:
@@ -49,8 +48,9 @@ def largest(count: int, scaled: Sequence[int], exactly: Callable[[int], Fraction
 def exact_sum(numerators: Sequence[int], denominators: Sequence[int]) -> Quotient:
     """Σ a/b, not reduced.
 
-    Equal denominators are added up first; the rest is a balanced tree of products, so that long numbers are
-    only multiplied by numbers about as long, which keeps many thousand different denominators affordable.
+    Equal denominators are added up first. The rest is a balanced tree of products: long numbers are
+    multiplied only by numbers of about the same length, which keeps thousands of different denominators
+    affordable.
     """
     by_denominator: dict[int, int] = {}
     for a, b in zip(numerators, denominators, strict=True):
@@ -69,7 +69,7 @@ def _sum_of_two(first: Quotient, second: Quotient) -> Quotient:
 
 @dataclass(frozen=True, slots=True)
 class BracketedRational:
-    """A rational that lies within [low, high] / 2^64 and can be had exactly where that does not decide."""
+    """A rational within [low, high] / 2^64; `exactly` computes it if that does not decide."""
 
     low: int
     high: int

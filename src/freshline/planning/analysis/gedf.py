@@ -1,6 +1,6 @@
-"""Preemptive global EDF on m tracks, for comparison: what non-preemptive updates cost.
+"""Preemptive global EDF on m tracks, for comparison: the price of non-preemptive updates.
 
-Both bounds need U ≤ m and every e at most its period; elsewhere they are `None`.
+Both bounds need U ≤ m and every e at most its period; otherwise they are `None`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from freshline.planning.analysis.exact import SCALE, Quotient, bracketed_sum, ex
 def devi_anderson(costs: Sequence[int], periods: Sequence[int], tracks: int) -> list[Fraction] | None:
     """Tardiness of at most x + e_i (Devi and Anderson 2005).
 
-    x = (sum of the Λ largest e − e_min) / (m − sum of the Λ−1 largest u), Λ = ⌈U⌉ − 1; 0 where U ≤ 1.
+    x = (sum of the Λ largest e − e_min) / (m − sum of the Λ−1 largest u), Λ = ⌈U⌉ − 1; 0 if U ≤ 1.
     """
     blockers = _blockers(costs, periods, tracks)
     if blockers is None:
@@ -63,7 +63,7 @@ def compliant_vector(costs: Sequence[int], periods: Sequence[int], tracks: int) 
 
 
 def _blockers(costs: Sequence[int], periods: Sequence[int], tracks: int) -> int | None:
-    """⌈U⌉ − 1: how many tasks can have carried work into an interval in which all tracks are busy."""
+    """⌈U⌉ − 1: how many tasks may carry work into an interval with all tracks busy."""
     tracks_at_least = bracketed_sum(costs, periods).ceiling()
     if tracks_at_least > tracks or any(map(gt, costs, periods)):
         return None

@@ -1,6 +1,6 @@
-"""What the analyses read as JSON: objects with known keys, and numbers that are exact.
+"""Reads the JSON input of the analyses: objects with known keys, and exact numbers.
 
-Numbers may be written as decimal strings, so that no program in between makes floats of them.
+Numbers may be decimal strings, so that no program in between makes floats of them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Final, NoReturn
 from freshline.base.errors import InputError
 
 _DECIMAL: Final = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?", re.ASCII)
-# More digits than any clock has; an exponent without limit would be an integer without limit.
+# More digits than any clock has; an unlimited exponent would be an unlimited integer.
 _DIGITS_MAX: Final = 18
 _NUMBER_REMEDY: Final = f"Write a decimal number of at most {_DIGITS_MAX} digits on either side of the point"
 

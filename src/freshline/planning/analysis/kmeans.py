@@ -1,7 +1,7 @@
 """K-means on costs, exactly: k-means++ for the first centers, then Lloyd's iterations (paper 004, figure 4).
 
-On a line every cluster is a run of the sorted costs, so that with sums of their prefixes an iteration over K
-clusters takes K binary searches, however many tasks there are.
+On a line every cluster is a run of the sorted costs. With prefix sums an iteration over K clusters takes K
+binary searches, however many tasks there are.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ Centers = list[Quotient]
 Span = tuple[int, int]
 Spans = list[Span]
 
-# Any partition is valid, so that stopping early costs a little quality and nothing else.
+# Any partition is valid, so stopping early costs only a little quality.
 ITERATIONS_MAX = 1_000
 
 
 class SortedCosts:
-    """Costs in ascending order, with what is needed to sum over any run of them at once."""
+    """Costs in ascending order, with prefix sums over any run of them."""
 
     def __init__(self, costs: Sequence[int]) -> None:
         self.order = sorted(range(len(costs)), key=costs.__getitem__)

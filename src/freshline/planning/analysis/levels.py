@@ -1,8 +1,8 @@
 """Whether continuous queries on one track meet their deadlines: the exact test by levels of priority.
 
-Priorities are fixed: the shorter deadline first, ties by the order of definition. A query can be put aside
-only between parts, so that a level waits for the longest part of a query below it. Deadlines are at most the
-periods, so that the first iteration after the critical instant is the worst one.
+Priorities are fixed: the shorter deadline first, ties by the order of definition. A query can be paused only
+between parts, so a level waits for the longest part of a query below it. Deadlines are at most the periods,
+so the first iteration after the critical instant is the worst one.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ class QueryLoad(NamedTuple):
     period_us: int  # the stride
     deadline_us: int  # at most the period
     cost_us: int  # E = F(1), of the whole window
-    fixed_us: int  # a, what the cost does not fall below
+    fixed_us: int  # a, the fixed part of the cost
     least_us: int  # A = max(1, F(keep_least))
-    part_us: int  # the longest stretch that cannot be put aside
+    part_us: int  # the longest part, which cannot be paused
     weight: Fraction
     selectivity: Fraction  # output over tuples, at least 0.001
     tuples: Fraction | int  # w, in its windows
@@ -49,7 +49,7 @@ def is_schedulable(loads: Sequence[QueryLoad], costs_us: Sequence[int] | None = 
 
 
 def first_late(loads: Sequence[QueryLoad], costs_us: Sequence[int] | None = None) -> int | None:
-    """The place of the query of highest priority that may miss its deadline; None where none does.
+    """The place of the query of highest priority that may miss its deadline; None if there is none.
 
     >>> one = QueryLoad("one", 4, 4, 2, 0, 1, 0, Fraction(1), Fraction(1), 1)
     >>> first_late([one, one._replace(period_us=5, deadline_us=5)])
@@ -58,7 +58,7 @@ def first_late(loads: Sequence[QueryLoad], costs_us: Sequence[int] | None = None
 
 
 def last_late(loads: Sequence[QueryLoad], costs_us: Sequence[int] | None = None) -> int | None:
-    """The place of the query of lowest priority that may miss its deadline; None where none does."""
+    """The place of the query of lowest priority that may miss its deadline; None if there is none."""
     last = deque(_late(loads, costs_us), maxlen=1)
     return last[0] if last else None
 
@@ -71,7 +71,7 @@ def _late(loads: Sequence[QueryLoad], costs_us: Sequence[int] | None) -> Iterato
 
 
 def response_us(loads: Sequence[QueryLoad], costs_us: Sequence[int] | None = None) -> list[int | None]:
-    """The worst response time of each query; None where it is above the period, or takes too long to find.
+    """The worst response time of each query; None if it is above the period, or takes too long to compute.
 
     It is the least t = B_i + E_i + Σ_{j above i} ⌈t/P_j⌉·E_j, counted from the critical instant.
     """
@@ -83,7 +83,7 @@ def response_us(loads: Sequence[QueryLoad], costs_us: Sequence[int] | None = Non
 
 
 def holds(loads: Sequence[QueryLoad], place: int, costs_us: Sequence[int]) -> bool:
-    """Whether one query meets its deadlines, whatever becomes of the others."""
+    """Whether one query meets its deadlines, whatever happens to the others."""
     own = loads[place].deadline_us, place
     above = [other for other, load in enumerate(loads) if (load.deadline_us, other) < own]
     below = [load.part_us for other, load in enumerate(loads) if (load.deadline_us, other) > own]
@@ -110,8 +110,8 @@ def _responses(
         own = blocking[level] + costs[level]
         response = None
         if scaled[level] < SCALE:
-            # Two bounds from below that save nearly all steps: t ≥ own + U_above·t, and the response of a
-            # level above, if no more was waited for there, and all that is waited for in addition.
+            # Two lower bounds save nearly all steps: t ≥ own + U_above·t; and the response of a level above,
+            # if that had no more blocking, plus the additional wait.
             start = ceiling_of(own * SCALE, SCALE - scaled[level])
             if own >= of_others:
                 start = max(start, known + own - of_others)
@@ -124,7 +124,7 @@ def _responses(
 def _least_fixed_point(
     start: int, own: int, costs: Sequence[int], periods: Sequence[int], most: int
 ) -> int | None:
-    """The least t ≥ start with t = own + Σ ⌈t/P_j⌉·E_j; None where it is above `most`."""
+    """The least t ≥ start with t = own + Σ ⌈t/P_j⌉·E_j; None if it is above `most`."""
     above = list(zip(costs, periods, strict=True))
     response, demand = 0, start
     for _ in range(2 + QUOTIENTS_MAX // (1 + len(above))):

@@ -1,8 +1,8 @@
-"""Non-preemptive EDF on one track: the exact test, and how late a job may finish where it fails.
+"""Non-preemptive EDF on one track: the exact test, and how late a job may finish if it fails.
 
 Both hold for jobs that come less often than their period, and for jobs started before their release with
-their deadline kept: such a job can delay another by its cost e_j only in place of its own share of the time
-up to the deadline, which is at least e_j where p_j is not the longer period.
+their deadline kept. Such a job can delay another by its cost e_j only in place of its own share of the time
+up to the deadline; that share is at least e_j unless p_j is the longer period.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ def schedulable(
     """Whether no deadline is ever missed, whatever the phases (Jeffay, Stanat and Martel 1991).
 
     The condition is U ≤ 1 and L ≥ e_i + Σ_{p_j < p_i} (⌈L/p_j⌉ − 1)·e_j for every task i and every L in
-    (p_min, p_i): dense time, whereas the printed ⌊(L−1)/p_j⌋ is for releases at integers only. The right side
-    rises just after the multiples t of the periods, so that it suffices to look there, with ⌊t/p_j⌋; and as
-    that is 0 for p_j > t, all tasks may be summed and one pass serves every i:
+    (p_min, p_i). Time is dense here; the printed ⌊(L−1)/p_j⌋ is for releases at integers only. The right side
+    rises just after the multiples t of the periods, so only those count, with ⌊t/p_j⌋. As that is 0 for
+    p_j > t, all tasks may be summed, and one pass serves every i:
 
         t − Σ_j ⌊t/p_j⌋·e_j ≥ max{e_i : p_i > t}   for every multiple t, p_min ≤ t < p_max.
 
@@ -41,10 +41,10 @@ def schedulable(
 def spare_time(
     costs: Sequence[int], periods: Sequence[int], points_max: int = POINTS_MAX, enough: int | None = None
 ) -> int | None:
-    """For how long a batch may block and no deadline is missed; −1 where one may be missed without any.
+    """How long a batch may block without a missed deadline; −1 if one may be missed without any.
 
-    It is the least t − Σ_j ⌊t/p_j⌋·e_j of all multiples t of the periods, those above p_max included. Where
-    that is at least `enough` it may be more than what is said. `None`: not decided within `points_max`.
+    It is the least t − Σ_j ⌊t/p_j⌋·e_j over all multiples t of the periods, including those above p_max. A
+    result of at least `enough` may be too small. `None`: not decided within `points_max`.
 
     >>> spare_time([4, 1, 1], [6, 7, 8])
     2
@@ -53,7 +53,7 @@ def spare_time(
     if not utilization.at_most(1):
         return -1
     idle = SCALE - utilization.high
-    # The shortest periods stand last: those up to t are popped as t grows.
+    # The shortest periods come last: those up to t are popped as t grows.
     blockers = _largest_cost_by_period_above(costs, periods)
     # The next multiple of each period, the period, and the cost of all its tasks together.
     multiples = [(period, period, cost) for period, cost in _total_cost_by_period(costs, periods).items()]
@@ -80,11 +80,11 @@ def spare_time(
 
 
 def blocking_tardiness(costs: Sequence[int], periods: Sequence[int], blocking: int = 0) -> list[int] | None:
-    """Tardiness of at most max{e_j : p_j > p_i}, or `blocking`, for every task; `None` where U > 1.
+    """Tardiness of at most max{e_j : p_j > p_i}, or `blocking`, for every task; `None` if U > 1.
 
-    Before a late job the track has been busy, since some t, with jobs due no later, released since t and so
-    demanding at most U·(d − t), and with the rest of at most one job due later: one released before t, whose
-    period is longer than d − t and so than p_i (the blocking of Jeffay, Stanat and Martel 1991).
+    Before a late job the track has been busy since some t. It ran jobs due no later and released since t,
+    which demand at most U·(d − t). It also ran the rest of at most one job due later: released before t, with
+    a period longer than d − t and so than p_i (the blocking of Jeffay, Stanat and Martel 1991).
 
     >>> blocking_tardiness([1, 2], [2, 6])
     [2, 0]

@@ -15,14 +15,13 @@ class NpGedf:
     """The tardiness bound Y_i = e_i + x of a task set, for any number of tracks m.
 
     x = (sum of the m largest e − e_min) / (m − sum of the m−1 largest W), with W_j = e_j / (the shortest
-    period that task j may ever have), e_min the smallest e of all tasks, subtracted once, and min(n, m),
-    min(n, m−1) in place of m, m−1 where there are fewer tasks (paper 001, Theorem 1; paper 004 refers to it
-    in Theorem 2). W is not the utilisation where periods change: with u_j in its place the bound is unsafe.
-    On one track it is paper 004's fallback e_i + max e − min e (section 4.2). Where batches may block
-    (docs/batches.md) max(e, blocking) stands for e in the sum of the largest.
+    period that task j may ever have) and e_min the smallest e of all tasks, subtracted once. With fewer tasks
+    min(n, m) and min(n, m−1) replace m and m−1 (paper 001, Theorem 1; paper 004 refers to it in Theorem 2).
+    W is not the utilisation if periods change: with u_j in its place the bound is unsafe. On one track it is
+    paper 004's fallback e_i + max e − min e (section 4.2). If batches may block (docs/batches.md),
+    max(e, blocking) replaces e in the sum of the largest.
 
-    The theorem asks for U ≤ m and for every e to be at most its period; where it does not apply the answer
-    is `None`.
+    The theorem needs U ≤ m and every e at most its period; otherwise the answer is `None`.
 
     >>> NpGedf([128, 128, 1, 1], [256, 256, 8, 8]).x(2)
     Fraction(170, 1)
@@ -44,7 +43,7 @@ class NpGedf:
         self.tracks_at_least = tracks_at_least(costs, periods)
 
     def x(self, tracks: int) -> Fraction | None:
-        """x exactly; `None` where the theorem does not apply."""
+        """x exactly; `None` if the theorem does not apply."""
         if tracks < self.tracks_at_least or self._some_cost_exceeds_its_period:
             return None
         longest = nlargest(tracks, self._costs)
@@ -52,12 +51,12 @@ class NpGedf:
         return excess / self._not_carried(tracks)
 
     def blocking_most(self, tracks: int, x: int) -> int:
-        """The longest blocking with which x is no larger than that; without any it must be so."""
+        """The longest blocking that keeps x at most that; without blocking it must be so."""
         budget = x * self._not_carried(tracks) + min(self._costs)
         longest = nlargest(tracks, self._costs)  # the longest first
         spent = sum(longest)
         for count, cost in enumerate(reversed(longest), start=1):
-            # As if the `count` shortest of them were as long as it.
+            # As if the `count` shortest of them had that length.
             spent -= cost
             blocking = (budget - spent) // count
             if count == len(longest) or blocking < longest[-count - 1]:

@@ -4,12 +4,11 @@ Let σ satisfy m·σ ≥ m·Σ_{A∪B} e_j + Σ_A u_j·(σ − e_j) for all disj
 |A| + |B| ≤ m. If U ≤ m and every e is at most its period, then every job of task i finishes by its deadline
 + x_i + e_i, with x_i = (σ − e_i)/m.
 
-This is paper 001's Theorem 1 with an x for each task, as in the compliant vectors of preemptive EDF: σ bounds
-the work that is left at a deadline, A are the tasks that carry late work in, B those that block with a job
-due later. Where batches may block (docs/batches.md) max(e_j, blocking) stands for e_j in the sum over B. The
-proof is in docs/np-gedf-per-task.md. It covers releases further apart than the period, costs
-below e, any order of equal deadlines, and a track that finds no released job and starts one before its
-release, with its deadline kept.
+This is paper 001's Theorem 1 with an x for each task, as in the compliant vectors of preemptive EDF. σ bounds
+the work left at a deadline, A are the tasks that carry late work in, B those that block with a job due later.
+If batches may block (docs/batches.md), max(e_j, blocking) replaces e_j in the sum over B. The proof is in
+docs/np-gedf-per-task.md. It covers releases further apart than the period, costs below e, any order of equal
+deadlines, and a track that finds no released job and starts one early, with its deadline kept.
 """
 
 from __future__ import annotations
@@ -55,17 +54,17 @@ class NpGedfPerTask:
         self._square_sums = [0, *accumulate(squares[task] for task in by_cost)]
 
     def tardiness(self, tracks: int) -> list[int] | None:
-        """x_i + e_i of every task, rounded up; `None` where U > m or some e is above its period."""
+        """x_i + e_i of every task, rounded up; `None` if U > m or some e is above its period."""
         if tracks < self._tracks_at_least or self._some_cost_exceeds_its_period:
             return None
         work = self.work_left(tracks)
         return [ceiling_of(work - cost, tracks) + cost for cost in self._costs]
 
     def work_left(self, tracks: int) -> int:
-        """The least σ, rounded up: the most work that can be left at a deadline, jobs that block included.
+        """The least σ, rounded up: the most work that can be left at a deadline, including jobs that block.
 
-        The right side is convex and piecewise linear in σ, of slope below m, so that the solution for any one
-        choice of A and B is no larger than σ; the heaviest choice at one σ gives the next (Newton's method).
+        The right side is convex and piecewise linear in σ, of slope below m. So the solution for any one
+        choice of A and B is at most σ; the heaviest choice at one σ gives the next (Newton's method).
         """
         assert 1 <= tracks < len(self._costs), "with a track for each task nothing waits"
         work = self.work_left_at_least(tracks)
@@ -77,10 +76,10 @@ class NpGedfPerTask:
             work = max(work + 1, *solutions)
 
     def less_blocking(self, tracks: int, work: int) -> int | None:
-        """Where this σ is too small: a blocking with which it may do, and with no longer one it does.
+        """If this σ is too small: a shorter blocking that may suit it; no longer one does.
 
-        None where it is large enough. The right side is convex in the blocking: the choice that is too heavy
-        says how much of it is too much at least (Newton's method).
+        None if σ is large enough. The right side is convex in the blocking: the choice that is too heavy
+        gives the least excess (Newton's method).
         """
         answers: list[int] = []
         for _, others, demand in self._heaviest(tracks, work):
@@ -93,7 +92,7 @@ class NpGedfPerTask:
         return min(answers, default=None)
 
     def work_left_at_least(self, tracks: int) -> int:
-        """At most σ, without a search: σ for the costliest tasks. It rules out most numbers of tracks."""
+        """A quick lower bound of σ: that of the costliest tasks. It rules out most numbers of tracks."""
         solution = _solution_at_least(
             tracks,
             self._cost_sums[tracks],
@@ -103,7 +102,7 @@ class NpGedfPerTask:
         return max(self._blocking_max, solution)
 
     def _work_of(self, tracks: int, carriers: Sequence[int], others: Sequence[int]) -> int:
-        """σ for one choice, rounded up, or a little less."""
+        """σ for one choice, rounded up, or slightly less."""
         return _solution_at_least(
             tracks,
             self._cost_of(carriers, others),
@@ -115,12 +114,11 @@ class NpGedfPerTask:
         return sum(self._costs[task] for task in carriers) + sum(self._blocking[task] for task in others)
 
     def _heaviest(self, tracks: int, work: int) -> list[tuple[list[int], list[int], BracketedRational]]:
-        """One or two choices of A (m − 1 tasks at most) and B, the heaviest at this σ among them, weighed.
+        """One or two choices of A (at most m − 1 tasks) and B with their weights, the heaviest among them.
 
         A task weighs m·e_j + u_j·(σ − e_j) if it carries and m·max(e_j, blocking) if it blocks. The m tasks
-        of largest weight are chosen, each as what it weighs more. Where all of them would carry, either that
-        one of them blocks which loses the least by it, or the heaviest blocker among the others takes the
-        place of the lightest.
+        of largest weight are chosen, each in its heavier role. If all of them would carry, there are two
+        choices: the one that loses least blocks, or the heaviest other blocker replaces the lightest.
         """
         costs, periods, blocking = self._costs, self._periods, self._blocking
 
@@ -172,5 +170,5 @@ class NpGedfPerTask:
 
 
 def _solution_at_least(tracks: int, cost: int, rate_scaled: int, squares_scaled: int) -> int:
-    """⌈(m·Σe − Σ_A e²/p) / (m − Σ_A u)⌉ or less, of a Σu rounded down and a Σe²/p rounded up."""
+    """⌈(m·Σe − Σ_A e²/p) / (m − Σ_A u)⌉ or less, from Σu rounded down and Σe²/p rounded up."""
     return ceiling_of(tracks * cost * SCALE - squares_scaled, tracks * SCALE - rate_scaled)

@@ -1,4 +1,4 @@
-"""What a query costs, by the operators it is made of (paper 000, Table 1 and (3)–(7))."""
+"""The cost of a query from its operators (paper 000, Table 1 and (3)–(7))."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ ARITHMETIC: Final = Fraction(3)
 PROBE: Final = Fraction(3)
 HASH: Final = Fraction(5, 2)
 
-# A query that puts out nearly nothing is not for that reason shed entirely.
+# A query with hardly any output must not be shed entirely for that reason.
 SELECTIVITY_LEAST: Final = Fraction(1, 1000)
 
 
 class OperatorCost(NamedTuple):
-    """F(k) = fixed + (cost − fixed)·k for a share k of the window, and what its error is counted in."""
+    """F(k) = fixed + (cost − fixed)·k for a share k of the window, and the units of its error."""
 
     cost_us: int
     fixed_us: int
@@ -32,7 +32,7 @@ class OperatorCost(NamedTuple):
 
 
 class _Flow(NamedTuple):
-    """Of an operator with all below it."""
+    """The totals of an operator and all below it."""
 
     read: Fraction  # tuples of the streams' windows
     output: Fraction
@@ -41,14 +41,14 @@ class _Flow(NamedTuple):
 
 
 def operator_cost(operator: Operator, tuples: Mapping[str, Fraction | int]) -> OperatorCost:
-    """The cost of a query whose streams have so many tuples in its window.
+    """The cost of a query with that many tuples of each stream in its window.
 
     >>> half = Fraction(1, 2)
     >>> operator_cost(Project(Select(half, Stream("s"))), {"s": 25_000})
     OperatorCost(cost_us=150000, fixed_us=0, selectivity=Fraction(1, 2), tuples=Fraction(25000, 1))
     """
     flow = _flow(operator, tuples)
-    # Where nothing came, what share of it would come out is told by one tuple of each stream.
+    # Without any tuples, one tuple of each stream shows the share of output.
     share = flow if flow.read else _flow(operator, dict.fromkeys(tuples, 1))
     selectivity = max(SELECTIVITY_LEAST, share.output / share.read)
     return OperatorCost(max(1, ceil(flow.cost_us)), int(flow.fixed_us), selectivity, flow.read)
@@ -64,7 +64,7 @@ def _flow(operator: Operator, tuples: Mapping[str, Fraction | int]) -> _Flow:
         case Project(below):
             return _after(_flow(below, tuples), PROJECT, Fraction(1))
         case Aggregate(below):
-            # Every tuple counts in its result; that is written once, however few tuples are read.
+            # Every tuple counts in its result, which is written once, however few tuples are read.
             flow = _flow(below, tuples)
             cost_us = flow.cost_us + flow.output * (READ + ARITHMETIC) + WRITE
             return flow._replace(cost_us=cost_us, fixed_us=flow.fixed_us + WRITE)
@@ -74,6 +74,6 @@ def _flow(operator: Operator, tuples: Mapping[str, Fraction | int]) -> _Flow:
 
 
 def _after(flow: _Flow, process: Fraction, selectivity: Fraction) -> _Flow:
-    """One more operator: it reads what comes out below, works on it, and writes its share."""
+    """Adds an operator: it reads the output below, processes it, and writes its share."""
     cost_us = flow.cost_us + flow.output * (READ + process + selectivity * WRITE)
     return flow._replace(output=flow.output * selectivity, cost_us=cost_us)

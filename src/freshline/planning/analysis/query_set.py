@@ -1,4 +1,4 @@
-"""Continuous queries as `freshline shed` reads them, and what each rule of shedding makes of them."""
+"""Continuous queries as `freshline shed` reads them, and the outcome of each shedding rule."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _LONGEST_US: Final = 100 * 366 * DAY
 
 
 def parse_query_set(text: str) -> list[QueryLoad]:
-    """The queries that a JSON text describes; `InputError` says what is wrong with it and what to do.
+    """The queries that a JSON text describes; an `InputError` has the fault and a remedy.
 
     >>> parse_query_set('{"queries": [{"name": "a", "period": "2", "cost": 0.5, "weight": 5, '
     ...                 '"selectivity": "0.5", "tuples": 25000}]}')[0].cost_us
@@ -56,7 +56,7 @@ def parse_query_set(text: str) -> list[QueryLoad]:
 
 
 def answer(loads: Sequence[QueryLoad]) -> dict[str, object]:
-    """Who is refused, and what is left to the others by each rule."""
+    """The refused queries, and what each rule leaves to the others."""
     refused = admit(loads)
     names = {refusal.name for refusal in refused}
     admitted = [load for load in loads if load.name not in names]
@@ -241,7 +241,7 @@ def _not_negative(value: object, where: str) -> Decimal:
 
 
 def _exact_us(value: object, where: str) -> int:
-    """A time that must be what it says."""
+    """A time that must be exact."""
     time_us = Fraction(positive(value, where)) * SECOND
     if time_us.denominator != 1:
         raise InputError(f"{where} is {shown(value)}, finer than a microsecond", "Round it to microseconds")

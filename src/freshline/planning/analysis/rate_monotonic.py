@@ -1,8 +1,8 @@
 """Preemptive rate-monotonic scheduling on one track: exact worst response times (Lehoczky 1990).
 
 Priorities go by period, the shorter first, ties by the order of the tasks. The deadline may be longer than
-the period: then the first job after the critical instant need not be the worst one, and all jobs of the
-level-i busy period are looked at.
+the period. Then the first job after the critical instant need not be the worst one, so all jobs of the
+level-i busy period are examined.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from freshline.planning.analysis.exact import (
     scaled_quotients,
 )
 
-# Quotients ⌈t/p_j⌉ worked out for one task, each a fraction of a microsecond, before it is given up.
+# The most quotients ⌈t/p_j⌉ for one task, each a fraction of a microsecond, before giving up.
 QUOTIENTS_MAX = 3_000_000
 
 
@@ -29,10 +29,10 @@ class ResponseTime:
 
     time: int | None
     reason: str | None = None
-    at_least: int | None = None  # the longest one seen, where the worst was not reached
+    at_least: int | None = None  # the longest one seen, if the worst was not reached
 
     def within(self, deadline: int) -> bool | None:
-        """Whether no job is later than a deadline; `None` where that is not known."""
+        """Whether no job is later than a deadline; `None` if that is unknown."""
         if self.time is not None:
             return self.time <= deadline
         return None if self.at_least is not None and self.at_least <= deadline else False
@@ -66,7 +66,7 @@ def response_times(
 
 
 def all_within(responses: Sequence[ResponseTime], deadlines: Sequence[int]) -> bool | None:
-    """Whether every response time is within its deadline; `None` where that depends on an unknown one.
+    """Whether every response time is within its deadline; `None` if that depends on an unknown one.
 
     With the periods as deadlines this is the verdict of the test over the scheduling points (Lehoczky, Sha
     and Ding 1989; paper 000, C1).
@@ -91,7 +91,7 @@ def _response_time(
     worst = finish = done = 0
     while done == 0 or finish > done * period:
         done += 1
-        # finish ≥ done·e_i + U_above·finish: starting there saves nearly all steps where U is close to 1.
+        # finish ≥ done·e_i + U_above·finish: starting there saves nearly all steps if U is close to 1.
         demand = max(finish + cost, ceiling_of(done * cost * SCALE, SCALE - utilization_above))
         while demand > finish:
             finish = demand

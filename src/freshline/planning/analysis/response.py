@@ -1,4 +1,4 @@
-"""The tardiness that is proven for the tasks of a non-preemptive EDF pool, by the smallest bound known."""
+"""The proven tardiness of tasks in a non-preemptive EDF pool, by the smallest known bound."""
 
 from __future__ import annotations
 
@@ -14,11 +14,10 @@ def tardiness_bounds(
 ) -> list[int] | None:
     """The tardiness Y_i of every task in whole units, rounded up (paper 004, Definition 8).
 
-    All 0 where there are no more tasks than tracks and no parts, or where Jeffay's test holds on one track;
-    otherwise the blocking on one track, and the per-task bound on more, which is never above Theorem 2's
-    e_i + x.
-    `None` where U > m or some e is above its period: then nothing is bounded. Batches may block for
-    `blocking` (docs/batches.md), and on each track a part of a request, which is no task's, for `part`.
+    All are 0 with at most as many tasks as tracks and no parts, or if Jeffay's test holds on one track.
+    Otherwise it is the blocking on one track, and the per-task bound on more, which is never above Theorem
+    2's e_i + x. `None` if U > m or some e is above its period: then there is no bound. Batches may block for
+    `blocking` (docs/batches.md), and on each track a part of a request, which belongs to no task, for `part`.
 
     >>> tardiness_bounds([10, 98], [100, 100], 2, part=5)
     [0, 3]

@@ -1,7 +1,7 @@
-"""The instants at which the test by levels looks: releases and deadlines, counted from the critical instant.
+"""The instants that the test by levels examines: releases and deadlines, from the critical instant on.
 
-What the queries down to a level ask for only grows at a release, so that no other instant can be better.
-They depend on strides and deadlines alone and are kept between two reschedulings.
+The demand of the queries down to a level grows only at a release, so no other instant can be better. Instants
+depend only on strides and deadlines, and are cached between reschedulings.
 """
 
 from __future__ import annotations
@@ -11,23 +11,23 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-# Some instants fewer make no verdict wrong, only careful: what holds at one of them holds.
+# Fewer instants make no verdict wrong, only more careful: a level that holds at one of them holds.
 INSTANTS_MAX: Final = 4_096
 BINI_BUTTAZZO_MAX: Final = 128
 
 
 class SchedulingPoints(NamedTuple):
-    """Those of queries in the order of their priority."""
+    """The points of queries in the order of their priority."""
 
     instants: tuple[int, ...]  # rising
-    reach: tuple[int, ...]  # by level, how many of the instants are no later than its deadline
+    reach: tuple[int, ...]  # by level: the number of instants up to its deadline
 
 
 @lru_cache(maxsize=32)
 def scheduling_points(periods: tuple[int, ...], deadlines: tuple[int, ...]) -> SchedulingPoints:
     """All instants l·P_j up to the last deadline and all deadlines.
 
-    Where they are too many, those of the longest strides: most releases come together there.
+    If they are too many, those of the longest strides: most releases coincide there.
     """
     last = max(deadlines, default=0)
     instants = set(deadlines)
@@ -40,7 +40,7 @@ def scheduling_points(periods: tuple[int, ...], deadlines: tuple[int, ...]) -> S
 
 
 def decisive_levels(deadlines: Sequence[int], blocking: Sequence[int]) -> set[int]:
-    """Levels that hold only if all hold: of those alike in deadline and blocking, the last."""
+    """Levels that hold only if all hold: the last of each group with equal deadline and blocking."""
     return {*{alike: level for level, alike in enumerate(zip(deadlines, blocking, strict=True))}.values()}
 
 

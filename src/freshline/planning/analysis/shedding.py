@@ -1,16 +1,16 @@
 """How much each continuous query gives up so that all meet their deadlines (paper 000, section 3.2.2).
 
-The levels are looked at by priority. One that fails has an overrun Φ at each of its points, which is taken
-from the queries of its priority and above. The rules differ in the point and in whom they take it from:
+Levels are examined by priority. A level that fails has an overrun Φ at each of its points, which is cut from
+the queries of its priority and above. The rules differ in the point and in the queries that they cut:
 
 - `paper`: at the deadline, from all in inverse proportion to selectivity and weight, as printed but applied
   to all of them, and to none below its least cost;
-- `least-overrun`: the same where the overrun is least;
-- `least-error`: from whoever loses least for the time freed, at the point of least error; in the end the
-  better of this and `paper`.
+- `least-overrun`: the same at the point of the least overrun;
+- `least-error`: from the queries that lose least for the time freed, at the point of least error; in the end
+  the better of this and `paper`.
 
-Shares are floats, for they only say who is cut first; what is cut is whole microseconds, rounded up until
-the level holds, so that the exact test passes afterwards.
+Shares are floats, for they only decide which query is cut first. Cuts are whole microseconds, rounded up
+until the level holds, so the exact test passes afterwards.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def weighted_error(loads: Sequence[QueryLoad], costs_us: Sequence[int]) -> Fract
 
 
 def shed(loads: Sequence[QueryLoad], rule: Rule) -> list[int] | None:
-    """The costs E' at which all queries meet their deadlines; None where not even the least costs do."""
+    """The costs E' at which all queries meet their deadlines; None if not even the least costs fit."""
     order = by_priority(loads)
     ordered = [loads[place] for place in order]
     in_order = (
@@ -71,7 +71,7 @@ def shed(loads: Sequence[QueryLoad], rule: Rule) -> list[int] | None:
 def raised(loads: Sequence[QueryLoad], costs_us: Sequence[int]) -> list[int]:
     """Costs that meet all deadlines, raised by the largest common factor at which they still do.
 
-    Otherwise a window that holds a little more than the last one would be cut although there is time.
+    Otherwise a window slightly larger than the last one would be cut although there is time.
     """
     order = by_priority(loads)
     ordered, in_order = [loads[place] for place in order], [costs_us[place] for place in order]
@@ -85,7 +85,7 @@ def raised(loads: Sequence[QueryLoad], costs_us: Sequence[int]) -> list[int]:
 
 
 def _least_error(ordered: Sequence[QueryLoad]) -> list[int] | None:
-    """The better of cutting whoever loses least, level by level, and the paper's rule."""
+    """The better of cutting the queries that lose least, level by level, and the paper's rule."""
     demand = demand_of(ordered)
     costs_us = shed_in_order(ordered, demand, "least-error")
     lost = demand.lost
@@ -102,7 +102,7 @@ def _least_error(ordered: Sequence[QueryLoad]) -> list[int] | None:
 def shed_in_order(
     ordered: Sequence[QueryLoad], demand: Demand, rule: Rule, lost_most: float = inf
 ) -> list[int] | None:
-    """The costs by priority; None where least costs do not fit, or more would be lost than is allowed."""
+    """The costs by priority; None if the least costs do not fit, or the loss is above the limit."""
     demand.restart()
     exhausted = False
     for level in demand.steps:
@@ -119,12 +119,12 @@ def shed_in_order(
         if demand.lost > lost_most:
             return None
     costs_us = demand.costs_us()
-    # Where points were left out, the least costs may hold although they have no room at those looked at.
+    # If points were left out, the least costs may hold although they have no room at the others.
     return None if exhausted and not is_schedulable(ordered, costs_us) else costs_us
 
 
 def _cut_at_one_point(demand: Demand, level: int, overruns_us: Sequence[int], rule: Rule) -> bool:
-    """In proportion at the deadline, or where the overrun is least, or where there is room at all."""
+    """Cuts in proportion at the deadline, at the point of least overrun, or at any point with room."""
     points = range(len(overruns_us))
     if rule == "paper" and demand.cut_in_proportion(level, points[-1], overruns_us[-1]):
         return True
@@ -138,7 +138,7 @@ def demand_of(ordered: Sequence[QueryLoad]) -> Demand:
 
 
 def _takes_arrays(ordered: Sequence[QueryLoad], costs_us: Sequence[int]) -> bool:
-    """Lists are for few queries; arrays for more, as far as their integers are large enough."""
+    """Lists are for few queries; arrays for more, if their integers are large enough."""
     if len(ordered) <= _FEW:
         return False
     last = ordered[-1].deadline_us

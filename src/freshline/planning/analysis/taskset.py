@@ -24,7 +24,7 @@ _REMEDY: Final = "Write the task set as in the documentation of `freshline analy
 class TaskSet:
     """Tasks in whole units of 10^−decimals of the user's unit, so that every verdict is exact.
 
-    There are no phases: what is proven here holds for all of them.
+    There are no phases: the verdicts hold for all of them.
     """
 
     tracks: int
@@ -35,7 +35,7 @@ class TaskSet:
     decimals: int
 
     def in_user_unit(self, units: int | Fraction) -> float:
-        """A time as the user writes it."""
+        """A time in the user's unit."""
         return float(Fraction(units) / 10**self.decimals)
 
 
@@ -44,7 +44,7 @@ def analyze(task_set: TaskSet) -> dict[str, object]:
 
     Rate-monotonic and non-preemptive EDF are for one track. All but rate-monotonic take each deadline to be
     the period (papers 001 and 004), and the tardiness bounds need U ≤ m and every cost at most its period.
-    Where something does not apply, `reasons` says why.
+    `reasons` has why an analysis does not apply.
     """
     analyses: dict[str, Callable[[TaskSet], dict[str, object]]] = {
         "rm": _rate_monotonic,
@@ -122,7 +122,7 @@ def _gedf(task_set: TaskSet) -> dict[str, object]:
 
 
 def parse_task_set(text: str) -> TaskSet:
-    """The task set that a JSON text describes; `InputError` says what is wrong with it and what to do.
+    """The task set that a JSON text describes; an `InputError` has the fault and a remedy.
 
     >>> parse_task_set('{"tracks": 1, "tasks": [{"name": "a", "cost": 0.5, "period": "20"}]}').costs
     (5,)

@@ -12,13 +12,13 @@ _PRINTED_BITS: Final = 192
 
 
 def utilization(costs: Sequence[int], periods: Sequence[int]) -> float:
-    """U for people to read. No verdict may depend on it: `fits` and `tracks_at_least` are exact."""
+    """U for display. No verdict may depend on it: `fits` and `tracks_at_least` are exact."""
     scaled = sum([(cost << _PRINTED_BITS) // period for cost, period in zip(costs, periods, strict=True)])
     return scaled / (1 << _PRINTED_BITS)
 
 
 def readable(utilization: float, tracks: int, fits: bool, digits: int) -> str:
-    """U in so many digits; in words where these would hide that it is above m.
+    """U with that many digits; in words if these would hide that it is above m.
 
     >>> readable(1.000000000001, 1, fits=False, digits=2)
     'just above 1'

@@ -1,1 +1,1 @@
-"""What an update, an answer or a part costs: at worst, on average, simulated, and learned from runs."""
+"""The cost of an update, an answer or a part: worst case, average, simulated, and learned from runs."""

@@ -1,4 +1,4 @@
-"""From the runs of a table to what a job of several files costs."""
+"""Learns the cost of a job of several files from the runs of a table."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import Final, NamedTuple
 
 from freshline.planning.costs.fit import RUNS_LEAST, PastRun
 
-# The latest runs of one file, and of several: a machine that others use as well is not always as fast, and
-# where batches have become too costly the single files that go on tell when they are no longer.
+# The number of latest runs of one file, and of several. A shared machine is not always as fast; after batches
+# have become too costly, single files show when they no longer are.
 _RUNS_MAX: Final = 20
-# So many took no longer. A batch that does is followed by a smaller one (`kernel.tables.batches`), and the
-# first runs after a start, which take several times as long, must not keep batches away.
+# The share of runs that took no longer. A longer batch is followed by a smaller one
+# (`kernel.tables.batches`). The slow first runs after a start must not prevent batches.
 _QUANTILE: Final = 0.85
 
 
 class FittedBatches(NamedTuple):
-    """A job of n files takes `startup_us` and `per_file_ns` for each at most, if they are like those before.
+    """A job of n files takes at most `startup_us` and `per_file_ns` for each, if files are as before.
 
-    `per_row_ns` is for files of more rows, as if rows were all that counts.
+    `per_row_ns` is for files of more rows, as if only rows counted.
     """
 
     startup_us: int
@@ -29,7 +29,7 @@ class FittedBatches(NamedTuple):
 
 
 def fit_single_files(runs: Sequence[PastRun]) -> FittedBatches | None:
-    """Where no batch has run yet: each file of one is counted with what most took alone."""
+    """If no batch has run yet: each of its files counts with what most files took alone."""
     latest = [run for run in runs if run.files == 1][-_RUNS_MAX:]
     if len(latest) < RUNS_LEAST:
         return None
@@ -40,10 +40,10 @@ def fit_single_files(runs: Sequence[PastRun]) -> FittedBatches | None:
 
 
 def fit_batches(runs: Sequence[PastRun]) -> FittedBatches | None:
-    """Of the latest runs with one file or several; None where these do not tell, being few or all alike.
+    """The fit to the latest runs of one file or several; None if these are too few or too similar.
 
-    The line is robust: with the runs in the order of their files, the i-th of the lower half and the i-th of
-    the upper make a pair, and the median of the pairs' slopes counts. It is raised to what most of them took.
+    The line is robust: runs are sorted by files, the i-th of the lower half and the i-th of the upper make a
+    pair, and the median of the pairs' slopes counts. The line is raised to cover most runs.
     """
     several = [run for run in runs if run.files > 1][-_RUNS_MAX:]
     latest = [run for run in runs if run.files == 1][-_RUNS_MAX:] + several

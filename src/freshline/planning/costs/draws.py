@@ -1,4 +1,4 @@
-"""The cost that a simulated job turns out to have."""
+"""Draws the costs of simulated jobs."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from freshline.definitions.sections.cost import Cost
 
 
 class CostDraws:
-    """Draws (S + R·L)·uniform[1 − b, 1 + b] for the jobs of one table, one after the other.
+    """Draws (S + R·L)·uniform[1 − b, 1 + b] for the jobs of one table, one after another.
 
-    Each (seed, table) has a stream of its own, so that a table's k-th job draws the same number under
-    every policy.
+    Each (seed, table) has its own random stream, so a table's k-th job draws the same number under every
+    policy.
     """
 
     __slots__ = ("_random", "_rate_denominator", "_rate_numerator", "_startup", "_variability")

@@ -1,7 +1,7 @@
-"""From the runs of a table to its cost: a start-up, a cost per row, and how far above that it may go.
+"""Learns the cost of a table from its runs: a start-up, a cost per row, and the variability above that.
 
-Rows, not the update length L, because L is nearly constant in normal running; rows follow from L by the
-rate at which the data comes.
+It uses rows, not the update length L, because L is nearly constant in normal running; rows follow from L by
+the rate of the data.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from freshline.base.duration import SECOND
 RUNS_LEAST: Final = 3
 _QUANTILE: Final = 0.95
 _CONFIDENCE_Z: Final = 1.645  # one-sided 95 % of the normal distribution
-_ALIKE: Final = 1.1  # rows that differ by no more than this factor say nothing about the cost per row
+_ALIKE: Final = 1.1  # rows that differ by at most this factor do not show the cost per row
 
 
 class PastRun(NamedTuple):
@@ -36,22 +36,22 @@ class FittedCost:
 
     startup_us: int
     us_per_row: float
-    rows_per_second: float  # of data: an update of length L loads so many rows for each second of L
+    rows_per_second: float  # of data: an update of length L loads that many rows for each second of L
     variability: float
-    runs: int  # how many it was learned from
+    runs: int  # that it was learned from
 
 
 def fit(runs: Sequence[PastRun], longest_us: int | None = None) -> FittedCost | None:
     """The cost of updates up to a length of `longest_us` (default: the usual and longer); None for < 3 runs.
 
-    All lines that the runs allow meet in the usual update (median rows, median time). A longer one is
-    counted with the steepest of them and a shorter one with the flattest, so that neither is
-    underestimated. Where rows are alike, or runs fewer than ten, S ≥ 0 and a cost per row ≥ 0 are all that
-    is known: then the steepest line is all cost per row, and the flattest all start-up.
+    All lines that the runs allow meet in the usual update (median rows, median time). A longer update uses
+    the steepest line and a shorter one the flattest, so that neither is underestimated. If rows are alike, or
+    runs fewer than ten, only S ≥ 0 and a cost per row ≥ 0 are known. Then the steepest line is all cost per
+    row, and the flattest all start-up.
 
-    (1 + variability) is the upper quantile of actual over fitted, with the fit worked out both from the rows
-    and, as the plan does, from L. An update that is shorter than usual is compared with the usual one: the
-    plan counts the longest for it as well. n runs have not yet shown the worst: 1/n is the least variability.
+    (1 + variability) is the upper quantile of actual over fitted, with the fit from the rows and, as in the
+    plan, from L. An update shorter than usual is compared with the usual one, as the plan uses the longest
+    for it too. n runs have not shown the worst yet: the least variability is 1/n.
     """
     if len(runs) < RUNS_LEAST:
         return None
@@ -79,8 +79,8 @@ def fit(runs: Sequence[PastRun], longest_us: int | None = None) -> FittedCost | 
 def upper(values: Sequence[float]) -> float:
     """The 95 % quantile, but of fewer than 40 values the second largest.
 
-    A table's first run after a start warms the JVM up and is several times as long as the next: it must not
-    stand for the worst case as long as runs are few.
+    A table's first run after a start warms up the JVM and takes several times as long as the next: it must
+    not be the worst case while runs are few.
     """
     rank = min(ceil(_QUANTILE * len(values)), len(values) - 1)
     return sorted(values)[max(rank, 1) - 1]
@@ -90,7 +90,7 @@ def _line(runs: Sequence[PastRun], rows_usual: float, longer: bool) -> tuple[flo
     """Start-up (at least 1 µs) and cost per row of the steepest or the flattest line."""
     flattest, middle, steepest = _slopes(runs) or (0.0, 0.0, inf)
     usual_us = max(1.0, median(run.duration_us - middle * (run.rows - rows_usual) for run in runs))
-    # Steeper than this, an update without rows would take less than no time.
+    # With a steeper line an update without rows would take negative time.
     proportional = usual_us / rows_usual if rows_usual else inf
     per_row = min(steepest if longer else flattest, proportional)
     if per_row == inf:
@@ -99,17 +99,17 @@ def _line(runs: Sequence[PastRun], rows_usual: float, longer: bool) -> tuple[flo
 
 
 def slope_of(runs: Sequence[PastRun]) -> float | None:
-    """The cost per row in the middle of what was seen; None where the runs do not tell."""
+    """The median cost per row; None if the runs do not show it."""
     slopes = _slopes(runs)
     return None if slopes is None else slopes[1]
 
 
 def _slopes(runs: Sequence[PastRun]) -> tuple[float, float, float] | None:
-    """The cost per row: median and its 95 % limits, all ≥ 0; None where the runs do not tell.
+    """The cost per row: median and its 95 % limits, all ≥ 0; None if the runs do not show it.
 
-    Theil's incomplete method: with the runs in the order of their rows, the i-th of the lower half and the
-    i-th of the upper make a pair. A tenth of gross outliers spoils at most a fifth of the pairs. Every run
-    is in one pair, so the slopes are independent and the sign test gives the limits of their median.
+    Theil's incomplete method: with the runs sorted by rows, the i-th of the lower half and the i-th of the
+    upper make a pair. A tenth of gross outliers spoils at most a fifth of the pairs. Every run is in one
+    pair, so the slopes are independent and the sign test gives the limits of their median.
     """
     ordered = sorted(runs, key=_rows)
     tail = len(ordered) // 20

@@ -1,7 +1,7 @@
-"""From the parts of a query's answers to what an answer costs: each part, each row, and the rest.
+"""Learns the cost of a query's answers from their parts: per part, per row, and the rest.
 
-A query is answered in parts, a job each. How long a part takes depends on how many rows it reads, and how
-many parts an answer takes on how long a part may be: so parts are what is remembered.
+A query is answered in parts, a job each. The rows of a part decide its length, and the allowed length of a
+part decides their number: so the history holds parts.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ _SELECTIVITY_LEAST: Final = Fraction(1, 1_000)
 _GRAIN: Final = 1_000_000
 
 
-# A part is so many times as long as what it costs to begin one, or beginning takes most of the time.
+# A part is this many times as long as its fixed cost, or that would take most of the time.
 PART_OF_BEGINNING: Final = 3
-# The shares of the shortest deadline that may be spent waiting for a part: so much, or where beginning takes
-# long up to so much.
+# The shares of the shortest deadline that may be spent waiting for a part: the first as a rule, up to the
+# second if a part has a high fixed cost.
 _WAIT, _WAIT_MOST = 4, 2
 
 
 def part_length_us(shortest_us: int, begin_us: int) -> int:
-    """How long parts may be beside queries of that shortest deadline, where to begin one takes so long.
+    """How long parts may be beside queries of that shortest deadline, given the fixed cost of a part.
 
     >>> part_length_us(2_000_000, 100_000), part_length_us(2_000_000, 200_000)
     (500000, 600000)
@@ -44,28 +44,28 @@ def part_length_us(shortest_us: int, begin_us: int) -> int:
 class PastPart(NamedTuple):
     """A part of an answer, as far as its cost is concerned."""
 
-    iteration: int  # when that began, in µs since the Unix epoch
+    iteration: int  # its start, in µs since the Unix epoch
     duration_us: int
-    slices: int  # 0: what is before, between and after the parts that read
-    rows: int  # read; of the rest: rows of the answer
+    slices: int  # 0: the work before, between and after the parts that read
+    rows: int  # read; if `slices` is 0: rows of the answer
 
 
 @dataclass(frozen=True, slots=True)
 class FittedParts:
-    """What a query's answers cost, at their upper quantile."""
+    """The cost of a query's answers, at the upper quantile."""
 
-    part_us: int  # of each part, whatever it reads
+    part_us: int  # the fixed cost of each part
     us_per_row: float
     rest_us: int  # of each answer, beside its parts
     selectivity: Fraction  # rows of an answer over rows read
-    iterations: int  # how many it was learned from
+    iterations: int  # that it was learned from
 
     def read_us(self, rows: float) -> int:
-        """A part that reads so many rows."""
+        """The cost of a part that reads that many rows."""
         return ceil(self.part_us + self.us_per_row * rows)
 
     def slices_in(self, time_us: int, rows_per_slice: float) -> int:
-        """How many slices a part of at most that length reads; 0: it takes longer than that without any."""
+        """How many slices a part of at most that length reads; 0: its fixed cost is already longer."""
         left_us = time_us - self.part_us
         if left_us < 0:
             return 0
@@ -73,16 +73,16 @@ class FittedParts:
         return SLICES if per_slice * SLICES <= left_us else int(left_us / per_slice)
 
     def cost_us(self, rows: int, part_us: int) -> tuple[int, int]:
-        """(E, a) of an answer over so many rows whose parts are at most so long."""
+        """(E, a) of an answer over that many rows with parts of at most that length."""
         slices = max(1, self.slices_in(part_us, rows / SLICES))
         parts = -(-SLICES // slices)
-        # The first part is there however little is read.
+        # The first part is always needed, however little is read.
         fixed_us = self.rest_us + self.part_us
         return ceil(fixed_us + (parts - 1) * self.part_us + self.us_per_row * rows), fixed_us
 
 
 def fit_parts(parts: Sequence[PastPart]) -> FittedParts | None:
-    """What was learned from a query's own answers; None where they do not tell yet."""
+    """The fit to a query's own answers; None if they do not show it yet."""
     answers = [list(group) for _, group in groupby(parts, key=lambda part: part.iteration)]
     reading = [part for part in parts if part.slices]
     if len(answers) < ITERATIONS_LEAST or not reading:
@@ -94,7 +94,7 @@ def fit_parts(parts: Sequence[PastPart]) -> FittedParts | None:
     per_row = min(per_row, took_us / rows if rows else 0.0)
     part_us = max(1.0, took_us - per_row * rows)
     rests_us = [float(sum(part.duration_us for part in each if not part.slices)) for each in answers]
-    # Of each part: a part that is underestimated is one after which a budget has passed.
+    # For each part: after an underestimated part the budget is exceeded.
     worst = max(1.0, upper([part.duration_us / (part_us + per_row * part.rows) for part in reading]))
     return FittedParts(
         ceil(part_us * worst), per_row * worst, ceil(upper(rests_us)), _selectivity(parts), len(answers)
@@ -102,9 +102,9 @@ def fit_parts(parts: Sequence[PastPart]) -> FittedParts | None:
 
 
 def _per_row(parts: Sequence[PastPart], rows: float) -> float | None:
-    """None where all parts are alike: then nobody can tell what one that reads less would take.
+    """None if all parts are alike: then they do not show the cost of a part that reads less.
 
-    Slices tell it too, where they hold next to nothing.
+    Slices show it too, if they are nearly empty.
     """
     found = slope_of([PastRun(0, part.duration_us, part.rows, part.slices, 0) for part in parts])
     if found is not None:

@@ -1,4 +1,4 @@
-"""The warehouse with the costs that its own runs have shown, where none is declared."""
+"""Adds learned costs to a warehouse, for tables and steps without a declared one."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from freshline.planning.costs.bounds import longest_update_us
 from freshline.planning.costs.fit import RUNS_LEAST, FittedCost, PastRun, fit
 from freshline.planning.costs.step_rows import rows_of_steps
 
-# Kernel and plan count with whole numbers: small denominators keep them small.
+# Kernel and plan use whole numbers: small denominators keep them small.
 _RATE_GRAIN: Final = 1_000_000
 _VARIABILITY_GRAIN: Final = 1_000
 
 
 class RunHistory(Protocol):
-    """Where the runs of tables are remembered."""
+    """The history of the runs of tables."""
 
     def runs(self, table: str) -> Sequence[PastRun]: ...
 
 
 @dataclass(frozen=True, slots=True)
 class LearnedCosts:
-    """A warehouse, and by table or query from how many runs its cost was learned."""
+    """A warehouse, and by table or query the number of runs that its cost was learned from."""
 
     warehouse: Warehouse
     runs: Mapping[str, int]
 
 
 def learned_costs(warehouse: Warehouse, history: RunHistory) -> LearnedCosts:
-    """Fills in the cost of every table that declares none and has run often enough."""
+    """Adds the cost of every table and step that declares none and has run often enough."""
     tables = dict(warehouse.tables)
     runs: dict[str, int] = {}
     for name, table in warehouse.tables.items():
@@ -57,10 +57,10 @@ def learned_costs(warehouse: Warehouse, history: RunHistory) -> LearnedCosts:
 
 
 def fit_step(runs: Sequence[PastRun], rows_most: Fraction | None) -> FittedCost | None:
-    """The cost of a step for up to so many rows; where nobody knows how many, whatever they are.
+    """The cost of a step for up to that many rows; None: for any number.
 
-    A step is as long as it has rows. Without a number of rows it costs what its runs did, each with the rows
-    that it had: a cost per row would be of no use.
+    The length of a step is its rows. Without a limit on rows it costs what its runs did, each with its rows:
+    a cost per row would be of no use.
     """
     if rows_most is None:
         return fit([run._replace(rows=1, length_us=1) for run in runs], 0)
@@ -68,7 +68,7 @@ def fit_step(runs: Sequence[PastRun], rows_most: Fraction | None) -> FittedCost 
 
 
 def step_cost_of(fitted: FittedCost) -> Cost:
-    """The fit of a step, which costs by its rows; rounded up."""
+    """The cost of a step by its rows, rounded up."""
     raised = max(1.0, (1 + fitted.variability) / 2)
     return Cost(
         ceil(fitted.startup_us * raised),
@@ -79,15 +79,15 @@ def step_cost_of(fitted: FittedCost) -> Cost:
 
 
 def _alone(runs: Sequence[PastRun]) -> Sequence[PastRun]:
-    """The runs of one file or none, if they are enough: what several cost together is another question."""
+    """The runs of at most one file, if they are enough: several files together have another cost."""
     alone = [run for run in runs if run.files < 2]
     return alone if len(alone) >= RUNS_LEAST else runs
 
 
 def cost_of(fitted: FittedCost) -> Cost:
-    """The fit as the plan counts it, by the length of an update instead of its rows; rounded up."""
+    """The cost by the length of an update instead of its rows, as the plan uses it; rounded up."""
     rate = fitted.us_per_row * fitted.rows_per_second / SECOND
-    # No cost varies by more than 100 % downwards, so neither upwards: what goes beyond raises the whole.
+    # A variability is at most 100 % in both directions: the excess raises the whole cost.
     raised = max(1.0, (1 + fitted.variability) / 2)
     return Cost(
         ceil(fitted.startup_us * raised),

@@ -1,4 +1,4 @@
-"""The warehouse with what its own answers have cost, where a query declares nothing."""
+"""Adds learned costs of answers to a warehouse, for queries without a declared one."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from freshline.planning.costs.learned import LearnedCosts
 from freshline.sql.slices import SLICES
 
 _RATE_GRAIN: Final = 1_000_000
-# What is assumed of a query before it has ever run: Spark's jobs, and little for its rows.
+# The cost assumed of a query before its first run: Spark's jobs, and little for its rows.
 _PROVISIONAL: Final = Cost(300_000, Fraction(1, 1_000))
 
 
 class PartHistory(Protocol):
-    """Where the parts of answers are remembered."""
+    """The history of the parts of answers."""
 
     def parts(self, query: str) -> Sequence[PastPart]: ...
 
 
 def learned_query_costs(warehouse: Warehouse, history: PartHistory) -> LearnedCosts:
-    """Fills in the cost of every query that declares none and has been answered often enough."""
+    """Adds the cost of every query that declares none and was answered often enough."""
     queries = dict(warehouse.queries)
     answers: dict[str, int] = {}
     for name, query in warehouse.queries.items():
@@ -44,29 +44,29 @@ def learned_query_costs(warehouse: Warehouse, history: PartHistory) -> LearnedCo
 
 
 def with_known_costs(warehouse: Warehouse, history: PartHistory) -> Warehouse:
-    """What the plan counts with: declared, learned by answers in runs before or assumed, in this order."""
+    """Costs for the plan: declared, learned from answers, or assumed, in this order."""
     learned = learned_query_costs(warehouse, history).warehouse
     queries = {name: with_some_cost(query) for name, query in learned.queries.items()}
     return replace(warehouse, queries=queries) if queries else warehouse
 
 
 def with_some_cost(query: Query) -> Query:
-    """Declared or assumed: where others are to be planned beside it."""
+    """A declared or assumed cost, to plan other queries beside it."""
     return query if query.cost is not None else replace(query, cost=_PROVISIONAL)
 
 
 def parts_of(history: PartHistory, query: Query) -> Sequence[PastPart]:
-    """What parts of that query's answers took in runs before."""
+    """The parts of that query's answers in earlier runs."""
     return history.parts(key_of(query))
 
 
 def key_of(query: Query) -> str:
-    """Whose costs are alike: those of one name and one text."""
+    """Queries of one name and one text share their costs."""
     return f"{query.name} {hashlib.blake2b(query.sql.encode(), digest_size=8).hexdigest()}"
 
 
 def _cost_of(query: Query, parts: Sequence[PastPart], fitted: FittedParts) -> Cost:
-    """Over a window as they were, in parts as they would be beside nobody else."""
+    """The cost over a past window, in parts as long as without other queries."""
     part_us = query.part_us or part_length_us(query.deadline_us, fitted.part_us)
     cost_us, fixed_us = fitted.cost_us(_rows_of_windows(parts), part_us)
     rate = Fraction(ceil(Fraction(cost_us - fixed_us, query.window_us) * _RATE_GRAIN), _RATE_GRAIN)
@@ -74,7 +74,7 @@ def _cost_of(query: Query, parts: Sequence[PastPart], fitted: FittedParts) -> Co
 
 
 def _rows_of_windows(parts: Sequence[PastPart]) -> int:
-    """What whole windows held, in the middle of what was seen."""
+    """The median number of rows of a whole window."""
     whole = []
     for _, group in groupby(parts, key=lambda part: part.iteration):
         read = [part for part in group if part.slices]

@@ -1,4 +1,4 @@
-"""What the parts of a request cost, and so how many slices each of them reads."""
+"""The cost of the parts of a request, and so how many slices each part reads."""
 
 from __future__ import annotations
 
@@ -12,36 +12,36 @@ from typing import Final
 from freshline.planning.costs.iterations import PastPart, fit_parts
 from freshline.sql.slices import SLICES
 
-# Of the time until its deadline a part takes no more than this share: a request that waits for one that has
-# just begun, and is cancelled in the middle of its own last, still has half of it.
+# A part takes at most this share of the time until its deadline. A request that waits for a part just begun,
+# and whose own last part is cancelled halfway, still has half of the time.
 _OF_DEADLINE: Final = 4
-# The first part is shorter than the others: it is the one that there must be, and parts of unlike sizes tell
-# what it costs to begin one. One slice has no scatter, so it has two.
+# The first part is mandatory and shorter than the others: parts of different sizes show the fixed cost. It
+# has at least two slices, as one slice has no scatter.
 _FIRST: Final = 2
 _SLICES_LEAST: Final = 2
-# Before anybody has asked anything: µs of a part, and of a byte.
+# Before the first request: µs of a part, and of a byte.
 _BEFORE_ANY: Final = (150_000.0, 0.02)
-PART_ASSUMED_US: Final = int(_BEFORE_ANY[0])  # a part that reads next to nothing
-# Under this name the history has the parts of all requests.
+PART_ASSUMED_US: Final = int(_BEFORE_ANY[0])  # a part that reads almost nothing
+# The history's name for the parts of all requests.
 ALL_REQUESTS: Final = "request bytes"
-# Of the last so many parts three quarters take no longer than what is usual.
+# Three quarters of the last parts, this many, take no longer than the usual cost.
 _LATELY: Final = 40
 _USUAL: Final = 0.75
 
 
 @dataclass(frozen=True, slots=True)
 class PartCost:
-    """What a part costs: to begin one, and for each slice of the tables as they are."""
+    """The cost of a part: a fixed cost, and one for each slice of the tables as they are."""
 
     begin_us: float
     slice_us: float
 
     def us(self, slices: int) -> int:
-        """A part of so many."""
+        """The cost of a part of that many slices."""
         return max(1, ceil(self.begin_us + self.slice_us * slices))
 
     def slices_in(self, time_us: float) -> int:
-        """How many slices a part of at most that length reads; 0: none is as short as that."""
+        """How many slices a part of at most that length reads; 0: no part is that short."""
         left_us = time_us - self.begin_us
         if left_us < self.slice_us:
             return 0
@@ -52,15 +52,15 @@ class PartCost:
 
 
 def part_most_us(deadline_us: int, most_us: int) -> int:
-    """How long a part of a request may be that is to be answered after so long."""
+    """How long a part may be in a request with that deadline."""
     return min(deadline_us // _OF_DEADLINE, most_us)
 
 
 def usual_cost(parts: Sequence[PastPart]) -> tuple[float, float] | None:
-    """What it usually costs to begin a part, and to read a row; None where parts do not tell yet.
+    """The usual fixed cost of a part, and the cost of a row; None if parts do not show it yet.
 
-    Not at its worst, as with continuous queries: policies count with what requests cost together, and one
-    part for which the machine was busy would have them turn people away for hours.
+    It is not the worst case, as with continuous queries. Policies sum the costs of requests, and one part on
+    a busy machine would make them reject requests for hours.
     """
     fitted = fit_parts(parts)
     if fitted is None:
@@ -72,7 +72,7 @@ def usual_cost(parts: Sequence[PastPart]) -> tuple[float, float] | None:
 
 
 def assumed_cost(usual: tuple[float, float] | None, size: int) -> PartCost:
-    """Of SQL that nobody has asked before, over so many bytes: what bytes have usually cost, so far.
+    """The cost of SQL that is asked for the first time, over that many bytes: the usual cost of bytes.
 
     >>> assumed_cost(None, 256_000_000)
     PartCost(begin_us=150000.0, slice_us=20000.0)
@@ -82,10 +82,9 @@ def assumed_cost(usual: tuple[float, float] | None, size: int) -> PartCost:
 
 
 def learned_cost(parts: Sequence[PastPart], rows: int, assumed: PartCost) -> PartCost:
-    """Of SQL whose parts took so long, over tables of so many rows by now.
+    """The cost of SQL with these past parts, over tables of that many rows now.
 
-    Where they are all alike they do not tell what it costs to begin one: then that is as assumed, but for a
-    factor.
+    If the parts are all alike they do not show the fixed cost: then it is as assumed, times a factor.
     """
     usual = usual_cost(parts)
     if usual is not None:
@@ -97,9 +96,9 @@ def learned_cost(parts: Sequence[PastPart], rows: int, assumed: PartCost) -> Par
 
 
 def part_sizes(cost: PartCost, most_us: int, share: Fraction = Fraction(1)) -> tuple[int, ...]:
-    """How many slices each part reads, so that none costs more than that, and all of them that share.
+    """How many slices each part reads, so that no part costs more than that; all together read that share.
 
-    Where even one slice costs more, to begin a part takes most of it: then a part reads for half as long.
+    If even one slice costs more, the fixed cost is most of it: then a part reads for half as long.
 
     >>> part_sizes(PartCost(100_000, 4_000), 500_000)
     (50, 69, 69, 68)

@@ -1,4 +1,4 @@
-"""How many rows reach a step with a burst, and how many it makes of them (paper 002)."""
+"""How many rows a step reads with a burst, and how many it makes (paper 002)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from freshline.definitions.warehouse import Warehouse
 
 
 class StepRows(NamedTuple):
-    """The most rows of one instance; None where nobody knows."""
+    """The most rows of one instance; None if unknown."""
 
     read: Fraction | None
     made: Fraction | None

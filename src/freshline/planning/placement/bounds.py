@@ -1,4 +1,4 @@
-"""What is certain before anything is placed: least left sides of (6), and how long sub-deadlines may be."""
+"""Bounds before any placement: the least left sides of (6), and the longest useful sub-deadlines."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from freshline.planning.placement.sub_deadlines import SubDeadlineRule, latest
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """By unit: the least left side of (6) wherever it goes, and the longest sub-deadline that is of use."""
+    """By unit: the least left side of (6) on any node, and the longest useful sub-deadline."""
 
     least: Mapping[int, float]
     most: Mapping[int, float]
 
 
 def least_left_sides(programme: Programme) -> dict[int, float]:
-    """As if there were only the units that have no choice, and this one."""
+    """As if there were only this unit and those without a choice."""
     done = list(programme.blocking)
     found = {}
     for unit in programme.order:
@@ -34,26 +34,26 @@ def least_left_sides(programme: Programme) -> dict[int, float]:
 
 
 def bounds_within(programme: Programme, rule: SubDeadlineRule, objective: float = inf) -> Bounds:
-    """With the rule's deadlines, and an objective of at most this."""
+    """The bounds with the rule's deadlines and an objective of at most that."""
     least = least_left_sides(programme)
     most = dict.fromkeys(programme.order, inf)
     for number, goal in enumerate(programme.goals):
         ends = latest(goal, least)
-        rest = dict.fromkeys(goal.reads, 0.0)  # the longest way from a unit's end to the output
+        rest = dict.fromkeys(goal.reads, 0.0)  # the longest path from a unit's end to the output
         for unit in reversed(goal.units):
             for before in goal.reads[unit]:
                 rest[before] = max(rest[before], rest[unit] + least[unit])
         for unit in goal.reads:
             room = rule.deadline[number] - (ends[unit] - least[unit]) - rest[unit]
             most[unit] = min(most[unit], room, _by_objective(programme, rule, number, unit, objective))
-    # Rounding must not make a limit tighter than it is, nor tighter than what is certain.
+    # Rounding must not make a limit tighter.
     return Bounds(least, {unit: max(least[unit], limit) * (1 + 1e-9) for unit, limit in most.items()})
 
 
 def _by_objective(
     programme: Programme, rule: SubDeadlineRule, number: int, unit: int, objective: float
 ) -> float:
-    """d' + x costs x/c_o, and in a chain somebody else must give up x, at 1/c for the longest at least."""
+    """d' + x costs x/c_o, and in a chain another unit must give up x, at 1/c for the longest at least."""
     goal, cost = programme.goals[number], programme.cost
     price = 1 / cost[unit]
     if goal.is_chain:

@@ -1,4 +1,4 @@
-"""A placement of units as it is told: by operator, with routes, loads and the tasks of each node."""
+"""A placement of units in terms of operators: nodes, routes, loads and the tasks of each node."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from freshline.planning.placement.sub_deadlines import SubDeadlineRule, left_sid
 
 
 def layout_of(programme: Programme, nodes: Sequence[int], rule: SubDeadlineRule) -> PlacementLayout:
-    """The nodes, routes and sub-deadlines of a placement; no sub-deadlines where the rule has none for it."""
+    """The nodes, routes and sub-deadlines of a placement; no sub-deadlines if the rule finds none."""
     plan = programme.plan
     node_of = {
         plan.operators[operator].name: plan.nodes[nodes[number]].name
@@ -27,7 +27,7 @@ def layout_of(programme: Programme, nodes: Sequence[int], rule: SubDeadlineRule)
 
 
 def _sub_deadlines(programme: Programme, nodes: Sequence[int], rule: SubDeadlineRule) -> list[SubDeadline]:
-    """Of every output; within a unit in proportion to the costs."""
+    """The sub-deadlines of every output; within a unit in proportion to the costs."""
     operators, least = programme.plan.operators, left_sides(programme, nodes)
     found = []
     for number, goal in enumerate(programme.goals):

@@ -1,6 +1,6 @@
-"""Which node a stream can get to over the links, and by which way.
+"""Which nodes a stream can reach over the links, and by which path.
 
-A set of nodes is the bits of an integer: a plan asks of thousands of pairs whether one is within reach.
+A set of nodes is the bits of an integer: a plan tests thousands of pairs for reachability.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Hop(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """By node, in the order of the file: where a link goes to, and all that is reached, itself included."""
+    """By node, in the order of the file: the ends of its links, and all nodes reached, itself included."""
 
     next: tuple[tuple[int, ...], ...]
     reaches: tuple[int, ...]
@@ -48,11 +48,11 @@ class Links:
         return all(reached == everything for reached in self.reaches)
 
     def after(self, nodes: int) -> int:
-        """All that one of these nodes reaches."""
+        """All nodes that one of these nodes reaches."""
         return _union(self.reaches, nodes)
 
     def before(self, nodes: int) -> int:
-        """All that reach one of these nodes."""
+        """All nodes that reach one of these nodes."""
         return _union(self.reached_from, nodes)
 
     def tree(self, stream: str, origins: Sequence[int], goals: Iterable[int]) -> list[Hop]:
@@ -79,7 +79,7 @@ def members(nodes: int) -> list[int]:
 
 
 def _ways_back(following: Sequence[Sequence[int]], origins: Sequence[int]) -> Mapping[int, int | None]:
-    """By node that is reached, nearest first: the one before it on the way; none before an origin."""
+    """By reached node, nearest first: the node before it on the path; None for an origin."""
     before: dict[int, int | None] = dict.fromkeys(origins)
     waiting = deque(origins)
     while waiting:

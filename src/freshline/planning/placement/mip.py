@@ -1,8 +1,8 @@
-"""The programme as a mixed-integer one, for what a good start leaves open; solved by HiGHS.
+"""The programme as a mixed-integer one, for what a good start leaves open; HiGHS solves it.
 
-A binary z says that a unit is on a node, only where it may be and has a choice. Along the order of (6) each
-node has its work up to each unit, P; a unit's sub-deadline D is at least that of the node where it is. x, y
-and l of the paper are not needed: links allow what is within reach.
+A binary z says that a unit is on a node; it exists only for units with a choice. Along the order of (6) each
+node has its work up to each unit, P; a unit's sub-deadline D is at least P of its node. x, y and l of the
+paper are not needed: links allow what is within reach.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from freshline.planning.placement.sub_deadlines import SubDeadlineRule
 
 @dataclass(frozen=True, slots=True)
 class SolvedModel:
-    """The nodes by unit, if any were found; what nobody can go below; what the solver took."""
+    """The nodes by unit, if found; a lower bound; the solver's time."""
 
     nodes: list[int] | None
-    bound: float  # inf where it is proven that there is none
+    bound: float  # inf if there is provably no placement
     seconds: float
 
 
@@ -34,7 +34,7 @@ class Model(Solver):
         super().__init__()
         self.programme = programme
         self.bounds = bounds
-        # Times are in mean costs: a solver's tolerances are absolute.
+        # Times are in mean costs, as a solver's tolerances are absolute.
         self.scale = sum(programme.cost) / len(programme.cost)
         self.z: dict[tuple[int, int], int] = {}
         self._place_units()
@@ -60,7 +60,7 @@ class Model(Solver):
             self._link(producer, consumer)
 
     def _link(self, producer: int, consumer: int) -> None:
-        """A consumer is on a node only if its producer is where that node is within reach (7)–(9)."""
+        """A consumer is on a node only if its producer can reach that node (7)–(9)."""
         programme = self.programme
         for node in members(programme.domains[consumer]):
             within = members(programme.domains[producer] & programme.links.reached_from[node])
@@ -73,7 +73,7 @@ class Model(Solver):
                 self.row(1.0, inf, *there)
 
     def _fits(self, unit: int, node: int) -> bool:
-        """Whether it is of use there beside the units that have no choice: more than this no bound allows."""
+        """Whether the unit fits there beside the units without a choice, within all bounds."""
         programme, bounds = self.programme, self.bounds
         if unit not in programme.rank:
             return True
@@ -89,7 +89,7 @@ class Model(Solver):
         return done + cost <= bounds.most[unit]
 
     def _load_node(self, node: int) -> None:
-        """P along the order of (6), and D ≥ P of who is here; M is the most of P less the least of D."""
+        """P along the order of (6), and D ≥ P of the units here; M is the most of P less the least of D."""
         programme, bounds, scale = self.programme, self.bounds, self.scale
         blocking = programme.blocking[node] / scale
         before: int | None = None
@@ -117,7 +117,7 @@ class Model(Solver):
             before = done
 
     def placed(self, start: Sequence[int] | None, limit_s: float, target: float | None = None) -> SolvedModel:
-        """Nodes by unit and a bound, from a placement that is known."""
+        """Nodes by unit and a bound, from a known placement."""
         known = None
         if start is not None:
             known = {column: float(start[unit] == node) for (unit, node), column in self.z.items()}
@@ -139,7 +139,7 @@ def least_objective(
 
 
 def objective_model(programme: Programme, rule: SubDeadlineRule, bounds: Bounds) -> Model:
-    """(3)–(6), with (7)–(11) as what is within reach."""
+    """(3)–(6), with (7)–(11) as reachability."""
     model = Model(programme, bounds)
     for number, goal in enumerate(programme.goals):
         ideal = {unit: share / model.scale for unit, share in rule.ideal[number].items()}
@@ -169,7 +169,7 @@ def objective_model(programme: Programme, rule: SubDeadlineRule, bounds: Bounds)
 def least_stretch(
     programme: Programme, bounds: Bounds, start: Sequence[int] | None, limit_s: float, target: float | None
 ) -> SolvedModel:
-    """The placement of the least factor on all deadlines with which there is one."""
+    """The placement that needs the least factor on all deadlines."""
     model = Model(programme, bounds)
     factor = model.column(0.0, inf, 1.0)
     for goal in programme.goals:

@@ -1,4 +1,4 @@
-"""Where operators run and by when each is to be done (paper 002, 5.2): a quick search, then the programme."""
+"""Places operators and sets their sub-deadlines (paper 002, 5.2): a quick search, then the programme."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def place(
     method: Method = "deadline",
     kept: Mapping[str, str] | None = None,
 ) -> Placement:
-    """Places a plan's operators, with so many seconds for the solver.
+    """Places a plan's operators, with that many seconds for the solver.
 
-    Operators that are `kept` stay on the node named for them, which is one of their `nodes`. `sqpr` places by
-    traffic and load; sub-deadlines are the best for that placement, and the layout stands even if it is late.
+    Operators in `kept` stay on their named node, which is one of their `nodes`. `sqpr` places by traffic and
+    load; sub-deadlines are the best for that placement, and the layout stands even if it is late.
     """
     programme = programme_of(plan, kept)
     if not all(programme.domains):
@@ -40,7 +40,7 @@ def place(
     if method == "deadline":
         return _by_deadlines(programme, limit_s)
     nodes = sqpr(programme, limit_s)
-    if nodes is None:  # links alone are in the way
+    if nodes is None:  # only links are the obstacle
         return _by_deadlines(programme, limit_s)
     layout = layout_of(programme, nodes, SubDeadlineRule(programme))
     found = _by_deadlines(programme_of(plan, layout.nodes), limit_s)
@@ -63,7 +63,7 @@ def _by_deadlines(programme: Programme, limit_s: float) -> Placement:
     if gap(objective, bound) > GAP_MOST:
         bounds = bounds_within(programme, rule, objective * (1 + TOLERANCE))
         found = least_objective(programme, rule, bounds, nodes, limit_s)
-        if found.bound < inf:  # it has a solution, whatever rounding makes of that
+        if found.bound < inf:  # it has a solution, whatever rounding does
             bound = max(bound, found.bound)
         better = inf if found.nodes is None else rule.objective(left_sides(programme, found.nodes))
         if found.nodes is not None and better < objective:

@@ -1,4 +1,4 @@
-"""What became of a plan: where operators run, by when each is to be done, or what is in the way."""
+"""The result for a plan: nodes and sub-deadlines of operators, or the obstacles."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Route(NamedTuple):
 
 
 class SubDeadline(NamedTuple):
-    """By when an operator is to be done after its inputs are there, for the sake of one output."""
+    """The time that an operator has after its inputs are there, for one output."""
 
     output: str
     operator: str
@@ -27,7 +27,7 @@ class SubDeadline(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PlacedTask:
-    """Operators of a node that run one after the other for the same input (5.3)."""
+    """Operators of a node that run one after another for the same input (5.3)."""
 
     node: str
     operators: tuple[str, ...]
@@ -37,9 +37,9 @@ class PlacedTask:
 
 @dataclass(frozen=True, slots=True)
 class NodeLoad:
-    """A node's work for one instance of each operator, and the further blocking that it bears.
+    """A node's work for one instance of each operator, and the further blocking that it tolerates.
 
-    No slack where no output needs the node, or where nothing holds.
+    The slack is None if no output needs the node, or if the plan does not hold.
     """
 
     name: str
@@ -57,7 +57,7 @@ class PlacementLayout:
 
     @property
     def sub_deadline(self) -> dict[str, float]:
-        """D_o, the least of an operator's, by operator; none for those that no output needs."""
+        """D_o by operator, the least over all outputs; operators that no output needs have none."""
         found: dict[str, float] = {}
         for _, operator, seconds in self.sub_deadlines:
             found[operator] = min(seconds, found.get(operator, seconds))
@@ -66,9 +66,9 @@ class PlacementLayout:
 
 @dataclass(frozen=True, slots=True)
 class Infeasible:
-    """Which outputs and nodes are in the way, and the least factor on all deadlines that would help.
+    """The outputs and nodes that are the obstacle, and the least factor on all deadlines that would help.
 
-    `stretch` and `layout`, the plan with its deadlines stretched, are None where no factor helps.
+    `stretch` and `layout`, the plan with stretched deadlines, are None if no factor helps.
     """
 
     reason: str
@@ -80,7 +80,7 @@ class Infeasible:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """The answer to a plan. Figures and layout are None where none was found."""
+    """The result for a plan. Figures and layout are None if none was found."""
 
     status: Status
     objective: float | None
@@ -100,5 +100,5 @@ class Placement:
 
 
 def gap(objective: float, bound: float) -> float:
-    """By how much of the objective it may be above the least one."""
+    """How far the objective may be above the least one, as a share of it."""
     return 0.0 if objective <= 1e-6 else max(0.0, (objective - bound) / objective)

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 @dataclass(frozen=True, slots=True)
 class PlacementNode:
-    """One processor. Something else may hold it for `blocking` before an urgent operator starts."""
+    """One processor. Other work may hold it for `blocking` before an urgent operator starts."""
 
     name: str
     speed: Fraction = Fraction(1)
@@ -17,7 +17,7 @@ class PlacementNode:
 
 @dataclass(frozen=True, slots=True)
 class StreamSource:
-    """Where a stream comes from; one that is at several nodes has an entry for each."""
+    """The origin of a stream; a stream at several nodes has an entry for each."""
 
     stream: str
     node: str
@@ -38,7 +38,7 @@ class Operator:
 
 @dataclass(frozen=True, slots=True)
 class PlacementOutput:
-    """A stream that must be out so long after the latest tuple it is made of; at `node`, or anywhere."""
+    """A stream that must be out within its deadline after its latest input tuple; at `node`, or anywhere."""
 
     stream: str
     deadline: Fraction
@@ -49,8 +49,8 @@ class PlacementOutput:
 class PlacementPlan:
     """What is to be placed. `links` None: every node reaches every other.
 
-    Names are known and unrepeated, the operators have no cycle, costs and deadlines are above zero, and every
-    output is some operator's: `plan_file` sees to it for files, whoever makes the records for theirs.
+    Names are known and unique, the operators have no cycle, costs and deadlines are above zero, and an
+    operator makes every output: `plan_file` checks this for files, other callers must ensure it.
     """
 
     nodes: tuple[PlacementNode, ...]

@@ -27,7 +27,7 @@ _Entry = TypeVar("_Entry")
 
 
 def parse_plan(text: str) -> PlacementPlan:
-    """The plan that a JSON text describes; `InputError` says what is wrong with it and what to do.
+    """The plan that a JSON text describes; an `InputError` has the fault and a remedy.
 
     >>> plan = parse_plan('{"nodes": [{"name": "edge"}], "sources": [{"stream": "s", "node": "edge"}], '
     ...                   '"operators": [{"name": "o", "inputs": ["s"], "cost": "0.1"}], '
@@ -138,7 +138,7 @@ def _output(value: object, where: str, nodes: Sequence[str]) -> PlacementOutput:
 
 
 def _check_streams(plan: PlacementPlan) -> None:
-    """Every stream has one origin, and what is read or put out has one at all."""
+    """Checks that every stream has one origin, also those that are read or put out."""
     rates: dict[str, Fraction] = {}
     for source in plan.sources:
         if rates.setdefault(source.stream, source.rate) != source.rate:
@@ -176,7 +176,7 @@ def _check_cycles(plan: PlacementPlan) -> None:
     made_by = {stream: operator for operator in left for stream in operator.outputs}
     seen: dict[str, None] = {}
     at = left[0]
-    while at.name not in seen:  # each of those left reads one that is left
+    while at.name not in seen:  # each operator left reads another one left
         seen[at.name] = None
         at = next(made_by[stream] for stream in at.inputs if stream in made_by)
     names = list(seen)[list(seen).index(at.name) :][::-1]
@@ -187,9 +187,9 @@ def _check_cycles(plan: PlacementPlan) -> None:
 
 
 def _check_ways(plan: PlacementPlan) -> None:
-    """Each output on its own can be placed, and each operator: links bring every stream to its readers.
+    """Checks that each output, and each operator, can be placed: links bring every stream to its readers.
 
-    Whether all of them can at once is for the programme to say.
+    The programme decides whether all can be placed at once.
     """
     programme = programme_of(plan)
     if all(programme.domains):
@@ -208,7 +208,7 @@ def _check_ways(plan: PlacementPlan) -> None:
 
 
 def _obstacle(programme: Programme, needed: Mapping[int, Sequence[int]]) -> str:
-    """The first operator on the way that can be nowhere."""
+    """The first operator on the path that no node can run."""
     domains: dict[int, int] = {}
     for unit, reads in needed.items():
         domains[unit] = programme.allowed[unit]

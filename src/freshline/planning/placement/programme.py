@@ -1,8 +1,8 @@
-"""A plan as the programme sees it: units in the order of (6), what outputs need of them, where they may be.
+"""A plan as a programme: units in the order of (6), the units that outputs need, and their possible nodes.
 
-Operators that are chained one to one and can only be on the same node are one unit: on its own each would
-have to be done within its small share of the deadline, although it waits for the one before it anyway (the
-paper's own query would need deadlines 3.6 times as long).
+Operators that are chained one to one and can only be on the same node are one unit. Alone, each would have to
+finish within its small share of the deadline, although it waits for the one before it anyway (the paper's own
+query would need deadlines 3.6 times as long).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from functools import cached_property
 from freshline.planning.placement.links import Links
 from freshline.planning.placement.plan import Operator, PlacementPlan
 
-# What is less than this share beyond a limit is within it.
+# An excess over a limit below this share is tolerated.
 TOLERANCE = 1e-6
 
 
@@ -30,7 +30,7 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """An output: its deadline, and Pre(s), producers first, each with those of Pre(s) that it reads."""
+    """An output: its deadline, and Pre(s), producers first, each with its sources in Pre(s)."""
 
     stream: str
     deadline: Fraction
@@ -48,19 +48,19 @@ class Goal:
 
 @dataclass(frozen=True)
 class Programme:
-    """All that the placement is decided by. Units, nodes and goals are known by their numbers."""
+    """All that decides the placement. Units, nodes and goals have numbers."""
 
     plan: PlacementPlan
     links: Links
     units: tuple[Unit, ...]
     edges: tuple[tuple[int, int], ...]  # (producer, consumer)
-    allowed: tuple[int, ...]  # by unit the nodes that its operators, sources and sinks allow
+    allowed: tuple[int, ...]  # by unit: the nodes that its operators, sources and sinks allow
     goals: tuple[Goal, ...]
-    order: tuple[int, ...]  # of the units that outputs need: by δ, then by place in the file
+    order: tuple[int, ...]  # the units that outputs need: by δ, then by place in the file
 
     @cached_property
     def domains(self) -> tuple[int, ...]:
-        """By unit the nodes that it may be on: those allowed that its neighbours' are within reach of."""
+        """By unit: the allowed nodes within reach of its neighbours' nodes."""
         return narrowed(self.allowed, self.edges, self.links)
 
     @cached_property
@@ -69,7 +69,7 @@ class Programme:
 
     @cached_property
     def work(self) -> float:
-        """Σ c of all that outputs need."""
+        """Σ c of all units that outputs need."""
         return sum(self.cost[unit] for unit in self.order)
 
     @cached_property
@@ -94,7 +94,7 @@ class Programme:
 
     @cached_property
     def goals_of(self) -> dict[int, list[int]]:
-        """By unit the outputs that need it."""
+        """By unit: the outputs that need it."""
         found: dict[int, list[int]] = {unit: [] for unit in self.order}
         for number, goal in enumerate(self.goals):
             for unit in goal.units:
@@ -103,7 +103,7 @@ class Programme:
 
     @cached_property
     def neighbours(self) -> list[tuple[list[int], list[int]]]:
-        """By unit those that it reads and those that read it."""
+        """By unit: those that it reads and those that read it."""
         found: list[tuple[list[int], list[int]]] = [([], []) for _ in self.units]
         for producer, consumer in self.edges:
             found[consumer][0].append(producer)
@@ -114,7 +114,7 @@ class Programme:
 def programme_of(
     plan: PlacementPlan, kept: Mapping[str, str] | None = None, joining: bool = True
 ) -> Programme:
-    """The programme of a plan; operators that are `kept` stay on the node that is named for them."""
+    """The programme of a plan; operators in `kept` stay on their named node."""
     node_of = {node.name: number for number, node in enumerate(plan.nodes)}
     pairs = None if plan.links is None else [(node_of[one], node_of[other]) for one, other in plan.links]
     links = Links.of(len(plan.nodes), pairs)
@@ -147,7 +147,7 @@ def programme_of(
 
 
 def topological(plan: PlacementPlan) -> list[int]:
-    """The places of operators, each after those whose streams it reads; without those on or after a cycle."""
+    """The places of operators, each after those it reads; without those on or after a cycle."""
     made = {stream for operator in plan.operators for stream in operator.outputs}
     readers: dict[str, list[int]] = defaultdict(list)
     missing = [0] * len(plan.operators)
@@ -166,7 +166,7 @@ def topological(plan: PlacementPlan) -> list[int]:
 
 
 def narrowed(domains: Sequence[int], edges: Sequence[tuple[int, int]], links: Links) -> tuple[int, ...]:
-    """The domains without nodes that no node of a neighbour's reaches, or that reach none."""
+    """The domains without nodes that no node of a neighbour reaches, or that reach none."""
     found = list(domains)
     changed = True
     while changed:
@@ -184,7 +184,7 @@ def _nodes(names: Sequence[str] | None, node_of: Mapping[str, int]) -> int:
 
 
 def _units(plan: PlacementPlan, allowed: Sequence[int]) -> tuple[Unit, ...]:
-    """Those chained one to one and allowed on the same single node, together; in the order of the file."""
+    """Units in the order of the file: operators chained one to one and allowed on one same node."""
     consumers: dict[str, list[int]] = defaultdict(list)
     for number, operator in enumerate(plan.operators):
         for stream in operator.inputs:
@@ -219,7 +219,7 @@ def _allowed(
     allowed: Sequence[int],
     node_of: Mapping[str, int],
 ) -> tuple[int, ...]:
-    """Where units may be by their operators' nodes, the sources they read and the sinks of their outputs."""
+    """By unit: the nodes that its operators, its sources and the sinks of its outputs allow."""
     at: dict[str, int] = defaultdict(int)
     for source in plan.sources:
         at[source.stream] |= 1 << node_of[source.node]
@@ -259,7 +259,7 @@ def _goals(
 
 
 def upstream(last: int, reads: Mapping[int, Sequence[int]]) -> dict[int, tuple[int, ...]]:
-    """A unit and all that it needs, producers first, each with those that it reads."""
+    """A unit and all that it needs, producers first, each with its sources."""
     found: dict[int, tuple[int, ...]] = {}
     waiting = [(last, False)]
     while waiting:  # without recursion: chains may be long
@@ -273,7 +273,7 @@ def upstream(last: int, reads: Mapping[int, Sequence[int]]) -> dict[int, tuple[i
 
 
 def _order(units: Sequence[Unit], goals: Sequence[Goal]) -> tuple[int, ...]:
-    """By δ, exactly: units of equal δ must not change places by how a float was rounded."""
+    """By δ, exactly: float rounding must not swap units of equal δ."""
     delta: dict[int, Fraction] = {}
     for goal in goals:
         whole = sum((units[unit].cost for unit in goal.units), start=Fraction(0))

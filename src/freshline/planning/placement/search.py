@@ -1,7 +1,7 @@
-"""A good placement quickly: in the order of (6) on the node that it hurts least, then moves and swaps.
+"""A good placement quickly: in the order of (6) on the best node, then moves and swaps.
 
-First by how far left sides of (6) are beyond d', which adds up node by node and is 0 where the objective is;
-then by the objective itself, with what outputs are too late far above it.
+First by how far left sides of (6) exceed d', which adds up node by node and is 0 if the objective is. Then by
+the objective itself, with late outputs weighted far above it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from freshline.planning.placement.sub_deadlines import SubDeadlineRule, left_sid
 
 _EPSILON = 1e-9
 _LATE = 1e6  # times the share by which an output is late, in the objective of the search
-# Moves and swaps that are looked at, by overruns and by the objective: some seconds each at the most.
+# The most moves and swaps to try, by overruns and by the objective: at most some seconds each.
 _BY_OVERRUNS_MAX = 300_000
 _BY_OBJECTIVE_MAX = 15_000
 
@@ -24,7 +24,7 @@ Move = dict[int, int]  # new nodes, by unit
 
 
 def search(programme: Programme, rule: SubDeadlineRule) -> list[int] | None:
-    """Nodes by unit; None where none was found that links allow."""
+    """Nodes by unit; None if no placement was found that links allow."""
     nodes = _first(programme, rule)
     if nodes is not None:
         _Overruns(programme, rule, nodes).improve()
@@ -33,7 +33,7 @@ def search(programme: Programme, rule: SubDeadlineRule) -> list[int] | None:
 
 
 def is_legal(programme: Programme, nodes: list[int], move: Move) -> bool:
-    """Whether links allow the units that move to be there, the others staying where they are."""
+    """Whether links allow the move, with all other units in place."""
     reaches = programme.links.reaches
     for unit, node in move.items():
         if not programme.domains[unit] >> node & 1:
@@ -47,12 +47,12 @@ def is_legal(programme: Programme, nodes: list[int], move: Move) -> bool:
 
 
 def legal_start(programme: Programme) -> list[int] | None:
-    """A placement that links allow, as `search` begins; None where none was found."""
+    """A placement that links allow, as `search` begins; None if none was found."""
     return _first(programme, SubDeadlineRule(programme))
 
 
 def _first(programme: Programme, rule: SubDeadlineRule) -> list[int] | None:
-    """Units one after the other, pinned ones from the start."""
+    """Places units one after another, pinned ones first."""
     domains = programme.domains
     if not all(domains):
         return None
@@ -88,7 +88,7 @@ def _placed(programme: Programme, domains: tuple[int, ...], unit: int, node: int
 
 
 class _Nodes:
-    """The units on each node, in the order of (6), and how far each node's left sides are beyond d'."""
+    """The units on each node, in the order of (6), and how far each node's left sides exceed d'."""
 
     def __init__(self, programme: Programme, rule: SubDeadlineRule) -> None:
         self._programme = programme
@@ -108,7 +108,7 @@ class _Nodes:
         self.over[node] = self.overrun(node, self.ranks[node])
 
     def after_adding(self, unit: int, node: int) -> tuple[float, float]:
-        """How much further beyond d' the node is with this unit, and its load."""
+        """How much further the node exceeds d' with this unit, and its load."""
         ranks = self.changed(node, add=unit)
         load = sum(self._programme.cost[self._programme.order[rank]] for rank in ranks)
         return self.overrun(node, ranks) - self.over[node], load / self._programme.speed[node]
@@ -122,7 +122,7 @@ class _Nodes:
         return ranks
 
     def overrun(self, node: int, ranks: list[int]) -> float:
-        """Σ (l_o − d'_{s,o})⁺/c_o: what the objective is at least, and 0 where it is."""
+        """Σ (l_o − d'_{s,o})⁺/c_o: a lower bound of the objective, and 0 if that is."""
         order, cost, speed = self._programme.order, self._programme.cost, self._programme.speed[node]
         done, total = self._programme.blocking[node], 0.0
         for rank in ranks:
@@ -134,7 +134,7 @@ class _Nodes:
 
 
 class _Overruns:
-    """Moves and swaps away from nodes that are beyond d'."""
+    """Moves and swaps away from nodes that exceed d'."""
 
     def __init__(self, programme: Programme, rule: SubDeadlineRule, nodes: list[int]) -> None:
         self._programme = programme
@@ -150,7 +150,7 @@ class _Overruns:
             pass
 
     def _step(self, ways: Callable[[int, int], Iterator[tuple[float, Move]]]) -> bool:
-        """The best change of the first unit that has one, from the worst node on."""
+        """Takes the best change of the first unit that has one, from the worst node on."""
         for node in sorted(range(len(self._on.over)), key=lambda node: -self._on.over[node]):
             if self._on.over[node] <= _EPSILON:
                 break
@@ -174,7 +174,7 @@ class _Overruns:
         return [order[rank] for rank in self._on.ranks[node] if domains[order[rank]].bit_count() > 1]
 
     def _without(self, node: int, unit: int) -> float:
-        """What the node gains by losing the unit, below 0 if anything."""
+        """What the node gains by losing the unit; below 0 if it gains."""
         self._looks += 1
         return self._on.overrun(node, self._on.changed(node, remove=unit)) - self._on.over[node]
 
@@ -201,7 +201,7 @@ class _Overruns:
 
 
 class _Objective:
-    """Moves and swaps by the objective, of units on nodes where a left side is beyond d'."""
+    """Moves and swaps by the objective, of units on nodes where a left side exceeds d'."""
 
     def __init__(self, programme: Programme, rule: SubDeadlineRule, nodes: list[int]) -> None:
         self._programme = programme

@@ -1,4 +1,4 @@
-"""A mixed-integer programme, collected column by column and row by row, and solved by HiGHS."""
+"""A mixed-integer programme, built by columns and rows, and solved by HiGHS."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _LEAST_S: Final = 0.1
 
 @dataclass(frozen=True, slots=True)
 class SolverResult:
-    """The columns' values, if any were found; what nobody can go below; what it took."""
+    """The columns' values, if found; a lower bound; the time it took."""
 
     values: list[float] | None
-    bound: float  # infinite where it is proven that there are none
+    bound: float  # infinite if there is provably no solution
     seconds: float
 
 
@@ -61,7 +61,7 @@ class Solver:
     def solve(
         self, start: Mapping[int, float] | None, limit_s: float, target: float | None = None
     ) -> SolverResult:
-        """From values that are known of some columns, if any are; ends at once at a target."""
+        """Solves from known values of some columns, if given; stops at a target."""
         solver = self.loaded()
         solver.setOptionValue("time_limit", max(_LEAST_S, limit_s))
         if target is not None:
@@ -78,7 +78,7 @@ class Solver:
         return SolverResult(values, bound, solver.getRunTime())
 
     def loaded(self) -> highspy.Highs:
-        """The programme as HiGHS has it, not solved yet."""
+        """The programme loaded into HiGHS, not solved yet."""
         solver = highspy.Highs()
         for option, value in _OPTIONS.items():
             solver.setOptionValue(option, value)

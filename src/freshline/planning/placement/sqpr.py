@@ -1,7 +1,7 @@
-"""Placement as SQPR does it, by traffic and load instead of deadlines: what the paper compares itself with.
+"""Placement as in SQPR, by traffic and load instead of deadlines: the paper's baseline.
 
-Least traffic/Σ rates + greatest load/Σ costs. A stream's traffic is its rate times its hops, its rate the
-sum of its operator's input rates times the selectivity. Moves one by one give a start, HiGHS what is left.
+It minimises traffic/Σ rates + greatest load/Σ costs. A stream's traffic is its rate times its hops. Its rate
+is the sum of its operator's input rates times the selectivity. Single moves give a start, HiGHS the rest.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _EPSILON = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class _Flow:
-    """A stream between units: its share of all rates, the unit or the nodes that it is from, who reads it."""
+    """A stream between units: its share of all rates, its producing unit or origin nodes, its readers."""
 
     share: float
     producer: int | None
@@ -38,7 +38,7 @@ class _Flow:
 
 
 def sqpr(programme: Programme, limit_s: float) -> list[int] | None:
-    """Nodes by unit; None where links allow none. Of equal ones the first node of the file, unit by unit."""
+    """Nodes by unit; None if links allow none. Ties go to the first node of the file, unit by unit."""
     flows = _flows(programme)
     nodes = legal_start(programme)
     if nodes is not None:
@@ -84,7 +84,7 @@ def _flows(programme: Programme) -> list[_Flow]:
 
 
 def _improve(programme: Programme, flows: Sequence[_Flow], nodes: list[int]) -> None:
-    """Moves that lower the score, or leave it and go to a node that is earlier in the file."""
+    """Takes moves that lower the score, or keep it and go to an earlier node of the file."""
     around: dict[int, list[_Flow]] = defaultdict(list)
     for flow in flows:
         for unit in {flow.producer, *flow.readers} - {None}:
@@ -95,7 +95,7 @@ def _improve(programme: Programme, flows: Sequence[_Flow], nodes: list[int]) -> 
         loads[nodes[unit]] += _share(programme, unit, nodes[unit])
 
     def score(unit: int, node: int) -> float:
-        """Of all that depends on where the unit is."""
+        """The score of all that depends on the unit's node."""
         before, nodes[unit] = nodes[unit], node
         traffic = sum(flow.share * flow.hops(programme, nodes) for flow in around[unit])
         after = list(loads)
@@ -156,12 +156,12 @@ def _optimum(
 
 
 def _route(model: Solver, programme: Programme, flow: _Flow, z: dict[tuple[int, int], int]) -> None:
-    """y, x and l of (7)–(9) and (11) for one stream; x costs its rate. A level l rises from hop to hop."""
+    """y, x and l of (7)–(9) and (11) for one stream; x costs its rate. A level l rises with each hop."""
     following = programme.links.next
     count = len(following)
     here = [model.column(0.0, 1.0) for _ in range(count)]
     ways: dict[tuple[int, int], int] = {}
-    # Where every node is one hop away nobody relays, and from where a node gets it is all the same.
+    # If every node is one hop away, no node relays, and it does not matter from where a node gets it.
     relays = any(len(each) < count - 1 for each in following)
     for node in range(count):
         into = [one for one in range(count) if node in following[one]] if relays else [node]

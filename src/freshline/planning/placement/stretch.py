@@ -1,4 +1,4 @@
-"""Where no placement is in time: how much longer all deadlines would have to be, and what is in the way."""
+"""If no placement is in time: how much longer all deadlines would have to be, and the obstacles."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from freshline.planning.placement.search import search
 from freshline.planning.placement.solver import GAP_MOST
 from freshline.planning.placement.sub_deadlines import SubDeadlineRule, latest, left_sides, stretch
 
-# Of the limit, for the least stretch once it is certain that there has to be one.
+# Of the limit, for the least stretch, once a stretch is proven necessary.
 _SHARE_ONCE_PROVEN = 0.1
 _HALVINGS = 5
 
 
 @dataclass(frozen=True, slots=True)
 class StretchedPlacement:
-    """The best placement that was found, the factor it needs, and the one that every placement needs."""
+    """The best placement found, the factor it needs, and the factor that every placement needs."""
 
     nodes: list[int] | None
     factor: float
-    bound: float  # infinite where links allow no placement at all
+    bound: float  # infinite if links allow no placement
     seconds: float = 0.0
 
 
 def stretched(programme: Programme, start: list[int] | None, limit_s: float) -> StretchedPlacement:
-    """The placement of the least stretch; or one that needs none, whatever the least is."""
+    """The placement of the least stretch, or any that needs none."""
     bound = stretch(programme, least_left_sides(programme))
     found = StretchedPlacement(start, _factor(programme, start), bound)
     found = _by_halving(programme, found)
@@ -55,7 +55,7 @@ def _factor(programme: Programme, nodes: Sequence[int] | None) -> float:
 
 
 def _by_halving(programme: Programme, found: StretchedPlacement) -> StretchedPlacement:
-    """The search again with deadlines that are longer, but not by as much as was needed so far."""
+    """Repeats the search with longer deadlines, but shorter than needed so far."""
     for _ in range(_HALVINGS):
         low = max(1.0, found.bound)
         if found.nodes is None or found.factor <= low * (1 + GAP_MOST):
@@ -76,7 +76,7 @@ def _bounds(programme: Programme, factor: float) -> Bounds:
 
 
 def not_in_time(programme: Programme, found: StretchedPlacement) -> Placement:
-    """What is said of a plan without a placement in time: that there is none only where it is proven."""
+    """The result without a placement in time; it is infeasible only if that is proven."""
     if found.bound == inf:
         reason = "over these links no placement lets every stream reach those who read it"
         return Placement("infeasible", None, None, None, infeasible=Infeasible(reason, (), (), None, None))
@@ -108,7 +108,7 @@ def not_in_time(programme: Programme, found: StretchedPlacement) -> Placement:
 
 
 def cut_off(programme: Programme) -> Placement:
-    """What is said of a plan some of whose operators can be nowhere."""
+    """The result for a plan with operators that no node can run."""
     operators, domains = programme.plan.operators, programme.domains
     nowhere = [unit for unit in range(len(domains)) if not domains[unit]]
     outputs = [goal.stream for goal in programme.goals if not all(domains[unit] for unit in goal.units)]

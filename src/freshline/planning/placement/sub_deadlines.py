@@ -1,7 +1,7 @@
-"""The best sub-deadlines for a placement: each output on its own, since (6) gives every unit a least one.
+"""The best sub-deadlines for a placement: each output separately, since (6) gives every unit a least one.
 
-With l_o the left side of (6), every d_{s,o} ≥ l_o, and on every path to s Σ d_{s,o} ≤ d_s (5). Nobody gains
-by more than max(l_o, d'_{s,o}), so what is decided is who gives up how much of that where a path is too
+With l_o the left side of (6), every d_{s,o} ≥ l_o, and on every path to s Σ d_{s,o} ≤ d_s (5). More than
+max(l_o, d'_{s,o}) gains nothing. So the decision is which units give up how much of that if a path is too
 long.
 """
 
@@ -19,7 +19,7 @@ SubDeadlines = dict[int, float]  # by unit, of one output
 
 
 def left_sides(programme: Programme, nodes: Sequence[int]) -> dict[int, float]:
-    """By unit that an output needs: blocking and the units up to it on its node, the left side of (6)."""
+    """By unit that an output needs, the left side of (6): blocking and the units up to it on its node."""
     done = list(programme.blocking)
     found = {}
     for unit in programme.order:
@@ -30,12 +30,12 @@ def left_sides(programme: Programme, nodes: Sequence[int]) -> dict[int, float]:
 
 
 def longest_path(goal: Goal, lengths: Mapping[int, float]) -> float:
-    """Of a path to the output, units as long as said."""
+    """The length of the longest path to the output, with these lengths of units."""
     return latest(goal, lengths)[goal.last]
 
 
 def latest(goal: Goal, lengths: Mapping[int, float]) -> dict[int, float]:
-    """By unit when it has ended, each beginning at the end of the last that it reads."""
+    """By unit: its end, if each begins at the end of the last unit it reads."""
     ends: dict[int, float] = {}
     for unit, before in goal.reads.items():
         ends[unit] = max([ends[each] for each in before], default=0.0) + lengths[unit]
@@ -48,7 +48,7 @@ def stretch(programme: Programme, least: Mapping[int, float]) -> float:
 
 
 class SubDeadlineRule:
-    """The sub-deadlines of least Σ |d_s/c'_s − d_{s,o}/c_o|, by output; asked often, it remembers."""
+    """The sub-deadlines of least Σ |d_s/c'_s − d_{s,o}/c_o|, by output; results are cached."""
 
     def __init__(self, programme: Programme, factor: float = 1.0) -> None:
         """All deadlines are `factor` times as long."""
@@ -62,11 +62,11 @@ class SubDeadlineRule:
         self._known: list[dict[tuple[float, ...], float]] = [{} for _ in programme.goals]
 
     def objective(self, least: Mapping[int, float]) -> float:
-        """The sum over all outputs; infinite where one cannot be in time."""
+        """The sum over all outputs; infinite if one cannot be in time."""
         return sum(self.cost(number, least) for number in range(len(self.deadline)))
 
     def cost(self, number: int, least: Mapping[int, float]) -> float:
-        """One output's part of the objective, infinite where it cannot be in time."""
+        """One output's part of the objective; infinite if it cannot be in time."""
         ideal = self.ideal[number]
         if all(least[unit] <= share for unit, share in ideal.items()):
             return 0.0
@@ -78,7 +78,7 @@ class SubDeadlineRule:
         return known[key]
 
     def of(self, number: int, least: Mapping[int, float]) -> SubDeadlines | None:
-        """One output's sub-deadlines; None where not even the least ones are in time."""
+        """One output's sub-deadlines; None if not even the least ones are in time."""
         goal, deadline, ideal = self.programme.goals[number], self.deadline[number], self.ideal[number]
         wanted = {unit: max(share, least[unit]) for unit, share in ideal.items()}
         if longest_path(goal, wanted) <= deadline * (1 + 1e-12):
@@ -98,7 +98,7 @@ class SubDeadlineRule:
     def _shortened_chain(
         self, wanted: SubDeadlines, least: Mapping[int, float], deadline: float
     ) -> SubDeadlines:
-        """Those who lose least by a second, the longest, give first."""
+        """The longest units lose least by a second, and give first."""
         found = dict(wanted)
         over = sum(found.values()) - deadline
         for unit in sorted(found, key=lambda unit: -self.programme.cost[unit]):
@@ -110,7 +110,7 @@ class SubDeadlineRule:
 
 
 class _Shortening:
-    """Who gives up how much on which path, as a linear programme: ends e_o ≥ e_o' + wanted_o − given_o."""
+    """Which unit gives up how much, as a linear programme: ends e_o ≥ e_o' + wanted_o − given_o."""
 
     def __init__(self, programme: Programme, goal: Goal, deadline: float) -> None:
         self._goal = goal
@@ -122,7 +122,7 @@ class _Shortening:
         self._model = highspy.Highs()
         for option, value in (("output_flag", False), ("threads", 1)):
             self._model.setOptionValue(option, value)
-        # First what each gives (as a share of the deadline), then when it ends (likewise).
+        # First what each unit gives, then when it ends; both as shares of the deadline.
         self._model.addVars(2 * count, np.zeros(2 * count), np.ones(2 * count))
         self._model.changeColsCost(count, np.arange(count), deadline / costs)
         self._rows: list[int] = []

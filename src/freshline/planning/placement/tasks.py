@@ -1,4 +1,4 @@
-"""The tasks of a node (5.3): operators that run one after the other for the same input."""
+"""The tasks of a node (5.3): operators that run one after another for the same input."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from freshline.planning.placement.programme import topological
 
 
 def tasks_of(plan: PlacementPlan, layout: PlacementLayout) -> tuple[PlacedTask, ...]:
-    """By node, then by first operator; without operators that no output needs."""
+    """Tasks by node, then by first operator; without operators that no output needs."""
     operators, sub_deadline = plan.operators, layout.sub_deadline
     following = _following(plan, layout.nodes)
     continued = set(following.values())
@@ -33,11 +33,11 @@ def tasks_of(plan: PlacementPlan, layout: PlacementLayout) -> tuple[PlacedTask, 
 
 
 def _following(plan: PlacementPlan, nodes: Mapping[str, str]) -> dict[int, int]:
-    """By operator the one that its task goes on with.
+    """By operator: the next one of its task.
 
-    Of an operator's edges, one for each reader of a stream and each own output of the plan, the one that
-    leads to the least deadline counts: it goes on there if that reader has no other input and is on the
-    same node.
+    An operator has an edge for each reader of its streams and for each output of the plan that it makes. The
+    edge that leads to the least deadline counts. The task goes on there if that reader has no other input and
+    is on the same node.
     """
     operators = plan.operators
     readers: dict[str, list[int]] = defaultdict(list)
@@ -47,7 +47,7 @@ def _following(plan: PlacementPlan, nodes: Mapping[str, str]) -> dict[int, int]:
     deadline = {output.stream: output.deadline for output in plan.outputs}
 
     def edges(number: int) -> list[tuple[Fraction, int]]:
-        """(deadline, reader), -1 where the output itself is read: of equal ones it comes first."""
+        """(deadline, reader), with -1 for the output itself, which comes first in ties."""
         found = []
         for stream in operators[number].outputs:
             if stream in deadline:
@@ -60,7 +60,7 @@ def _following(plan: PlacementPlan, nodes: Mapping[str, str]) -> dict[int, int]:
 
     @cache
     def least(number: int) -> Fraction | None:
-        """The least deadline of the outputs behind an operator; None where none is."""
+        """The least deadline of the outputs downstream of an operator; None without one."""
         return min((each for each, _ in edges(number)), default=None)
 
     following = {}

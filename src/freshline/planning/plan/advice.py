@@ -1,4 +1,4 @@
-"""What would help where a target is not proven."""
+"""Advice for targets that are not proven."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from freshline.planning.plan.least_tracks import LeastTracks
 from freshline.planning.plan.plan import PoolPlan, TablePlan
 from freshline.planning.plan.staleness import StalenessModel
 
-# So many tables are named one by one; the rest is counted.
+# This many tables are named one by one; the others are counted.
 _NAMED_MAX = 8
 
 
@@ -21,9 +21,9 @@ def advise(
     least: Sequence[LeastTracks],
     model: StalenessModel,
 ) -> list[str]:
-    """Sentences, pool by pool: what is wrong with it, what its tracks could do, which targets to relax.
+    """Sentences, pool by pool: its faults, what more tracks would do, which targets to relax.
 
-    `tables` are in the order of definition; `least` says for each pool how many tracks would do, and for
+    `tables` are in the order of definition; `least` has for each pool how many tracks are enough, and for
     which tables.
     """
     advice: list[str] = []
@@ -93,7 +93,7 @@ def _tracks_that_do(pool: PoolPlan, answer: LeastTracks, tables: Mapping[str, Ta
 
 
 class _Remedies:
-    """What to do about single tables whose cost is not above their period."""
+    """Advice for single tables with a cost within their period."""
 
     def __init__(
         self,
@@ -103,10 +103,10 @@ class _Remedies:
     ) -> None:
         self._tables = tables
         self._model = model
-        # Proven by a number of tracks that is advised already.
+        # Already proven by an advised number of tracks.
         self._helped = frozenset[str]().union(*(one.tables for one in least if one.tracks is not None))
         self._hopeless = {table.pool for table in tables.values() if _too_costly(table)}
-        # As if no table of any pool were ever tardy: what tracks alone can do.
+        # As if no table were ever tardy: the limit of what tracks can do.
         self._best = model.bounds(
             {name: None if _too_costly(table) else table.period_us for name, table in tables.items()}
         )
@@ -143,7 +143,7 @@ class _Remedies:
         return sentences
 
     def _tardy_pools(self, name: str) -> list[str]:
-        """The pools in which this table, or one that it reads, directly or not, may be tardy."""
+        """The pools in which this table, or one upstream of it, may be tardy."""
         seen = {name}
         ahead = [name]
         tardy: dict[str, None] = {}  # as a set in order

@@ -1,4 +1,4 @@
-"""Batches, jobs of several files: how long they may be, and how long all targets would bear them."""
+"""Batches, jobs of several files: how long they may be, and how long all targets tolerate."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from freshline.planning.analysis.np_gedf_per_task import NpGedfPerTask
 from freshline.planning.analysis.utilization import fits
 from freshline.planning.plan.reach import Reach
 
-# What is spare on one track is looked for at so many instants; where it is not found then, nothing is.
+# The spare time on one track is searched at this many instants; if not found by then, it is none.
 _POINTS_MAX: Final = 100_000
 
 
 @dataclass(frozen=True, slots=True)
 class PoolTasks:
-    """The tables of a pool, or of a cluster, on the tracks that serve them; the lists are in their order.
+    """The tables of a pool, or of a cluster, on its tracks; the lists are in the order of the tables.
 
-    `recovery` are the periods that they have while they recover, where the policy changes periods.
+    `recovery` are the periods during recovery, if the policy changes periods.
     """
 
     costs: Sequence[int]
@@ -37,7 +37,7 @@ class PoolTasks:
         return not any(map(gt, self.costs, self.periods)) and fits(self.costs, self.periods, self.tracks)
 
     def spare(self) -> int:
-        """How long a batch may be on one track without a deadline missed; −1 where one is missed without."""
+        """How long a batch may be on one track without a missed deadline; −1 if one is missed anyway."""
         found = spare_time(self.costs, self.periods, _POINTS_MAX)
         return -1 if found is None else found
 
@@ -49,7 +49,7 @@ def tasks_of(
     clusters: Sequence[Cluster] | None,
     recovery: Sequence[int] | None,
 ) -> list[PoolTasks]:
-    """By cluster, where there are any; a batch blocks nobody in another one."""
+    """The tasks by cluster, if there are any; a batch blocks no table of another cluster."""
     if clusters is None:
         return [PoolTasks(costs, periods, tracks, recovery)]
     return [
@@ -65,8 +65,8 @@ def tasks_of(
 def batch_limit(policy: PolicyName, tasks: PoolTasks, blocking: int) -> int | None:
     """How long a batch may be, if it is no longer than its table's period (docs/batches.md).
 
-    None: its period alone counts, as there is a track for each table, or nothing that could be broken: then
-    whatever saves start-ups is welcome. 0: there are no batches with this policy.
+    None: only its period counts, as there is a track for each table, or no bound to break. 0: this policy has
+    no batches.
     """
     if "blocking" not in POLICIES[policy].options:
         return 0
@@ -80,10 +80,10 @@ def batch_limit(policy: PolicyName, tasks: PoolTasks, blocking: int) -> int | No
 def blocking_most(
     policy: PolicyName, parts: Sequence[tuple[PoolTasks, Sequence[int]]], reach: Reach
 ) -> int | None:
-    """The longest blocking with which every attainable target in a pool's reach holds, a few µs less maybe.
+    """The longest blocking with which every attainable target in a pool's reach holds, maybe a few µs less.
 
-    None where nothing limits it or nothing is proven; 0 where one of them does not hold without any. `parts`
-    are its clusters, or it as a whole, each with its tables' places in the pool.
+    None if nothing limits it or nothing is proven; 0 if a target does not hold without blocking. `parts` are
+    its clusters, or the whole pool, each with its tables' places in the pool.
     """
     waiting = [(tasks, places) for tasks, places in parts if len(tasks.costs) > tasks.tracks]
     if "blocking" not in POLICIES[policy].options or not waiting or reach.target_most is None:
@@ -106,7 +106,7 @@ def blocking_most(
                 tardiness[place] = late
         return reach.holds(tardiness)
 
-    # Every table's share of a longer one would be above every target.
+    # With a longer blocking every table's share would be above every target.
     most = (reach.target_most + 1) * max(tasks.tracks for tasks, _ in waiting)
     if holds(most):
         return None
@@ -114,7 +114,7 @@ def blocking_most(
 
 
 def _largest(holds: Callable[[int], bool], too_long: int) -> int:
-    """The largest number below for which it holds; 0 where it holds for none."""
+    """The largest number below `too_long` for which it holds; 0 if there is none."""
     low, high = 0, too_long
     while high - low > 1:
         middle = (low + high) // 2
@@ -138,11 +138,11 @@ def _tardiness_by_blocking(tasks: PoolTasks) -> Callable[[int], list[int]]:
 
 
 def _most_of_several_tracks(tasks: PoolTasks, reach: Reach) -> int | None:
-    """Of the share σ/m of the work left that the targets allow; few tasks decide what that σ bears.
+    """From the share σ/m of the work left that the targets allow; few tasks decide what that σ tolerates.
 
-    For a σ that is a multiple of m the tardiness is σ/m + e − ⌊e/m⌋. The heaviest choice of A and B is made
-    of the m tasks that weigh most as carriers, and the m costliest: any other could be replaced by one of
-    these that is not chosen.
+    For a σ that is a multiple of m the tardiness is σ/m + e − ⌊e/m⌋. The heaviest choice of A and B consists
+    of the m heaviest carriers and the m costliest tasks: one of these that is not chosen could replace any
+    other.
     """
     costs, periods, tracks = tasks.costs, tasks.periods, tasks.tracks
     fixed = [cost - cost // tracks for cost in costs]
@@ -156,7 +156,7 @@ def _most_of_several_tracks(tasks: PoolTasks, reach: Reach) -> int | None:
         return tracks * costs[task] + costs[task] * (work - costs[task]) / periods[task]
 
     everyone = range(len(costs))
-    # One more than the proof asks for, against rounding, and since there must be more tasks than tracks.
+    # One more than the proof needs, against rounding, and because there must be more tasks than tracks.
     deciding = {
         *nlargest(tracks + 1, everyone, key=as_carrier),
         *nlargest(tracks + 1, everyone, key=costs.__getitem__),
@@ -176,5 +176,5 @@ def _most_of_adaptive(tasks: PoolTasks, recovery: Sequence[int], reach: Reach) -
     x = reach.most(tasks.costs) if reach.holds(tasks.costs) else 0
     assert x is not None, "there are targets"
     most = NpGedf(tasks.costs, tasks.periods, recovery).blocking_most(tasks.tracks, x)
-    # Less than the m-th largest e is free: if that is too much, it is so without any.
+    # A blocking below the m-th largest e changes nothing: if that is too long, none fits.
     return most if most >= nlargest(tasks.tracks, tasks.costs)[-1] else 0

@@ -17,31 +17,31 @@ from freshline.planning.plan.plan import PoolPlan, TablePlan
 from freshline.planning.plan.reach import Reach
 from freshline.planning.plan.tracks import divide, pool_tardiness, recovery_periods
 
-# Clusters, recovery periods and how many parts of requests may block change with every number of tracks, so
-# each one is tried out; this many are.
+# Clusters, recovery periods and the number of parts that may block change with every number of tracks. So
+# each number is tried, up to this many.
 TRIES_MAX = 64
 
 
 @dataclass(frozen=True, slots=True)
 class LeastTracks:
-    """How many tracks would do for a pool, all other pools staying as they are."""
+    """How many tracks are enough for a pool, with all other pools as they are."""
 
-    policy: PolicyName  # the pool's own, or edf where that proves nothing
-    tracks: int | None  # None where there is nothing that they could do
-    # The tables that then hold: the pool's own and those downstream, in whatever pool, but for those that
-    # would not hold even if no table of the pool were ever tardy.
+    policy: PolicyName  # the pool's own, or edf if that proves nothing
+    tracks: int | None  # None if tracks cannot help
+    # The tables that then hold: the pool's own and all downstream, in any pool. Tables that would not hold
+    # even without tardiness in the pool are left out.
     tables: frozenset[str]
-    # The first and the last number of tracks that were tried in vain with the pool's own policy.
+    # The first and the last number of tracks tried without success, with the pool's own policy.
     in_vain: tuple[int, int] | None = None
 
 
 def least_tracks(
     pool: PoolPlan, recovery: Recovery | None, tables: Mapping[str, TablePlan], reach: Reach
 ) -> LeastTracks:
-    """The least m from ⌈U⌉ to the number of tables; where each has to be tried, the least of the first 64.
+    """The least m from ⌈U⌉ to the number of tables; if each has to be tried, the least of the first 64.
 
-    The bound is not monotone in m, so every m is looked at. `recovery` says how recovery periods are chosen
-    in a pool with an adaptive policy, `reach` is the pool's.
+    The bound is not monotone in m, so every m is examined. `recovery` is how recovery periods are chosen in a
+    pool with an adaptive policy, `reach` is the pool's.
     """
     own = [tables[name] for name in pool.tables]
     costs = [table.provisioned_us or table.cost_us for table in own]
@@ -62,22 +62,22 @@ def least_tracks(
 
 
 def _least(costs: Sequence[int], periods: Sequence[int], blocking: int, reach: Reach) -> int:
-    """Where all tracks serve all tables. With one for each table what is attainable holds."""
+    """If all tracks serve all tables. With a track for each table every attainable target holds."""
     least, everyone = tracks_at_least(costs, periods), len(costs)
     if least == 1:
         tardiness = tardiness_bounds(costs, periods, 1, blocking)
         if tardiness is not None and reach.holds(tardiness):
             return 1
     fewest = max(2, least)
-    # With m tracks or more a table's tardiness bound is at least σ/m + e − e/m, so that a larger share σ/m
-    # of the work left than the targets allow rules an m out.
+    # With m tracks or more a table's tardiness bound is at least σ/m + e − e/m. So a share σ/m of the work
+    # left that is above what the targets allow rules out an m.
     fixed = [cost - ceiling_of(cost, fewest) for cost in costs]
     if not reach.holds(fixed):
         return everyone
     share_allowed = reach.most(fixed)
     np_gedf = NpGedfPerTask(costs, periods, blocking)
     for tracks in range(fewest, everyone):
-        # The first test is cheap and passes nearly as seldom as the second, so few are worked out.
+        # The first test is cheap and passes nearly as seldom as the second, which so runs rarely.
         likely = share_allowed is None or np_gedf.work_left_at_least(tracks) // tracks <= share_allowed
         if likely and (tardiness := np_gedf.tardiness(tracks)) is not None and reach.holds(tardiness):
             return tracks

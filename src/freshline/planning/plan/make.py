@@ -1,4 +1,4 @@
-"""From definitions to the verdict."""
+"""Makes the plan of a warehouse from its definitions."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def make_plan(
     learned: Mapping[str, int] | None = None,
     steps_us: Mapping[str, int] | None = None,
 ) -> Plan:
-    """Works out whether every target holds. Raises InputError where a cost is missing.
+    """Computes whether every target holds. Raises InputError if a cost is missing.
 
-    `learned` says of which tables and queries the cost was learned, and from how many runs; `steps_us` how
-    stale steps can become that tables read.
+    `learned` has the number of runs that the costs of tables and queries were learned from; `steps_us` how
+    stale the steps can become that tables read.
     """
     costs = _worst_cases_us(warehouse)
     members: dict[str, list[Table]] = {name: [] for name in warehouse.pools}
@@ -82,7 +82,7 @@ def what_if(warehouse: Warehouse, policy: PolicyName | None, tracks: Mapping[str
 def _with_queries(
     pools: list[PoolPlan], warehouse: Warehouse, learned: Mapping[str, int]
 ) -> tuple[list[PoolPlan], tuple[QueryPlan, ...]]:
-    """The pools with what queries ask of them, and the plans of all queries."""
+    """The pools with the demand of their queries, and the plans of all queries."""
     plans: dict[str, QueryPlan] = {}
     for place, pool in enumerate(pools):
         loads = query_loads(warehouse, warehouse.pools[pool.name])
@@ -95,7 +95,7 @@ def _with_queries(
 
 
 def _with_least(pool: PoolPlan, least: LeastTracks) -> PoolPlan:
-    """The pool with its least number of tracks, where that proves what it is: all of its tables."""
+    """The pool with its least number of tracks, if that proves all of its tables."""
     proves = least.policy == pool.policy and least.tables.issuperset(pool.tables)
     return replace(pool, tracks_least=least.tracks if proves else None)
 
@@ -127,7 +127,7 @@ class _Schedule:
     plan: PoolPlan
     parts: list[
         tuple[PoolTasks, Sequence[int]]
-    ]  # its clusters, or it as a whole, and the places of their tables
+    ]  # its clusters or the whole pool, with the places of their tables
     response_us: list[int | None]
     provisioned_us: list[int]
     recovery_periods_us: list[int] | None
@@ -180,7 +180,7 @@ def _schedule(pool: Pool, own: list[Table], costs_us: Mapping[str, int], classes
 def _of_tables(
     clusters: Sequence[Cluster], names: Sequence[str], limits: Sequence[int | None]
 ) -> tuple[ClusterPlan, ...]:
-    # Where clusters help each other out nothing is limited.
+    # Clusters that help each other have no limits.
     own = limits if len(limits) == len(clusters) else [None] * len(clusters)
     return tuple(
         ClusterPlan(tuple(names[member] for member in cluster.members), cluster.tracks, limit)
@@ -189,7 +189,7 @@ def _of_tables(
 
 
 def without_bounds(plan: Plan, unknown: frozenset[str]) -> Plan:
-    """No bounds for the pools of tables of unknown cost, nor for what is downstream of them."""
+    """Removes the bounds of all pools with tables of unknown cost, and of all tables downstream."""
     warehouse = plan.warehouse
     pools = {warehouse.tables[name].pool for name in unknown}
     unbounded: set[str] = set()
@@ -211,7 +211,7 @@ def without_bounds(plan: Plan, unknown: frozenset[str]) -> Plan:
 
 
 def _unlimited(pool: PoolPlan) -> PoolPlan:
-    """A pool without bounds: there is nothing that batches could break."""
+    """A pool without bounds: batches cannot break any."""
     if "blocking" not in POLICIES[pool.policy].options:
         return pool
     clusters = None
@@ -226,7 +226,7 @@ def _average_us(table: Table) -> int:
 
 
 def _add_recovery(tables: dict[str, TablePlan], schedules: Iterable[_Schedule]) -> None:
-    """Recovery periods for the tables of adaptive pools; expected bounds are marked as such."""
+    """Adds recovery periods to the tables of adaptive pools, and marks expected bounds."""
     for schedule in schedules:
         if schedule.recovery_periods_us is None:
             continue
@@ -241,7 +241,7 @@ def _add_recovery(tables: dict[str, TablePlan], schedules: Iterable[_Schedule]) 
 
 
 def _mark_expected_downstream(tables: dict[str, TablePlan], warehouse: Warehouse) -> None:
-    """What counts with the expected bound of a source is no more than expected, in whatever pool."""
+    """A bound that uses the expected bound of a source is only expected too, in any pool."""
     for name in warehouse.topological_order:
         if any(tables[source].expected for source in warehouse.tables[name].sources if source in tables):
             tables[name] = replace(tables[name], expected=True)

@@ -1,4 +1,4 @@
-"""Which outputs are in time, where their steps run, and by when each is to be done."""
+"""Which outputs are in time, the nodes of their steps, and the sub-deadlines."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from freshline.planning.plan.step_placement import StepPlacement
 
 @dataclass(frozen=True, slots=True)
 class OutputsPlan:
-    """What can be said of the outputs of a warehouse."""
+    """The plan of a warehouse's outputs."""
 
     outputs: tuple[OutputPlan, ...]
-    placed: StepPlacement | None = None  # None where nothing could be placed
-    placement: Placement | None = None  # None where costs are not known
-    unknown: tuple[str, ...] = ()  # the steps of which it is not known what they cost
-    staleness_us: Mapping[str, int] = field(default_factory=dict)  # of steps, where all outputs hold
+    placed: StepPlacement | None = None  # None if nothing could be placed
+    placement: Placement | None = None  # None if costs are unknown
+    unknown: tuple[str, ...] = ()  # the steps of unknown cost
+    staleness_us: Mapping[str, int] = field(default_factory=dict)  # of steps, if all outputs hold
 
 
 def plan_outputs(
@@ -41,7 +41,7 @@ def plan_outputs(
     method: Method = "deadline",
     kept: Mapping[str, str] | None = None,
 ) -> OutputsPlan:
-    """Places the steps, but for those that are `kept`, and works out which outputs hold."""
+    """Places the steps, except those in `kept`, and computes which outputs hold."""
     unknown = unknown_costs(warehouse)
     if unknown:
         reason = why_unknown(warehouse, unknown)
@@ -63,9 +63,9 @@ def plan_outputs(
 
 
 def placed_by(warehouse: Warehouse, placement: Placement) -> StepPlacement | None:
-    """A placement by deadlines, of a warehouse whose costs are known, as a run keeps it.
+    """A placement by deadlines as a run keeps it, for a warehouse with known costs.
 
-    Where not all outputs can be in time it is the one with its deadlines stretched; None where there is none.
+    If not all outputs can be in time, it has stretched deadlines; None if there is none.
     """
     steps, layout = PlacedSteps(warehouse), _layout(placement)
     if layout is None:
@@ -86,7 +86,7 @@ def _layout(placement: Placement) -> PlacementLayout | None:
 
 
 def with_outputs(plan: Plan, found: OutputsPlan) -> Plan:
-    """The plan with what was found out about its outputs."""
+    """The plan with the result for its outputs."""
     return replace(plan, placed=found.placed, outputs=found.outputs)
 
 
@@ -142,7 +142,7 @@ def _stretch(placement: Placement) -> float:
 def _reason(
     steps: PlacedSteps, output: str, above: list[str], placed: StepPlacement, placement: Placement
 ) -> str | None:
-    """Why an output is not proven to be in time; None where it is."""
+    """Why an output is not proven to be in time; None if it is."""
     warehouse = steps.warehouse
     left_us = steps.left_us(output)
     if left_us <= 0:
@@ -173,7 +173,7 @@ def _reason(
 def _beside(steps: PlacedSteps, above: list[str], placed: StepPlacement) -> list[str]:
     """These steps, all that share a node with one, all that those are computed from, and so on.
 
-    What one of them does again too soon delays whatever is on its node (docs/placement.md).
+    A step that runs again too soon delays everything on its node (docs/placement.md).
     """
     found = set(above)
     while True:
@@ -196,5 +196,5 @@ def _names(warehouse: Warehouse) -> list[str]:
 
 
 def _us(seconds: float) -> int:
-    """Whole microseconds, rounded down, but for what a float lacks of one."""
+    """Whole microseconds, rounded down after a small correction of float errors."""
     return floor(seconds * SECOND + 1e-3)

@@ -1,4 +1,4 @@
-"""A warehouse's steps as operators to be placed: what they cost, and what is left of their deadlines."""
+"""A warehouse's steps as operators to place: their costs, and what is left of their deadlines."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from freshline.planning.placement.plan import (
     StreamSource,
 )
 
-# From a commit on one node until the job that reads it starts on another.
+# From a commit on one node to the start of the job on another that reads it.
 HOP_US: Final = 150 * MILLISECOND
 
 
 class PlacedSteps:
-    """The steps of a warehouse, all of known cost, with what follows from their places in the graph."""
+    """The steps of a warehouse, all of known cost, with figures from their places in the graph."""
 
     def __init__(self, warehouse: Warehouse) -> None:
         self.warehouse = warehouse
-        self.upstream: dict[str, frozenset[str]] = {}  # by step: itself and all that it is computed from
-        self.feeds: dict[str, frozenset[str]] = {}  # by step: the feeds that it is computed from
-        self.costs_us: dict[str, int] = {}  # by step, at worst, on a node of speed 1
+        self.upstream: dict[str, frozenset[str]] = {}  # by step: itself and all steps upstream
+        self.feeds: dict[str, frozenset[str]] = {}  # by step: the feeds upstream
+        self.costs_us: dict[str, int] = {}  # by step: worst case, on a node of speed 1
         rows = rows_of_steps(warehouse)
         for name in warehouse.step_order:
             step = warehouse.steps[name]
@@ -43,13 +43,13 @@ class PlacedSteps:
             self.costs_us[name] = max(1, -(-worst.numerator // worst.denominator))
 
     def longest_us(self, node: str) -> int:
-        """The longest that a step takes that may run there: for so long others may have to wait for it."""
+        """The longest time of a step that may run there: others may have to wait that long."""
         allowed = [name for name, step in self.warehouse.steps.items() if step.node in (None, node)]
         speed = self.warehouse.nodes[node].speed
         return max((on_node_us(self.costs_us[name], speed) for name in allowed), default=0)
 
     def hop_us(self, node: str) -> int:
-        """What it takes until a node finds out what another has committed; 0 where it reads no other."""
+        """How long a node takes to find another node's commit; 0 if it reads no other."""
         links, nodes = self.warehouse.links, self.warehouse.nodes
         linked = len(nodes) > 1 if links is None else any(end == node for _, end in links)
         return HOP_US if linked else 0
@@ -58,10 +58,10 @@ class PlacedSteps:
         return self.longest_us(node) + self.hop_us(node)
 
     def left_us(self, output: str) -> int:
-        """What of an output's deadline is left when its records can be computed; it may be below 0.
+        """What is left of an output's deadline when its records can be computed; it may be below 0.
 
-        A record is as old as its feed says when it is found. Then it waits until all inputs are as fresh as
-        it, which may take the slowest feed's next file, and for the end of its window.
+        A record has the age of its feed when it is found. Then it waits until all inputs are as fresh, which
+        may take the slowest feed's next file, and for the end of its window.
         """
         feeds = [self.warehouse.feeds[name] for name in self.feeds[output]]
         deadline_us = self.warehouse.steps[output].deadline_us
@@ -73,16 +73,16 @@ class PlacedSteps:
         next_file_us = max(_period_us(feed) + feed.jitter_us for feed in feeds)
         if lateness_us or len(feeds) > 1:
             return left_us - next_file_us
-        # The end of a window is seen with the first file after it, which may be that much younger.
+        # The first file after a window shows its end, and may be that much younger.
         return left_us - (max(0, next_file_us - age_us) if align_us else 0)
 
     def distance_us(self, step: str) -> int:
-        """How far apart two bursts are at least that a step is done for."""
+        """The least distance between two bursts of a step."""
         feeds = [self.warehouse.feeds[name] for name in self.feeds[step]]
         return min(_period_us(feed) - feed.jitter_us for feed in feeds)
 
     def before_us(self, sub_deadlines_us: Mapping[str, int]) -> dict[str, int]:
-        """By step, the longest sum of sub-deadlines of those before it."""
+        """By step: the longest sum of sub-deadlines of the steps before it."""
         found: dict[str, int] = {}
         for name in self.warehouse.step_order:
             sources = self.warehouse.steps[name].sources
@@ -90,7 +90,7 @@ class PlacedSteps:
         return found
 
     def staleness_us(self, sub_deadlines_us: Mapping[str, int]) -> dict[str, int]:
-        """By step, how stale it can become if it is done in time: until the next file has come to it."""
+        """By step: how stale it can become if it is in time, until the next file reaches it."""
         before_us = self.before_us(sub_deadlines_us)
         found = {}
         for name in self.warehouse.step_order:
@@ -116,7 +116,7 @@ def on_node_us(cost_us: int, speed: Fraction) -> int:
 
 
 def unknown_costs(warehouse: Warehouse) -> tuple[str, ...]:
-    """The steps of which it is not known what they cost: by themselves, or as nobody knows how many rows."""
+    """The steps of unknown cost: without a cost, or with a cost per row and an unknown number of rows."""
     rows = rows_of_steps(warehouse)
     return tuple(
         name
@@ -126,7 +126,7 @@ def unknown_costs(warehouse: Warehouse) -> tuple[str, ...]:
 
 
 def why_unknown(warehouse: Warehouse, unknown: Iterable[str]) -> str:
-    """What nobody knows of these steps, and what can be done about it."""
+    """What is unknown about these steps, and a remedy."""
     steps, feeds = warehouse.steps, warehouse.feeds
     without = [name for name in unknown if steps[name].cost is None]
     by_rows = [name for name in unknown if steps[name].cost is not None]
@@ -140,7 +140,7 @@ def why_unknown(warehouse: Warehouse, unknown: Iterable[str]) -> str:
 
 
 def placement_plan(steps: PlacedSteps) -> PlacementPlan:
-    """What is to be placed. An output whose deadline is over before it begins gets what it computes for."""
+    """The plan to place. An output with no time left gets the sum of its costs as deadline."""
     warehouse = steps.warehouse
     operators = tuple(
         Operator(
@@ -181,7 +181,7 @@ def _own_us(steps: PlacedSteps, output: str) -> int:
 
 
 def _stream(feed: str) -> str:
-    return f"feed {feed}"  # a table may be called as its feed is
+    return f"feed {feed}"  # a table may have the name of its feed
 
 
 def _seconds(microseconds: int) -> Fraction:
@@ -194,7 +194,7 @@ def _period_us(feed: Feed) -> int:
 
 
 def _aligned_us(windows_us: set[int]) -> int:
-    """How long a record waits for the ends of all windows: one after the other where they do not nest."""
+    """How long a record waits for the ends of all windows: for one after another if they do not nest."""
     longest_us = max(windows_us, default=0)
     nested = all(longest_us % window_us == 0 for window_us in windows_us)
     return longest_us if nested else sum(windows_us)

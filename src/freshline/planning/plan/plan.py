@@ -1,4 +1,4 @@
-"""What is known before anything runs: per pool and table, whether the targets hold."""
+"""A plan: for each pool and table, whether the targets hold, before anything runs."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from freshline.planning.plan.step_placement import StepPlacement
 
 @dataclass(frozen=True, slots=True)
 class ClusterPlan:
-    """Tables of a pool, and the tracks that serve them first, or them alone."""
+    """Tables of a pool, and the tracks that serve them first or exclusively."""
 
     tables: tuple[str, ...]
     tracks: int
-    batch_limit_us: int | None = None  # as a pool's, where it serves them alone
+    batch_limit_us: int | None = None  # as a pool's, if its tracks are exclusive
 
 
 @dataclass(frozen=True, slots=True)
 class PoolPlan:
-    """A pool, how busy it is at worst, and how its tracks are divided."""
+    """A pool: its worst-case utilisation, and the division of its tracks."""
 
     name: str
     tracks: int
@@ -32,27 +32,26 @@ class PoolPlan:
     utilization: float
     fits: bool  # U <= tracks, decided exactly
     tables: tuple[str, ...]  # by name, in the order of definition
-    clusters: tuple[ClusterPlan, ...] | None  # where the policy divides its tracks
-    # The least number of tracks for which all of its tables hold, the other pools as they are, and all
-    # downstream of them that it could make hold; None where it cannot make all of its own hold.
+    clusters: tuple[ClusterPlan, ...] | None  # if the policy divides its tracks
+    # The least number of tracks for which all of its tables hold, and all downstream that it could make
+    # hold, with other pools as they are; None if it cannot make all of its own hold.
     tracks_least: int | None
-    provisioning: Provisioning = "worst"  # with `average` the bounds hold in expectation only
-    blocking_us: int = 0  # for how long a batch may block others, as every bound counts it
-    # The longest with which every target in its reach still holds that its tracks can prove; None where
-    # nothing limits it, or nothing is proven.
+    provisioning: Provisioning = "worst"  # with `average` the bounds are only expected
+    blocking_us: int = 0  # how long a batch may block others, as every bound counts it
+    # The longest blocking with which every target still holds that its tracks can prove; None if nothing
+    # limits it, or nothing is proven.
     blocking_most_us: int | None = None
-    # How long a batch may be (docs/batches.md), if it is no longer than its table's period; None: that alone
-    # counts, and 0: there are no batches. Where clusters are isolated, the least of theirs.
+    # How long a batch may be (docs/batches.md), if it is no longer than its table's period. None: only that
+    # counts; 0: no batches. With isolated clusters, the least of theirs.
     batch_limit_us: int | None = 0
-    queries: tuple[str, ...] = ()  # by name, in the order of definition; of a pool that holds queries
+    queries: tuple[str, ...] = ()  # by name, in the order of definition, if it is a pool of queries
     classes: tuple[str, ...] = ()  # by name, the most important first
-    part_us: int = 0  # the longest part of their requests, for which each track may block updates
+    part_us: int = 0  # the longest part of their requests, which may block updates on each track
 
     def behaves_as(self, tables: Sequence[TablePlan]) -> PolicyName:
-        """The policy that it is run by, given the plans of all tables.
+        """The policy that it effectively has, given the plans of all tables.
 
-        Without a bound there is no recovery mode, and in an overloaded pool there are no clusters: that is
-        `edf`.
+        Without a bound there is no recovery mode, and an overloaded pool has no clusters: that is `edf`.
         """
         bounded = any(table.staleness_bound_us is not None for table in tables if table.pool == self.name)
         known = POLICIES[self.policy]
@@ -63,25 +62,25 @@ class PoolPlan:
 
 @dataclass(frozen=True, slots=True)
 class TablePlan:
-    """A table, what it costs at worst, and how stale it can become."""
+    """A table: its worst-case cost, and how stale it can become."""
 
     name: str
     pool: str
     period_us: int
     cost_us: int
-    response_bound_us: int | None  # Θ; None where no bound is proven
+    response_bound_us: int | None  # Θ; None if no bound is proven
     staleness_bound_us: int | None  # A(V)
     target_lag_us: int | None
     holds: bool
-    # From how many runs of the table its cost was learned; 0 where it is declared.
+    # The number of runs that its cost was learned from; 0 if it is declared.
     learned_from_runs: int = 0
-    # Of a table that can recover (adaptive policies): the cost its share is made for, and p^[r].
+    # Of a table with recovery (adaptive policies): the cost of its share, and p^[r].
     provisioned_us: int | None = None
     recovery_period_us: int | None = None
-    expected: bool = False  # whether the bounds hold in expectation only
+    expected: bool = False  # whether the bounds are only expected
 
     def recovery_time_us(self, outage_us: int, jitter_us: int = 0) -> int | None:
-        """How long after an outage of that length the table is late at most; None if that is not bounded."""
+        """How long the table is late at most after an outage of that length; None if that has no bound."""
         if self.recovery_period_us is None or self.response_bound_us is None:
             return None
         return recovery_time(
@@ -91,14 +90,14 @@ class TablePlan:
 
 @dataclass(frozen=True, slots=True)
 class OutputPlan:
-    """An output, and whether it is in time whatever happens."""
+    """An output, and whether it is always in time."""
 
     name: str
     deadline_us: int
     holds: bool
-    node: str | None  # None where nothing could be placed
-    sub_deadlines_us: Mapping[str, int]  # by step: D of all that it is computed from
-    slack_us: int | None  # the further blocking that its nodes bear; None where nothing holds
+    node: str | None  # None if nothing could be placed
+    sub_deadlines_us: Mapping[str, int]  # by step: D of all steps upstream
+    slack_us: int | None  # the further blocking that its nodes tolerate; None if it does not hold
     reason: str | None = None  # why it does not hold
 
 
@@ -111,7 +110,7 @@ class Plan:
     tables: tuple[TablePlan, ...]  # in the order of definition
     advice: tuple[str, ...]
     queries: tuple[QueryPlan, ...] = ()  # in the order of definition
-    placed: StepPlacement | None = None  # where steps run; None where there are none, or it is not known
+    placed: StepPlacement | None = None  # the nodes of steps; None without steps, or if unknown
     outputs: tuple[OutputPlan, ...] = ()  # in the order of definition
 
     @property

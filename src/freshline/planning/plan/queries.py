@@ -1,4 +1,4 @@
-"""Which continuous queries a pool can answer in time, and how much of their windows they then read."""
+"""Which continuous queries a pool can answer in time, and how much of their windows they read."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from freshline.planning.analysis.utilization import fits, utilization
 
 @dataclass(frozen=True, slots=True)
 class QueryPlan:
-    """A query, what an answer costs, and what its pool can promise."""
+    """A query: the cost of an answer, and what its pool can promise."""
 
     pool: str
     load: QueryLoad
-    track: int | None  # of the pool's, from 0; None where it is refused
-    budget_us: int | None  # the time that an answer gets; None where nothing is shed
-    keep: Fraction | None  # the share of its window that it reads; None where it is refused
-    response_bound_us: int | None  # None where none is known: it may be late by more than a stride
+    track: int | None  # of its pool, from 0; None if it is refused
+    budget_us: int | None  # the time for an answer; None if nothing is shed
+    keep: Fraction | None  # the share of its window that it reads; None if it is refused
+    response_bound_us: int | None  # None if unknown: it may be late by more than a stride
     refusal: QueryRefusal | None = None
-    learned_from_answers: int = 0  # how many its cost was learned from; 0: declared, or by its operators
+    learned_from_answers: int = 0  # that its cost was learned from; 0: declared, or by its operators
 
     @property
     def name(self) -> str:
@@ -43,18 +43,18 @@ class QueriesPlan:
     """The queries of one pool, in the order of definition."""
 
     queries: tuple[QueryPlan, ...]
-    utilization: float  # of all, at what they cost in full
+    utilization: float  # of all queries, at their full costs
     fits: bool
 
 
-# How much is shed, by policy; the others shed nothing.
+# The rule of shedding by policy; the others shed nothing.
 _RULES: dict[PolicyName, Rule] = {"lrm": "least-error", "lrm-paper": "paper"}
 
 
 def plan_queries(pool: Pool, loads: Sequence[QueryLoad], learned: Mapping[str, int]) -> QueriesPlan:
-    """Admission in the order of definition, and then each track by itself.
+    """Admits queries in the order of definition, and plans each track separately.
 
-    `learned` says of which queries the cost was learned, and from how many answers.
+    `learned` has the number of answers that costs of queries were learned from.
     """
     tracks, refused = _admitted(loads, pool)
     plans: dict[str, QueryPlan] = {
@@ -73,7 +73,7 @@ def plan_queries(pool: Pool, loads: Sequence[QueryLoad], learned: Mapping[str, i
 
 
 def advise_queries(queries: Sequence[QueryPlan]) -> list[str]:
-    """What is wrong with queries that are refused, or may be late."""
+    """Advice for queries that are refused or may be late."""
     advice = []
     for query in queries:
         if query.refusal is not None:
@@ -100,7 +100,7 @@ def _admitted(
     loads: Sequence[QueryLoad], pool: Pool
 ) -> tuple[list[list[QueryLoad]], dict[str, QueryRefusal]]:
     """The queries of each track, in the order of definition, and those that fit on none."""
-    # Where nobody is put aside the others wait for a whole iteration: at its least cost, for that long.
+    # Without preemption other queries wait for a whole iteration: that long at its least cost.
     at_least = loads if pool.preempts else [load._replace(part_us=load.least_us) for load in loads]
     tracks = range(pool.tracks)
     track_of = dict(zip((load.name for load in loads), placed(loads, pool.tracks), strict=True))
@@ -121,9 +121,9 @@ def _admitted(
 def _track_with_room(
     load: QueryLoad, tracks: Sequence[Sequence[QueryLoad]], order: Sequence[QueryLoad]
 ) -> int | None:
-    """The least loaded track on which it fits where it stands in the order; None where on none.
+    """The least loaded track on which it fits at its place in the order; None without one.
 
-    Not after those that are there: of queries with one deadline the first goes before the others.
+    Its place matters: of queries with one deadline the first in the order goes first.
     """
 
     def has_room(track: Sequence[QueryLoad]) -> bool:

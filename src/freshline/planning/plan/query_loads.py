@@ -1,4 +1,4 @@
-"""What continuous queries ask of their pool, before anything runs."""
+"""The demand of continuous queries on their pool, before anything runs."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from freshline.planning.analysis.levels import QueryLoad
 from freshline.planning.analysis.operators import SELECTIVITY_LEAST, operator_cost
 from freshline.planning.costs.bounds import worst_case_us
 
-# A part is so many times as long as what it costs to begin one, or beginning takes most of the time.
+# A part is this many times as long as its fixed cost, or that would take most of the time.
 _PART_OF_FIXED: Final = 3
-# The share of the shortest deadline that may be spent waiting for the part that runs.
+# The share of the shortest deadline that may be spent waiting for the running part.
 _PART_OF_DEADLINE: Final = 4
 
 
 def query_loads(warehouse: Warehouse, pool: Pool) -> list[QueryLoad]:
-    """The queries of a pool as the analysis sees them. Raises InputError where a cost is not known."""
+    """The queries of a pool as the analysis sees them. Raises InputError if a cost is unknown."""
     queries = [query for query in warehouse.queries.values() if query.pool == pool.name]
     if not queries:
         return []
@@ -60,7 +60,7 @@ def _check_known(query: Query, rows: Mapping[str, Fraction | None], warehouse: W
 
 
 def _silent_feeds(tables: Sequence[str], warehouse: Warehouse) -> list[Feed]:
-    """The feeds above tables that do not say how much they bring."""
+    """The feeds upstream of tables that do not declare how many rows they bring."""
     found: dict[str, Feed] = {}
     seen = set(tables)
     ahead, stored = list(tables), warehouse.stored
@@ -76,7 +76,7 @@ def _silent_feeds(tables: Sequence[str], warehouse: Warehouse) -> list[Feed]:
 def _tuples_in(
     window_us: int, tables: Mapping[str, StoredDefinition], feeds: Mapping[str, Feed]
 ) -> dict[str, int]:
-    """By table, sources first, how many rows a window may hold; of a feed that does not say, one a second."""
+    """By table, sources first: the rows of a window; one a second for a feed that declares none."""
     tuples: dict[str, int] = {}
     for name, table in tables.items():
         if table.feed is None:
@@ -109,11 +109,11 @@ def _load(query: Query, tuples: Mapping[str, int]) -> QueryLoad:
 
 
 def _part_us(query: Query, load: QueryLoad, loads: Sequence[QueryLoad], pool: Pool) -> int:
-    """For how long it cannot be put aside."""
+    """How long it cannot be paused."""
     if not pool.preempts:
         return load.cost_us
     if query.part_us is not None:
         return query.part_us
     shortest_us = min(each.deadline_us for each in loads)
-    # What it costs in full is one part: it would keep nobody waiting for longer.
+    # The full cost is one part: no query waits longer than that.
     return min(load.cost_us, max(shortest_us // _PART_OF_DEADLINE, _PART_OF_FIXED * load.fixed_us))

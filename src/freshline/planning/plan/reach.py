@@ -1,4 +1,4 @@
-"""What a pool's tracks can do: the tables that its tardiness makes staler, in whatever pool they are."""
+"""The reach of a pool: the tables that its tardiness makes staler, in any pool."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from freshline.planning.plan.staleness import StalenessModel
 
 
 class _Reached(NamedTuple):
-    """A table of the pool, or one that reads such a table, directly or not."""
+    """A table of the pool, or one downstream of it."""
 
     member: int  # its place in the pool; for a table of another pool, one past the last
-    rest_us: int  # the part of its bound that comes neither from the pool's tardiness nor from its sources
+    rest_us: int  # the part of its bound from neither the pool's tardiness nor its sources
     upstream_us: int  # the largest bound of the sources out of reach
     sources: tuple[int, ...]  # the others, by their place among the reached tables
 
@@ -21,7 +21,7 @@ class _Reached(NamedTuple):
 class Reach:
     """The staleness bounds of all tables within a pool's reach, for any tardiness of its own tables.
 
-    The other pools are as they are, and tables without a bound on their account are left out.
+    Other pools are as they are; tables without a bound because of them are left out.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class Reach:
                 place_of[name] = len(self._reached)
                 rest_us = response_us + model.own_us[name]
                 self._reached.append(_Reached(member, rest_us, max(known, default=0), within))
-        # What does not hold even if no table of the pool is ever tardy is not for its tracks to mend.
+        # If a target does not hold even without tardiness in the pool, its tracks cannot help.
         best = self.bounds([0] * len(members))
         targets = {name: tables[name].target_lag_us for name in place_of}
         self.attainable = frozenset(
@@ -60,7 +60,7 @@ class Reach:
 
     @property
     def target_most(self) -> int | None:
-        """The largest attainable target; None where there is none."""
+        """The largest attainable target; None without one."""
         return max((target for _, target in self._limits), default=None)
 
     def bounds(self, tardiness: Sequence[int]) -> list[int]:
@@ -80,11 +80,11 @@ class Reach:
         return all(bounds[place] <= target for place, target in self._limits)
 
     def most(self, fixed: Sequence[int]) -> int | None:
-        """The largest y for which all attainable targets hold with Y = fixed + y; None where none is limited.
+        """The largest y for which all attainable targets hold with Y = fixed + y; None if none is limited.
 
         They must hold for y = 0. Each A(V) is the largest of several sums of constants and one y for each of
-        the pool's tables on a path: convex and increasing in y. So stepping from a y that is too large along
-        the slope of a violated target never steps over the answer (Newton's method).
+        the pool's tables on a path: convex and increasing in y. So steps from a y that is too large along the
+        slope of a violated target never pass the answer (Newton's method).
         """
         if not self._limits:
             return None
@@ -116,7 +116,7 @@ class Reach:
 
 
 def _downstream(members: Sequence[str], readers: Mapping[str, Sequence[str]]) -> set[str]:
-    """These tables, and all that read them, directly or not."""
+    """These tables and all downstream of them."""
     reached = set(members)
     ahead = list(members)
     while ahead:

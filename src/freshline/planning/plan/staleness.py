@@ -12,9 +12,9 @@ from freshline.planning.costs.bounds import longest_update_us
 
 @dataclass(frozen=True, slots=True)
 class StalenessModel:
-    """A(V) = Θ + own term + max A(source), ready to be worked out for any response bounds Θ.
+    """A(V) = Θ + own term + max A(source), for any response bounds Θ.
 
-    All is by table; `order` visits every one after its sources.
+    Everything is by table; `order` has each table after its sources.
     """
 
     order: tuple[str, ...]
@@ -22,7 +22,7 @@ class StalenessModel:
     sources: Mapping[str, tuple[str, ...]]
     readers: Mapping[str, list[str]]
     position: Mapping[str, int]  # in `order`
-    steps_us: Mapping[str, int]  # how stale the steps can become that tables read, where that is known
+    steps_us: Mapping[str, int]  # how stale the steps can become that tables read, if known
 
     def bounds(self, response_us: Mapping[str, int | None]) -> dict[str, int | None]:
         """A(V) for every table; None downstream of a table without a response bound."""
@@ -44,12 +44,12 @@ class StalenessModel:
 
 
 def staleness_model(warehouse: Warehouse, steps_us: Mapping[str, int] | None = None) -> StalenessModel:
-    """The part of A(V) that does not depend on how the tables are scheduled."""
+    """The part of A(V) that does not depend on scheduling."""
     tables = warehouse.tables
     readers: dict[str, list[str]] = {name: [] for name in tables}
     for name, table in tables.items():
         for source in table.sources:
-            if source in readers:  # it is no step
+            if source in readers:  # it is not a step
                 readers[source].append(name)
     return StalenessModel(
         order=warehouse.topological_order,
@@ -62,13 +62,13 @@ def staleness_model(warehouse: Warehouse, steps_us: Mapping[str, int] | None = N
 
 
 def _own_us(warehouse: Warehouse, table: Table) -> int:
-    # What can be loaded of its sources ends at a window's edge: it is older by less than a window.
+    # What can be loaded from its sources ends at a window's edge: it is older by less than a window.
     align_us = table.align_us or 0
     if table.name not in warehouse.released_by_files:
         return max(table.period_us, table.phase_us) + align_us
     if table.feed is None:
         return table.period_us + align_us
     feed = warehouse.feeds[table.feed]
-    # Lateness makes no update longer, but what it loads is older by that much, as with timestamp jitter.
+    # Lateness makes no update longer, but its data older by that much, like timestamp jitter.
     oldest_us = feed.timestamp_jitter_us + feed.landing.lateness_us
     return table.period_us + longest_update_us(table, replace(feed, timestamp_jitter_us=oldest_us))

@@ -1,4 +1,4 @@
-"""Where steps run and by when each is to be done, as a run keeps it."""
+"""The nodes and sub-deadlines of steps, as a run keeps them."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ class StepPlacement:
 
     nodes: Mapping[str, str]  # by step
     sub_deadlines_us: Mapping[str, int]  # D, by step
-    costs_us: Mapping[str, int]  # at worst, on its node, by step
-    tasks: tuple[tuple[str, ...], ...]  # steps that are done one after the other for the same input (5.3)
-    limits_us: Mapping[str, int] = field(default_factory=dict)  # by node: how long a job of several may be
-    stretch: float = 1.0  # by which all deadlines had to be longer, for there to be a placement
+    costs_us: Mapping[str, int]  # by step: worst case, on its node
+    tasks: tuple[tuple[str, ...], ...]  # steps that run one after another for the same input (5.3)
+    limits_us: Mapping[str, int] = field(default_factory=dict)  # by node: the longest job of several steps
+    stretch: float = 1.0  # the factor on all deadlines that the placement needs
     unproven: Mapping[str, str] = field(default_factory=dict)  # by output that may be late: why
-    assumed: tuple[str, ...] = ()  # the steps of which nobody knew what they cost: a second was taken
-    definitions: str = ""  # by which it was made (their digest)
+    assumed: tuple[str, ...] = ()  # the steps of unknown cost, with a second assumed
+    definitions: str = ""  # the digest of the definitions that it was made from
 
     @property
     def shortcomings(self) -> list[str]:
-        """What whoever runs so has to know: sentences without a full stop."""
+        """Warnings for a run with this placement: sentences without a full stop."""
         found = []
         if self.stretch > 1:
             found.append(
@@ -39,7 +39,6 @@ class StepPlacement:
         return found
 
     def record(self) -> dict[str, Any]:
-        """As JSON has it."""
         return {
             "nodes": dict(self.nodes),
             "sub_deadlines_us": dict(self.sub_deadlines_us),

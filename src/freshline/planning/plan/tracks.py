@@ -1,4 +1,4 @@
-"""Which tracks of a pool serve which of its tables, and how late they can be then."""
+"""Which tracks of a pool serve which of its tables, and their tardiness."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from freshline.planning.analysis.response import tardiness_bounds
 def divide(
     policy: PolicyName, costs: Sequence[int], periods: Sequence[int], tracks: int, cluster_factor: Fraction
 ) -> tuple[Cluster, ...] | None:
-    """How a policy divides a pool's tracks among its tables; None where all tracks serve all tables."""
+    """How a policy divides a pool's tracks among its tables; None if all tracks serve all tables."""
     kind = POLICIES[policy].clusters
     if kind == "helping":
         return period_clusters(costs, periods, tracks, cluster_factor) if costs else ()
@@ -49,10 +49,10 @@ def pool_tardiness(
     blocking: int = 0,
     part: int = 0,
 ) -> list[int | None]:
-    """Per table of a pool the smallest proven tardiness bound Y, or None where there is none.
+    """By table of a pool: the smallest proven tardiness bound Y, or None without one.
 
-    `recovery` are the periods that the tables have while they recover, where the policy changes periods;
-    `blocking` is for how long a batch may block others, `part` for how long a request's part may.
+    `recovery` are the periods during recovery, if the policy changes periods; `blocking` is how long a batch
+    may block others, `part` how long a part of a request may.
     """
     tardiness: list[int | None] = [None] * len(costs)
     if not POLICIES[policy].proven or not costs:
@@ -60,7 +60,7 @@ def pool_tardiness(
     if recovery is not None:
         adaptive = adaptive_tardiness(costs, periods, recovery, tracks, blocking)
         return tardiness if adaptive is None else [*adaptive]
-    # Nothing passes between clusters, so that one without a bound leaves the others theirs.
+    # Clusters are independent: one without a bound does not affect the others.
     for cluster in clusters or (Cluster(tuple(range(len(costs))), tracks),):
         bounds = tardiness_bounds(
             [costs[member] for member in cluster.members],
@@ -80,9 +80,9 @@ def period_clusters(
 ) -> tuple[Cluster, ...]:
     """PRP's clusters: periods within a factor of a cluster's shortest, tracks by utilisation.
 
-    Every cluster gets a track while there are any, the shortest periods first; one that gets none is
-    served by promotion only. Those left over are handed out as in `construct_clusters`. A factor of 1 gives
-    each period a cluster of its own.
+    Every cluster gets a track while there are any, the shortest periods first; one without a track is served
+    by promotion only. Further tracks are handed out as in `construct_clusters`. With a factor of 1 each
+    period has its own cluster.
     """
     by_period = sorted(range(len(periods)), key=lambda index: (periods[index], index))
     groups: list[list[int]] = []

@@ -1,1 +1,1 @@
-"""What a simulated run is put through: outages, gaps, failures, crashes, slow tables."""
+"""The conditions of a simulated run: outages, gaps, failures, crashes, slow tables."""

@@ -1,4 +1,4 @@
-"""What a simulated run is put through, of which its plan knows nothing."""
+"""The conditions of a simulated run, which its plan does not know."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from freshline.simulation.conditions.slow import checked_factors
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """What a run is put through, checked for its warehouse."""
+    """The conditions of a run, checked for its warehouse."""
 
     outages: Outages = field(default_factory=dict)
     gaps: Gaps = field(default_factory=dict)
@@ -29,7 +29,7 @@ class Conditions:
     requests: Mapping[str, RequestRate] = field(default_factory=dict)
 
     def record(self) -> dict[str, Any]:
-        """As a journal's header has it: only what there is."""
+        """Their record in a journal's header: only those that are set."""
         record = {
             "outages": self.outages,
             "gaps": self.gaps,

@@ -1,4 +1,4 @@
-"""The runner is gone for a while, and comes back to what it had committed."""
+"""Crashes of the runner: it is down for a while, and restarts from what it had committed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from freshline.simulation.conditions.spans import Span, Spans
 from freshline.simulation.driver import SimulatedDriver
 from freshline.simulation.kind import SimulatedKind
 
-# From when to when it is gone.
+# From when to when it is down.
 Crash = Span
 Crashes = Spans
 
@@ -46,9 +46,9 @@ def checked_crashes(crashes: Sequence[Crash], end: int) -> Crashes:
 def crash(
     driver: SimulatedDriver, plan: Plan, kinds: Iterable[SimulatedKind[Any]], start: int, back_at: int
 ) -> Kernel:
-    """The driver's kernel is lost, with the jobs that run. Another goes on at `back_at`; which one.
+    """Replaces the driver's kernel, which is lost with its running jobs, by a new one at `back_at`.
 
-    It finds the tables as fresh as they were, and all files that came and are not loaded.
+    The new kernel finds the tables as fresh as they were, and all files that arrived and are not loaded.
     """
     lost = driver.kernel
     came = driver.stop(start, back_at)

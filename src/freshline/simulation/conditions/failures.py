@@ -1,4 +1,4 @@
-"""Tables whose jobs fail now and then, and are tried again as in a run on Spark."""
+"""Random failures of jobs, with retries as in a run on Spark."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def checked_failures(warehouse: Warehouse, rates: Mapping[str, Fraction]) -> Map
 
 
 class JobFailures:
-    """Decides of each job, at its end, whether it fails.
+    """Decides at the end of each job whether it fails.
 
-    Each (seed, table) has a stream of its own, so that costs and arrivals are drawn as without failures.
+    Each (seed, table) has its own random stream, so costs and arrivals are drawn as without failures.
     """
 
     def __init__(self, rates: Mapping[str, Fraction], seed: int) -> None:
@@ -42,7 +42,7 @@ class JobFailures:
         self.first_at: int | None = None
 
     def fails(self, table: str, now: int) -> int | None:
-        """When to try again, if the table's job that ends now fails."""
+        """When to retry, if the table's job that ends now fails."""
         draw = self._draws.get(table)
         if draw is None or draw[1]() >= draw[0]:
             self._attempts.pop(table, None)
@@ -58,5 +58,5 @@ class JobFailures:
         return table in self._attempts
 
     def forget(self) -> None:
-        """The runner is gone, and with it what it knew of attempts."""
+        """The runner has crashed and lost its counts of attempts."""
         self._attempts.clear()

@@ -1,7 +1,7 @@
-"""Feeds that deliver on time, and for a while without rows: what derived tables may jump over.
+"""Gaps: feeds deliver on time, but for a while without rows, which derived tables may jump over.
 
-A file of such a time has its timestamp as ever, as of its name, or of records that the tables' `select`
-leaves out: base tables load it and become as fresh as it says.
+A file in a gap has a timestamp as usual, from its name, or from records that the tables' `select` leaves out.
+Base tables load it and become that fresh.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ Gaps = Mapping[str, Spans]  # by feed
 
 
 def checked_gaps(warehouse: Warehouse, gaps: Mapping[str, Sequence[Gap]]) -> Gaps:
-    """The gaps in order, those of a feed that overlap or touch made one."""
+    """The gaps in order; those of a feed that overlap or touch are merged."""
     return checked_spans(warehouse, "a gap", gaps)
 
 
 def gaps_of_sources(warehouse: Warehouse, gaps: Gaps) -> dict[str, Spans]:
-    """By table: when none of the tables that it reads has a row; none of a table that loads a feed.
+    """By table: when none of its sources has a row; empty for a table that loads a feed.
 
-    A derived table has rows where one of its sources has, and nowhere else. One with windows has a row at the
-    beginning of each in which there are any, so that only whole windows count.
+    A derived table has rows exactly where one of its sources has. A table with windows has a row at the
+    beginning of each window with any rows, so only whole windows count.
     """
     of_rows: dict[str, Spans] = {}
     of_sources: dict[str, Spans] = {}
@@ -45,7 +45,7 @@ def gaps_of_sources(warehouse: Warehouse, gaps: Gaps) -> dict[str, Spans]:
 
 
 def next_row(gaps: Spans, after: int) -> int:
-    """The first instant after that one at which there is a row: outside gaps there is one at each."""
+    """The first instant after that one with a row: outside gaps every instant has one."""
     begun = bisect_right(gaps, after + 1, key=itemgetter(0))
     return max(after + 1, gaps[begun - 1][1]) if begun else after + 1
 

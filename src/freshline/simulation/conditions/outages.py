@@ -10,13 +10,13 @@ from freshline.kernel.tables.events import DataFile
 from freshline.simulation.conditions.spans import Span, Spans, checked_spans
 from freshline.simulation.driver import FeedFiles
 
-# From when to when; at its end the feed delivers again.
+# From when to when; the feed delivers again at the end.
 Outage = Span
 Outages = Mapping[str, Spans]  # by feed
 
 
 def checked_outages(warehouse: Warehouse, outages: Mapping[str, Sequence[Outage]]) -> Outages:
-    """The outages in order, those of a feed that overlap or touch made one."""
+    """The outages in order; those of a feed that overlap or touch are merged."""
     checked = checked_spans(warehouse, "an outage", outages)
     for name in outages:
         if warehouse.feeds[name].arrival != "files":
@@ -27,7 +27,7 @@ def checked_outages(warehouse: Warehouse, outages: Mapping[str, Sequence[Outage]
 
 
 def downstream(warehouse: Warehouse, feeds: Iterable[str], tables: Iterable[str] = ()) -> frozenset[str]:
-    """The tables that load one of these feeds, these tables, and all that read them, directly or not."""
+    """The tables that load one of these feeds, these tables, and all downstream of them."""
     loaded = frozenset(feeds)
     reached = set(tables)
     stored = warehouse.stored
@@ -41,8 +41,8 @@ def downstream(warehouse: Warehouse, feeds: Iterable[str], tables: Iterable[str]
 class InterruptedFeed:
     """The files of a feed with outages.
 
-    What would have come during an outage comes at its end, each file as it would have been. So the files are
-    the same with and without outages, and two runs can be compared.
+    Files of an outage arrive at its end, otherwise unchanged. So the files are the same with and without
+    outages, and two runs can be compared.
     """
 
     __slots__ = ("_files", "_next", "_outages")

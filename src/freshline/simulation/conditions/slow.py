@@ -12,7 +12,7 @@ from freshline.simulation.kinds import KINDS
 
 
 def checked_factors(warehouse: Warehouse, slow: Mapping[str, Fraction]) -> Mapping[str, Fraction]:
-    """By table, query or class: what its costs are multiplied with."""
+    """By table, query or class: the factor on its costs."""
     names = [name for kind in KINDS for name in kind.can_be_slow(warehouse)]
     for name, factor in slow.items():
         if name not in names:

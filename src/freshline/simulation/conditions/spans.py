@@ -1,4 +1,4 @@
-"""Spans of time, from one instant on and before another; several in order, with time between them."""
+"""Spans of time, each with its start and without its end; several are in order and apart."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Spans = tuple[Span, ...]
 
 
 def merged(spans: Iterable[Span]) -> Spans:
-    """Spans in order, those that overlap or touch made one."""
+    """Spans in order; those that overlap or touch are merged."""
     kept: list[Span] = []
     for start, end in sorted(spans):
         if kept and start <= kept[-1][1]:
@@ -24,7 +24,7 @@ def merged(spans: Iterable[Span]) -> Spans:
 
 
 def checked_spans(warehouse: Warehouse, what: str, spans: Mapping[str, Sequence[Span]]) -> dict[str, Spans]:
-    """By feed of the warehouse, in order; those of a feed that overlap or touch are made one."""
+    """Spans by feed of the warehouse, in order; those of a feed that overlap or touch are merged."""
     for name, times in spans.items():
         if name not in warehouse.feeds:
             raise InputError(
@@ -40,6 +40,6 @@ def checked_spans(warehouse: Warehouse, what: str, spans: Mapping[str, Sequence[
 
 
 def common(some: Spans, others: Spans) -> Spans:
-    """What lies in both."""
+    """The intersection of both."""
     both = ((max(one[0], other[0]), min(one[1], other[1])) for one in some for other in others)
     return merged((start, end) for start, end in both if start < end)

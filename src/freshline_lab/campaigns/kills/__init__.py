@@ -1,1 +1,1 @@
-"""Processes that are killed, and files that are damaged."""
+"""Campaigns that kill processes and damage files."""

@@ -1,6 +1,6 @@
-"""Data files as they come: right ones, odd ones, and damaged ones.
+"""Random data files: valid, odd and damaged.
 
-All have the columns of `SCHEMA`. Of each either nothing is loaded, or the very records that were found in it.
+All have the columns of `SCHEMA`. Of each file an update loads either nothing, or exactly the records found.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def json_file(random: Random) -> bytes:
 
 
 def parquet_file(random: Random) -> bytes:
-    """A Parquet file; mostly some bytes of its footer are others than were written."""
+    """A Parquet file; in most of them some bytes of the footer are changed."""
     rows = random.randrange(1, 6)
     instants = [(_NOON_S + random.randrange(99)) * 1_000_000 for _ in range(rows)]
     columns = {
@@ -79,7 +79,7 @@ FILES: Final[Mapping[str, Callable[[Random], bytes]]] = {
 
 
 def write_files(folder: Path, format: str, seeds: Sequence[int]) -> list[Path]:
-    """A file for each seed, some of text compressed."""
+    """Writes a file for each seed; some text files are compressed."""
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
     for seed in seeds:
@@ -135,7 +135,7 @@ def _object(random: Random) -> str:
 
 
 def _finished(random: Random, text: str) -> bytes:
-    """Its bytes, more often than not with some damage."""
+    """The bytes, mostly with some damage."""
     data = text.encode()
     if random.random() < 0.1:
         data = b"\xef\xbb\xbf" + data

@@ -1,6 +1,6 @@
-"""Kills of a runner that leaves files and rows out: what is left out is what may be, and nothing else.
+"""Kills a runner that discards files and sheds rows, and checks that it leaves out only what it may.
 
-One track has more to do than it can, so that its policy has files discarded which change something.
+One track is overloaded, so its policy discards files that would change something.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from freshline_lab.campaigns.kills.kills import HEAD_START_US, SendersClock, kil
 
 _PERIOD_US: Final = 400_000
 _SENSORS: Final = ("a", "b", "c")
-_FACTOR: Final = 4  # so that no change above a quarter is ever left out
+_FACTOR: Final = 4  # so that no change above a quarter is ever discarded
 _MOST, _PER_US = 5, 1_000_000
 _PROJECT: Final = f"""\
 name: left_out
@@ -42,20 +42,20 @@ tables:
   sums: {{sql: "SELECT ts, sum(level) AS level FROM few GROUP BY ts", period: 1s, cost: {{startup: 300ms}}}}
   cars: {{feed: cars, cost: {{startup: 300ms}}}}
 """
-Row = tuple[int, str, int]  # when, whose, how much
+Row = tuple[int, str, int]  # instant, sensor or car, value
 
 
 @dataclass(frozen=True, slots=True)
 class DiscardReport:
-    """What was found after the kills."""
+    """The findings after the kills."""
 
     kills: int
     while_opening: int
     files: int
     discarded: int  # files
-    discarded_changing: int  # of them, those that would have changed something: mwde was above 0
-    largest_error: float  # of all that was discarded: weighted, so at most mwde, which is at most 1
-    rows: dict[str, int]  # by table, as they should be
+    discarded_changing: int  # of them: those with a change, so mwde was above 0
+    largest_error: float  # weighted, over all discarded files: at most mwde, which is at most 1
+    rows: dict[str, int]  # by table: the expected number
     lost: dict[str, int]
     doubled: dict[str, int]
 
@@ -65,7 +65,7 @@ class DiscardReport:
 
 
 class LevelsAndCars:
-    """Levels that mostly change little, and more cars than are to be loaded."""
+    """Writes levels that mostly change little, and more cars than the feed may load."""
 
     def __init__(self, landing: Path, seed: int, start_us: int) -> None:
         self._landing = landing
@@ -97,7 +97,7 @@ class LevelsAndCars:
 
 
 def kill_and_check_left_out(folder: Path, kills: int, seed: int, run_s: tuple[float, float]) -> DiscardReport:
-    """Starts a runner, kills it after a random time, and again; then lets one finish and looks at tables."""
+    """Starts and kills runners, each after a random time; then drains and checks the tables."""
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / "freshline.yml"
     file.write_text(_PROJECT, encoding="utf-8")
@@ -108,7 +108,7 @@ def kill_and_check_left_out(folder: Path, kills: int, seed: int, run_s: tuple[fl
 
 
 def check_left_out(folder: Path, kills: int, while_opening: int) -> DiscardReport:
-    """What is there, beside what landed."""
+    """Compares the tables with the landed files."""
     tables = folder / "warehouse" / "tables"
     levels, cars = (_landed(folder / "landing" / feed) for feed in ("levels", "cars"))
     consumed = _consumed(tables / "few")
@@ -123,7 +123,7 @@ def check_left_out(folder: Path, kills: int, while_opening: int) -> DiscardRepor
     }
     columns = {"cars": ["ts", "car", "speed"], "sums": ["ts", "level"]}
     found = {name: _rows(tables / name, columns.get(name, ["ts", "sensor", "level"])) for name in expected}
-    # A file that was consumed twice is one too many, discarded or not.
+    # A file that was consumed twice counts as doubled, discarded or not.
     twice = sum(Counter(name for name, _ in consumed).values()) - len({name for name, _ in consumed})
     doubled = {name: (found[name] - rows).total() for name, rows in expected.items()}
     return DiscardReport(
@@ -153,13 +153,13 @@ def _micros(text: str) -> int:
 
 
 def _consumed(table: Path) -> list[tuple[str, bool]]:
-    """The files that a table's commits list, in their order, and whether they were discarded."""
+    """The files in a table's commits, in order, and whether they were discarded."""
     commits = StoredTable.open(table, "ts").consumed_since(-1)
     return [(file.name, file.discarded) for _, files in commits for file in files]
 
 
 def _errors(files: dict[str, list[Row]], consumed: Sequence[tuple[str, bool]]) -> list[float]:
-    """Of each file that was discarded, the weighted error of what was stored just then."""
+    """Of each discarded file, the weighted error of what was stored then."""
     stored: dict[str, int] = {}
     errors = []
     for name, is_discarded in consumed:
@@ -183,7 +183,7 @@ def _sums(few: Counter[Row]) -> list[tuple[int, int]]:
 
 
 def _kept(files: Sequence[list[Row]]) -> list[Row]:
-    """What stays of each window, file by file: the highest values, of equal ones the smaller rows."""
+    """The rows kept of each window, file by file: the highest values, of equal ones the smaller rows."""
     kept: list[Row] = []
     there: Counter[int] = Counter()
     for rows in files:

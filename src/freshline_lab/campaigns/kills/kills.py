@@ -1,4 +1,4 @@
-"""Killing a runner at random moments, and checking afterwards that nothing is lost and nothing twice."""
+"""Kills a runner at random moments, and checks that no row is lost or doubled."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SPECS = (
     FeedSpec("flows", "parquet", 2, 30),
 )
 HEAD_START_US = 3_000_000
-_OPENING_S = 6.0  # until one was seen
+_OPENING_S = 6.0  # until one was measured
 _OPENING_MAX_S = 600.0
 _DERIVED = """\
   traffic:
@@ -37,12 +37,12 @@ _DERIVED = """\
 
 @dataclass(frozen=True, slots=True)
 class KillReport:
-    """What was found after the kills."""
+    """The findings after the kills."""
 
     kills: int
-    while_opening: int  # of the kills, those before the runner's loop had begun
+    while_opening: int  # of the kills: those before the runner's loop began
     files: int
-    rows: dict[str, int]  # by table, as they should be
+    rows: dict[str, int]  # by table: the expected number
     lost: dict[str, int]
     doubled: dict[str, int]
 
@@ -52,7 +52,7 @@ class KillReport:
 
 
 def write_project(folder: Path) -> Path:
-    """A small warehouse with a period of a second, so that there is always something to interrupt."""
+    """Writes a small project with a period of a second, so that there is always something to interrupt."""
     lines = ["name: kills", "storage: warehouse", "pools:", "  updates: {tracks: 2}", "feeds:"]
     lines += [
         f'  {spec.name}: {{path: landing/{spec.name}, format: {spec.format}, schema: "{spec.schema}", '
@@ -68,16 +68,16 @@ def write_project(folder: Path) -> Path:
 
 
 class Sender(Protocol):
-    """Whoever writes data files."""
+    """Writes data files."""
 
     def due(self, until_us: int, /) -> object:
-        """Writes those that are due by then."""
+        """Writes the files that are due by then."""
 
 
 class SendersClock:
-    """Time for the senders: it stands still while no runner is up.
+    """The senders' clock: it stops while no runner is up.
 
-    Spark takes longer to start than a runner is left alone: most files would only be waited for at the end.
+    Spark takes longer to start than a runner lives: otherwise most files would be loaded only at the end.
     """
 
     def __init__(self) -> None:
@@ -96,10 +96,10 @@ class SendersClock:
 
 
 def kill_and_check(folder: Path, kills: int, seed: int, run_s: tuple[float, float]) -> KillReport:
-    """Starts a runner, kills it after a random time, and again; then lets one finish and counts rows."""
+    """Starts and kills runners, each after a random time; then drains and counts rows."""
     file = write_project(folder)
     clock = SendersClock()
-    # A few files are there already, so that the first kill has something to interrupt.
+    # A few files exist already, so that the first kill has something to interrupt.
     generator = Generator(SPECS, folder / "landing", seed, clock() - HEAD_START_US)
     while_opening = kill_often(file, kills, seed, run_s, generator, clock)
     return report(folder / "warehouse", generator, clock(), kills, while_opening)
@@ -108,11 +108,11 @@ def kill_and_check(folder: Path, kills: int, seed: int, run_s: tuple[float, floa
 def kill_often(
     file: Path, kills: int, seed: int, run_s: tuple[float, float], sender: Sender, clock: SendersClock
 ) -> int:
-    """Kills so many runners, then lets one finish; how many were killed while they opened.
+    """Kills that many runners, then lets one drain; returns how many were killed while they opened.
 
-    `run_s` is the shortest and the longest time that a runner is left alone once its loop has begun; short
-    ones come as often as long ones. Every third, the first included, is killed at a random moment after its
-    start instead: while it opens Spark, makes tables, catches up, or soon after.
+    `run_s` is the shortest and the longest life of a runner after its loop has begun, drawn on a logarithmic
+    scale. Every third, and the first, is killed at a random moment after its start instead: while it opens
+    Spark, makes tables, catches up, or soon after.
     """
     rng = random.Random(f"kills:{seed}")
     shortest_s, longest_s = run_s
@@ -120,7 +120,7 @@ def kill_often(
     while_opening = 0
     for number in range(kills):
         if number % 3 == 0:
-            # Most of an opening is Spark's own; what is ours to interrupt comes at its end.
+            # Most of an opening is Spark's; the part of Freshline comes at its end.
             moment_s = rng.triangular(0, 1.2 * opening_s, opening_s)
             opened_s = _run_and_kill(file, moment_s, True, sender, clock)
         else:
@@ -135,7 +135,7 @@ def kill_often(
 def _run_and_kill(
     file: Path, after_s: float, from_start: bool, sender: Sender, clock: SendersClock
 ) -> float | None:
-    """Kills a runner so long after its start, or after its loop has begun; when that was, if it was."""
+    """Kills a runner that long after its start or its loop's; returns when the loop began, if it did."""
     status = file.parent / "warehouse" / "_freshline" / "status.json"
     status.unlink(missing_ok=True)
     process = subprocess.Popen(
@@ -161,7 +161,7 @@ def _run_and_kill(
         if opened_s is None and not from_start:
             raise RuntimeError(f"the runner did not start within {_OPENING_MAX_S:.0f} s")
     finally:
-        # The session's whole group: Python and its JVM.
+        # The whole process group: Python and its JVM.
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
         clock.stand()
@@ -172,7 +172,7 @@ def _run_and_kill(
 
 
 def _has_begun(status: Path) -> bool:
-    """Whether a runner's loop has: until then its status says how far its start is."""
+    """Whether a runner's loop has begun: until then its status has no tables."""
     try:
         return bool(json.loads(status.read_text(encoding="utf-8"))["tables"])
     except FileNotFoundError:
@@ -215,7 +215,7 @@ def report(
 
 
 def _traffic(packets: Counter[Any]) -> Counter[Any]:
-    """The derived table, worked out without Spark."""
+    """The derived table, computed without Spark."""
     sums: dict[tuple[Any, Any], int] = {}
     for (ts, src, _, size), times in packets.items():
         sums[ts, src] = sums.get((ts, src), 0) + size * times

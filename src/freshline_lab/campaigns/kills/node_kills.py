@@ -1,4 +1,4 @@
-"""Killing nodes of a warehouse, and checking afterwards that every row of its outputs is there once."""
+"""Kills nodes of a warehouse, and checks that every row of its outputs is there once."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from freshline.storage.control.layout import StorageLayout
 
 NODES: Final = ("edge", "centre")
 _FIRST: Final = datetime(2026, 1, 1, tzinfo=UTC)
-_ROWS: Final = 30  # of a file, of which so many are kept:
+_ROWS: Final = 30  # of a file, of which this many are kept:
 KEPT: Final = 12
 _PROJECT: Final = """\
 name: sensors
@@ -61,10 +61,10 @@ tables:
 
 @dataclass(frozen=True, slots=True)
 class NodeReport:
-    """What was found after the kills."""
+    """The findings after the kills."""
 
     kills: int
-    rows: dict[str, int]  # by table, as they should be
+    rows: dict[str, int]  # by table: the expected number
     lost: dict[str, int]
     doubled: dict[str, int]
 
@@ -74,7 +74,7 @@ class NodeReport:
 
 
 def write_node_project(folder: Path, nodes: tuple[str, ...] = NODES, landing: str = "landing") -> Path:
-    """Two outputs of a feed that sheds, one on the feed's node and one on the last node there is."""
+    """Writes a project with two outputs of a feed that sheds, on the feed's node and on the last one."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / landing).mkdir(parents=True, exist_ok=True)
     lines = "\n".join(f'  {node}: {{master: "local[1]"}}' for node in nodes)
@@ -85,7 +85,7 @@ def write_node_project(folder: Path, nodes: tuple[str, ...] = NODES, landing: st
 
 
 def write_file(landing: Path, number: int, seed: int) -> None:
-    """File `number`: the readings of one second, in any order of their values."""
+    """Writes file `number`: the readings of one second, with random values."""
     rows = [(at.isoformat(), sensor, value) for at, sensor, value in _readings(number, seed)]
     lines = ["ts,sensor,value", *(",".join(map(str, row)) for row in rows)]
     draft = landing / f".{number:05d}.csv"
@@ -94,7 +94,7 @@ def write_file(landing: Path, number: int, seed: int) -> None:
 
 
 def expected(numbers: range, seed: int) -> dict[str, Counter[Any]]:
-    """By table, the rows that these files make, worked out without Spark."""
+    """By table: the rows that these files make, computed without Spark."""
     kept = [row for number in numbers for row in _kept(_readings(number, seed))]
     high = [row for row in kept if row[2] % 3 != 0]
     return {
@@ -134,7 +134,7 @@ def check_nodes(storage: Path, numbers: range, seed: int, kills: int) -> NodeRep
 
 
 class NodesRun:
-    """`freshline run` of a project with nodes, in processes of its own."""
+    """`freshline run` of a project with nodes, in separate processes."""
 
     def __init__(self, file: Path, *options: str, output: Path) -> None:
         self._layout = StorageLayout(file.parent / "warehouse")
@@ -148,7 +148,7 @@ class NodesRun:
             )
 
     def wait_until(self, happened: Callable[[], bool], timeout_s: float) -> None:
-        """RuntimeError if the run ends before."""
+        """Waits; raises RuntimeError if the run ends before."""
         until = time.monotonic() + timeout_s
         while not happened():
             if self.process.poll() is not None or time.monotonic() > until:
@@ -157,17 +157,17 @@ class NodesRun:
             time.sleep(0.02)
 
     def status(self, node: str) -> WarehouseStatus | None:
-        """What the node's process tells; None before it does."""
+        """The status of the node's process; None before there is one."""
         path = self._layout.control(node).status
         return WarehouseStatus.read(path) if path.exists() else None
 
     def is_up(self, node: str, but: int | None = None) -> bool:
-        """Whether a process of the node runs, other than that one."""
+        """Whether a process of the node runs, other than `but`."""
         status = self.status(node)
         return status is not None and not status.is_opening and status.pid != but
 
     def kill(self, node: str) -> int:
-        """Kills what runs of a node, Spark too; the number that its process had."""
+        """Kills the process of a node with its Spark; returns its pid."""
         status = self.status(node)
         assert status is not None, f"{node} does not run"
         with suppress(ProcessLookupError):
@@ -175,12 +175,12 @@ class NodesRun:
         return status.pid
 
     def end(self, timeout_s: float) -> tuple[int, dict[str, Any]]:
-        """Its exit code, and what it summed up, once it has ended by itself."""
+        """Waits for its end; returns its exit code and its summary."""
         said, _ = self.process.communicate(timeout=timeout_s)
         return self.process.returncode, json.loads(said) if said.strip() else {}
 
     def stop(self, timeout_s: float) -> None:
-        """Ends it, in order; after so long, at once."""
+        """Stops it; kills it after the timeout."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
             try:

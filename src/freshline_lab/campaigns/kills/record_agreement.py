@@ -1,4 +1,4 @@
-"""Whether Spark reads of data files what was found in them without Spark."""
+"""Compares what Spark reads from data files with what was found in them without Spark."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ _CORRUPT = "_corrupt"
 
 @dataclass(frozen=True, slots=True)
 class SparkRead:
-    """What Spark reads of a file."""
+    """What Spark reads from a file."""
 
     records: int
     newest_us: int | None
 
 
 def read_by_spark(session: SparkSession, feed: Feed, paths: Sequence[Path]) -> dict[Path, SparkRead]:
-    """What Spark reads of each file of text, in two jobs; files that would fail an update are left out.
+    """What Spark reads from each text file, in two jobs; files that would fail an update are left out.
 
-    The first finds records that fail, or have no timestamp; the second reads as an update does.
+    The first job finds records that fail, or have no timestamp; the second reads as an update does.
     """
     failing = {_path(row) for row in _by_file(_tolerant(session, feed, paths), feed) if row.wrong}
     left = [path for path in paths if path not in failing]
@@ -42,7 +42,7 @@ def read_by_spark(session: SparkSession, feed: Feed, paths: Sequence[Path]) -> d
 
 
 def disagreements(found: Mapping[Path, FileRecords], read: Mapping[Path, SparkRead]) -> list[str]:
-    """The files that would be loaded, and of which other records were found than Spark reads."""
+    """The files with other records found than Spark reads."""
     return [
         f"{path}: found {found[path].count} up to {found[path].newest_us}, read {by_spark}"
         for path, by_spark in read.items()
@@ -68,7 +68,7 @@ def _by_file(records: DataFrame, feed: Feed) -> list[Row]:
     assert feed.landing.schema is not None
     assert feed.landing.timestamp is not None
     instant = f.col(quoted(feed.landing.timestamp))
-    # Columns that nobody asks for are not looked at, and an update asks for all.
+    # Spark does not parse columns that a query does not need; an update needs all.
     asked = [f.count(quoted(column.name)) for column in parse_columns(feed.landing.schema)]
     return (
         records.groupBy(f.input_file_name().alias("file"))

@@ -1,7 +1,7 @@
-"""Paper 002's programme as it is written, with x, y and l and every path: what placements are compared with.
+"""Paper 002's programme as printed, with x, y and l and every path: the reference for placements.
 
-With the corrections that it needs: (4) has h⁺ − h⁻, every operator is somewhere, (6) counts an operator once
-and only where it is, and outputs reach their sinks.
+It has the necessary corrections: (4) has h⁺ − h⁻, every operator is on a node, (6) counts an operator once
+and only on its node, and outputs reach their sinks.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from freshline.planning.placement.solver import Solver, SolverResult
 
 
 def paper_objective(plan: PlacementPlan, limit_s: float = 60.0) -> SolverResult:
-    """The least objective (3); `bound` is infinite where the programme has no solution."""
+    """The least objective (3); `bound` is infinite if the programme has no solution."""
     return paper_programme(plan).solve(None, limit_s)
 
 
@@ -65,7 +65,7 @@ def paper_programme(plan: PlacementPlan, stretched: bool = False) -> Solver:
 def _loads(
     model: Solver, programme: Programme, z: dict[tuple[int, int], int], d: dict[tuple[int, int], int]
 ) -> None:
-    """(6), where o is on n."""
+    """(6), if o is on n."""
     for node in range(len(programme.plan.nodes)):
         before: list[tuple[int, float]] = []
         big = programme.blocking[node]

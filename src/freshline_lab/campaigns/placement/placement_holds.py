@@ -1,4 +1,4 @@
-"""Whether (6) is sound: placed plans run by a kernel, with bursts as near to each other as is allowed."""
+"""Checks that (6) is sound: a kernel runs placed plans with bursts as close together as allowed."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ Way = Literal["preemptive", "blocking", "several"]
 WAYS: Final[tuple[Way, ...]] = ("preemptive", "blocking", "several")
 _UNIT: Final = 1_000_000
 _BURSTS: Final = 6
-# A solver's answer is within 1e-6 of what it should be, and sub-deadlines are whole microseconds.
+# A solver's answer is within 1e-6 of the exact one, and sub-deadlines are whole microseconds.
 _TOLERANCE: Final = 2e-6
 
 
 class WorstOutput(NamedTuple):
-    """The output that came closest to its deadline, or was after it."""
+    """The output that came closest to its deadline, or was the latest."""
 
     output: str
     burst: int
@@ -41,7 +41,7 @@ class WorstOutput(NamedTuple):
 
 
 def random_placed(seed: int, way: Way) -> tuple[PlacementPlan, Placement] | None:
-    """A plan with a placement that is in time; None where that plan has none."""
+    """A plan with a placement that is in time; None if the plan has none."""
     random = Random(f"holds:{seed}")
     if random.random() < 0.5:
         plan = large_plan(seed, random.randint(4, 14), random.randint(1, 3), 2.5, random.choice((6, 20)))
@@ -59,7 +59,7 @@ def random_placed(seed: int, way: Way) -> tuple[PlacementPlan, Placement] | None
 
 
 def run_placed(plan: PlacementPlan, found: Placement, seed: int, way: Way) -> WorstOutput:
-    """Bursts come at random, often as near as they may, and cost at most what they may; the worst output."""
+    """The worst output with random bursts, often as close as allowed, and random costs up to the limit."""
     assert found.layout is not None
     random = Random(f"run:{seed}")
     speed = {node.name: node.speed for node in plan.nodes}
@@ -102,7 +102,7 @@ def _bursts(plan: PlacementPlan, setting: StepSetting, random: Random) -> list[B
 
 
 def distances_us(plan: PlacementPlan, setting: StepSetting) -> dict[str, int]:
-    """By source stream, how far apart its bursts are at least: MODEL-002's condition, "Run time"."""
+    """By source stream: the least distance of its bursts: MODEL-002's condition, "Run time"."""
     load_us: dict[str, int] = {}
     for name, node in setting.nodes.items():
         load_us[node] = load_us.get(node, 0) + setting.costs_us[name]
@@ -150,14 +150,14 @@ def _sources_of(by_name: Mapping[str, Operator], makers: Mapping[str, str], name
 
 
 def _longest(plan: PlacementPlan, node: str) -> Fraction:
-    """The longest operator that may run there."""
+    """The cost of the longest operator that may run there."""
     (speed,) = (each.speed for each in plan.nodes if each.name == node)
     allowed = [each.cost / speed for each in plan.operators if each.nodes is None or node in each.nodes]
     return max(allowed, default=Fraction(0))
 
 
 def _needed_only(plan: PlacementPlan) -> PlacementPlan:
-    """Without the operators that no output needs: a warehouse has none."""
+    """The plan without operators that no output needs: a warehouse has none."""
     makers = {stream: each for each in plan.operators for stream in each.outputs}
     needed: set[str] = set()
     ahead = [makers[output.stream] for output in plan.outputs]

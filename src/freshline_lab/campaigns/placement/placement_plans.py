@@ -1,4 +1,4 @@
-"""Random plans of operators with end-to-end deadlines, large ones and small ones with everything in them."""
+"""Random plans of operators with end-to-end deadlines: large ones, and small ones with every feature."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _PINNED = 1 / 8
 
 
 def large_plan(seed: int, operators: int, nodes: int, least: float, most: float) -> PlacementPlan:
-    """Queries of 3 to 8 operators, an eighth pinned and most first ones, deadlines so many times Σ c.
+    """Queries of 3 to 8 operators, some of them and most first ones pinned; deadlines are multiples of Σ c.
 
-    The last query has what is left to the number of operators.
+    The last query has the operators that are left.
     """
     random = Random(seed)
     names = [f"n{number}" for number in range(nodes)]
@@ -57,7 +57,7 @@ def large_plan(seed: int, operators: int, nodes: int, least: float, most: float)
 
 
 def overloaded_plan(seed: int, operators: int, nodes: int) -> PlacementPlan:
-    """A large plan and, pinned to its first node, more than that node can do in time."""
+    """A large plan with more work pinned to its first node than that node can do in time."""
     plan = large_plan(seed, operators - 4, nodes, 4, 40)
     names = [f"p{number}" for number in range(4)]
     return PlacementPlan(
@@ -95,7 +95,7 @@ def small_plan(seed: int, operators: int = 9) -> PlacementPlan:
         where = None
         before = next((each for each in placed if each.outputs == inputs), None)
         if before is not None and random.random() < 0.4:
-            where = before.nodes  # a unit, if it is one node and nobody else reads it
+            where = before.nodes  # a unit, if it is one node and has no other reader
         elif random.random() < 0.5:
             where = tuple(sorted(random.sample(names, random.choice((1, 1, 2)))))
         placed.append(Operator(f"o{number}", inputs, own, Fraction(random.randint(1, 100), 10), where))
@@ -103,7 +103,7 @@ def small_plan(seed: int, operators: int = 9) -> PlacementPlan:
     made = [stream for operator in placed for stream in operator.outputs]
     read = {stream for operator in placed for stream in operator.inputs}
     shown = [stream for stream in made if stream not in read or random.random() < 0.15]
-    shown = shown[:-1] if len(shown) > 2 and random.random() < 0.3 else shown  # what nobody needs
+    shown = shown[:-1] if len(shown) > 2 and random.random() < 0.3 else shown  # some work is unneeded
     by_name = {stream: operator for operator in placed for stream in operator.outputs}
     outputs = tuple(
         PlacementOutput(
@@ -117,7 +117,7 @@ def small_plan(seed: int, operators: int = 9) -> PlacementPlan:
 
 
 def _shape(random: Random, size: int) -> tuple[list[list[int]], list[int]]:
-    """By operator those that it reads, and the operators that make outputs."""
+    """By operator: those that it reads; and the operators that make outputs."""
     shape = random.choice(_SHAPES)
     if shape == "chain" or size < 4:
         return [[number - 1] if number else [] for number in range(size)], [size - 1]

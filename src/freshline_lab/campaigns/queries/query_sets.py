@@ -1,4 +1,4 @@
-"""Random continuous queries over streams that jump, and whether every answer was there in time."""
+"""Random continuous queries over streams with jumping rates, and whether every answer was in time."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _LENGTH_US = 10 * SECOND
 
 
 class LinearWindows:
-    """So much time for each tuple of some streams, and a fixed part that is another one at times."""
+    """A cost for each tuple of some streams, and a fixed cost that may change over time."""
 
     def __init__(
         self, streams: Sequence[TupleStream], tuple_us: Fraction, fixed_us: Sequence[tuple[int, int]]
@@ -48,7 +48,7 @@ class LinearWindows:
 
 
 class WildWindows:
-    """Every window holds something else: nothing that was measured says anything of what comes."""
+    """Every window holds something else: measurements do not predict the next window."""
 
     def __init__(self, seed: str, most_us: int) -> None:
         self._seed = seed
@@ -61,7 +61,7 @@ class WildWindows:
 
 
 class UnevenParts(SimulatedIterations):
-    """Iterations whose parts are as long as they happen to be, and never longer than said."""
+    """Iterations with parts of random length, up to the limit."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class UnevenParts(SimulatedIterations):
 
 @dataclass(frozen=True, slots=True)
 class QuerySet:
-    """Queries, what they read, and which of them come and go while they are answered."""
+    """Queries, their windows, and the queries that join and leave meanwhile."""
 
     pool: Pool
     at_first: list[QuerySpec]
@@ -96,10 +96,10 @@ class QuerySet:
 
 @dataclass(slots=True)
 class QuerySetReport:
-    """What became of a set of queries."""
+    """The outcomes of a set of queries."""
 
     outcomes: list[IterationOutcome] = field(default_factory=list)
-    came: int = 0  # queries that joined on the way
+    came: int = 0  # queries that joined during the run
     reschedules: int = 0
 
     @property
@@ -108,7 +108,7 @@ class QuerySetReport:
 
 
 def random_queries(seed: int, rescheduling: Rescheduling, end: int = _LENGTH_US) -> QuerySet:
-    """Two to eight queries under `lrm`, of which all fit at their least costs in the beginning."""
+    """Two to eight queries under `lrm`, all of which fit at their least costs at the start."""
     rng = Random(f"queries:{seed}")
     streams = [_jumping(rng, end) for _ in range(3)]
     threshold = Fraction(rng.choice((0, 100, 200_000))) if rescheduling == "permissive" else None
@@ -142,7 +142,7 @@ def random_queries(seed: int, rescheduling: Rescheduling, end: int = _LENGTH_US)
 def answer(
     queries: QuerySet, seed: int, journal_to: TextIO | None = None, checked: bool = False
 ) -> QuerySetReport:
-    """Answers them in simulated time; `checked` looks at the kernel after every instant."""
+    """Answers them in simulated time; `checked` validates the kernel after every instant."""
     seen = QuerySetReport()
     journal = None if journal_to is None else Journal(journal_to, {"seed": seed})
     rng = Random(f"parts:{seed}")
@@ -186,12 +186,12 @@ def _asked(rng: Random, name: str, stride_us: int, parts_most_us: int, windows: 
 def _windows(
     rng: Random, streams: Sequence[TupleStream], stride_us: int, share: Fraction, wild: bool, end: int
 ) -> QueryWindows:
-    """What takes about that share of the track, of windows as long as a stride, while nothing jumps."""
+    """Windows that take about that share of the track while no rate jumps, if as long as a stride."""
     if wild:
         return WildWindows(str(rng.random()), 4 * stride_us)
     own = rng.sample(streams, rng.randint(1, len(streams)))
     fixed_us = int(share * stride_us * rng.choice((0, 0, 5, 20)) / 100)
-    # What is learned of the fixed part may turn out to be more than the whole was.
+    # The measured fixed cost may turn out to be above the whole cost so far.
     fixed = [(0, fixed_us)]
     if rng.random() < 0.2:
         fixed.append((rng.randrange(end), 10 * fixed_us))
@@ -199,7 +199,7 @@ def _windows(
 
 
 def _jumping(rng: Random, end: int) -> ChangingRate:
-    """A thousand tuples a second on average at first; then rates that jump tenfold within half a second."""
+    """About a thousand tuples a second at first; then rates that jump tenfold within half a second."""
     at, rate = 0, Fraction(1000)
     rates: list[tuple[int, Fraction | int]] = []
     while at < end:

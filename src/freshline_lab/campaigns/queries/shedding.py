@@ -18,7 +18,7 @@ RULES: Final[tuple[Rule, ...]] = ("paper", "least-overrun", "least-error")
 
 @dataclass(frozen=True, slots=True)
 class ShedCheck:
-    """Whether the exact test passes afterwards, and the weighted error, by rule."""
+    """By rule: whether the exact test passes afterwards, and the weighted error."""
 
     as_printed: bool
     schedulable: dict[str, bool]
@@ -29,7 +29,7 @@ class ShedCheck:
 
 
 def shed_set(seed: int, with_best: bool = False) -> ShedCheck:
-    """What becomes of the set of a seed."""
+    """The check of a seed's set."""
     loads = overloaded(random.Random(seed))
     found = {rule: shed(loads, rule) for rule in RULES}
     costs: dict[str, list[int]] = {rule: each for rule, each in found.items() if each is not None}
@@ -43,7 +43,7 @@ def shed_set(seed: int, with_best: bool = False) -> ShedCheck:
 
 
 def as_printed(loads: list[QueryLoad]) -> list[int]:
-    """Algorithm 1 word for word: of a query that fails, and of it alone, the share (17) of its overrun."""
+    """Algorithm 1 as printed: it cuts only the failing query, by its share (17) of the overrun."""
     order = by_priority(loads)
     ordered = [loads[place] for place in order]
     costs = [load.cost_us for load in ordered]

@@ -1,4 +1,4 @@
-"""Whether everything that came was loaded once, and in its order."""
+"""Checks that every arrived file was loaded once, and in order."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from freshline.simulation.simulated_run import files_of
 
 
 class LoadedOnce:
-    """A witness of a simulated run: each update goes on where the last one ended, with the next files.
+    """A witness of a simulated run: each update continues from the last one, with the next files.
 
-    What is to come is known from the seed. `wrong` says what was loaded twice, forgotten or out of order.
+    The seed gives the expected files. `wrong` lists what was loaded twice, forgotten or out of order.
     """
 
     def __init__(self, warehouse: Warehouse, seed: int, outages: Outages) -> None:
@@ -29,7 +29,7 @@ class LoadedOnce:
         self._next = {name: self._file_of(name) for name in self._feeds}
 
     def _file_of(self, table: str) -> tuple[int, DataFile]:
-        """The next file that holds anything."""
+        """The next file with any data."""
         while True:
             coming = self._feeds[table].next()
             assert coming is not None, "feeds go on for ever"
@@ -51,7 +51,7 @@ class LoadedOnce:
             self._next[name] = self._file_of(name)
 
     def ended(self, end: int, kernel: Kernel) -> None:
-        """The run is over: what is not loaded is there."""
+        """The run is over: checks that what is not loaded is in the backlog."""
         for task in tables_of(kernel):
             if task.freshness != self._freshness[task.name]:
                 self.wrong.append(f"{task!r} is at {task.freshness}, loaded to {self._freshness[task.name]}")

@@ -1,4 +1,4 @@
-"""Random sets of continuous queries that ask for more than a track has."""
+"""Random sets of continuous queries that overload a track."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def overloaded(
     strides_us: Sequence[int] = STRIDES_US,
     utilization: float | None = None,
 ) -> list[QueryLoad]:
-    """3 to 10 queries that ask for 1.05 to 2.5 tracks, all that they cost being for their tuples."""
+    """3 to 10 queries with a demand of 1.05 to 2.5 tracks, and no fixed costs."""
     count = rng.randint(3, 10) if queries is None else queries
     asked = rng.uniform(1.05, 2.5) if utilization is None else utilization
     loads = []
@@ -35,7 +35,7 @@ def overloaded(
 
 
 def uunifast(rng: random.Random, count: int, total: float) -> list[float]:
-    """So many shares of a total, drawn evenly from all there are (Bini and Buttazzo 2005)."""
+    """Random shares of a total, uniformly distributed (Bini and Buttazzo 2005)."""
     shares = []
     for left in range(count - 1, 0, -1):
         rest = total * rng.random() ** (1 / left)

@@ -1,4 +1,4 @@
-"""Runs in which things go wrong, and whether all that was proven and promised was kept."""
+"""Runs with faults, and whether all proven bounds and promised recoveries were kept."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ from freshline_lab.campaigns.recovery.once import LoadedOnce
 
 @dataclass(slots=True)
 class RecoveryReport:
-    """What a run showed in which things went wrong."""
+    """The findings of a run with faults."""
 
     plan: Plan
     jobs: int = 0
-    jumps: int = 0  # jobs that went on over time without rows
+    jumps: int = 0  # jobs that skipped time without rows
     batches: int = 0  # jobs of several files
     failures: int = 0
     crashes: int = 0
-    files: int = 0  # loaded, by each table that loads the feed
+    files: int = 0  # by each table that loads the feed
     recoveries: list[Recovery] = field(default_factory=list)
     exceeded: list[str] = field(default_factory=list)  # bounds
     outlasted: list[str] = field(default_factory=list)  # promises
     not_once: list[str] = field(default_factory=list)  # loaded twice, forgotten, or out of order
-    tightest_bound: float = 0.0  # staleness over bound, of what was asserted
+    tightest_bound: float = 0.0  # staleness over bound, while asserted
     tightest_promise: float = 0.0  # time taken over time promised
     certificates: int = 0
 
@@ -51,7 +51,7 @@ class RecoveryReport:
 
 
 class _Witness:
-    """Looks at every job that ends well, just before the kernel hears of it."""
+    """Examines every successful job, just before the kernel takes its end."""
 
     def __init__(self, plan: Plan, kept: RecoveryReport, once: LoadedOnce) -> None:
         self._plan = plan
@@ -68,7 +68,7 @@ class _Witness:
         self._kept.batches += len(job.files) > 1
         self._once.finished(now, job, freshness)
         self.note(task)
-        # As long as no runner was new to the tables, their policy asserts bounds as it should.
+        # Until a first restart, the policy itself asserts bounds correctly.
         if rule is not None and not rule.excused and len(self.run.kernels) == 1 and self._counts(task):
             self.compare(task.name, now, now - job.loaded_from)
 
@@ -99,12 +99,11 @@ def run_through(
     log: TextIO | None = None,
     known_batches: bool = False,
 ) -> RecoveryReport:
-    """Simulates a warehouse, under another policy maybe, and compares what happens with what was proven.
+    """Simulates a warehouse, maybe under another policy, and compares the run with what was proven.
 
-    With `known_batches` runs are said to have shown that several files cost no more than one may at worst, so
-    that released jobs take several too.
-    A bound is asserted of every table but for the time from an outage, a failure or a crash until it is
-    fresh. A recovery must be over when it was promised to be. All that comes is loaded once, in its order.
+    With `known_batches` several files are known to cost no more than one at worst, so released jobs take
+    several too. A bound is asserted except from an outage, a failure or a crash until the table is fresh. A
+    recovery must end by its promised time. Every file is loaded once, in order.
     """
     plan = make_plan(what_if(warehouse, policy, {}))
     kept = RecoveryReport(plan)
@@ -127,7 +126,7 @@ def run_through(
     kept.not_once, kept.files = once.wrong, once.files
     kept.crashes = len(conditions.crashes)
     kept.failures = 0 if run.failures is None else sum(run.failures.count.values())
-    for kernel in run.kernels[:-1]:  # a kernel that is gone keeps no promise
+    for kernel in run.kernels[:-1]:  # a lost kernel keeps no promise
         for task in tables_of(kernel):
             rule = recovery_rule(task)
             if rule is not None and rule.recovery is not None and rule.recovery.ended is None:
@@ -141,7 +140,7 @@ def run_through(
 
 
 def _known_batches(plan: Plan, seed: int) -> dict[str, BatchCost]:
-    """By table: 2 to 8 files cost as much together as one may at worst."""
+    """By table: 2 to 8 files cost together as much as one at worst."""
     loaded = [table for table in plan.tables if plan.warehouse.tables[table.name].feed is not None]
     return {
         table.name: BatchCost(1, table.cost_us * 1_000 // (2 + (seed + place) % 7), 0)
@@ -157,7 +156,7 @@ def run_with_outages(
     seed: int = 0,
     gaps: Gaps | None = None,
 ) -> RecoveryReport:
-    """The same where nothing but feeds go wrong."""
+    """The same if only feeds fail."""
     return run_through(warehouse, policy, Conditions(outages=outages, gaps=gaps or {}), end, seed)
 
 

@@ -1,6 +1,6 @@
 """Random SQL of continuous queries over `a (ts, k, v)`, `b (ts, k, w)` and `c (ts, j, x)`.
 
-What is `right` stays within the operators of a query; a `wrong` one has something that they have not.
+A `right` statement uses only the operators of a query; a `wrong` one has something else.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ _COLUMNS: Final = {"a": ("ts", "k", "v"), "b": ("ts", "k", "w"), "c": ("ts", "j"
 _KEYS: Final = {"a": "k", "b": "k", "c": "j"}
 NUMBERS: Final = {"a": "v", "b": "w", "c": "x"}
 
-# What queries may not have, by where it is put.
+# What queries may not have, by its place.
 _WRONG: Final = {
     "columns": [
         "median(v)",
@@ -83,7 +83,7 @@ _WRONG: Final = {
 
 @dataclass(frozen=True, slots=True)
 class QueryStatement:
-    """A query, and what it is made of."""
+    """A query and its tables."""
 
     sql: str
     tables: tuple[str, ...]  # of its FROM, in order
@@ -120,7 +120,7 @@ class QueryStatements:
         return QueryStatement(sql, tables, is_grouped, has_conditions)
 
     def wrong(self) -> str:
-        """One that is right but for one thing."""
+        """A statement with one fault."""
         rng = self._rng
         sql = "SELECT k, sum(v) AS n FROM a WHERE v > 1 GROUP BY k"
         joined = "SELECT a.k, sum(b.w) AS n FROM a JOIN b ON a.k = b.k GROUP BY a.k"

@@ -1,4 +1,4 @@
-"""A request's answer from all slices, in whatever parts, beside Spark's own."""
+"""Compares a request's answer from all slices, in any parts, with Spark's own."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _PARTS: Final = (1, 100, SLICES)
 def difference(
     tables: SlicedTables, session: SparkSession, statement: RequestStatement, rng: random.Random
 ) -> str | None:
-    """In what a request's answer differs from the exact one; None: in nothing.
+    """How a request's answer differs from the exact one; None: not at all.
 
-    Nor does it where Spark itself refuses the statement, and so do we: it cannot tell two columns apart that
-    are computed alike, for instance.
+    A statement that both Spark and Freshline refuse counts as equal: Spark cannot distinguish two columns
+    with the same computation, for instance.
     """
     try:
         asked = tables.asked(statement.sql)
@@ -47,7 +47,7 @@ def difference(
 
 
 def _is_refused(tables: SlicedTables, sql: str) -> bool:
-    """Whether Spark refuses it as it stands."""
+    """Whether Spark itself refuses the statement."""
     try:
         tables.exact_sql(sql).schema  # noqa: B018  (asked for its effect: the analysis)
     except AnalysisException:
@@ -61,7 +61,7 @@ def _rows(frame: DataFrame) -> list[tuple[Any, ...]]:
 
 
 def _plain(value: Any) -> Any:
-    """Without the last digits of doubles: variances are added up in another order than Spark's."""
+    """The value without the last digits of doubles: variances are summed in another order than Spark's."""
     if isinstance(value, datetime):
         return value.replace(tzinfo=value.tzinfo or UTC).astimezone(UTC)
     return f"{value + 0.0:.9g}" if isinstance(value, float) else repr(value)

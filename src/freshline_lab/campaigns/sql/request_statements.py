@@ -1,6 +1,6 @@
 """Random SQL of requests over `a (ts, k, v)`, `b (ts, k, w)` and `c (ts, j, x)`.
 
-What is `right` is answered, in parts or whole, as Spark answers it; what is `wrong` is refused.
+A `right` statement is answered, in parts or whole, as Spark answers it; a `wrong` one is refused.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _WHOLE: Final = (
     "SELECT n FROM (SELECT k, count(*) AS n FROM a GROUP BY k UNION ALL SELECT j, 0 FROM c) AS both",
     "SELECT approx_count_distinct(k) AS n, max_by(v, ts) AS last FROM a",
 )
-# Refused, with the codes that say why.
+# Refused, by error code.
 _WRONG: Final = {
     "bad_sql": (
         "SELECT 1 FROM a; SELECT 2 FROM a",
@@ -139,7 +139,7 @@ _WRONG: Final = {
 class RequestStatement:
     sql: str
     tables: tuple[str, ...]
-    is_ordered: bool = False  # by all that tells its rows apart
+    is_ordered: bool = False  # by columns that make its rows distinct
 
 
 class RequestStatements(QueryStatements):
@@ -175,14 +175,14 @@ class RequestStatements(QueryStatements):
         return RequestStatement(sql, tables, is_ordered)
 
     def wrong_request(self) -> tuple[str, str]:
-        """One that is refused, in letters large and small and with comments, and with which code."""
+        """A refused statement, in random case and with comments, and its error code."""
         rng = self._rng
         code = rng.choice(list(_WRONG))
         sql = rng.choice(_WRONG[code])
         if rng.random() < 0.3 and "'" not in sql and "`" not in sql:
             sql = "".join(rng.choice((letter.upper(), letter.lower())) for letter in sql)
         if rng.random() < 0.3 and "'open" not in sql and "/*" not in sql:
-            # Words that sqlglot takes for one, such as DISTRIBUTE BY, must have no comment between.
+            # sqlglot reads some words as one, such as DISTRIBUTE BY; they must have no comment between them.
             comments = [] if " by " in sql.lower() else [" /* c */ ", " -- c\n"]
             sql = sql.replace(" ", rng.choice(["  ", "\n", "\t", *comments]))
         return sql, code
@@ -208,5 +208,5 @@ class RequestStatements(QueryStatements):
 
 
 def all_wrong() -> list[tuple[str, str]]:
-    """Each that is refused, with its code."""
+    """All refused statements, with their error codes."""
     return [(sql, code) for code, each in _WRONG.items() for sql in each]

@@ -1,4 +1,4 @@
-"""Random tables `a (ts, k, v)`, `b (ts, k, w)` and `c (ts, j, x)` in slices, for the queries over them."""
+"""Random tables `a (ts, k, v)`, `b (ts, k, w)` and `c (ts, j, x)` in slices, for queries over them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Rows = Sequence[Row]
 
 
 class SlicedTables:
-    """Tables on disk, of some updates each, and the same rows as they were made."""
+    """Tables on disk, of a few updates each, and the same rows in memory."""
 
     def __init__(
         self,
@@ -61,12 +61,12 @@ class SlicedTables:
         self.rows: dict[str, list[Row]] = {name: [] for name in self.stored}
 
     def load(self, name: str, rows: Rows) -> None:
-        """An update of a table."""
+        """Loads rows into a table in one update."""
         self.rows[name] += rows
         self.write(name, self._frame(name, rows))
 
     def write(self, name: str, frame: DataFrame) -> None:
-        """An update of rows that Spark makes."""
+        """Loads rows of a Spark frame in one update."""
         stored, schema = self.stored[name], self.schemas[name]
         frame = frame.selectExpr("*", "false AS _late")
         table = self.warehouse.tables[name]
@@ -88,12 +88,12 @@ class SlicedTables:
         return PreparedRequest(self.session, request, self.schemas)
 
     def exact(self, query: str, to_us: int) -> DataFrame:
-        """Spark's own answer, over the rows as they were made."""
+        """Spark's own answer, over the rows in memory."""
         asked = self.warehouse.queries[query]
         return self.exact_sql(asked.sql, to_us - asked.window_us, to_us)
 
     def exact_sql(self, sql: str, after_us: int = 0, to_us: int = 2 * START_US) -> DataFrame:
-        """The same of any SQL, over the rows of that time."""
+        """Spark's answer to any SQL, over the rows of that time."""
         for name, rows in self.rows.items():
             inside = [row for row in rows if after_us < row[0] <= to_us]
             self._frame(name, inside).createOrReplaceTempView(name)

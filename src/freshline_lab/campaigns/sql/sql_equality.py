@@ -1,4 +1,4 @@
-"""Whether random derived tables, updated piece by piece, equal their queries: on Spark, in memory."""
+"""Checks that random derived tables, updated step by step, equal their queries: on Spark, in memory."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from freshline.sql.query import parse_query
 from freshline.sql.time import Relation, Time
 from freshline_lab.campaigns.sql.statements import Statements
 
-# Settings under which small queries are quick: most of their time would go into compiling them.
+# Settings that make small queries quick: most of their time would go into compilation.
 QUICK: Final = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
@@ -37,7 +37,7 @@ QUICK: Final = {
     "spark.sql.leafNodeDefaultParallelism": "1",
     "spark.sql.autoBroadcastJoinThreshold": "-1",
 }
-# Half of the records are of one day and half of the next: windows of all lengths have an edge among them.
+# Half of the records are of one day and half of the next: windows of all lengths have an edge between.
 _MIDNIGHT: Final = int(datetime(2026, 1, 1, tzinfo=UTC).timestamp()) * SECOND
 _SPAN_US: Final = 40 * SECOND
 _SOURCES: Final = {
@@ -60,7 +60,7 @@ Outcome = Literal["refused", "not for Spark", "equal", "different"]
 
 @dataclass(frozen=True, slots=True)
 class StatementCase:
-    """A statement, the keys of its table and what became of it."""
+    """A statement, the keys of its table, and the outcome."""
 
     sql: str
     keys: str
@@ -78,7 +78,7 @@ class TableHistory:
 
 
 def check_statement(session: SparkSession, seed: str) -> StatementCase:
-    """One random statement: refused, or the same whatever the history of its updates was."""
+    """One random statement: it is refused, or has the same rows for any history of updates."""
     rng = random.Random(f"case:{seed}")
     sql = Statements(seed).next()
     keys = random_keys(sql, rng)
@@ -98,14 +98,14 @@ def check_statement(session: SparkSession, seed: str) -> StatementCase:
 
 
 def accepted(sql: str, keys: str) -> Table:
-    """The derived table of a statement; an `InputError` where it is refused."""
+    """The derived table of a statement; an `InputError` if it is refused."""
     warehouse = loads(f"{_PROJECT}  t: {{period: 3d, timestamp: ts, {keys}sql: {json.dumps(sql)}}}\n")
     check_runnable(warehouse)
     return warehouse.tables["t"]
 
 
 def random_keys(sql: str, rng: random.Random) -> str:
-    """`align` and `lookback`: mostly the least that would be taken, where there is such a thing."""
+    """`align` and `lookback`: mostly the least that would be accepted, if there is one."""
     check = QueryCheck(parse_query(sql), _SOURCES)
     if not check.errors:
         check.timestamp("ts")
@@ -120,7 +120,7 @@ def random_keys(sql: str, rng: random.Random) -> str:
 
 
 def random_history(session: SparkSession, table: Table, rng: random.Random) -> TableHistory:
-    """Records at the edges of seconds and between them, some late, with a gap; and updates at random."""
+    """Records at the edges of seconds and between them, some late, with a gap; and random updates."""
     gap = rng.randrange(-_SPAN_US, _SPAN_US)
     gap_us = rng.choice([0, 5, 20]) * SECOND
 
@@ -138,7 +138,7 @@ def random_history(session: SparkSession, table: Table, rng: random.Random) -> T
         value = "v" if name == "a" else "w"
         frame = session.createDataFrame(rows, f"us long, k string, {value} long, {LATE_COLUMN} boolean")
         sources[name] = frame.select(f.timestamp_micros("us").alias(column), "k", value, LATE_COLUMN)
-    # The last update takes everything; before it there are some, or none.
+    # The last update takes everything; there may be some before it.
     step_us = table.align_us or 1
     ends = sorted(rng.randrange(_MIDNIGHT - _SPAN_US, _MIDNIGHT + _SPAN_US) for _ in range(rng.randint(1, 4)))
     edges = [end // step_us * step_us - 1 for end in ends]
@@ -147,7 +147,7 @@ def random_history(session: SparkSession, table: Table, rng: random.Random) -> T
 
 
 def computed(session: SparkSession, table: Table, history: TableHistory) -> tuple[Counter[Any], Counter[Any]]:
-    """A table's rows after the last two updates, and what its query gives for both."""
+    """A table's rows after the last two updates, and its query's result for both."""
     *before, last = range(len(history.updates))
     parts: list[DataFrame] = []
     after: int | None = None
@@ -172,7 +172,7 @@ def computed(session: SparkSession, table: Table, history: TableHistory) -> tupl
 
 
 def _sources(history: TableHistory, after: int | None, to: int) -> dict[str, DataFrame]:
-    """What an update reads: as `Updater` does."""
+    """What an update reads, as in `Updater`."""
     columns = {"a": "ts", "b": "at"}
     return {
         name: between(frame, columns[name], after, to).where(f"NOT {LATE_COLUMN}").drop(LATE_COLUMN)

@@ -1,6 +1,6 @@
-"""Random SQL over two tables, `a (ts, k, v)` and `b (at, k, w)`: what users write, and what they should not.
+"""Random SQL over two tables, `a (ts, k, v)` and `b (at, k, w)`: common statements and wrong ones.
 
-Statements are right for Spark (nearly all), whether or not a derived table can be kept by them.
+Nearly all are valid for Spark, whether or not a derived table can be kept by them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class _Source:
 
 
 class Statements:
-    """Statements from a seed; each gives a timestamp column `ts`."""
+    """Statements from a seed; each has a timestamp column `ts`."""
 
     def __init__(self, seed: int | str) -> None:
         self._rng = random.Random(f"statements:{seed}")
@@ -103,7 +103,7 @@ class Statements:
         return f"SELECT DISTINCT {time} AS ts, {columns['key']} AS k, 1 AS n FROM {source.text} {alias}"
 
     def _ranked(self, depth: int) -> str:
-        """A window function whose value does not depend on the order of equal rows."""
+        """A window function that does not depend on the order of equal rows."""
         rng = self._rng
         source, alias = self._source(depth), self._alias()
         columns = _of(source, alias)
@@ -180,13 +180,13 @@ class Statements:
         )
 
     def _time(self, time: str, depth: int) -> str:
-        """A timestamp made of another."""
+        """A timestamp computed from another."""
         for _ in range(depth):
             time = self._rng.choice([self._windowed] * 6 + [self._wrapped])(time)
         return time
 
     def _windowed(self, time: str) -> str:
-        """Something that usually is a window's edge."""
+        """An expression that usually is a window's edge."""
         rng = self._rng
         length = rng.choice(_SECONDS)
         seconds = self._seconds(time)
@@ -205,7 +205,7 @@ class Statements:
         )
 
     def _wrapped(self, time: str) -> str:
-        """Something that often is no window's edge."""
+        """An expression that often is no window's edge."""
         rng = self._rng
         length = rng.choice(_SECONDS)
         seconds = self._seconds(time)

@@ -1,4 +1,4 @@
-"""How service classes fare under several policies: by load, over time (paper 003)."""
+"""Figures of service classes under several policies: by load, and over time (paper 003)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Line = Sequence[tuple[float, float]]
 
 
 class Panel(NamedTuple):
-    """Axes with a line for each policy, and levels that they are to be seen beside."""
+    """Axes with a line for each policy, and levels to compare with."""
 
     title: str
     lines: Mapping[str, Line]

@@ -1,4 +1,4 @@
-"""What a live run showed of its service classes, and whether that is what is asked for."""
+"""The results of service classes in a live run, and whether they meet the requirements."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any, Final
 
 from freshline_lab.experiments.classes.request_load import SentRequest
 
-SETTLING_S: Final = 15.0  # after a change of load, in which nothing is asked for
+SETTLING_S: Final = 15.0  # after a change of load, when nothing is required
 WINDOW_S: Final = 30.0
 _STEP_S: Final = 5.0
-LATE: Final = 1.1  # deadlines: who is answered later is late
+LATE: Final = 1.1  # deadlines: a later answer is late
 _IN_TIME: Final = 0.99
 
 
@@ -37,7 +37,7 @@ def in_time(said: Sequence[SentRequest]) -> float | None:
 
 
 def worst_inversion(said: Sequence[SentRequest], names: Sequence[str]) -> float:
-    """By how many requests, in the worst 30 s, a class had fewer admitted than at a lesser one's share."""
+    """The worst inversion in 30 s: how many more requests a less important class's share would admit."""
     worst, end = 0.0, max((each.at_s for each in said), default=0.0)
     at = 0.0
     while at <= max(0.0, end - WINDOW_S):
@@ -68,7 +68,7 @@ def phases_of(
 
 
 def requirements(run: dict[str, Any], references: Sequence[float]) -> list[dict[str, Any]]:
-    """What issue and paper ask for, what was measured, and whether it is met."""
+    """The requirements of issue and paper, the measurements, and whether they are met."""
     needs = []
     for place in (0, 1):
         worst = max((phase["classes"][place]["ate"] or 0.0 for phase in run["phases"]), default=0.0)

@@ -50,22 +50,22 @@ NAMES: Final = tuple(f"class{number}" for number in range(1, len(CLASSES) + 1))
 REFERENCES: Final = tuple(100 * float(error) for error, _, _ in CLASSES)
 _TABLES: Final = ("records", "others")
 _FILE_EVERY_S: Final = 5
-_ROWS: Final = 2_000  # of a file that comes while it runs
-_HISTORY_ROWS: Final = 250_000  # of one that is there before
+_ROWS: Final = 2_000  # of a file that arrives during the run
+_HISTORY_ROWS: Final = 250_000  # of a file that exists before
 _HISTORY_MOST: Final = 32  # such files
-_CALIBRATED: Final = 4  # of them, over which it is found out how many there are to be
-_WHOLE_US: Final = 1_600_000  # what reading all of the table is to cost, beside beginning parts
+_CALIBRATED: Final = 4  # of them, to calibrate how many are needed
+_WHOLE_US: Final = 1_600_000  # the wanted cost of reading the whole table, without fixed costs
 _SHARES: Final = (0.25, 0.5, 0.75, 1.0)
 _QUERIES: Final = (
     "SELECT g, sum(x) AS s, count(*) AS n FROM records GROUP BY g",
     "SELECT avg(x) AS m, count(*) AS n FROM records WHERE x > 0.5",
     "SELECT g, avg(x) AS m, max(x) AS most FROM records WHERE k % 7 < 3 GROUP BY g",
 )
-_ANSWERS: Final = 4  # of each, before anything is measured
+_ANSWERS: Final = 4  # of each, before the measurement
 
 
 def project(policy: str) -> str:
-    """Tables and classes share one track: updates go first."""
+    """The project: tables and classes share one track, and updates go first."""
     classes = [
         f"  {name}: {{error: {error}, data_error_factor: {factor}}}"
         for name, (error, factor, _) in zip(NAMES, CLASSES, strict=True)
@@ -83,7 +83,7 @@ def project(policy: str) -> str:
 
 
 class ClassFeeds:
-    """Whatever lands: many rows that are there before, and few every five seconds."""
+    """Data files: many rows that exist before the run, and few every five seconds."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -93,7 +93,7 @@ class ClassFeeds:
             (folder / name).mkdir(parents=True)
 
     def history(self, count: int) -> None:
-        """So many files of the past."""
+        """Writes that many files of the past."""
         now = clock()
         for back in range(count, 0, -1):
             self._write("records", _HISTORY_ROWS, now - (back + 1) * _FILE_EVERY_S * SECOND)
@@ -101,7 +101,7 @@ class ClassFeeds:
 
     @contextmanager
     def coming(self) -> Iterator[None]:
-        """They come meanwhile."""
+        """Writes files meanwhile."""
         over = threading.Event()
 
         def write() -> None:
@@ -144,7 +144,7 @@ def _open(folder: Path, **options: Any) -> Runner:
 
 @contextmanager
 def _running(folder: Path, policy: str, files: int) -> Iterator[tuple[Runner, ProcessPoolExecutor]]:
-    """A warehouse with so much of the past that runs, and a process to ask it from."""
+    """A running warehouse with that many files of the past, and a process to send requests from."""
     landing = ClassFeeds(folder / "landing")
     (folder / "freshline.yml").write_text(project(policy), encoding="utf-8")
     landing.history(files)
@@ -163,7 +163,7 @@ def _running(folder: Path, policy: str, files: int) -> Iterator[tuple[Runner, Pr
 
 
 def _one_by_one(count: int) -> list[ScheduledRequest]:
-    """Every query and share, so often."""
+    """Every query and share, that many times."""
     return [
         ScheduledRequest(0.0, NAMES[0], sql, share, 10 * DEADLINE_S)
         for _ in range(count)
@@ -173,7 +173,7 @@ def _one_by_one(count: int) -> list[ScheduledRequest]:
 
 
 def _costs(runner: Runner) -> list[PartCost]:
-    """What parts of each query have cost, by the run's history."""
+    """The costs of parts of each query, from the run's history."""
     from freshline.live.requests.request_costs import RequestCosts, RequestExtent
     from freshline.storage.control.history import History
 
@@ -185,7 +185,7 @@ def _costs(runner: Runner) -> list[PartCost]:
 
 
 def calibrate() -> int:
-    """Of how many files the past is, so that reading all of it costs what it should."""
+    """How many files of the past make reading all of it as costly as wanted."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         with _running(folder, POLICIES[0], _CALIBRATED) as (runner, asker):
@@ -198,7 +198,7 @@ def calibrate() -> int:
 def run_policy(
     policy: str, files: int, phase_s: int, work_s: float | None = None, seed: int = 0
 ) -> dict[str, Any]:
-    """One policy. What a request takes of the track gives the rates of the loads: measured, if not given."""
+    """Runs one policy. A request's time on the track, measured if not given, sets the rates of the loads."""
     from freshline.live.requests.part_worker import PartJudge
     from freshline_lab.experiments.job_ends import heard_ends
 
@@ -253,7 +253,7 @@ def _tables(status: Any, asserted: dict[str, int | None]) -> list[dict[str, Any]
 
 
 def run_live(into: Path, phase_s: int = SECONDS, quiet: bool = False) -> tuple[dict[str, Any], list[str]]:
-    """Writes live.json and live.md into a folder. Returns the results, and what is required and not met."""
+    """Writes live.json and live.md into a folder. Returns the results, and the unmet requirements."""
     screen = Console(stderr=True, quiet=quiet)
     record = run_all(phase_s, say=lambda text: screen.print(text, highlight=False))
     page = write_live_page(record, into)
@@ -266,13 +266,13 @@ def run_live(into: Path, phase_s: int = SECONDS, quiet: bool = False) -> tuple[d
 def run_all(
     phase_s: int = SECONDS, policies: Sequence[str] = POLICIES, say: Callable[[str], None] = print
 ) -> dict[str, Any]:
-    """Calibrated once; then policies one after the other, each in a process and a JVM of its own."""
+    """Calibrates once, then runs policies one after another, each in its own process and JVM."""
     say("Calibrating: how many rows a request of the wanted length reads")
     files = apart(calibrate)
     runs: list[dict[str, Any]] = []
     for policy in policies:
         say(f"{policy}: {len(LOADS)} loads of {phase_s} s over {files * _HISTORY_ROWS:,} rows")
-        # All have the same rates: on a machine that is not idle what a request takes changes by the minute.
+        # All have the same rates: on a busy machine the time of a request changes by the minute.
         runs.append(apart(run_policy, policy, files, phase_s, runs[0]["work"] if runs else None))
     return {
         "seconds": phase_s,

@@ -1,4 +1,4 @@
-"""Requests to a running warehouse over HTTP: a Poisson stream of them, in a process of its own."""
+"""Sends a Poisson stream of requests to a running warehouse over HTTP, from a separate process."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ import numpy as np
 
 from freshline.service.address import LOOPBACK, ServiceAddress
 
-_MORE_S: Final = 20.0  # than its deadline nobody waits
+_MORE_S: Final = 20.0  # the client's timeout beyond the deadline
 
 
 @dataclass(frozen=True, slots=True)
 class ScheduledRequest:
-    """A request, and when it is sent: seconds after the beginning."""
+    """A request, and when it is sent: seconds after the start."""
 
     at_s: float
     class_name: str
@@ -31,14 +31,14 @@ class ScheduledRequest:
 
 @dataclass(frozen=True, slots=True)
 class SentRequest:
-    """What became of a request, as who sent it has seen it."""
+    """The outcome of a request, as its client saw it."""
 
     at_s: float
     class_name: str
-    status: int  # of HTTP; 0: no answer at all
+    status: int  # of HTTP; 0: no answer
     took_s: float
     deadline_s: float
-    error: float  # te; 1 where there is no answer
+    error: float  # te; 1 without an answer
 
     @property
     def is_admitted(self) -> bool:
@@ -56,7 +56,7 @@ def poisson(
     deadline_s: float,
     seed: int,
 ) -> list[ScheduledRequest]:
-    """Requests of all phases, one after the other."""
+    """The requests of all phases, one after another."""
     rng = np.random.default_rng(seed)
     names, weights = [name for name, _ in shares], [share for _, share in shares]
     due, begins = [], 0.0
@@ -70,7 +70,7 @@ def poisson(
 
 
 def send_all(file: Path, due: Sequence[ScheduledRequest]) -> list[SentRequest]:
-    """Sends them when they are due, to the run whose address is in that file."""
+    """Sends requests when they are due, to the run with its address in that file."""
     address = ServiceAddress.read(file)
     assert address is not None, "nobody runs there"
     began, lock, said = time.monotonic(), threading.Lock(), []
@@ -91,7 +91,7 @@ def send_all(file: Path, due: Sequence[ScheduledRequest]) -> list[SentRequest]:
 
 
 def send_each(file: Path, due: Sequence[ScheduledRequest]) -> list[SentRequest]:
-    """Sends one after the other has been answered, whenever they are due."""
+    """Sends each request after the answer to the one before, whenever they are due."""
     address = ServiceAddress.read(file)
     assert address is not None, "nobody runs there"
     return [_sent(address, each) for each in due]

@@ -29,7 +29,7 @@ RUNS_QUICK: Final = 2
 
 
 class ClassCase(NamedTuple):
-    """What is run several times, with a seed for each run."""
+    """A case, run several times, with a seed for each run."""
 
     algorithm: str
     loads: Loads
@@ -52,14 +52,14 @@ def run(
 ) -> tuple[dict[str, Any], list[str]]:
     """Runs everything on all cores and writes results.json, figures and page.md into a folder.
 
-    Returns the results, and what is required of them and not met.
+    Returns the results, and the unmet requirements.
     """
     number = runs or (RUNS_QUICK if quick else RUNS)
     seconds = SECONDS_QUICK if quick else SECONDS
     at_loads = [
         ClassCase(name, ((0, load),)) for load in (LOADS_QUICK if quick else LOADS) for name in ALGORITHMS
     ]
-    # What is admitted for good goes by no estimate, so that it is not asked here.
+    # Admit-all uses no estimates, so it is left out here.
     estimated = [
         ClassCase(name, ((0, ESTIMATED_AT),), error)
         for error in (() if quick else ESTIMATION_ERRORS)

@@ -1,4 +1,4 @@
-"""What is measured of service classes over several runs: errors, admission, fairness, overshoot, settling."""
+"""Measures of service classes over several runs: errors, admission, fairness, overshoot, settling."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from freshline_lab.experiments.classes.service_runs import PERIOD_S, ClassCourse
 from freshline_lab.experiments.classes.service_workload import CLASSES
 
 REFERENCES: Final = tuple(float(error) for error, _, _ in CLASSES)  # ate_r
-# A class of which hardly anybody is admitted has no steady error that it could be above.
+# A class with hardly any admitted requests has no steady error to compare.
 ADMITTED_LEAST: Final = 0.1
 _SETTLED: Final = 1.15  # of the reference
 _AVERAGED: Final = 3  # periods
 
 
 def measures(courses: Sequence[ClassCourse]) -> dict[str, Any]:
-    """Of all runs of one algorithm at one load, in percent and seconds."""
+    """The measures of one algorithm at one load over all runs, in percent and seconds."""
     mwde, mwde_ci = _with_ci([fmean(course.mwde) for course in courses])
     return {
         "mwde": 100 * mwde,
@@ -49,7 +49,7 @@ def transient(courses: Sequence[ClassCourse]) -> list[dict[str, Any]]:
 
 
 def step(courses: Sequence[ClassCourse], at_s: int) -> list[dict[str, Any]]:
-    """How far the errors go beyond their references, and how long after the step they are back."""
+    """How far the errors exceed their references, and how long after the step they are back."""
     found = []
     for place in range(len(CLASSES)):
         over, settling = _overshoot_and_settling(courses, place)
@@ -59,7 +59,7 @@ def step(courses: Sequence[ClassCourse], at_s: int) -> list[dict[str, Any]]:
 
 
 def mean_course(courses: Sequence[ClassCourse], place: int) -> list[float]:
-    """ate(k), the mean of the runs."""
+    """ate(k), the mean over the runs."""
     return [fmean(course.counts[place][period].ate for course in courses) for period in _periods(courses)]
 
 
@@ -117,7 +117,7 @@ def _mean(numbers: Sequence[float]) -> float:
 
 
 def _with_ci(of_runs: Sequence[float]) -> tuple[float, float | None]:
-    """The mean, and half of its 95 % interval; None if one run says nothing of it."""
+    """The mean, and half of its 95 % interval; None for a single run."""
     number = len(of_runs)
     if number < 2:
         return fmean(of_runs), None

@@ -16,7 +16,7 @@ from freshline_lab.experiments.classes.service_runs import PERIOD_S
 
 Record = dict[str, Any]
 
-_LIMIT: Final = 1.35  # of the reference: the overshoot that is declared
+_LIMIT: Final = 1.35  # of the reference: the declared overshoot
 _BY_LOAD: Final = {
     "ate_steady": "error, steady",
     "admitted_steady": "admitted, steady",
@@ -28,7 +28,7 @@ _BY_LOAD: Final = {
 def write_page(
     record: Record, into: Path, seed: int, runs: int, seconds: int, quick: bool
 ) -> tuple[Path, list[str]]:
-    """Writes results.json, the figures and page.md; returns the page, and what is required and not met."""
+    """Writes results.json, the figures and page.md; returns the page, and the unmet requirements."""
     required = list(requirements(record, seconds))
     try:
         into.mkdir(parents=True, exist_ok=True)
@@ -46,7 +46,7 @@ def write_page(
 
 
 def page_of(record: Record, required: list[Requirement], made: str) -> str:
-    """The page, from the results alone."""
+    """The page, made from the results only."""
     lines = [
         "# Service classes: paper 003, figures 7 to 9",
         "",

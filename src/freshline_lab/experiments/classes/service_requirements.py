@@ -1,4 +1,4 @@
-"""What is required of service classes, and whether it was measured."""
+"""The requirements of service classes, and whether the measurements meet them."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Any, Final
 from freshline_lab.experiments.classes.service_measures import ADMITTED_LEAST, REFERENCES
 
 Record = dict[str, Any]
-# What is required, what was measured, and whether it is met.
+# The requirement, the measurement, and whether it is met.
 Requirement = tuple[str, str, bool]
 
 _AS_PRINTED: Final = ("rds-edf", "rds-hef")
-_LIMIT: Final = 1.35  # of the reference: the overshoot that is declared
+_LIMIT: Final = 1.35  # of the reference: the declared overshoot
 _COMPARED: Final = (100, 240)  # loads
-_SETTLED_S: Final = 600  # with the paper's gains a shorter run has not settled in its second half
+_SETTLED_S: Final = 600  # with the paper's gains, a shorter run has not settled in its second half
 
 
 def requirements(record: Record, seconds: int) -> Iterator[Requirement]:
-    """All that can be judged by the results there are, of runs that long."""
+    """All requirements that these results can decide, for runs of that length."""
     loads = record["loads"]
     for algorithm in _AS_PRINTED if seconds >= _SETTLED_S else ():
         yield _steady(algorithm, [at for at in loads if at["load"] >= 100 and at["algorithm"] == algorithm])
@@ -33,7 +33,7 @@ def requirements(record: Record, seconds: int) -> Iterator[Requirement]:
 
 
 def admitted(of_class: Record) -> bool:
-    """Whether enough of the class are admitted for its error to mean something."""
+    """Whether enough requests of the class are admitted for its error to be meaningful."""
     return bool(of_class["admitted_steady"] >= 100 * ADMITTED_LEAST)
 
 
@@ -138,7 +138,7 @@ def _of_quota(record: Record) -> Iterator[Requirement]:
 
 
 def _against_feedback(loads: list[Record]) -> Iterator[Requirement]:
-    """Over the classes that both admit, at the loads that are compared."""
+    """Over the classes that both admit, at the compared loads."""
     first, last = _COMPARED
     both = [
         (ours, theirs)

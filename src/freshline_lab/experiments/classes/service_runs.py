@@ -1,4 +1,4 @@
-"""One simulated run of paper 003's workload, and what is measured of it in each period."""
+"""One simulated run of paper 003's workload, with its measures in each period."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PERIOD_S: Final = PERIOD_US // SECOND
 
 @dataclass(slots=True)
 class PeriodCounts:
-    """What became of a class's requests in one period."""
+    """Counts of a class's requests in one period."""
 
     submitted: int = 0
     rejected: int = 0
@@ -64,13 +64,13 @@ class ClassCourse:
     """A run, period by period."""
 
     counts: list[list[PeriodCounts]]  # by class
-    capacity_s: list[list[float]]  # by class: c(k), or the time its parts took where there are no servers
+    capacity_s: list[list[float]]  # by class: c(k), or without servers the time of its parts
     mwde: list[float] = field(default_factory=list)
     parts: int = 0
 
 
 class _Watch(RequestWatch):
-    """Counts what becomes of requests, by class and period."""
+    """Counts the outcomes of requests, by class and period."""
 
     def __init__(self, periods: int, objects: WorkloadObjects) -> None:
         names = class_names()
@@ -124,7 +124,7 @@ def simulate_classes(
     error: float = 0.0,
     gains: Gains = "fixed",
 ) -> ClassCourse:
-    """A run of so many seconds."""
+    """A run of that many seconds."""
     end = seconds * SECOND
     objects = streams(seed)
     plan = make_plan(warehouse(policy, objects, gains))
@@ -148,6 +148,6 @@ def simulate_classes(
 
 
 def _capacities_s(service: Service) -> list[float]:
-    """c(k) of the servers, where there are any."""
+    """c(k) of the servers, if there are any."""
     servers = getattr(service, "servers", ())
     return [server.capacity / SECOND for server in servers]

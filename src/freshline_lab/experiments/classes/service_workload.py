@@ -1,4 +1,4 @@
-"""The workload of paper 003, section 5.2: updates of 1,000 objects, and requests in parts of four classes."""
+"""The workload of paper 003, section 5.2: updates of 1,000 objects, and requests of four classes."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ from freshline.simulation.requests import ExpectedRequest
 OBJECTS: Final = 1_000
 # By class: ate_r and def (section 4.1), and its share of the requests.
 CLASSES: Final = (("0.3", "1", 0.2), ("0.2", "3", 0.2), ("0.4", "0.3", 0.3), ("0.5", "0.1", 0.3))
-FACTOR_FALLS: Final = 0.1  # an object's data error factor, a second
+FACTOR_FALLS: Final = 0.1  # by which an object's data error factor falls in a second
 MEAN_WORK_US: Final = 6.5 * 2_500  # of a request: 1 + U{1…10} parts of U(1, 4) ms
-_BLOCK: Final = 2_048  # requests that are drawn at once
+_BLOCK: Final = 2_048  # requests drawn at once
 
 # From an instant on (s), the load in percent.
 Loads = Sequence[tuple[float, float]]
@@ -70,7 +70,7 @@ def streams(seed: int) -> list[UpdateStream]:
 
 
 def warehouse(policy: PolicyName, objects: Sequence[UpdateStream], gains: Gains = "fixed") -> Warehouse:
-    """The paper's classes and objects, each of these a table with a feed of its own, on one track."""
+    """The paper's classes and objects on one track; each object is a table with its own feed."""
     names = [each.name for each in objects]
     return Warehouse(
         name="service-classes",
@@ -147,7 +147,7 @@ def _costs_us(rng: np.random.Generator, means_us: np.ndarray) -> np.ndarray:
 
 
 class WorkloadObjects(SimulatedKind[Update]):
-    """The objects while a run goes on: their updates as a kind of job, and which of them are discarded."""
+    """The objects during a run: their updates as jobs, and which of them are discarded."""
 
     def __init__(self, objects: Sequence[UpdateStream], service: Service, seed: int, end_us: int) -> None:
         self._objects = objects
@@ -159,9 +159,9 @@ class WorkloadObjects(SimulatedKind[Update]):
         factors = [float(Fraction(factor)) for _, factor, _ in CLASSES]
         self._least = min(factors)
         self._by_class = dict(zip(class_names(), factors, strict=True))
-        self._factors = [self._least] * len(objects)  # def, when it was last raised
+        self._factors = [self._least] * len(objects)  # def, when last raised
         self._raised_at = [0] * len(objects)
-        self._reads: list[int] = []  # which objects the next parts read
+        self._reads: list[int] = []  # the objects that the next parts read
 
     def attach(self, driver: SimulatedDriver, end: int = NEVER) -> None:
         self._tell = driver.tell
@@ -169,7 +169,7 @@ class WorkloadObjects(SimulatedKind[Update]):
             self._expect(number, each.phase_us)
 
     def read(self, now: int, job: RequestPart) -> None:
-        """A part reads an object, which is to be precise enough for its class from now on."""
+        """A part reads an object, which must be precise enough for its class from now on."""
         if not self._reads:
             self._reads = self._rng.integers(0, len(self._objects), 4_096).tolist()
         number = self._reads.pop()
@@ -197,7 +197,7 @@ class WorkloadObjects(SimulatedKind[Update]):
         self._values[number] = value
         return FileArrived(stream.name, DataFile(now, now))
 
-    # -- their updates as a kind of job -------------------------------------------------------------
+    # -- their updates as jobs ----------------------------------------------------------------------
 
     def cost_us(self, job: Update) -> int:
         mean = self._objects[self._numbers[job.task.name]].estimate_us / MILLISECOND

@@ -30,9 +30,9 @@ from freshline_lab.experiments.outages.outage_feeds import CopiedFeeds, Rows, ge
 
 HASHED: Final = "sha2(sha2(sha2(text, 256), 256), 256) AS text"
 ROWS: Final = (8_000, 100_000)
-# What 19 of 20 updates cost at most, of a short file and of a long one, on two cores with little else to do.
+# The cost of 19 of 20 updates, of a short file and of a long one, on two mostly idle cores.
 COSTS_MS: Final = (380, 900)
-# A file is found a little after it was due.
+# A file is found slightly after it was due.
 JITTER_MS: Final = 500
 COMPARED: Final = ("aus", "aus-slack", "edf", "prp")
 TRACKS: Final = 2
@@ -62,7 +62,7 @@ def project(feeds: list[FeedSpec], policy: str, costs_ms: FileCosts) -> str:
 
 
 def _cost(feeds: list[FeedSpec], spec: FeedSpec, costs_ms: FileCosts) -> str:
-    """A start-up, the same for all, and so much a row: together what a file of its kind costs."""
+    """A start-up, the same for all, and a cost per row: together the cost of a file of its kind."""
     short, long = feeds[0].rows, feeds[-1].rows
     row_ms = max(0.0, (costs_ms[1] - costs_ms[0]) / (long - short))
     rate = row_ms * spec.rows / (spec.period_us / 1_000)
@@ -71,13 +71,13 @@ def _cost(feeds: list[FeedSpec], spec: FeedSpec, costs_ms: FileCosts) -> str:
 
 @dataclass(frozen=True, slots=True)
 class OutageRun:
-    """A run of Freshline: from when to when, what it did, and which assumptions it says did not hold."""
+    """A run of Freshline: its time, its updates, and the assumptions that it reports as broken."""
 
     start: int
     end: int
     updates: list[LoggedUpdate]
     notes: list[str]
-    recoveries: list[str]  # what was promised, and how it turned out
+    recoveries: list[str]  # what was promised, and the outcome
     generator: Generator
 
 
@@ -90,7 +90,7 @@ def run(
     backlog_s: int = 0,
     batches: bool = True,
 ) -> OutageRun:
-    """A run of so many seconds; the files of so many seconds more wait when it begins."""
+    """A run of that many seconds; a backlog of `backlog_s` seconds waits at its start."""
     from freshline.definitions.load import load
     from freshline.live.run.run_options import RunOptions
     from freshline.live.run.runner import Runner
@@ -122,7 +122,7 @@ def _updates(log: Path) -> Iterator[LoggedUpdate]:
 
 
 def freshline(folder: Path, rows: Rows, policy: str, seconds: int, costs_ms: FileCosts) -> dict[str, Any]:
-    """Runs one policy, says how it went, and gives that as a record."""
+    """Runs one policy, prints its results, and returns them as a record."""
     feeds = specs(rows)
     with Noise() as noise:
         ran = run(folder, feeds, policy, seconds, costs_ms)
@@ -151,7 +151,7 @@ def freshline(folder: Path, rows: Rows, policy: str, seconds: int, costs_ms: Fil
 
 
 def show_assumptions(ran: OutageRun, costs_ms: FileCosts) -> None:
-    """What the bounds rest on and did not hold."""
+    """Prints the assumptions of the bounds that did not hold."""
     over = [update for update in ran.updates if overrun_us(update, costs_ms) > 0]
     first = f", the first at {(over[0].start - ran.start) / SECOND:.0f} s" if over else ""
     print(
@@ -164,7 +164,7 @@ def show_assumptions(ran: OutageRun, costs_ms: FileCosts) -> None:
 
 
 def run_all(seconds: int, *, quiet: bool = False) -> dict[str, Any]:
-    """The policies one after the other, each in a process and a JVM of its own."""
+    """Runs the policies one after another, each in its own process and JVM."""
     spawn = multiprocessing.get_context("spawn")
     outcomes = []
     for policy in COMPARED:

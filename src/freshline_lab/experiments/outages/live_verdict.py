@@ -1,4 +1,4 @@
-"""How the tables of a live run fared, and where a healthy one fell behind, what had gone before."""
+"""The results of the tables of a live run, and what preceded the lag of a healthy one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from freshline.testing.network import FeedSpec, Generator
 from freshline_lab.experiments.noise import Noise
 from freshline_lab.experiments.outages.outage_feeds import DOWN, is_short
 
-# Between a job's end and the next one's start on the same track: what is shorter is no idle time.
+# A shorter gap between two jobs on a track is not idle time.
 HANDOVER_US: Final = 50_000
 BEHIND_MAX: Final = 8  # sentences
 
@@ -21,11 +21,11 @@ Loads = dict[str, list[tuple[int, int]]]  # by table: (instant, freshness reache
 
 @dataclass(frozen=True, slots=True)
 class TableVerdict:
-    """How one table fared, in its periods; for a late one, when it had caught up."""
+    """The result of one table, in its periods; for a late one, when it had caught up."""
 
     table: str
     lag_max: float
-    lag_max_at_s: float  # when it was first that high
+    lag_max_at_s: float  # when it first was that high
     staleness_max: float
     caught_up_s: float | None
     behind_s: tuple[float, ...]  # each time its lag rose above its period
@@ -33,7 +33,7 @@ class TableVerdict:
 
 @dataclass(frozen=True, slots=True)
 class LoggedUpdate:
-    """One update of a table, as the run's log has it."""
+    """One update of a table, from the run's log."""
 
     table: str
     start: int
@@ -44,7 +44,7 @@ class LoggedUpdate:
 def judge(
     loads: Loads, feeds: list[FeedSpec], generator: Generator, start: int, end: int
 ) -> list[TableVerdict]:
-    """The same for Freshline and others: from when files came and when they were loaded."""
+    """The same for Freshline and others: from the arrivals and the loads of files."""
     return [_verdict(loads.get(spec.name, []), spec, generator, start, end) for spec in feeds]
 
 
@@ -53,7 +53,7 @@ def _verdict(
 ) -> TableVerdict:
     numbers = generator.numbers(spec.name, end)
     events = [(generator.delivered_us(spec.name, n), 1, generator.due_us(spec.name, n)) for n in numbers]
-    # A load before an arrival at the same instant: lag is what it is just before.
+    # A load goes before an arrival at the same instant: lag counts just before.
     events += [(at, 0, reached) for at, reached in loads if at <= end]
     edge = fresh = worst_at = start
     lag_us = lag_max_us = staleness_max_us = 0
@@ -85,7 +85,7 @@ def _verdict(
 
 
 def healthy(verdicts: Sequence[TableVerdict]) -> list[TableVerdict]:
-    """Those whose feed was not down."""
+    """The tables whose feed was not down."""
     return [verdict for verdict in verdicts if verdict.table not in ("t1", "t2", "t3", "t4")]
 
 
@@ -113,10 +113,10 @@ def fell_behind(
     costs_ms: FileCosts,
     noise: Noise,
 ) -> Iterator[str]:
-    """For each time a healthy table fell behind: since when all tracks had been busy, and with what.
+    """For each time a healthy table fell behind: since when all tracks were busy, and with what.
 
-    A schedule whose test says yes is late only when an update takes longer than it was said to, or a file
-    is found later; so this is which assumption broke, and when.
+    A schedulable set is late only if an update takes longer than declared, or a file is found later. So this
+    shows which assumption broke, and when.
     """
     times = sorted((at_s, verdict.table) for verdict in healthy(verdicts) for at_s in verdict.behind_s)
     for at_s, table in times[:BEHIND_MAX]:
@@ -134,12 +134,12 @@ def fell_behind(
 
 
 def _waited_until(updates: Sequence[LoggedUpdate], table: str, at: int) -> int:
-    """Its own update may have begun; what made that late went before."""
+    """The start of its own update, if that runs: what made it late came before."""
     return next((own.start for own in updates if own.table == table and own.start < at < own.end), at)
 
 
 def busy_since(updates: Sequence[LoggedUpdate], tracks: int, at: int) -> int:
-    """From when on all tracks were busy up to `at`; `at` itself if one was not.
+    """Since when all tracks were busy up to `at`; `at` itself if one was idle.
 
     >>> updates = [LoggedUpdate("t1", 0, 500_000, 0), LoggedUpdate("t2", 200_000, 900_000, 0)]
     >>> [busy_since(updates, 2, at) for at in (100_000, 400_000, 800_000)]
@@ -156,6 +156,6 @@ def busy_since(updates: Sequence[LoggedUpdate], tracks: int, at: int) -> int:
 
 
 def overrun_us(update: LoggedUpdate, costs_ms: FileCosts) -> int:
-    """How much longer it took than declared; not above 0: it did not."""
+    """How much longer it took than declared; at most 0 if it did not."""
     declared_ms = costs_ms[0] if is_short(update.table) else costs_ms[1]
     return update.end - update.start - declared_ms * 1_000

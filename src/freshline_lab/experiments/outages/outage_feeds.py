@@ -1,4 +1,4 @@
-"""Paper 001's fourteen feeds at a hundredth of its time, written at little cost."""
+"""Paper 001's fourteen feeds at a hundredth of its time, cheap to write."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ def is_short(table: str) -> bool:
 
 
 class CopiedFeeds(Generator):
-    """Feeds whose files of a kind are all alike but for their timestamps.
+    """Feeds whose files of a kind differ only in their timestamps.
 
-    To make up every file would take a tenth of a core from the tracks, to change its seconds little of that.
+    Generating every file would take a tenth of a core from the tracks; changing its seconds takes little.
     """
 
     def __init__(self, feeds: list[FeedSpec], folder: Path, start_us: int) -> None:
@@ -58,7 +58,7 @@ class CopiedFeeds(Generator):
 
 
 def _by_second(spec: FeedSpec, start_us: int) -> Iterator[tuple[int, bytes, bytes]]:
-    """A file's text, cut where its seconds change: how long before its end, the second, the lines."""
+    """A file's text, cut where its seconds change: the time before its end, the second, the lines."""
     with tempfile.TemporaryDirectory() as folder:
         (path, *_) = Generator([spec], Path(folder), 0, start_us).due(start_us + spec.period_us)
         text = path.read_bytes()
@@ -77,13 +77,13 @@ def _second(instant_us: int) -> bytes:
 
 
 def whole_period() -> int:
-    """A start at a whole multiple of both periods, so that all feeds begin together, as in the paper."""
+    """A start at a multiple of both periods, so that all feeds begin together, as in the paper."""
     period_us = LONG * SECOND
     return (clock() // period_us + 1) * period_us
 
 
 class generating:  # noqa: N801  (reads as a statement: with generating(...))
-    """Files come when they are due, from a thread of their own, until the block is left."""
+    """Writes files when they are due, from a thread, until the block ends."""
 
     def __init__(self, generator: Generator) -> None:
         self._generator = generator

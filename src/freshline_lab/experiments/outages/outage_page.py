@@ -98,7 +98,7 @@ def _row(found: Record, seeds: int) -> str:
 
 
 def _ended(found: Record) -> list[str]:
-    """Mean, least and most; where a seed did not recover there is no mean."""
+    """Mean, least and most; without a mean if a seed did not recover."""
     ended_s, failed = found["ended_s"], found["seeds_not_ended"]
     if ended_s is None:
         return ["not by 30,000"] * 3
@@ -108,7 +108,7 @@ def _ended(found: Record) -> list[str]:
 
 
 def _worst_lag(found: Record) -> str:
-    """The worst lag, and of which tables."""
+    """The worst lag, and its tables."""
     lags = {name: table["lag_periods_max"] for name, table in found["healthy"].items()}
     worst = max(lags.values())
     return f"{worst:g}" if worst <= 1 else f"{worst:g} ({', '.join(n for n in lags if lags[n] == worst)})"
@@ -208,7 +208,7 @@ def _said(what: str, record: Record, policy: str, phases: str) -> str:
 
 
 def requirements(record: Record) -> list[tuple[str, str, bool]]:
-    """What is required, what was measured, and whether it is met; all with uniform phases."""
+    """The requirement, the measurement, and whether it is met; all with uniform phases."""
     aus, slack = (outcome(record, policy, "uniform") for policy in ("AUS, average", "AUS-slack, worst"))
     rows = [
         (

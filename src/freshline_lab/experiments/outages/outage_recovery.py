@@ -1,4 +1,4 @@
-"""Paper 001, figure 9: how late tables recover after an outage, and what that does to the others."""
+"""Paper 001, figure 9: how late tables recover after an outage, and the effect on others."""
 
 from __future__ import annotations
 
@@ -64,10 +64,10 @@ DRAWN = ("PRP, factor 10", "AUS, average", "AUS-slack, worst", "EDF")
 
 @dataclass(frozen=True, slots=True)
 class OutageSimulation:
-    """What one simulation showed."""
+    """The result of one simulation."""
 
     recovered_s: dict[str, float | None]  # of each late table; None: not by the end
-    lag_periods: dict[str, float]  # of each healthy table, at worst
+    lag_periods: dict[str, float]  # of each healthy table: the worst
     above_s: dict[str, float]  # of each healthy table: the longest time with a lag above its period
     behind_until_s: dict[str, float]  # of each healthy table that was behind: when it last was
 
@@ -143,7 +143,7 @@ def longest_above_us(result: SimulationResult, name: str) -> int:
 
 
 def summary(policy: OutageRow, phases: Phases, runs: Sequence[OutageSimulation]) -> dict[str, Any]:
-    """The runs of all seeds taken together."""
+    """The summary over all seeds."""
     ends = [_end_of_recovery(run) for run in runs]
     known = [end for end in ends if end is not None]
     healthy = {
@@ -176,7 +176,7 @@ def _end_of_recovery(run: OutageSimulation) -> float | None:
 
 
 def one_after_the_other_s(run: OutageSimulation) -> list[float]:
-    """How long each late table took from when the one before had recovered, or from the outage's end."""
+    """How long each late table took since the previous one's recovery, or since the outage's end."""
     times = sorted(at for at in run.recovered_s.values() if at is not None)
     if len(times) < len(LATE):
         return []
@@ -184,7 +184,7 @@ def one_after_the_other_s(run: OutageSimulation) -> list[float]:
 
 
 def promises(plan: Plan, label: str) -> dict[str, Any]:
-    """What is proven of a table of each period: x of Theorem 1, A(V), p/p^[r], and Theorem 4's time."""
+    """The proven figures of a table of each period: x of Theorem 1, A(V), p/p^[r], and Theorem 4's time."""
     of_period = {table.period_us: table for table in plan.tables}
     record: dict[str, Any] = {"policy": label}
     for period_us, table in of_period.items():

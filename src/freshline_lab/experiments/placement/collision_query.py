@@ -1,4 +1,4 @@
-"""Paper 002's query (figure 2): a warning of collisions, on a vehicle's node and on one beside it."""
+"""Paper 002's query (figure 2): collision warnings, on a vehicle's node and a neighbouring one."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ SENSOR_TUPLES: Final = 10
 CENTRE_TUPLES: Final = 100
 CHAIN: Final = ("O4", *(f"O{number}" for number in range(7, 22)))
 DEADLINES_MS: Final = {"O1": 30, "O21": 300, "O6": 3_000}  # of outputs 1, 2 and 3
-# The programme was solved for so many tuples from other vehicles.
+# The programme was solved for this many tuples from other vehicles.
 PLANNED_FOR: Final = 15
 
 
 def collision_query(tuples: int = PLANNED_FOR) -> PlacementPlan:
-    """The query when so many tuples come at once; an operator takes 1 ms for each, and O3 drops half."""
+    """The query for that many tuples at once; an operator takes 1 ms for each, and O3 drops half."""
     passed = Fraction(tuples, 2)
     operators = [
         _operator("O1", "sensor", SENSOR_TUPLES, "node1"),
@@ -63,7 +63,7 @@ def deadline_alloc() -> StepSetting:
 def existing_alloc() -> StepSetting:
     """The placement by traffic and load: O3 on node 1.
 
-    It gives no sub-deadlines: each node's local output has that of the paper's placement, 30 ms for (O2, O3)
+    It has no sub-deadlines: each node's local output gets that of the paper's placement, 30 ms for (O2, O3)
     and 270 ms for O4 to O21, shared by cost among its operators.
     """
     plan = collision_query()
@@ -82,5 +82,5 @@ def _operator(name: str, stream: str, tuples: int | Fraction, node: str) -> Oper
 
 
 def _call_us(plan: PlacementPlan) -> dict[str, int]:
-    """A call of an operator, for one tuple."""
+    """The cost of an operator for one tuple."""
     return dict.fromkeys((operator.name for operator in plan.operators), MS)

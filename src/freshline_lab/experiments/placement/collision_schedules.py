@@ -16,8 +16,8 @@ from freshline_lab.experiments.placement.collision_query import (
 )
 from freshline_lab.runs.placement_run import Burst, StepSetting, run_steps, step_kernel
 
-# p1, ten tuples of the sensor, comes now. p2 has waited for 100 ms at O2, and p3 for 200 ms: what the nodes
-# did until now is an operator of its own on each.
+# p1, ten tuples of the sensor, comes now. p2 has waited for 100 ms at O2, and p3 for 200 ms. An extra
+# operator on each node stands for its earlier work.
 NOW: Final = 300 * MS
 _BURSTS: Final = [
     Burst(NOW - 250 * MS, "earlier1", 1),
@@ -29,9 +29,9 @@ _BURSTS: Final = [
 
 
 def schedules() -> dict[str, Any]:
-    """By figure the latencies of p1 and p2, in milliseconds."""
+    """By figure: the latencies of p1 and p2, in milliseconds."""
     existing, ours = existing_alloc(), deadline_alloc()
-    # p1 goes first where it is to be done before p2's first operator is.
+    # p1 goes first if it is due before p2's first operator.
     urgent = existing._replace(sub_deadlines_us={**existing.sub_deadlines_us, "O1": 1})
     return {
         "figure 3, p2 first": latencies(existing),
@@ -44,7 +44,7 @@ def schedules() -> dict[str, Any]:
 
 
 def latencies(setting: StepSetting) -> dict[str, float]:
-    """How old p1 and p2 are when they come out."""
+    """The ages of p1 and p2 when they come out."""
     plan = _with_earlier(collision_query(20))
     setting = setting._replace(
         nodes={**setting.nodes, "earlier1": "node1", "earlier2": "node2"},
@@ -61,7 +61,7 @@ def latencies(setting: StepSetting) -> dict[str, float]:
 
 
 def _cost_us(operator: str, number: int) -> int:
-    """A burst as a whole: p1 ten tuples, p2 twenty, of which ten pass O3; p3 tuple by tuple."""
+    """The cost of a whole burst: p1 ten tuples, p2 twenty, of which ten pass O3; p3 tuple by tuple."""
     if operator.startswith("earlier"):
         return 250 * MS
     if operator in ("O5", "O6"):

@@ -33,15 +33,15 @@ from freshline_lab.experiments.placement.placement import GAP_US, METHODS, VARIA
 STRETCH: Final = 500
 _NODES: Final = ("node1", "node2")
 _OPENING_MAX_S: Final = 1_800.0
-_TAKEN_IN_S: Final = 1.0  # until files have been found: nodes look at different moments
+_TAKEN_IN_S: Final = 1.0  # until files are found: nodes look at different moments
 _FEEDS: Final = {"sensor": "node1", "v2v": "node1", "centre": "node2"}
-# A burst comes within a period: the vehicles' tuples come one by one.
+# A burst arrives within a period: the vehicles' tuples come one by one.
 _PERIODS: Final = {"sensor": "1s", "v2v": "10s", "centre": "1s"}
 _LOADS: Final = {"O1": "sensor", "O2": "v2v", "O5": "centre"}
 
 
 class TupleCounts(NamedTuple):
-    """How many come of each kind."""
+    """The number of tuples of each kind."""
 
     sensor: int = SENSOR_TUPLES
     v2v: int = PLANNED_FOR
@@ -49,14 +49,14 @@ class TupleCounts(NamedTuple):
 
     @property
     def calls_of_node2(self) -> int:
-        """How often an operator is called on the busier node, at most."""
+        """The most calls of operators on the busier node."""
         return 2 * self.centre + self.v2v + self.v2v // 2 * len(CHAIN)
 
 
 def run_live(
     quiet: bool, tuples: TupleCounts | None = None, methods: tuple[str, ...] = METHODS
 ) -> dict[str, Any]:
-    """One trial a method; the miss rates in percent, and whether they are in the paper's order."""
+    """Runs one trial per method; the miss rates in percent, and whether they are in the paper's order."""
     rates = []
     for method in methods:
         with tempfile.TemporaryDirectory() as folder:
@@ -93,7 +93,7 @@ def _trial(folder: Path, method: str, tuples: TupleCounts) -> dict[str, Any]:
 
 
 def write_project(folder: Path, method: str) -> None:
-    """The query as a warehouse, and the method's placement in its storage."""
+    """Writes the query as a project, and the method's placement into its storage."""
     setting = setting_of(method)
     lines = ["name: collision", "storage: warehouse", "nodes:"]
     lines += [f'  {node}: {{master: "local[1]", policy: {setting.policy}}}' for node in _NODES]
@@ -128,12 +128,12 @@ def write_project(folder: Path, method: str) -> None:
 
 
 def _sql(name: str, source: str) -> str:
-    # The first, third and so on are dropped.
+    # O3 drops the first, the third and so on.
     return f"SELECT ts, n FROM {source}" + (" WHERE n % 2 = 0" if name == "O3" else "")
 
 
 def _feed(landing: Path, tuples: TupleCounts) -> None:
-    """The centre's are there, then those of other vehicles come one by one, and then the sensor's."""
+    """Writes the centre's files, then those of other vehicles one by one, and then the sensor's."""
     for number in range(1, tuples.centre + 1):
         _put(landing / "centre", number)
     time.sleep(_TAKEN_IN_S)
@@ -163,7 +163,7 @@ def _is_up(layout: StorageLayout, node: str) -> bool:
 
 
 def _rows(layout: StorageLayout) -> dict[str, tuple[int, int]]:
-    """Of each output, how many rows came out, and how many too late."""
+    """Of each output: the rows that came out, and those too late."""
     outputs = [output for status in _statuses(layout) for output in status.outputs]
     return {output.name: (output.rows, output.misses) for output in outputs}
 
@@ -202,7 +202,7 @@ def _await(happened: Any, nodes: Mapping[str, subprocess.Popen[bytes]], most_s: 
 
 
 def call_s(rng: random.Random) -> float:
-    """How long a call of an operator is to take."""
+    """The length of an operator's call."""
     return STRETCH * MS / 1e6 * rng.uniform(1 - VARIABILITY, 1 + VARIABILITY)
 
 

@@ -1,4 +1,4 @@
-"""A node whose steps take as long as the experiment says: Spark's job, and sleep for the rest."""
+"""A node whose steps take a given time: Spark's job, and sleep for the rest."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TABLES: dict[str, ReadTable] = {}  # of this process's run
 
 
 class PacedWorker(StepWorker):
-    """Sleeps before each step for what Spark will not need, by what it has needed."""
+    """Sleeps before each step for the time that Spark will not need, estimated from earlier steps."""
 
     _rng = random.Random("paced")
     _usual_s = 0.1
@@ -41,7 +41,7 @@ class PacedWorker(StepWorker):
         return done
 
     def _computes(self, part: StepRun) -> bool:
-        """Whether there is anything to compute: of a tuple that was dropped there is not."""
+        """Whether there is anything to compute: not for a dropped tuple."""
         return bool(part.files) or any(
             TABLES[source.name].files_with(part.loaded_from, part.loaded_to) for source in part.step.reads
         )

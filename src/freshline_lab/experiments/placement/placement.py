@@ -1,4 +1,4 @@
-"""Paper 002, section 6: deadlines missed by placement and scheduling, over what comes from other vehicles."""
+"""Paper 002, section 6: missed deadlines by placement and policy, over tuples from other vehicles."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ PAPER: Final[dict[str, Any]] = {
     "objective": {"node2": 0.0, "node1": 0.75},
     "schedules_ms": {"figure 3": [50, 310], "figure 4": [30, 300]},
 }
-# What is the first instant at which tuples from other vehicles come; the centre's are there before.
+# The first instant of tuples from other vehicles; the centre's are there before.
 _BEGIN_US: Final = 10
 _OUTPUTS: Final = {"output1": "O1", "output2": CHAIN[-1], "output3": "O6"}
 
 
 class PlacementTrial(NamedTuple):
-    """How many tuples of each output came out, and how many of them too late."""
+    """The tuples of each output that came out, and those too late."""
 
     tuples: dict[str, int]
     misses: dict[str, int]
@@ -51,14 +51,14 @@ class PlacementTrial(NamedTuple):
 
 @cache
 def setting_of(method: str) -> StepSetting:
-    """Placement, sub-deadlines and policy of a method."""
+    """The placement, sub-deadlines and policy of a method."""
     allocation, _, policy = method.partition(".")
     setting = deadline_alloc() if allocation == "DeadlineAlloc" else existing_alloc()
     return setting._replace(policy="edf" if policy == "EDF" else "fifo")
 
 
 def bursts(v2v: int) -> list[Burst]:
-    """What comes, tuple by tuple. First in, first out goes by when the first of its kind came."""
+    """All arrivals, tuple by tuple. First in, first out goes by the first arrival of its kind."""
     sensor_at = _BEGIN_US + v2v * GAP_US
     return [
         *(Burst(_BEGIN_US - 1, "centre", number) for number in range(1, CENTRE_TUPLES + 1)),
@@ -68,7 +68,7 @@ def bursts(v2v: int) -> list[Burst]:
 
 
 def trial(method: str, v2v: int, seed: int) -> PlacementTrial:
-    """One run: every call of an operator takes 1 ms, give or take a fifth."""
+    """One run: every call of an operator takes 1 ms ± a fifth."""
     random = Random(f"placement:{seed}:{v2v}")
     costs: dict[tuple[str, int], int] = {}
     chain = set(CHAIN)
@@ -98,7 +98,7 @@ def trial(method: str, v2v: int, seed: int) -> PlacementTrial:
 
 
 def miss_rates(method: str, v2v: int, trials: int) -> dict[str, Any]:
-    """Over so many trials, in percent: of outputs 1 and 2 together, of each, and of all three."""
+    """The rates over that many trials in percent: of outputs 1 and 2 together, of each, and of all three."""
     found = [trial(method, v2v, seed) for seed in range(trials)]
 
     def percent(*outputs: str) -> float:
@@ -117,7 +117,7 @@ def miss_rates(method: str, v2v: int, trials: int) -> dict[str, Any]:
 
 
 def placements() -> dict[str, Any]:
-    """What the programme says, of O3 on node 1 as well; and the placement by traffic and load."""
+    """The programme's placement, also with O3 on node 1; and the placement by traffic and load."""
     plan = collision_query()
     ours, other, theirs = place(plan), place(plan, kept={"O3": "node1"}), place(plan, method="sqpr")
     assert ours.layout is not None
@@ -136,7 +136,7 @@ def placements() -> dict[str, Any]:
 
 
 def run(into: Path, *, quick: bool, quiet: bool) -> dict[str, Any]:
-    """The whole evaluation, simulated; writes results, figure and page."""
+    """Simulates the whole evaluation; writes results, figure and page."""
     from freshline_lab.experiments.placement.collision_schedules import schedules
     from freshline_lab.experiments.placement.placement_page import write_page
 
@@ -161,7 +161,7 @@ def run(into: Path, *, quick: bool, quiet: bool) -> dict[str, Any]:
 
 
 def requirements(record: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """What must be shown, what was measured, and whether that is so."""
+    """The requirement, the measurement, and whether it is met."""
     at_15 = {each["method"]: each["miss_rate"] for each in record["miss_rates"] if each["v2v"] == PLANNED_FOR}
     expected = dict(zip(METHODS, (0.0, 17.3, 41.2, 58.5), strict=True))
     worst = max(each["miss_rate"] for each in record["miss_rates"] if each["method"] == METHODS[0])

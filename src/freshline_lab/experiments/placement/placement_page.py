@@ -92,7 +92,7 @@ def _live_page(record: dict[str, Any], paper: Mapping[str, float]) -> Iterator[s
 
 
 def page_of(record: dict[str, Any]) -> str:
-    """Paper and measured side by side, and what the paper leaves open."""
+    """Paper and measurement side by side, and what the paper leaves open."""
     return "\n".join(_page(record)) + "\n"
 
 

@@ -21,7 +21,7 @@ _TITLES: Final = {
     "random": "Figure 11: random",
     "trace": "Figure 11: trace",
 }
-# A query load below Table 2's is a light one.
+# A smaller number of queries than Table 2's is a light load.
 _QUERIES: Final = 10
 _STEADY_SHARES: Final = {"rm": 0.476, "hpf": 0.484, "lrm-paper": 0.399}
 
@@ -71,7 +71,7 @@ def write_page(record: Record, into: Path) -> Path:
 
 
 def page_of(record: Record) -> str:
-    """The page, from the results alone."""
+    """The page, made from the results only."""
     runs = max(workload["runs"] for workload in record["workloads"])
     lines = [
         "# Continuous queries under overload: paper 000, figures 8 to 12",
@@ -248,7 +248,7 @@ def _of(workload: Record, policy: str) -> Record:
 
 
 def _requirements(record: Record) -> Iterator[tuple[str, str, bool]]:
-    """What is required, what was measured, and whether it is met."""
+    """The requirement, the measurement, and whether it is met."""
     by_name = {workload["name"]: workload for workload in record["workloads"]}
     bursty = [by_name[name] for name in ("random", "trace") if name in by_name]
     loads = record["query_load"]

@@ -38,9 +38,9 @@ QUERIES: Final = 10
 QUERY_LOADS: Final = range(4, 21, 2)
 RUNS, RUNS_QUICK = 20, 5
 SETS, SETS_QUICK = 10_000, 1_000
-BEST_SHARE: Final = 20  # the optimum takes long: of one in so many sets, the first ones
+BEST_SHARE: Final = 20  # the optimum takes long: it is computed for the first 1/20 of the sets
 THRESHOLD: Final = Fraction(200_000)
-# Figures show every half second.
+# Figures have a point every half second.
 _SHOWN_EVERY_US: Final = SECOND // 2
 
 _POOL: Final = "queries"
@@ -68,7 +68,7 @@ class QueryCase:
 
 @dataclass(frozen=True, slots=True)
 class QueryMeasures:
-    """Over the iterations due by an instant."""
+    """Measures over the iterations due by an instant."""
 
     miss_rate: float
     completion_rate: float
@@ -85,7 +85,7 @@ def pool(policy: str, rescheduling: Rescheduling) -> Pool:
 
 
 def run_case(case: QueryCase) -> dict[str, Any]:
-    """What one policy does: means over the runs of a workload, in the end and over time."""
+    """The results of one policy: means over the runs of a workload, at the end and over time."""
     asked = queries(case.queries, _POOL)
     made = pool(case.policy, case.rescheduling)
     end = case.workload.end_us
@@ -117,7 +117,7 @@ def _at(instant: int, answers: Sequence[QueryRunAnswers]) -> dict[str, float]:
 
 
 def measured(outcomes: Iterable[IterationOutcome], instant: int) -> QueryMeasures:
-    """The measures over the iterations due by an instant; there is at least one."""
+    """The measures over the iterations due by an instant, of which there is at least one."""
     due = [outcome for outcome in outcomes if outcome.deadline <= instant]
     finished = [outcome for outcome in due if outcome.finished is not None and outcome.finished <= instant]
     lost = sum((outcome.error for outcome in due), start=Fraction(0))
@@ -131,7 +131,7 @@ def measured(outcomes: Iterable[IterationOutcome], instant: int) -> QueryMeasure
 
 
 def demand(asked: Sequence[Query], workload: QueryWorkload) -> float:
-    """The tracks that all would take for all that comes, on average over the runs."""
+    """The tracks that all queries would take without shedding, on average over the runs."""
 
     def of_run(streams: Streams) -> float:
         tuples = {name: stream.tuples(0, workload.end_us) for name, stream in streams.items()}
@@ -157,7 +157,7 @@ def run(
 ) -> dict[str, Any]:
     """Runs everything on all cores and writes results.json, the figures and page.md into a folder.
 
-    `live` runs the queries on Spark, once the processors have nothing else to do.
+    `live` runs the queries on Spark, after all simulations.
     """
     arrivals = None if trace is None else read_trace(trace)
     of_time = workloads(RUNS_QUICK if quick else RUNS, seed, arrivals)
@@ -223,7 +223,7 @@ def _reschedulings(run_all: Run, of_time: Sequence[QueryWorkload]) -> list[dict[
 
 
 def shedding(found: Sequence[ShedCheck]) -> dict[str, Any]:
-    """What became of random overloaded sets. `best` was looked for in some of them."""
+    """The results of random overloaded sets. `best` was computed for some of them."""
     with_best = [each for each in found if "best" in each.error]
     by_rule: dict[str, Sequence[ShedCheck]] = {**dict.fromkeys(RULES, found), "best": with_best}
     over_paper = {rule: [each.over_paper(rule) for each in sets] for rule, sets in by_rule.items()}

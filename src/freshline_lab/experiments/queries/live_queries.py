@@ -1,4 +1,4 @@
-"""Paper 000's queries live on Spark: calibrated first, then a run of each policy in a process of its own."""
+"""Paper 000's queries live on Spark: a calibration, then each policy in a process of its own."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ POLICIES: Final = {
 }
 SECONDS: Final = 180
 QUERIES: Final = 10
-# What queries are calibrated over: enough rows that they are more than noise.
+# Calibration needs enough rows to exceed the noise.
 CALIBRATED_ROWS: Final = 4_000  # a second
 CALIBRATED_S: Final = 96
 ANSWERS: Final = 4
@@ -57,7 +57,7 @@ _SHIFT: Final = 7_919  # between the numbers of a file and of the next
 
 @dataclass(frozen=True, slots=True)
 class FileEdit:
-    """A file that a run is sent after so many seconds, and the queries that are in both."""
+    """An edited file that a run receives after some seconds, and the queries that are in both files."""
 
     after_s: float
     text: str
@@ -65,9 +65,9 @@ class FileEdit:
 
 
 class ShiftedFeeds(Generator):
-    """Feeds whose files are all alike, but for their timestamps and a shift of their numbers.
+    """Feeds whose files differ only in their timestamps and a shift of their numbers.
 
-    To make up every file would take time from the tracks.
+    Generating every file would take time from the tracks.
     """
 
     def __init__(self, rows: int, folder: Path, start_us: int) -> None:
@@ -86,7 +86,7 @@ class ShiftedFeeds(Generator):
 
 
 def _preload(folder: Path, asked: Sequence[LiveQuery], rows: int, history_us: int, pool: str) -> Generator:
-    """Tables with so much of the past, and whoever brings what comes next."""
+    """Loads tables with that much of the past; returns the generator of the next files."""
     from freshline.definitions.load import load
     from freshline.live.run.run_options import RunOptions
     from freshline.live.run.runner import Runner
@@ -109,7 +109,7 @@ def _master() -> str:
 
 
 def calibrate(count: int) -> tuple[dict[str, QueryCost], list[PastRun]]:
-    """What each query costs alone, over tables that are there, and what updates cost."""
+    """The cost of each query alone, over existing tables, and the costs of updates."""
     from freshline.definitions.load import load
     from freshline.live.queries.query_work import QueryWork
     from freshline.live.run.run_options import RunOptions
@@ -123,7 +123,7 @@ def calibrate(count: int) -> tuple[dict[str, QueryCost], list[PastRun]]:
         history_us = (CALIBRATED_S + FILE_EVERY_S) * SECOND
         _preload(folder, asked, CALIBRATED_ROWS, history_us, POLICIES["lrm"])
         warehouse = load(folder / "freshline.yml")
-        # All queries, one after the other; those of the opening have Spark compile.
+        # All queries, one after another; Spark compiles during the opening.
         with Runner(
             warehouse, folder, folder / "warehouse", RunOptions(master=_master(), warm="all")
         ) as runner:
@@ -146,9 +146,9 @@ def _with_window(query: LiveQuery, window_us: int) -> LiveQuery:
 
 
 def run_policy(policy: str, sized: QuerySizes, seconds: int, edit: FileEdit | None = None) -> dict[str, Any]:
-    """One policy over tables with full windows, for so many seconds.
+    """Runs one policy over tables with full windows, for that many seconds.
 
-    With an edit only queries that are there before and after it are judged.
+    With an edit, only queries that are in both files are judged.
     """
     from freshline.definitions.load import load
     from freshline.live.queries.iteration_worker import IterationJudge
@@ -187,7 +187,7 @@ def run_policy(policy: str, sized: QuerySizes, seconds: int, edit: FileEdit | No
 
 @contextmanager
 def _edited(edit: FileEdit | None, service: Path) -> Iterator[list[dict[str, Any]]]:
-    """Meanwhile the run is sent an edited file; what it answers is there afterwards."""
+    """Sends the run an edited file meanwhile; yields the list that its answer will be in."""
     answers: list[dict[str, Any]] = []
     if edit is None:
         yield answers
@@ -207,7 +207,7 @@ def _edited(edit: FileEdit | None, service: Path) -> Iterator[list[dict[str, Any
 
 
 def _ended(job: Any, done: Any) -> EndedIteration:
-    """As the run's own thread heard of it."""
+    """The iteration as the run's thread saw its end."""
     task, about = job.task, (job.task.name, job.release, job.deadline, job.start)
     if isinstance(done, BaseException):
         return EndedIteration(*about, finished=clock(), failed=True)
@@ -225,7 +225,7 @@ def run_all(
     policies: Sequence[str] = tuple(POLICIES),
     demand: float = DEMAND,
 ) -> dict[str, Any]:
-    """Calibrated once; then policies one after the other, each in a process and a JVM of its own."""
+    """Calibrates once, then runs policies one after another, each in its own process and JVM."""
     costs, updates = apart(calibrate, count)
     sized = sizes(costs, updates, demand)
     live: dict[str, Any] = {
@@ -246,7 +246,7 @@ def run_all(
 
 
 def apart(what: Callable[..., _T], *arguments: object) -> _T:
-    """Done in a process of its own, with a JVM of its own."""
+    """Calls a function in its own process, with its own JVM."""
     spawn = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, mp_context=spawn) as executor:
         return executor.submit(what, *arguments).result()

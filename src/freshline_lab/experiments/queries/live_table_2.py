@@ -1,4 +1,4 @@
-"""Paper 000, Table 2 for a live run: its queries as SQL over three tables, and how large all is made."""
+"""Paper 000, Table 2 for a live run: its queries as SQL over three tables, and their sizes."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from freshline.planning.costs.iterations import PastPart
 from freshline_lab.experiments.queries.table_2 import table_2
 
 TABLES: Final = ("s1", "s2", "s3")
-# Answers are small, whatever is read: to hand them over is no part of the paper's costs.
+# Answers are small, whatever is read: the paper's costs do not include handing them over.
 _KEYS: Final = 1 << 28
 _VALUES: Final = 1_000
-# What a tuple costs in the paper, 4 to 30 µs, Spark does not take: it is made to. Nearly all rows pass.
+# Spark is faster than the paper's 4 to 30 µs per tuple: hashes slow it down. Nearly all rows pass.
 _HASHED: Final = "sha2(sha2(sha2(CAST(s1.k AS STRING), 256), 256), 256) NOT LIKE 'ab%'"
 _JOIN: Final = "FROM s1 JOIN s2 ON s1.k = s2.k"
 SQL: Final = (
@@ -42,7 +42,7 @@ _STRIDE_GRAIN_US: Final = 100 * MILLISECOND
 
 @dataclass(frozen=True, slots=True)
 class QueryCost:
-    """What an answer of a query costs: each part, each row of all its tables, and the rest."""
+    """The cost of a query's answer: per part, per row of all its tables, and the rest."""
 
     part_us: float
     us_per_row: float
@@ -53,7 +53,7 @@ class QueryCost:
         return self.part_us + self.rest_us
 
     def cost_us(self, rows: float, part_us: float) -> float:
-        """Over so many rows, in parts of at most that length."""
+        """The cost over that many rows, in parts of at most that length."""
         reading_us = self.us_per_row * rows
         parts = max(1, ceil(reading_us / (max(part_us, 3 * self.part_us) - self.part_us)))
         return self.rest_us + parts * self.part_us + reading_us
@@ -61,7 +61,7 @@ class QueryCost:
 
 @dataclass(frozen=True, slots=True)
 class LiveQuery:
-    """One of them as a project has it."""
+    """A query as in the project file."""
 
     name: str
     sql: str
@@ -77,12 +77,12 @@ class LiveQuery:
 
 @dataclass(frozen=True, slots=True)
 class QuerySizes:
-    """How long strides and windows are, how much comes, and what that asks for."""
+    """The lengths of strides and windows, the rates, and the resulting demand."""
 
     queries: tuple[LiveQuery, ...]
     rows_a_second: int  # of each table
     strides_in_window: int
-    longer: float  # all strides, so many times
+    longer: float  # the factor on all strides
     demand: float  # tracks
     loading: float
 
@@ -96,10 +96,10 @@ class QuerySizes:
 
 
 def queries(count: int, longer: float, strides: int) -> tuple[LiveQuery, ...]:
-    """The first so many of Table 2; windows are so many strides long."""
+    """The first `count` queries of Table 2, with windows of that many strides."""
     found = []
     for load, sql in list(zip(table_2(1), SQL, strict=True))[:count]:
-        # A little above would be a stride more of fixed parts.
+        # Slightly below would mean a higher load by fixed costs.
         stride_us = ceil(load.period_us * TIMES_LONGER * longer / _STRIDE_GRAIN_US) * _STRIDE_GRAIN_US
         about = int(load.weight), float(load.selectivity)
         found.append(LiveQuery(load.name, sql, stride_us, strides * stride_us, *about))
@@ -107,13 +107,13 @@ def queries(count: int, longer: float, strides: int) -> tuple[LiveQuery, ...]:
 
 
 def last_answers(parts: Sequence[PastPart], count: int) -> list[PastPart]:
-    """The parts of so many answers."""
+    """The parts of the last `count` answers."""
     last = sorted({part.iteration for part in parts})[-count:]
     return [part for part in parts if part.iteration in last]
 
 
 def query_cost(parts: Sequence[PastPart]) -> QueryCost:
-    """By medians: what answers usually cost, not what they cost at worst."""
+    """By medians: the usual cost of answers, not the worst."""
     by_slices: dict[int, list[PastPart]] = {}
     for part in parts:
         by_slices.setdefault(part.slices, []).append(part)
@@ -126,7 +126,7 @@ def query_cost(parts: Sequence[PastPart]) -> QueryCost:
 
 
 def sizes(costs: Mapping[str, QueryCost], updates: Sequence[PastRun], demand: float = DEMAND) -> QuerySizes:
-    """Strides, windows and rates at which the queries ask for so much of a track, and loading for little."""
+    """Strides, windows and rates at which the queries have that demand, and loading takes little."""
     paper = queries(len(costs), 1, 1)
     fixed = sum(costs[query.name].fixed_us / query.stride_us for query in paper)
     longer = max(1.0, fixed / FIXED_MOST)
@@ -134,7 +134,7 @@ def sizes(costs: Mapping[str, QueryCost], updates: Sequence[PastRun], demand: fl
     in_a_stride = _rows_in_a_stride(asked, costs, demand)
     loaded = median(run.rows for run in updates)
     loading = len(TABLES) * median(run.duration_us for run in updates) / (FILE_EVERY_S * SECOND)
-    # Of files with fewer rows no more is known than that they cost no more.
+    # Smaller files are only known to cost no more.
     rows_most = max(1.0, loaded / FILE_EVERY_S * LOADING_MOST / loading)
     strides = max(1, ceil(in_a_stride / rows_most))
     rows = max(1, round(in_a_stride / strides))
@@ -149,7 +149,7 @@ def sizes(costs: Mapping[str, QueryCost], updates: Sequence[PastRun], demand: fl
 
 
 def _rows_in_a_stride(asked: Sequence[LiveQuery], costs: Mapping[str, QueryCost], demand: float) -> float:
-    """Rows a second of each table, if windows were one stride long."""
+    """Rows a second of each table, for windows of one stride."""
     low, high = 1.0, 1e7
     while high / low > 1.001:
         middle = (low * high) ** 0.5
@@ -158,7 +158,7 @@ def _rows_in_a_stride(asked: Sequence[LiveQuery], costs: Mapping[str, QueryCost]
 
 
 def demand_of(asked: Sequence[LiveQuery], costs: Mapping[str, QueryCost], rows: float) -> float:
-    """The tracks that they would take, with so many rows of each table for each second of a stride."""
+    """The tracks that the queries need with that many rows of each table per second of a stride."""
     part_us = min(query.stride_us for query in asked) / 4
     return sum(
         costs[query.name].cost_us(rows * query.tables * query.stride_us / SECOND, part_us) / query.stride_us
@@ -167,7 +167,7 @@ def demand_of(asked: Sequence[LiveQuery], costs: Mapping[str, QueryCost], rows: 
 
 
 def project(asked: Sequence[LiveQuery], rows_a_second: int, pool: str) -> str:
-    """The warehouse as a user's file. `pool`: how that of the queries is scheduled."""
+    """The warehouse as a user's file. `pool`: the settings of the queries' pool."""
     lines = [
         "name: table-2",
         "storage: warehouse",

@@ -1,4 +1,4 @@
-"""How the queries of a live run were answered, and which assumption broke where an answer was late."""
+"""The answers of a live run's queries, and which assumption broke if an answer was late."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class EndedIteration:
     deadline: int
     started: int
     finished: int
-    ran_us: int = 0  # without what it was put aside for
-    allowed_us: int | None = None  # its budget, or what its share of the window costs; None: all it takes
+    ran_us: int = 0  # without pauses
+    allowed_us: int | None = None  # its budget, or the cost of its share of the window; None: no limit
     keep: float = 0.0
-    known: bool = True  # whether it was known what its parts cost
+    known: bool = True  # whether the cost of its parts was known
     failed: bool = False
-    looked: bool = False  # whether it read beyond its budget, to learn what that costs now
+    looked: bool = False  # whether it read beyond its budget, to measure the cost there
 
     @property
     def met(self) -> bool:
@@ -44,7 +44,7 @@ class EndedIteration:
 
     @property
     def in_time(self) -> float:
-        """The share of the window that was read by the deadline; what went on after it ran to the end."""
+        """The share of the window read by the deadline, if it ran without a pause after it."""
         if self.failed:
             return 0.0
         late_us = max(0, self.finished - self.deadline)
@@ -64,7 +64,7 @@ class PolicyRun:
 
 
 def verdict(ran: PolicyRun, asked: Sequence[LiveQuery], cycle_us: int) -> dict[str, Any]:
-    """Of the iterations that were due by the end; an answer that came later is none."""
+    """The result over iterations due by the end; a later answer does not count."""
     by_release = {(each.query, each.released): each for each in ran.ended}
     weights = {
         query.name: query.weight * query.selectivity * query.window_us * query.tables for query in asked
@@ -110,12 +110,12 @@ def verdict(ran: PolicyRun, asked: Sequence[LiveQuery], cycle_us: int) -> dict[s
 
 
 def _releases(stride_us: int, start: int, end: int) -> range:
-    """Those from the start on that were due by the end: deadlines are as long as strides."""
+    """The releases from the start on that were due by the end: deadlines are as long as strides."""
     return range(-(-start // stride_us) * stride_us, end - stride_us + 1, stride_us)
 
 
 def cause(ran: PolicyRun, query: LiveQuery, released: int, found: EndedIteration | None) -> tuple[Why, str]:
-    """What a miss is put down to: a kind, and a sentence."""
+    """The cause of a miss: a kind, and a sentence."""
     if found is not None and found.failed:
         return "failed", "it failed"
     if ran.policy not in _SHEDDING:
@@ -150,7 +150,7 @@ def _longer(each: EndedIteration) -> str:
 
 
 def _beside(ran: PolicyRun, since: int, until: int) -> str:
-    """What else there was on the machine."""
+    """Other load on the machine."""
     said = ""
     updated_us = sum(
         max(0, min(until, run.started + run.duration_us) - max(since, run.started)) for run in ran.updates
@@ -161,7 +161,7 @@ def _beside(ran: PolicyRun, since: int, until: int) -> str:
 
 
 def requirements(live: dict[str, Any]) -> list[dict[str, Any]]:
-    """What is required of the live runs, what was measured, and whether it is met."""
+    """The requirements of the live runs, the measurements, and whether they are met."""
     rates = {each["policy"]: each["miss_rate_after_first_cycle"] for each in live["policies"]}
     lrm, rm = rates.get("lrm"), rates.get("rm")
     if lrm is None or rm is None:

@@ -1,4 +1,4 @@
-"""How continuous queries fare under several policies: over time, or by how many they are (paper 000)."""
+"""Figures of continuous queries under several policies: over time, or by their number (paper 000)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Line = Sequence[tuple[float, float]]
 
 @names_as_written
 def rates_figure(rows: Mapping[str, Mapping[str, Mapping[str, Line]]], along: str, title: str) -> Figure:
-    """A row of axes for each workload, one for each measure, in them a line for each policy."""
+    """A row of axes for each workload, one for each measure, with a line for each policy."""
     figure = Figure(figsize=(12.5, 2.6 * len(rows) + 0.6), layout="constrained")
     for row, (name, by_measure) in enumerate(rows.items()):
         for column, (measure, lines) in enumerate(by_measure.items()):

@@ -23,9 +23,9 @@ CYCLE_US: Final = 6 * SECOND  # the longest stride
 STEADY_RATE: Final = 12_500
 STEP_RATE: Final = 7_500
 MEAN_RATE: Final = 10_000
-# Random rates are not in print; chosen are exponentially distributed ones, drawn anew so often.
+# Random rates are not in print; we draw exponentially distributed ones, at this interval.
 RANDOM_EVERY_US: Final = 100 * MILLISECOND
-# What a run of the trace leaves out at its beginning and, its own length included, at its end.
+# Left out at the beginning of the trace; and in total, including the run itself.
 _TRACE_FROM_US: Final = 20 * SECOND
 _TRACE_LEFT_OUT_US: Final = 60 * SECOND
 _REMEDY: Final = "Give arrivals in whole microseconds, rising, one a line"
@@ -33,7 +33,7 @@ _REMEDY: Final = "Give arrivals in whole microseconds, rising, one a line"
 
 @dataclass(frozen=True, slots=True)
 class QueryWorkload:
-    """What the streams do, in one run or several."""
+    """The rates of the streams, in one run or several."""
 
     name: str
     runs: Sequence[Mapping[str, TupleStream]]
@@ -45,13 +45,13 @@ def steady(name: str = "steady", end_us: int = END_US) -> QueryWorkload:
 
 
 def step() -> QueryWorkload:
-    """A tenth more every second."""
+    """A rate that rises by a tenth every second."""
     rates = [(s * SECOND, STEP_RATE * (1 + Fraction(s, 10))) for s in range(END_US // SECOND)]
     return QueryWorkload("step", [dict.fromkeys(STREAMS, ChangingRate(rates))])
 
 
 def randomly(runs: int, seed: int) -> QueryWorkload:
-    """Rates that are drawn by stream and run, at first the mean."""
+    """Rates drawn by stream and run; the first is the mean."""
 
     def stream(run: int, name: str) -> ChangingRate:
         rng = random.Random(f"rates:{seed}:{run}:{name}")
@@ -78,7 +78,7 @@ class Trace:
         return {"file": self.file, "arrivals": len(self.arrivals), "length": self.length_us / SECOND}
 
     def workload(self, runs: int) -> QueryWorkload:
-        """Runs and streams begin evenly over its length; an arrival is as many tuples as bring the mean."""
+        """Runs and streams begin evenly over its length; each arrival is as many tuples as give the mean."""
         each = Fraction(MEAN_RATE * self.length_us, SECOND * len(self.arrivals))
         return QueryWorkload(
             "trace",
@@ -100,7 +100,7 @@ class Trace:
 
 
 def read_trace(path: Path) -> Trace:
-    """A trace from a file, plain or compressed; `InputError` says what is wrong with it."""
+    """A trace from a file, plain or compressed; an `InputError` has the fault."""
     try:
         content = path.read_bytes()
         if path.suffix == ".gz":

@@ -30,7 +30,7 @@ TABLE_2: Final[tuple[tuple[Operator, int, int], ...]] = (
 
 
 def table_2(rate: int) -> list[QueryLoad]:
-    """Its queries over streams of so many tuples a second, each window as long as its stride."""
+    """Its queries over streams of that rate, with windows as long as strides."""
     loads = []
     for number, (operators, stride, weight) in enumerate(TABLE_2, start=1):
         cost = operator_cost(operators, dict.fromkeys(("s1", "s2", "s3"), rate * stride))
@@ -41,7 +41,7 @@ def table_2(rate: int) -> list[QueryLoad]:
 
 
 def queries(count: int, pool: str) -> list[Query]:
-    """So many of them; beyond ten they come again."""
+    """The first `count` queries; beyond ten they repeat."""
     found = []
     for number in range(count):
         operators, stride, weight = TABLE_2[number % len(TABLE_2)]

@@ -39,7 +39,7 @@ CLASSES = (
     (3_600, Fraction(1, 10)),
     (28_800, Fraction(7, 10)),
 )
-# A task's utilisation is 0.11 on average and 0.132 at worst; the paper does not say which one fills.
+# A task's utilisation is 0.11 on average and 0.132 at worst; the paper does not say which one is used.
 FILLS = (Fraction(11, 100), Fraction(132, 1000))
 
 Phases = Literal["zero", "uniform"]
@@ -79,7 +79,7 @@ class StalenessCase:
 
 @dataclass(frozen=True, slots=True)
 class StalenessOutcome:
-    """What it showed. MWS is the sum of max staleness over period, (11)."""
+    """The result of a case. MWS is the sum of max staleness over period, (11)."""
 
     fill: float
     phases: Phases
@@ -87,7 +87,7 @@ class StalenessOutcome:
     policy: str
     tables: int
     clusters: int | None
-    events: int  # releases and completions: at least as many as asked
+    events: int  # releases and completions: at least the requested number
     jobs: int
     observed_mws: float
     paper_bound_mws: float | None  # with the paper's tardiness bounds
@@ -140,10 +140,9 @@ def run_case(case: StalenessCase) -> StalenessOutcome:
 
 
 def _long_enough(plan: Plan, case: StalenessCase) -> SimulationResult:
-    """A run with at least as many events as the case asks for.
+    """A run with at least the case's number of events.
 
-    How long that takes is known only afterwards: under PRP a start absorbs releases, so there are fewer
-    completions.
+    Its length is known only afterwards: under PRP a start absorbs releases, so there are fewer completions.
     """
     jobs_a_us = sum(1 / table.period_us for table in plan.tables)
     # A phase may cost a table one release, and its last job may be unfinished.
