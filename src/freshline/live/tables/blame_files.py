@@ -1,4 +1,4 @@
-"""What becomes of files that a load keeps failing for."""
+"""Finds and quarantines the files that make a load fail again and again."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from freshline.live.tables.quarantine_queue import QuarantineQueue
 from freshline.spark.loading.load import Load, LoadFile
 from freshline.storage.delta.stored_table import StoredTable
 
-# For the last that loaded files: others only compact, or clean up.
+# How many commits to search for loaded files: some commits only compact or clean up.
 _COMMITS_SEARCHED = 10
 
 
 class FileBlame:
-    """Tries a load's files, puts bad ones aside, and has those that are out of reach looked for anew."""
+    """Tries a load's files, quarantines bad ones and has unreachable ones searched for again."""
 
     def __init__(
         self,
@@ -34,17 +34,17 @@ class FileBlame:
         self._trial = trial
         self._refusals = refusals
         self._watch = watch
-        self._attempts = attempts  # by table: how often its present load has failed already
+        self._attempts = attempts  # by table: the failures of its present load
 
     def may_be_why(self, load: Load) -> bool:
-        """Whether a load that has just failed has done so often enough for its files to be tried."""
+        """Whether a load has failed often enough for its files to be tried."""
         return bool(load.files) and self._attempts(load.table) + 1 >= ATTEMPTS_MAX
 
     def judge(self, session: SparkSession, load: Load, error: Exception) -> Findings:
         return self._trial.judge(session, load, error)
 
     def put_aside(self, load: Load, bad: Mapping[LoadFile, str]) -> None:
-        """Moves files into quarantine, each with what is wrong with it."""
+        """Moves files into quarantine, each with its reason."""
         table = load.table
         feed, attempts = self._feeds.of(table), self._attempts(table) + 1
         for file, reason in bad.items():
@@ -52,13 +52,13 @@ class FileBlame:
             self._refusals.put(feed, name, self._feeds.landing(feed) / name, reason, attempts)
 
     def leave(self, load: Load, files: Iterable[LoadFile]) -> None:
-        """The load is about to end without these files: no fault of theirs."""
+        """Leaves files out of the load without blame: they are searched for again."""
         for file in files:
             self._watch.leave(load.table, file.facts.consumed.name)
 
 
 class OtherFiles:
-    """Files that a suspect can be compared with."""
+    """Other files to compare a suspect with."""
 
     def __init__(
         self,
@@ -70,10 +70,10 @@ class OtherFiles:
         self._feeds = feeds
         self._tables = tables
         self._archive = archive
-        self._waiting = waiting  # by feed: the names of files that some table has yet to load
+        self._waiting = waiting  # by feed: the names of files that some table has not loaded
 
     def of(self, table: str) -> list[Path]:
-        """Files of a table's feed: the last that it has loaded, then those that wait, newest first."""
+        """Files of a table's feed: the last loaded ones, then waiting ones, newest first."""
         feed, stored = self._feeds.of(table), self._tables[table]
         commits = [files for _, files in stored.consumed_since(max(-1, stored.version - _COMMITS_SEARCHED))]
         loaded = [file.name for files in reversed(commits) for file in files][:1]
