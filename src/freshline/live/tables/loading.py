@@ -1,4 +1,4 @@
-"""What loads the files of a run: found by the watch, loaded by tracks, put aside where they are at fault."""
+"""Loads the files of a run: the watch finds them, tracks load them, bad ones go to quarantine."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from freshline.storage.control.quarantine import Quarantine
 
 
 class Loading:
-    """The parts that load files, for tables and for steps."""
+    """The objects that load files, for tables and for steps."""
 
     def __init__(
         self,
@@ -65,9 +65,9 @@ class Loading:
         self._blame = FileBlame(feeds, trial, refusals, self.watch, records.troubles.attempts)
 
     def worker(self, pool: str, track: int) -> SparkWorker:
-        """Loads files on a track, whose jobs run in that pool of Spark."""
+        """The worker of a track, whose jobs run in that pool of Spark."""
         return SparkWorker(self._session, pool, track, self._updates, self._blame)
 
     def kept(self) -> dict[str, KeptTable]:
-        """The tables that are loaded here, for housekeeping."""
+        """The loaded tables, for housekeeping."""
         return kept_tables(self._tables, self._locks, self._ledger)
