@@ -83,7 +83,7 @@ def test_the_readme_is_short() -> None:
     assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= README_LINES_MAX
 
 
-@pytest.mark.parametrize("file", ["planning/analysis/adaptive.py", "service/question_intake.py"])
+@pytest.mark.parametrize("file", ["planning/analysis/recovery_periods.py", "service/question_intake.py"])
 def test_the_architecture_leads_to_the_two_files_of_its_walks(file: str) -> None:
     """What decides a late table's recovery period, and what writes the HTTP answer."""
     assert f"`{file}`" in (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")

@@ -9,7 +9,7 @@ from freshline.kernel.recovery.outages import RememberingRelease
 from freshline.kernel.recovery.terms import NORMAL, RECOVERING, Recovery, RecoveryTerms
 from freshline.kernel.tables.intake import DerivedIntake, FileIntake
 from freshline.kernel.tables.task import TableTask
-from freshline.planning.analysis.adaptive import recovery_time
+from freshline.planning.analysis.recovery_periods import recovery_time
 
 if TYPE_CHECKING:
     from freshline.kernel.core.timers import Timers

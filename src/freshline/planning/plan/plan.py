@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from freshline.definitions.language.policies import POLICIES, PolicyName
 from freshline.definitions.sections.pools import Provisioning
 from freshline.definitions.warehouse import Warehouse
-from freshline.planning.analysis.adaptive import recovery_time
+from freshline.planning.analysis.recovery_periods import recovery_time
 from freshline.planning.plan.queries import QueryPlan
 from freshline.planning.plan.step_placement import StepPlacement
 

@@ -7,13 +7,13 @@ from fractions import Fraction
 
 from freshline.definitions.language.policies import POLICIES, PolicyName
 from freshline.definitions.sections.pools import Recovery
-from freshline.planning.analysis.adaptive import (
+from freshline.planning.analysis.clusters import Cluster, construct_clusters, hand_out
+from freshline.planning.analysis.exact import bracketed_sum
+from freshline.planning.analysis.recovery_periods import (
     adaptive_tardiness,
     common_recovery_periods,
     fastest_recovery_periods,
 )
-from freshline.planning.analysis.clusters import Cluster, construct_clusters, hand_out
-from freshline.planning.analysis.exact import bracketed_sum
 from freshline.planning.analysis.response import tardiness_bounds
 
 

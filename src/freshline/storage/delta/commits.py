@@ -66,11 +66,9 @@ class Commits:
         If others have committed since, delta-rs checks each of their commits and retries, 15 times by
         default. The commit fails if another one has an application id of ours or changes the schema or the
         protocol. It does not fail for a foreign compaction or append, so no finished Spark job is lost. Two
-        writers of ours conflict at the first commit of the second, with or without retries; after a reload
-        they would not.
-
-        A commit that removes files is not retried: delta-rs does not notice files that a foreign compaction
-        has removed too, and their rows would be in the table twice.
+        writers of ours conflict at the first commit of the second; after a reload they would not. A commit
+        that removes files is not retried: delta-rs does not notice files that a foreign compaction has
+        removed too, and their rows would be in the table twice.
         """
         if self._taken:
             raise TableTaken(f"{self._path} has another writer")

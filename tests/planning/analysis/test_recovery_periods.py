@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from freshline.base.duration import SECOND
-from freshline.planning.analysis.adaptive import (
+from freshline.planning.analysis.recovery_periods import (
     adaptive_tardiness,
     common_recovery_periods,
     fastest_recovery_periods,
