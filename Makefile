@@ -1,5 +1,5 @@
 # Thin: what a target needs is set up by scripts/setup, once, into .venv.
-.PHONY: demo test check lint benchmarks lock clean
+.PHONY: demo test soak check lint benchmarks lock clean
 
 demo: .venv/ready
 	.venv/bin/freshline demo --into out/demo
@@ -7,12 +7,18 @@ demo: .venv/ready
 # A worker a core, each with a Spark of its own; one that is done takes over from the other.
 workers = --numprocesses 2 --dist worksteal
 
+# Every promise is checked here; what takes long by its nature is left to `make soak`.
 test: .venv/ready lint
-	.venv/bin/pytest $(workers)
+	.venv/bin/pytest $(workers) -m "not soak"
+
+# Kills, clusters, live experiments and long histories; and all cases of the tests that try a share of
+# theirs in `make test` (`sampled`).
+soak: .venv/ready
+	.venv/bin/pytest $(workers) -m "soak or sampled" --hypothesis-profile soak
 
 # Everything that needs no Spark.
 check: .venv/ready lint
-	.venv/bin/pytest $(workers) -m "not spark"
+	.venv/bin/pytest $(workers) -m "not spark and not soak"
 
 lint: .venv/ready
 	.venv/bin/ruff check .

@@ -110,7 +110,7 @@ def test_migrate_tells_what_it_added_and_what_is_to_be_rebuilt(project):
     assert "'freshline migrate packets'" in str(project(*RUN).exception)
     first = project("migrate", "packets")
     assert first.stdout.splitlines() == [
-        "Added to packets: src. In the rows there are it is null.",
+        "Added to packets: src. In existing rows it is null.",
         "These have other columns now, as by SELECT *: rebuild all.",
     ]
     again = project("migrate", "packets", "--json")

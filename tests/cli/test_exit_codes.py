@@ -1,4 +1,4 @@
-"""How the command ends, in a process of its own: exit codes, and what goes to standard error."""
+"""How the command ends: exit codes, and what goes to standard error."""
 
 import json
 import os
@@ -10,12 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from commands import freshline
 from freshline.cli import main as entry
 from holding_project import HOLDS
 
 
-def freshline(*arguments: str | Path, **settings: str) -> subprocess.CompletedProcess[str]:
-    """Runs the command with these environment variables."""
+def process(*arguments: str | Path, **settings: str) -> subprocess.CompletedProcess[str]:
+    """Runs the command in a process of its own, with these environment variables."""
     return subprocess.run(
         [sys.executable, "-m", "freshline", *map(str, arguments)],
         capture_output=True,
@@ -66,7 +67,17 @@ BAD_FILES = {
 
 def test_the_file_with_a_query_is_right(project):
     project.write_text(ASKED, encoding="utf-8")
-    assert freshline("plan", "-p", project).returncode == 0
+    assert process("plan", "-p", project).returncode == 0
+
+
+@pytest.mark.parametrize("arguments", [("plan", "-p", "freshline.yml"), ("fly",)])
+def test_in_a_process_of_its_own_the_command_ends_the_same(arguments, project, monkeypatch):
+    monkeypatch.chdir(project.parent)
+    project.write_text(BAD_FILES["a cycle"][0], encoding="utf-8")
+    apart, here = process(*arguments), freshline(*arguments)
+    assert apart.returncode == here.returncode == 2
+    assert apart.stdout == here.stdout == ""
+    assert apart.stderr.splitlines()[-1] == here.stderr.splitlines()[-1]  # above are the program's names
 
 
 @pytest.mark.parametrize("case", BAD_FILES)
@@ -113,10 +124,10 @@ def test_names_that_the_output_cannot_encode_are_escaped(project, tmp_path):
     names = ["[/x]", "\ud800"]
     tasks = [{"name": name, "cost": 1, "period": 9} for name in names]
     file.write_text(json.dumps({"tracks": 1, "tasks": tasks}), encoding="utf-8")
-    done = freshline("analyze", file, PYTHONIOENCODING="utf-8")
+    done = process("analyze", file, PYTHONIOENCODING="utf-8")
     assert done.returncode == 0
     assert [line.split()[0] for line in done.stdout.splitlines()[-2:]] == ["[/x]", "\\ud800"]
-    done = freshline("plan", "-p", project, PYTHONIOENCODING="ascii")
+    done = process("plan", "-p", project, PYTHONIOENCODING="ascii")
     assert done.returncode == 0
     assert "staleness \\u2264" in done.stdout
 

@@ -292,7 +292,7 @@ def test_calibrate_says_what_plan_makes_of_it(freshline):
     result = freshline("calibrate", "--files", "3")
     assert result.exit_code == 0
     assert "packets: 3 updates measured\n" in result.stdout
-    assert "`freshline plan` counts with them" in result.stdout
+    assert "`freshline plan` uses them" in result.stdout
     tables = json.loads(freshline("plan", "--json").stdout)["tables"]
     assert [table["cost_source"] for table in tables] == ["learned", "learned", "declared"]
 
@@ -400,6 +400,7 @@ def test_the_demonstration_as_json_has_its_plan_its_run_and_its_picture(finished
     assert [table["name"] for table in record["run"]["tables"]] == ["packets", "traffic", "hosts"]
 
 
+@pytest.mark.soak
 def test_a_run_whose_spark_is_killed_ends_and_says_so_and_the_next_one_goes_on(tmp_path):
     text = PROJECT.replace(", target_lag: 1h", "").partition("  traffic:")[0]
     (tmp_path / "freshline.yml").write_text(text, encoding="utf-8")

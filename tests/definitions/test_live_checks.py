@@ -28,7 +28,7 @@ KNOWN_CUTS = (
     "timestamp_seconds(floor(unix_seconds(ts) / 10) * 10)."
 )
 CUT_UNKNOWN = f"it groups by time cut in a way whose windows are not known. {KNOWN_CUTS}"
-LIMITED = "LIMIT and OFFSET pick other rows whenever more has come. Remove them; say what is wanted in WHERE."
+LIMITED = "LIMIT and OFFSET select other rows when more rows arrive. Remove them; select the rows with WHERE."
 NO_COLUMN = "it gives no column `ts`. Select one of that name, or name the timestamp column with `timestamp`."
 COMPARED = "it compares records with each other. Load each record by itself."
 MISTYPED = "the timestamp column `ts` is not of the type timestamp. Declare it as `ts timestamp`."
@@ -149,14 +149,14 @@ def test_windows_with_align_and_ranges_with_lookback_are_fine(sql: str, keys: st
             "WITH RECURSIVE r AS (SELECT ts FROM a UNION ALL SELECT ts FROM r) SELECT * FROM r",
             "WITH RECURSIVE has no end in time. Write it without recursion.",
         ),
-        ("SELECT * FROM a TABLESAMPLE (10 PERCENT)", "TABLESAMPLE picks other rows each time. Remove it."),
+        ("SELECT * FROM a TABLESAMPLE (10 PERCENT)", "TABLESAMPLE selects other rows each time. Remove it."),
         (
             "SELECT * FROM a PIVOT (sum(n) FOR src IN ('x', 'y'))",
             "PIVOT does not group by time. Write it with GROUP BY and the timestamp.",
         ),
         (
             "SELECT * FROM (a JOIN b ON a.ts = b.at)",
-            "it is written in a way that is not understood here. Write it with SELECT and JOIN.",
+            "it has a form that Freshline does not understand. Write it with SELECT and JOIN.",
         ),
         (
             f"SELECT a.ts {RANGE}",
@@ -361,11 +361,11 @@ tables:
         f"freshline.yml:4: feeds.bare: `timestamp` {needed} "
         "Add the column that says when a record was made, such as `timestamp: ts`.",
         "freshline.yml:5: feeds.stream: a continuous feed cannot be run yet. "
-        "Let its data come in files (`arrival: files`); `plan` and `simulate` take it as it is.",
+        "Let its data come in files (`arrival: files`); `plan` and `simulate` accept it.",
         "freshline.yml:6: feeds.unused: no table loads it. "
-        "Load it with a table, or remove it; `plan` and `simulate` take it as it is.",
+        "Load it with a table, or remove it; `plan` and `simulate` accept it.",
         f"freshline.yml:11: tables.outline: `sql` {needed} "
-        "Add the query that gives its rows; `plan` and `simulate` do without.",
+        "Add the query that gives its rows; `plan` and `simulate` do not need it.",
     ]
 
 
@@ -380,7 +380,7 @@ def test_a_feed_that_no_table_loads_can_be_planned_and_not_run(feed: str) -> Non
     assert make_plan(loads(text)).holds
     assert complaints(text) == [
         "freshline.yml:4: feeds.idle: no table loads it. "
-        "Load it with a table, or remove it; `plan` and `simulate` take it as it is."
+        "Load it with a table, or remove it; `plan` and `simulate` accept it."
     ]
     assert complaints(costs) == []
 

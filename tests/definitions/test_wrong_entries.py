@@ -156,15 +156,15 @@ def test_a_wrong_pool_is_refused(pool: str, message: str) -> None:
         ),
         (
             "{period: 1s, name_timestamp: packets.csv}",
-            f".name_timestamp: 'packets.csv' is no pattern of strptime. {WHOLE_NAME}",
+            f".name_timestamp: 'packets.csv' is not a strptime pattern. {WHOLE_NAME}",
         ),
         (
             "{period: 1s, name_timestamp: '%Y%Y'}",
-            f".name_timestamp: '%Y%Y' is no pattern of strptime. {WHOLE_NAME}",
+            f".name_timestamp: '%Y%Y' is not a strptime pattern. {WHOLE_NAME}",
         ),
         (
             "{period: 1s, name_timestamp: '%H%M.csv'}",
-            f".name_timestamp: '%H%M.csv' does not tell an instant. {WHOLE_NAME}",
+            f".name_timestamp: '%H%M.csv' does not determine an instant. {WHOLE_NAME}",
         ),
         (
             "{period: 1s, after_load: move}",

@@ -15,4 +15,4 @@ def wait_until(happens: Callable[[], bool]) -> None:
     deadline = time.monotonic() + PATIENCE_S
     while not happens():
         assert time.monotonic() < deadline, "it never happened"
-        time.sleep(0.05)
+        time.sleep(0.02)

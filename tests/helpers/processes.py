@@ -68,7 +68,7 @@ class Command:
             alive = [pid for pid, started in self.seen.items() if process_start(pid) == started]
             if not alive or time.monotonic() > deadline:
                 return alive
-            time.sleep(0.1)
+            time.sleep(0.02)
 
     def starts_java(self) -> bool:
         """Whether the script has been started that becomes Spark's Java process."""

@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import sampled
 from freshline.landing import csv_records
 from freshline.landing.lines import LineBlock
 from freshline.landing.records import UnreadableFile
@@ -28,7 +29,7 @@ def read(block: LineBlock, names: Sequence[str], column: str, small: int) -> obj
         csv_records._SMALL = before  # type: ignore[misc]
 
 
-@settings(max_examples=400, deadline=None)
+@sampled(400)
 @given(st.lists(LINES, min_size=1, max_size=5), st.sampled_from(NAMES), st.sampled_from([1, 3]))
 def test_a_plain_block_has_the_values_that_arrow_finds(lines, column, columns):
     names = NAMES if columns == 3 else (column,)

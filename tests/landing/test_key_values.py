@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -10,9 +11,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import sampled
 from freshline.definitions.sections.feeds import FileFormat, Landing
 from freshline.landing import key_values
 from freshline.landing.key_values import KeyValues, NewestValue, digest
@@ -22,7 +24,6 @@ from freshline.landing.record_reader import RecordReader
 START = datetime(2026, 1, 1, tzinfo=UTC)
 START_US = int(START.timestamp()) * 1_000_000
 SCHEMA = "ts timestamp, k string, n long, v double, d decimal(9, 2), f float"
-PROCESS = ParquetProcess()
 ARROW = pa.schema(
     [
         ("ts", pa.timestamp("us", "UTC")),
@@ -35,10 +36,15 @@ ARROW = pa.schema(
 )
 
 
+PARQUET: list[ParquetProcess] = []
+
+
 @pytest.fixture(scope="module", autouse=True)
 def _process() -> Iterator[None]:
-    yield
-    PROCESS.close()
+    """One process for the file, begun when its tests are, and not when they are collected."""
+    with closing(ParquetProcess()) as process:
+        PARQUET[:] = [process]
+        yield
 
 
 def write(folder: Path, format: FileFormat, rows: list[dict[str, Any]]) -> Path:
@@ -58,7 +64,7 @@ def write(folder: Path, format: FileFormat, rows: list[dict[str, Any]]) -> Path:
 def found(path: Path, key: str = "k", value: str = "v") -> KeyValues | None:
     format: Any = path.suffix[1:]
     landing = Landing(format=format, schema=SCHEMA, timestamp="ts")
-    return RecordReader(landing, PROCESS).compared(path, key, value)
+    return RecordReader(landing, *PARQUET).compared(path, key, value)
 
 
 def row(second: int, k: Any = "a", v: Any = 1.0, **more: Any) -> dict[str, Any]:
@@ -85,7 +91,7 @@ ROWS = st.lists(
 )
 
 
-@settings(max_examples=60)
+@sampled(60)
 @given(ROWS)
 @pytest.mark.parametrize("format", ["csv", "json", "parquet"])
 def test_the_last_of_the_newest_records_of_a_key_counts(tmp_path_factory, format: FileFormat, rows) -> None:

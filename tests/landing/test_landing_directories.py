@@ -74,7 +74,7 @@ def test_a_directory_that_holds_the_projects_file_is_refused(tmp_path: Path) -> 
 
 
 def test_directories_of_two_feeds_that_meet_are_refused(tmp_path: Path) -> None:
-    holds, same = "it holds that of feed b, and all below it is taken", "it is that of feed a already"
+    holds, same = "it contains the directory of feed b", "the feed a has the same directory"
     landing = tmp_path / "landing"
     assert complaints(tmp_path, "w", a="landing", b="landing/b") == [refused(4, "a", landing, holds)]
     assert complaints(tmp_path, "w", b="landing/2026/b", a="landing") == [refused(5, "a", landing, holds)]
@@ -90,7 +90,7 @@ def test_links_hide_nothing(tmp_path: Path) -> None:
     (project / "b").symlink_to(disk / "in")
     assert complaints(project, "warehouse", a="landing") == [refused(4, "a", disk, "it holds the storage")]
     assert complaints(project, "storage", a="landing/in", b="b") == [
-        refused(5, "b", disk / "in", "it is that of feed a already")
+        refused(5, "b", disk / "in", "the feed a has the same directory")
     ]
 
 
@@ -105,41 +105,41 @@ def test_plan_refuses_them_as_well(tmp_path: Path) -> None:
     complaints(tmp_path, "warehouse", a="landing", b="landing/b")
     result = CliRunner().invoke(app, ["plan", "-p", str(tmp_path)])
     assert isinstance(result.exception, DefinitionErrors)
-    assert "it holds that of feed b" in str(result.exception)
+    assert "it contains the directory of feed b" in str(result.exception)
 
 
 @pytest.mark.parametrize(
     ("path", "wrong"),
     [
         ("/", "is the root of the file system"),
-        ("/etc", "is one of the system's"),
-        ("/etc/cron.d", "is one of the system's"),
-        ("/usr/share/doc", "is one of the system's"),
-        ("/proc/sys", "is one of the system's"),
-        ("/dev/shm", "is one of the system's"),
-        ("/var", "is one of the system's"),
-        ("/var/log", "is one of the system's"),
-        ("/tmp", "is one of the system's"),
-        ("/home", "is one of the system's"),
-        ("/home/ann", "is somebody's home"),
-        ("/root", "is somebody's home"),
-        ("HOME", "is somebody's home"),
-        ("HOME/.ssh", "is hidden in a home, where programs keep what is theirs"),
-        ("/var/log/nginx", "is one of the system's"),
-        ("/var/lib/postgresql/16", "is one of the system's"),
-        ("/var/spool/cron/crontabs", "is one of the system's"),
-        ("/var/spool", "is one of the system's"),
-        ("/var/run/docker", "is one of the system's"),
-        ("/private/etc/ssh", "is one of the system's"),
-        ("/run/secrets", "is one of the system's"),
-        ("/snap/core/1", "is one of the system's"),
-        ("/nix/store", "is one of the system's"),
-        ("/lost+found", "is one of the system's"),
-        ("/etc/new\nline", "is one of the system's"),
-        ("HOME/.config/gcloud", "is hidden in a home, where programs keep what is theirs"),
-        ("HOME/shop/.cache/in", "is hidden in a home, where programs keep what is theirs"),
-        ("/home/bob/.ssh", "is hidden in a home, where programs keep what is theirs"),
-        ("/root/.ssh/keys", "is hidden in a home, where programs keep what is theirs"),
+        ("/etc", "is a system directory"),
+        ("/etc/cron.d", "is a system directory"),
+        ("/usr/share/doc", "is a system directory"),
+        ("/proc/sys", "is a system directory"),
+        ("/dev/shm", "is a system directory"),
+        ("/var", "is a system directory"),
+        ("/var/log", "is a system directory"),
+        ("/tmp", "is a system directory"),
+        ("/home", "is a system directory"),
+        ("/home/ann", "is a home directory"),
+        ("/root", "is a home directory"),
+        ("HOME", "is a home directory"),
+        ("HOME/.ssh", "is hidden in a home directory, where programs keep their own files"),
+        ("/var/log/nginx", "is a system directory"),
+        ("/var/lib/postgresql/16", "is a system directory"),
+        ("/var/spool/cron/crontabs", "is a system directory"),
+        ("/var/spool", "is a system directory"),
+        ("/var/run/docker", "is a system directory"),
+        ("/private/etc/ssh", "is a system directory"),
+        ("/run/secrets", "is a system directory"),
+        ("/snap/core/1", "is a system directory"),
+        ("/nix/store", "is a system directory"),
+        ("/lost+found", "is a system directory"),
+        ("/etc/new\nline", "is a system directory"),
+        ("HOME/.config/gcloud", "is hidden in a home directory, where programs keep their own files"),
+        ("HOME/shop/.cache/in", "is hidden in a home directory, where programs keep their own files"),
+        ("/home/bob/.ssh", "is hidden in a home directory, where programs keep their own files"),
+        ("/root/.ssh/keys", "is hidden in a home directory, where programs keep their own files"),
         ("/srv/shop/.git", "belongs to /srv/shop/.git, where a working copy keeps its history"),
         ("/srv/shop/.git/objects/0a", "belongs to /srv/shop/.git, where a working copy keeps its history"),
         ("/home/ann/shop/.hg/store", "belongs to /home/ann/shop/.hg, where a working copy keeps its history"),
@@ -187,13 +187,14 @@ def put(folder: Path, *names: str, content: bytes = b"1,2\n") -> Path:
     ],
 )
 def test_what_is_plainly_no_data_is_told(tmp_path: Path, names: list[str], told: str) -> None:
-    assert doubt(put(tmp_path / "in", *names), Landing()) == f"has what does not look like data: {told}"
+    found = doubt(put(tmp_path / "in", *names), Landing())
+    assert found == f"has contents that do not look like data: {told}"
 
 
 @pytest.mark.parametrize("program", [b"#!/bin/sh\n", b"\x7fELF\x02\x01"])
 def test_a_program_without_an_ending_is_no_data(tmp_path: Path, program: bytes) -> None:
     folder = put(put(tmp_path / "in", "part-00000"), "start", content=program)
-    assert doubt(folder, Landing()) == "has what does not look like data: start"
+    assert doubt(folder, Landing()) == "has contents that do not look like data: start"
 
 
 CSV = Landing(format="csv", schema="ts timestamp, price long")
@@ -226,7 +227,7 @@ def test_where_nothing_begins_as_data_it_is_told_and_one_that_is_damaged_among_d
 ) -> None:
     folder = put(tmp_path / "in", "config", "deep/HEAD", content=b"[core]\n\tbare = false\n")
     put(folder, "empty", content=b"")
-    assert doubt(folder, landing) == "has what does not look like data: config, deep/HEAD"
+    assert doubt(folder, landing) == "has contents that do not look like data: config, deep/HEAD"
     (content,) = (content for other, content in BEGINNINGS[1:] if other is landing)
     assert doubt(put(folder, "deep/part-0", content=content), landing) is None
     (folder / "deep/part-0").unlink()
@@ -293,7 +294,7 @@ def test_a_run_is_refused_until_it_is_told_yes_and_goes_on_without_from_then_on(
     directories(tmp_path, "warehouse", a="landing")
     put(tmp_path / "landing", "run.sh")
     warehouse, storage = load(tmp_path / "freshline.yml"), tmp_path / "warehouse"
-    with pytest.raises(DefinitionErrors, match=r"landing has what does not look like data: run.sh"):
+    with pytest.raises(DefinitionErrors, match=r"landing has contents that do not look like data: run.sh"):
         Runner(warehouse, tmp_path, storage, RunOptions(session=spark))
     result = CliRunner().invoke(app, ["run", "-p", str(tmp_path)])
     assert isinstance(result.exception, DefinitionErrors)

@@ -2,6 +2,7 @@
 
 import gzip
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -21,14 +22,18 @@ from freshline.landing.records import UnreadableFile
 from freshline.sql.columns import parse_columns
 
 SCHEMA = "src string, ts timestamp, n long"
-PROCESS = ParquetProcess()
 NOON = epoch_us(datetime(2024, 5, 6, 12, tzinfo=UTC))
+
+
+PARQUET: list[ParquetProcess] = []
 
 
 @pytest.fixture(scope="module", autouse=True)
 def _process() -> Iterator[None]:
-    yield
-    PROCESS.close()
+    """One process for the file, begun when its tests are, and not when they are collected."""
+    with closing(ParquetProcess()) as process:
+        PARQUET[:] = [process]
+        yield
 
 
 def newest(
@@ -37,7 +42,7 @@ def newest(
     landing = Landing(
         format=format, schema=SCHEMA, timestamp="ts", header=header, name_timestamp=name_timestamp
     )
-    return RecordReader(landing, PROCESS).read(path).newest_us
+    return RecordReader(landing, *PARQUET).read(path).newest_us
 
 
 def reason(path: Path, format: FileFormat) -> str:
@@ -292,7 +297,7 @@ def test_nanoseconds_are_refused_by_that_name_where_a_timestamp_is_declared(
 
 def count(path: Path, format: FileFormat, header: bool = True, encoding: str = "utf-8") -> int:
     landing = Landing(format=format, schema=SCHEMA, timestamp="ts", header=header, encoding=encoding)
-    return RecordReader(landing, PROCESS).read(path).count
+    return RecordReader(landing, *PARQUET).read(path).count
 
 
 LINES = [f"x,{FORMS[0]},1", f'"x ""y"", z",{FORMS[0]},1', f",{FORMS[0]},"]

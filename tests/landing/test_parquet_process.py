@@ -202,9 +202,11 @@ def test_it_ends_with_whoever_asks_and_a_ctrl_c_does_not_reach_it(tmp_path: Path
     )
     asking = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
     with asking:
-        assert asking.stdout is not None
-        pid = int(asking.stdout.readline())
-        assert os.getpgid(pid) != os.getpgid(asking.pid)
-        assert state(pid) not in ("Z", "gone")
-        asking.kill()
+        try:
+            assert asking.stdout is not None
+            pid = int(asking.stdout.readline())
+            assert os.getpgid(pid) != os.getpgid(asking.pid)
+            assert state(pid) not in ("Z", "gone")
+        finally:
+            asking.kill()
     until(lambda: state(pid) in ("Z", "gone"))

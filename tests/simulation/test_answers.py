@@ -6,10 +6,11 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
+from cases import sampled
 from freshline.base.duration import SECOND
 from freshline.cli.main import app
 from freshline.definitions.load import loads
@@ -64,7 +65,7 @@ def warehouses(draw: st.DrawFn) -> str:
     return text
 
 
-@settings(max_examples=60, deadline=None)
+@sampled(60)
 @given(warehouses(), st.booleans())
 def test_what_the_plan_says_of_queries_is_what_happens_and_the_journal_replays(
     text: str, crash: bool

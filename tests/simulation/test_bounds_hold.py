@@ -1,8 +1,9 @@
 """Theorem 1 of paper 004 and Theorems 2 and 3 of paper 001, as a property: S(V, t) <= A(V)."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import sampled
 from freshline.base.duration import SECOND
 from freshline.planning.plan.make import make_plan
 from freshline.simulation.simulate import simulate
@@ -11,7 +12,7 @@ from freshline.testing.warehouses import WarehouseShape, random_warehouse
 seeds = st.integers(min_value=0, max_value=2**32)
 
 
-@settings(max_examples=250, deadline=None)
+@sampled(250)
 @given(seeds)
 def test_simulated_staleness_never_exceeds_the_bound(seed):
     plan = make_plan(random_warehouse(seed))
@@ -21,7 +22,7 @@ def test_simulated_staleness_never_exceeds_the_bound(seed):
         assert table.staleness_max_us <= table.plan.staleness_bound_us, table.plan.name
 
 
-@settings(max_examples=60, deadline=None)
+@sampled(60)
 @given(seeds)
 def test_the_bound_holds_for_many_tables_on_few_tracks(seed):
     shape = WarehouseShape(tables_max=40, tracks_max=3, policies=("edf", "edf-strict"), pools_max=1)
@@ -30,7 +31,7 @@ def test_the_bound_holds_for_many_tables_on_few_tracks(seed):
     assert not [table.plan.name for table in result.tables if table.exceeded_bound]
 
 
-@settings(max_examples=60, deadline=None)
+@sampled(60)
 @given(seeds)
 def test_jobs_answer_within_their_response_bound(seed):
     """Lemma 4 of paper 004: no job ends later than Θ after its release."""

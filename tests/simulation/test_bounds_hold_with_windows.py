@@ -3,9 +3,10 @@
 import random
 from dataclasses import replace
 
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
+from cases import sampled
 from freshline.base.duration import SECOND
 from freshline.definitions.sections.feeds import Feed, Landing
 from freshline.definitions.sections.tables import Table
@@ -43,7 +44,7 @@ def live_warehouse(seed: int) -> Warehouse:
     )
 
 
-@settings(max_examples=150, deadline=None)
+@sampled(150)
 @given(st.integers(min_value=0, max_value=2**32))
 @example(458)  # its first update would cost more than the plan says, if windows were rounded up from 0
 @example(1096)

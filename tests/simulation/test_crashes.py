@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cases import sampled
 from freshline.base.duration import SECOND
 from freshline.base.errors import InputError
 from freshline.definitions.language.policies import POLICIES, policies_for
@@ -118,7 +119,7 @@ def test_a_crash_that_cannot_be_is_bad_input(crashes, words):
         checked_crashes([(start * S, back * S) for start, back in crashes], 100 * S)
 
 
-@settings(max_examples=80, deadline=None)
+@sampled(80)
 @given(seeds, st.sampled_from(PROVEN), st.booleans(), st.booleans())
 def test_bounds_and_promises_hold_after_crashes_and_all_is_loaded_once(seed, policy, crowded, outages):
     warehouse = crowded_warehouse(seed) if crowded else random_warehouse(seed)

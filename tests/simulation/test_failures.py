@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cases import sampled
 from freshline.base.duration import SECOND
 from freshline.base.errors import InputError
 from freshline.definitions.language.policies import POLICIES, policies_for
@@ -122,7 +123,7 @@ def test_a_rate_that_cannot_be_is_bad_input(rates, words):
 # -- whose bounds count ------------------------------------------------------------------------------------
 
 
-@settings(max_examples=60, deadline=None)
+@sampled(60)
 @given(seeds, st.sampled_from(PROVEN), st.booleans())
 def test_no_other_tables_bound_suffers_from_a_failure(seed, policy, crowded):
     """Those that neither fail nor read what fails are asserted throughout."""
@@ -159,7 +160,7 @@ def test_where_a_periodic_table_fails_nothing_of_its_pool_is_asserted_any_more()
 # -- all together ------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=80, deadline=None)
+@sampled(80)
 @given(seeds, st.sampled_from(PROVEN), st.booleans(), st.booleans(), st.booleans(), st.booleans())
 def test_bounds_and_promises_hold_and_all_is_loaded_once(seed, policy, crowded, outages, gaps, crashes):
     """With failures, crashes, outages and time without rows; and the journal replays, call by call."""

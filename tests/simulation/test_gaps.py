@@ -6,10 +6,11 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from test_bounds_hold_with_windows import live_warehouse
 
+from cases import sampled
 from freshline.base.duration import SECOND as S
 from freshline.base.errors import InputError
 from freshline.kernel.assembly.assemble import assemble
@@ -161,7 +162,7 @@ def test_a_job_never_claims_to_be_fresher_than_it_may():
 # -- what holds for every warehouse ----------------------------------------------------------------------
 
 
-@settings(max_examples=150, deadline=None)
+@sampled(150)
 @given(seeds)
 def test_simulated_staleness_never_exceeds_the_bound_with_gaps(seed):
     plan = make_plan(random_warehouse(seed))
@@ -169,7 +170,7 @@ def test_simulated_staleness_never_exceeds_the_bound_with_gaps(seed):
     assert not [table.plan.name for table in result.tables if table.exceeded_bound]
 
 
-@settings(max_examples=100, deadline=None)
+@sampled(100)
 @given(seeds)
 def test_the_same_with_windows_and_lateness(seed):
     plan = make_plan(live_warehouse(seed))
@@ -177,7 +178,7 @@ def test_the_same_with_windows_and_lateness(seed):
     assert not [table.plan.name for table in result.tables if table.exceeded_bound]
 
 
-@settings(max_examples=100, deadline=None)
+@sampled(100)
 @given(seeds)
 def test_tables_without_an_outage_upstream_keep_their_bounds_with_gaps(seed):
     plan = make_plan(random_warehouse(seed, WarehouseShape(tables_max=40, tracks_max=3, pools_max=1)))
@@ -205,7 +206,7 @@ class Jumps:
         assert intake.align_us is None or (freshness + 1) % intake.align_us == 0
 
 
-@settings(max_examples=80, deadline=None)
+@sampled(80)
 @given(seeds, st.sampled_from(POLICIES))
 def test_a_job_jumps_only_over_time_without_rows_and_to_the_edge_of_a_window(seed, policy):
     warehouse = what_if(live_warehouse(seed), policy, {})
@@ -248,7 +249,7 @@ def test_there_are_jumps_in_random_warehouses():
     assert jumps > 100
 
 
-@settings(max_examples=60, deadline=None)
+@sampled(60)
 @given(seeds, st.sampled_from(POLICIES))
 @example(14, "aus")
 def test_a_run_with_gaps_is_replayed_with_the_same_instructions(seed, policy):
@@ -262,7 +263,7 @@ def test_a_run_with_gaps_is_replayed_with_the_same_instructions(seed, policy):
     assert replay(kernel_of(header), calls) == (len(calls), None)
 
 
-@settings(max_examples=60, deadline=None)
+@sampled(60)
 @given(seeds, st.sampled_from(["edf", "clustered-edf", "aus", "aus-slack", "prp"]))
 def test_lag_over_time_agrees_with_what_was_observed_with_gaps(seed, policy):
     plan = make_plan(what_if(random_warehouse(seed), policy, {}))

@@ -5,16 +5,17 @@ import json
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import sampled
 from freshline.kernel.assembly.replay import replay
 from freshline_lab.campaigns.queries.query_sets import RESCHEDULINGS, answer, random_queries
 from freshline_lab.runs.query_run import query_kernel
 
 
 @pytest.mark.parametrize("rescheduling", RESCHEDULINGS)
-@settings(max_examples=60, deadline=None)
+@sampled(60)
 @given(seed=st.integers(0, 10**9))
 def test_no_answer_is_late_whatever_the_streams_do_and_whoever_comes_and_goes(rescheduling, seed):
     queries = random_queries(seed, rescheduling)
@@ -25,7 +26,7 @@ def test_no_answer_is_late_whatever_the_streams_do_and_whoever_comes_and_goes(re
     assert replay(query_kernel(queries.pool, queries.at_first), calls) == (len(calls), None)
 
 
-@settings(max_examples=60, deadline=None)
+@sampled(60)
 @given(
     seed=st.integers(0, 10**9),
     policy=st.sampled_from([("rm", True), ("rm", False), ("lrm-paper", False)]),

@@ -5,9 +5,10 @@ import json
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import sampled
 from freshline.base.duration import SECOND
 from freshline.base.errors import InputError
 from freshline.definitions.language.policies import PolicyName
@@ -219,7 +220,7 @@ def test_a_derived_table_recovers_after_its_source():
     ]
 
 
-@settings(max_examples=120, deadline=None)
+@sampled(120)
 @given(seeds, st.sampled_from(["edf", "edf-strict", "clustered-edf", "prp", "fifo", "rm"]))
 def test_lag_over_time_agrees_with_what_was_observed(seed, policy):
     """The lag is worked out again from the jobs and the files alone, instant by instant."""
@@ -260,7 +261,7 @@ def test_an_outage_affects_what_loads_the_feed_and_what_reads_that():
     assert all(table.staleness_max_us == table.asserted_max_us for table in healthy)
 
 
-@settings(max_examples=200, deadline=None)
+@sampled(200)
 @given(seeds, st.booleans())
 def test_tables_without_an_outage_upstream_keep_their_bounds(seed, crowded):
     crowd = WarehouseShape(tables_max=40, tracks_max=3, pools_max=1)

@@ -17,8 +17,8 @@ from freshline.cli.main import app
 from freshline.definitions.language.policies import policies_for
 from freshline.definitions.load import loads
 from freshline.kernel.assembly.replay import kernel_of, replay
+from freshline.live.requests.request_costs import RequestCosts, RequestExtent
 from freshline.planning.costs.iterations import PastPart
-from freshline.planning.costs.requests import ALL_REQUESTS
 from freshline.planning.plan.make import make_plan
 from freshline.simulation.classes import ClassResult, RequestRate
 from freshline.simulation.simulate import SimulationResult, simulate
@@ -151,8 +151,11 @@ def test_a_slow_class_that_nothing_asks_is_bad_input(project):
 def test_parts_take_what_they_took_before(project):
     control = StorageLayout(project.parent / "warehouse").control()
     control.history.parent.mkdir(parents=True)
+    parts = [PastPart(1, took, 4, 100) for took in (40_000, 60_000, 90_000)]
     with History(control.history) as history:
-        history.record_parts(ALL_REQUESTS, [PastPart(1, took, 4, 100) for took in (40_000, 60_000, 90_000)])
+        costs = RequestCosts(history)
+        for _ in range(2):  # the first answer has Spark compile, and does not count
+            costs.enter("SELECT 1", RequestExtent(rows=100, size=1_000), parts)
     (shown,) = json.loads(run(project, "--json", "--requests", "operators:1/s").stdout)["requests"]
     assert (shown["part"], shown["deadline"]) == (0.06, 4.8)
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cases import sampled
 from freshline.base.duration import SECOND
 from freshline.definitions.language.policies import policies_for
 from freshline.definitions.load import loads
@@ -98,7 +99,7 @@ class Watch:
         self.said[reject.request.number] = reject
 
 
-@settings(max_examples=15, deadline=None)
+@sampled(15)
 @given(st.integers(0, 10**6), st.sampled_from(POLICIES), st.integers(1, 3))
 def test_each_request_is_rejected_or_answered_once_and_by_its_deadline(
     seed: int, policy: str, tracks: int

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
+from cases import sampled
 from freshline import __version__
 from freshline.base.duration import SECOND
 from freshline.base.errors import InputError
@@ -220,7 +221,7 @@ def damaged(rng: Random, value: object) -> object:
     return rng.choice([None, True, -1, 0, 1, 1.5, "", "x\x1b[31m", [], {}, [[]], {"finished": 1}])
 
 
-@settings(max_examples=300, deadline=None)
+@sampled(300)
 @given(st.integers(0, 10**6), st.sampled_from([*POLICIES, "aus", "aus-slack"]))
 def test_a_damaged_log_is_told_to_differ_or_refused_and_never_a_bug(seed, policy):
     rng = Random(f"damage:{seed}")

@@ -6,9 +6,10 @@ from fractions import Fraction
 from itertools import islice
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import sampled
 from freshline.base.duration import SECOND
 from freshline.base.errors import InputError
 from freshline.planning.plan.make import make_plan
@@ -53,7 +54,7 @@ def test_a_slow_table_falls_behind_and_makes_others_late():
     assert [table.recovered_at_us for table in result.tables] == [None, None]
 
 
-@settings(max_examples=60, deadline=None)
+@sampled(60)
 @given(st.integers(0, 2**32))
 def test_tables_that_are_quicker_than_assumed_keep_every_bound(seed):
     plan = make_plan(random_warehouse(seed))

@@ -77,8 +77,8 @@ def test_failures_and_crashes_are_told_and_the_log_replays(project, tmp_path):
     assert result.stderr == ""  # no bound was exceeded that was asserted
     assert f"Table raw: {raw['failed']} of {raw['jobs'] + raw['failed']} jobs failed." in result.stdout
     assert "Table sums: 0 of" in result.stdout
-    assert "The runner was gone: 1m 40s to 1m 50s." in result.stdout
-    assert "The runner was gone: 3m 20s to 3m 50s." in result.stdout
+    assert "The runner was down: 1m 40s to 1m 50s." in result.stdout
+    assert "The runner was down: 3m 20s to 3m 50s." in result.stdout
     assert "recovered at" in result.stdout
     replayed = CliRunner().invoke(app, ["replay", str(log)])
     assert (replayed.exit_code, "Identical" in replayed.stdout) == (0, True)

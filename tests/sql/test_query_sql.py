@@ -4,9 +4,10 @@ from contextlib import suppress
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import cases, sampled
 from freshline.base.errors import InputError
 from freshline.sql.from_tables import ReadableTable
 from freshline.sql.operators import Aggregate, Join, Operator, Project, Select, Stream
@@ -136,8 +137,8 @@ def test_a_query_over_no_table_in_slices_is_refused() -> None:
         ("SELECT v FROM a LEFT ANTI JOIN b ON a.k = b.k", "it has a LEFT ANTI JOIN"),
         ("SELECT v FROM a, b", "it joins tables without a condition. Write it as `a JOIN b ON a.key"),
         ("SELECT v FROM a CROSS JOIN b", "it joins tables without a condition"),
-        ("SELECT v FROM a JOIN b ON a.v < b.w", "`b` is joined by no equality of columns"),
-        ("SELECT v FROM a JOIN b ON a.k = a.v", "`b` is joined by no equality of columns"),
+        ("SELECT v FROM a JOIN b ON a.v < b.w", "`b` is joined without an equality of columns"),
+        ("SELECT v FROM a JOIN b ON a.k = a.v", "`b` is joined without an equality of columns"),
         (
             "SELECT v FROM a JOIN b USING (k) JOIN c ON j = v JOIN c d ON d.j = c.j",
             "it joins 4 tables, and may join 3",
@@ -182,9 +183,9 @@ def test_a_query_over_no_table_in_slices_is_refused() -> None:
         ("SELECT /*+ BROADCAST(b) */ v FROM a JOIN b USING (k)", "it has a hint. Remove it."),
         ("SELECT struct(*) AS s FROM a", "a `*` stands within an expression. Name the columns"),
         ("SELECT count(a.*) FROM a", "a `*` stands within an expression"),
-        ("SELECT :limit FROM a", "it has a parameter, which nobody gives a value"),
+        ("SELECT :limit FROM a", "it has a parameter without a value"),
         ("SELECT 1", "it reads no table"),
-        ("SELECT k FROM unknown JOIN other ON j = i", "whose column `j` is cannot be told"),
+        ("SELECT k FROM unknown JOIN other ON j = i", "the table of the column `j` is not known"),
         ("DELETE FROM a", "the SQL is not a query: it begins with 'DELETE'"),
         ("SELECT k FROM", "the SQL does not parse"),
     ],
@@ -211,7 +212,7 @@ def test_what_is_within_the_operators_is_taken(sql: str) -> None:
     assert read(sql).in_slices() == {0}
 
 
-@settings(max_examples=500, deadline=None)
+@sampled(500)
 @given(seeds)
 def test_every_query_within_the_operators_has_a_tree_over_what_it_reads(seed: int) -> None:
     statement = QueryStatements(seed).right()
@@ -228,7 +229,7 @@ def test_every_query_within_the_operators_has_a_tree_over_what_it_reads(seed: in
     assert len(in_slices) == len(statement.tables)
 
 
-@settings(max_examples=500, deadline=None)
+@sampled(500)
 @given(seeds)
 def test_every_query_with_one_thing_that_operators_have_not_is_refused(seed: int) -> None:
     message = refusal(QueryStatements(seed).wrong())
@@ -236,9 +237,10 @@ def test_every_query_with_one_thing_that_operators_have_not_is_refused(seed: int
     assert ". " in message, "what is wrong, and what to do"
 
 
+@pytest.mark.sampled
 def test_nothing_that_users_write_gets_further_than_a_sentence() -> None:
     taken = 0
-    for seed in range(1_000):
+    for seed in range(cases(1_000)):
         for sql in (
             Statements(seed).next(),
             QueryStatements(seed).wrong(),
@@ -250,7 +252,7 @@ def test_nothing_that_users_write_gets_further_than_a_sentence() -> None:
                     taken += 1
                     assert streams(query.operators(None))
                     assert query.in_slices()
-    assert taken > 1_000
+    assert taken > cases(1_000)
 
 
 def cut_somewhere(sql: str, seed: int) -> str:

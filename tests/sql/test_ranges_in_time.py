@@ -145,8 +145,8 @@ def test_a_range_whose_length_is_not_known_needs_a_trusted_lookback(joins: str) 
 
 def test_why_a_lookback_is_not_taken_is_said() -> None:
     assert of_query(f"{GREATEST} FROM a JOIN b ON timediff(a.ts, b.at) < 9", "lookback: 1h,") == [
-        "freshline.yml:9: tables.t: how long the range of time is that its SQL joins over cannot be told "
-        "from the SQL. Write it as `b.ts BETWEEN a.ts - INTERVAL 1 HOUR AND a.ts` is, or add "
+        "freshline.yml:9: tables.t: its SQL joins over a range of time without showing how long "
+        "the range is. Write it in the form `b.ts BETWEEN a.ts - INTERVAL 1 HOUR AND a.ts`, or add "
         "`lookback_trusted: true` if you know that `lookback` covers it."
     ]
     (said,) = of_query(f"{GREATEST} {RANGE} AND hour(a.ts) = hour(b.at)", "lookback: 59m,")
@@ -169,8 +169,8 @@ def test_why_a_lookback_is_not_taken_is_said() -> None:
 def test_a_lookback_that_can_be_judged_need_not_be_trusted(sql: str, lookback: str) -> None:
     said = of_query(sql, f"lookback: {lookback}, lookback_trusted: true,")
     assert said[0] == (
-        "freshline.yml:9: tables.t.lookback_trusted: it has no effect: how far back the SQL reads can be "
-        "told from the SQL. Remove it."
+        "freshline.yml:9: tables.t.lookback_trusted: it has no effect: the SQL itself shows how "
+        "far back it reads. Remove it."
     )
     assert len(said) == 1 + (lookback == "59m")
 

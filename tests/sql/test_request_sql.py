@@ -4,9 +4,10 @@ import random
 from contextlib import suppress
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import sampled
 from freshline.sql.from_tables import ReadableTable
 from freshline.sql.request_sql import RequestRefused, RequestSql, read_request
 from freshline.sql.slices import Slices
@@ -42,7 +43,7 @@ def test_what_is_not_a_plain_select_over_tables_is_refused(sql: str, code: str) 
     assert refused.value.remedy
 
 
-@settings(max_examples=300)
+@sampled(300)
 @given(seed=seeds)
 def test_comments_spaces_and_letter_case_hide_nothing(seed: int) -> None:
     sql, code = RequestStatements(seed).wrong_request()
@@ -51,7 +52,7 @@ def test_comments_spaces_and_letter_case_hide_nothing(seed: int) -> None:
     assert refused.value.code == code
 
 
-@settings(max_examples=300)
+@sampled(300)
 @given(seed=seeds)
 def test_what_is_right_is_taken(seed: int) -> None:
     statement = RequestStatements(seed).right()
@@ -61,7 +62,7 @@ def test_what_is_right_is_taken(seed: int) -> None:
     assert (again.text, again.is_whole) == (request.text, request.is_whole)
 
 
-@settings(max_examples=200)
+@sampled(200)
 @given(seed=seeds)
 def test_whatever_is_asked_there_is_an_answer_or_a_refusal(seed: int) -> None:
     rng = random.Random(seed)

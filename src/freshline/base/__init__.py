@@ -1,1 +1,1 @@
-"""What every other folder may use, and what uses none of them: errors, durations, instants, names, files."""
+"""What every other folder may import, and what imports none of them: errors, durations, names, files."""

@@ -1,4 +1,4 @@
-"""Small files that are replaced at once: a reader finds the old text or the new one, never a part."""
+"""Small files that are replaced atomically: a reader finds the old text or the new one, never a part."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def replace_text(path: Path, text: str) -> None:
-    """Writes beside the file, in one place: what a killed process left of a text is written over."""
+    """Writes a draft with a fixed name first, so the next write replaces the leftover of a killed process."""
     draft = path.with_name(f".{path.name}.draft")
     draft.write_text(text, encoding="utf-8")
     draft.replace(path)

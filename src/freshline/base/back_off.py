@@ -1,4 +1,4 @@
-"""How long to wait after failures before the next attempt."""
+"""How long to wait after a failure before the next retry."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _DOUBLINGS_MAX: Final = 20
 
 
 def back_off_us(attempts: int, first_us: int = _FIRST_US, longest_us: int = _LONGEST_US) -> int:
-    """After so many failures in a row, the last one counted: twice as long each time, up to a limit.
+    """The wait after this many failures in a row: it doubles each time, up to a limit.
 
     >>> [back_off_us(attempts) / SECOND for attempts in (1, 2, 3, 7, 8, 1000)]
     [0.5, 1.0, 2.0, 32.0, 60.0, 60.0]

@@ -1,4 +1,4 @@
-"""The one clock of a live run. Who reads it is given it, so that a test may set it."""
+"""The one clock of a live run. Components receive it as an argument, so that a test can set it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A full disk, by whatever name it is reported."""
+"""Recognises a full disk in the errors of Python, SQLite, Java and Rust."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Final
 
 _NUMBERS: Final = (errno.ENOSPC, errno.EDQUOT)
 _SAID: Final = "|".join(re.escape(os.strerror(number)) for number in _NUMBERS)
-# As Java says it, and as Rust does. A record's value may have the same words, so they alone do not count.
+# How Java and Rust report it. A record's value may contain the same words, so the words alone do not count.
 _TEXT: Final = re.compile(
     rf"java\.(?:io|nio\.file)\.\w+: (?:[^\n]* \((?:{_SAID})\)|(?:[^\n]*: )?(?:{_SAID})) *$"
     rf"|\(os error (?:{'|'.join(map(str, _NUMBERS))})\)",
@@ -22,7 +22,7 @@ _PATH: Final = re.compile(r"(?:(?<=file:)|(?<![\w:/.]))/+[^\s:'\"()]+")
 
 
 def full_disk(error: BaseException) -> str | None:
-    """A sentence that says so, and where the disk is mounted if that is known; None for any other error."""
+    """A sentence about the full disk, with its mount point if that is known; None for any other error."""
     cause: BaseException | None = error
     while cause is not None:
         if _is_full(cause):
@@ -41,7 +41,7 @@ def _is_full(error: BaseException) -> bool:
 
 
 def _place(error: BaseException) -> Path | None:
-    """Of the file systems that the error speaks of the one with the least room."""
+    """The file system with the least free space among those that the error names."""
     names = [getattr(error, "filename", None), getattr(error, "filename2", None)]
     paths = [os.fsdecode(name) for name in names if isinstance(name, str | bytes | os.PathLike)]
     found = {_mount(Path(path)) for path in (*paths, *_PATH.findall(str(error)))}

@@ -30,7 +30,7 @@ _UNITS: Final[dict[str, int | Fraction]] = {
     **dict.fromkeys(("w", "week", "weeks"), WEEK),
 }
 _PART: Final = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-zA-Zµμ]+)\s*")
-# Kernel time must fit comfortably in 64 bits, sums of many durations included.
+# Kernel time must fit in 64 bits with room to spare, because many durations are added up.
 _LONGEST: Final = 100 * 366 * DAY
 
 NUMBER_AND_UNIT: Final = "Write a number and a unit, such as '5 minutes' or '300s'"
@@ -52,7 +52,7 @@ def parse_duration(text: str) -> int:
 
 
 def parse_exact_duration(text: str) -> Fraction:
-    """The microseconds of a duration that may be finer than they are.
+    """The microseconds of a duration, as a fraction: the text may be finer than a microsecond.
 
     >>> parse_exact_duration("250ns")
     Fraction(1, 4)
@@ -82,12 +82,12 @@ def parse_exact_duration(text: str) -> Fraction:
 
 
 def seconds(microseconds: int | None) -> float | None:
-    """Durations and instants are seconds in JSON."""
+    """Seconds, the unit of durations and instants in JSON."""
     return None if microseconds is None else microseconds / SECOND
 
 
 def format_duration(microseconds: int | None, up: bool = False, down: bool = False) -> str:
-    """A duration for people to read, rounded to about three digits; `up`: never to less, `down`: to more.
+    """A duration for people, with about three digits: `up` never rounds to less, `down` never to more.
 
     >>> format_duration(5_400_000_000)
     '1h 30m'

@@ -1,4 +1,4 @@
-"""What a user gets to read when the input is wrong."""
+"""The errors that a user reads when the input is wrong."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where in the user's file something stands; line 0 is the file as a whole."""
+    """A position in the user's file; line 0 means the file as a whole."""
 
     file: str
     line: int
@@ -22,7 +22,7 @@ NOWHERE: Final = Place("<memory>", 0)
 
 
 class InputError(ValueError):
-    """Bad input: what is wrong, where, and what to do about it. The command line ends with exit code 2."""
+    """Bad input: what is wrong, where, and what to do about it. The command exits with code 2."""
 
     def __init__(self, what: str, remedy: str, place: Place | None = None) -> None:
         self.what = what
@@ -35,12 +35,12 @@ class InputError(ValueError):
         return f"{where}{self.what}. {self.remedy}."
 
 
-class DefinitionErrors(InputError):  # noqa: N818  (it is several)
-    """Several errors of one file, reported together so that one edit can mend them all."""
+class DefinitionErrors(InputError):  # noqa: N818  (it holds several errors)
+    """Several errors of one file, reported together so that the user can correct them in one edit."""
 
     def __init__(self, errors: list[InputError]) -> None:
         assert errors, "an error report without errors"
-        # One edit mends a line: they stand in the order of the file.
+        # In the order of the file, because users correct it from top to bottom.
         self.errors = sorted(errors, key=lambda error: error.place.line if error.place else 0)
         first = self.errors[0]
         super().__init__(first.what, first.remedy, first.place)
@@ -50,5 +50,5 @@ class DefinitionErrors(InputError):  # noqa: N818  (it is several)
 
 
 def about(path: Sequence[str | int], what: str) -> str:
-    """A sentence about a key path: `tables.traffic.period: it is empty`. Positions in lists are left out."""
+    """A sentence about a key path: `tables.traffic.period: it is empty`. It leaves out positions in lists."""
     return f"{'.'.join(step for step in path if isinstance(step, str))}: {what}" if path else what

@@ -1,7 +1,7 @@
-"""Memory that was needed for a moment goes back to the system.
+"""Returns memory that was needed only for a moment to the operating system.
 
-An allocator keeps what was freed, apart for every thread that ever allocated. Compaction and checkpoints take
-some tens of megabytes for a second, in threads of their own: without this a run would hold them ever after.
+An allocator keeps freed memory, separately for every thread that ever allocated. Compaction and checkpoints
+take some tens of megabytes for a second in their own threads; without this a run would never return them.
 """
 
 from __future__ import annotations
@@ -9,24 +9,24 @@ from __future__ import annotations
 import ctypes
 from typing import Any, Final
 
-# glibc's number for it (malloc.h), and how many parts of the memory threads share: Python's lock lets one of
-# them work at a time, so more would only be more to keep.
+# glibc's constant for the number of arenas (malloc.h). Python's lock lets one thread work at a time, so more
+# arenas would only keep more memory.
 _M_ARENA_MAX: Final = -8
 _ARENAS: Final = 2
 
 
 def share_arenas() -> None:
-    """To be called before there are many threads."""
+    """Limits the arenas. Call it before the process has many threads."""
     _call("mallopt", ctypes.c_int(_M_ARENA_MAX), ctypes.c_int(_ARENAS))
 
 
 def give_back() -> None:
-    """Takes a few milliseconds at most."""
+    """Returns freed memory; takes a few milliseconds at most."""
     _call("malloc_trim", ctypes.c_size_t(0))
 
 
 def _call(name: str, *arguments: Any) -> None:
-    """Where the C library has it: glibc."""
+    """Calls a function of the C library if the library has it; only glibc does."""
     function = getattr(_C_LIBRARY, name, None)
     if function is not None:
         function(*arguments)

@@ -1,4 +1,4 @@
-"""The graph of tables: an order in which sources come first, and the cycles that forbid one."""
+"""The graph of tables: an order with sources first, and the cycles that make such an order impossible."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from heapq import heapify, heappop, heappush
 
 
 def topological_order(sources: Mapping[str, Sequence[str]]) -> list[str]:
-    """Every table after its sources, the first defined first; what is on or behind a cycle is left out.
+    """Every table after its sources, ties by order of definition; without those on or behind a cycle.
 
     >>> topological_order({"daily": ["hourly"], "hourly": [], "weekly": ["daily"]})
     ['hourly', 'daily', 'weekly']
@@ -33,7 +33,7 @@ def topological_order(sources: Mapping[str, Sequence[str]]) -> list[str]:
 
 
 def cycles(sources: Mapping[str, Sequence[str]], ordered: Iterable[str]) -> list[list[str]]:
-    """Cycles among the tables without an order, no two through one table, each from its first defined table.
+    """Cycles among the tables without an order. No two share a table; each starts at its first defined one.
 
     >>> cycles({"hosts": [], "a": ["hosts", "b"], "b": ["a"]}, ["hosts"])
     [['a', 'b']]
@@ -45,7 +45,7 @@ def cycles(sources: Mapping[str, Sequence[str]], ordered: Iterable[str]) -> list
     for start in sorted(stuck, key=number.__getitem__):
         way: list[str] = []
         table = start
-        # What is stuck has a stuck source, so the way from source to source must come back to itself.
+        # Each of these tables has a source among them, so the walk must come back to a table it has seen.
         while table not in walked_from:
             walked_from[table] = start
             way.append(table)

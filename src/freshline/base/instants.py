@@ -1,4 +1,4 @@
-"""Instants as people and their programs read them."""
+"""Instants as people and programs read them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _MICROSECOND: Final = timedelta(microseconds=1)
 
 
 def utc(at_us: int) -> datetime:
-    """An instant as a date and a time, to the microsecond (a float of seconds would lose some)."""
+    """An instant as a datetime, exact to the microsecond (a float of seconds would lose some digits)."""
     return _EPOCH + timedelta(microseconds=at_us)
 
 
@@ -20,5 +20,5 @@ def epoch_us(instant: datetime) -> int:
 
 
 def written(at_us: int | None) -> str | None:
-    """The same as text."""
+    """An instant as ISO text."""
     return None if at_us is None else utc(at_us).isoformat(timespec="microseconds")

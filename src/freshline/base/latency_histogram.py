@@ -1,4 +1,4 @@
-"""How old rows were when they were committed: a distribution that takes no more room the longer a run is."""
+"""Histogram of the age of rows at their commit; its size does not grow with the length of a run."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-_STEP: Final = log(1.01)  # from one bucket to the next: so exact are quantiles
+_STEP: Final = log(1.01)  # the width of a bucket, and the precision of quantiles
 
 
 class LatencyHistogram:
-    """Counts of latencies by their size, to a hundredth; the greatest as it is.
+    """Counts of latencies in buckets of 1 %; the maximum is exact.
 
-    A quantile is the end of its bucket, which no row of it exceeds. With `centred` it is the middle: for
-    rows that are spread over points, where each point stands for rows on both sides of it.
+    A quantile is the upper end of its bucket. With `centred` it is the middle, for rows that are spread over
+    points: each point then stands for rows on both sides of it.
 
     >>> seen = LatencyHistogram()
     >>> seen.add(np.array([10_000, 20_000, 1_000_000]))
@@ -25,20 +25,20 @@ class LatencyHistogram:
     """
 
     def __init__(self, centred: bool = False) -> None:
-        self.rows: float = 0  # a simulated row may be a part of one
-        self._shift = 0.5 if centred else 0.0  # of the buckets' edges, in buckets
+        self.rows: float = 0  # a simulation may count fractions of rows
+        self._shift = 0.5 if centred else 0.0  # shift of the edges, in buckets
         self.max_us: int | None = None
         self._counts: dict[int, float] = {}
 
     def add_spread(self, latencies_us: Sequence[int], rows: float, oldest_us: int) -> None:
-        """So many rows, spread evenly over these latencies, and how old the oldest is."""
+        """Adds rows that are spread evenly over these latencies, and the age of the oldest row."""
         for latency_us in latencies_us:
             self._count(floor(log(max(1, latency_us)) / _STEP + self._shift), rows / len(latencies_us))
         self.rows += rows
         self.max_us = max(self.max_us or 0, oldest_us)
 
     def add(self, latencies_us: npt.NDArray[np.int64]) -> None:
-        """A row of each latency; one that is dated ahead of its commit counts as 1 µs."""
+        """Adds the latencies of rows; a row dated after its commit counts as one microsecond."""
         if not latencies_us.size:
             return
         least = np.maximum(latencies_us, 1)
@@ -49,7 +49,7 @@ class LatencyHistogram:
         self.max_us = max(self.max_us or 0, int(least.max()))
 
     def quantile_us(self, share: float) -> int | None:
-        """The latency that so many of the rows do not exceed, to a hundredth of it; None of no row."""
+        """The latency that this share of the rows does not exceed, to within 1 %; None without rows."""
         passed = 0.0
         for size, rows in sorted(self._counts.items()):
             passed += rows

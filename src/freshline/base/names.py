@@ -1,4 +1,4 @@
-"""Names in a section: what they may be, and which one was meant."""
+"""Names in a section: which are valid, and which one a misspelt name probably means."""
 
 from __future__ import annotations
 
@@ -9,37 +9,37 @@ from typing import Final
 
 NAME_PATTERN: Final = "^[A-Za-z_][A-Za-z0-9_]{0,127}$"
 _NAME: Final = re.compile(NAME_PATTERN.removesuffix("$"))
-# A suggestion compares with every name there is, and a large file may have thousands of mistakes.
+# A suggestion compares with every name, and a large file may have thousands of mistakes.
 _SUGGESTIONS_MAX: Final = 20
 _LISTED_MAX: Final = 10
 _REPEATED_MAX: Final = 100
 
 
 def is_name(text: str) -> bool:
-    """Whether a pool, a feed or a table may be called this."""
+    """Whether a pool, a feed or a table may have this name."""
     return _NAME.fullmatch(text) is not None
 
 
 def cut(text: str) -> str:
-    """A user's text as a sentence repeats it: the beginning of a very long one."""
+    """A user's text as a message quotes it: a very long one is cut off."""
     return text if len(text) <= _REPEATED_MAX else f"{text[:_REPEATED_MAX]}…"
 
 
 def one_of(names: Iterable[str]) -> str:
-    """Names as a sentence lists them: `a`, `b` or `c`."""
+    """Names as a message lists them: `a`, `b` or `c`."""
     *most, last = (f"`{name}`" for name in names)
     return f"{', '.join(most)} or {last}" if most else last
 
 
 def close_match(name: str, names: Iterable[str]) -> str | None:
-    """The one of the names that was probably meant, if one is close; case does not count."""
+    """The defined name that was probably meant, if one is close; ignores case."""
     by_folded = {other.lower(): other for other in names}
     matches = get_close_matches(name.lower(), by_folded, n=1)
     return by_folded[matches[0]] if matches else None
 
 
 class Names:
-    """The names that one section defines, in their order."""
+    """The names that one section defines, in order of definition."""
 
     def __init__(self, section: str, names: Iterable[str]) -> None:
         self.section = section
@@ -51,7 +51,7 @@ class Names:
         self._suggestions_left = _SUGGESTIONS_MAX
 
     def find(self, name: str) -> str | None:
-        """The name as it is defined, whatever its case here."""
+        """The name as it is defined; ignores case."""
         return self._by_folded.get(name.lower())
 
     def has(self, name: str) -> bool:
@@ -59,7 +59,7 @@ class Names:
         return self.find(name) == name
 
     def remedy(self, unknown: str) -> str:
-        """What to do about a name that is not defined here."""
+        """What a user can do about a name that is not defined here."""
         if self._suggestions_left:
             self._suggestions_left -= 1
             match = close_match(unknown, self.all)

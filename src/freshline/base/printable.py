@@ -1,19 +1,19 @@
-"""Texts from outside, such as the names of files, as a terminal may show them."""
+"""Makes texts from outside, such as file names, safe to show on a terminal."""
 
 from __future__ import annotations
 
 import re
 from typing import Final
 
-# Control characters, which a terminal obeys; what ends a line or turns its direction; halves of characters,
-# which stand for bytes of a name that are no text.
+# Control characters, line ends, marks that change the writing direction, and surrogates, which stand for
+# bytes of a name that are not valid text.
 _UNPRINTABLE: Final = re.compile(
     "[\x00-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 )
 
 
 def printable(text: str, but: str = "") -> str:
-    r"""A text on one line that changes nothing but where it stands; of what it escapes, all `but` these.
+    r"""The text on one line; escapes what a terminal would obey, except the characters of `but`.
 
     >>> print(printable("a\x1b[31m\n.csv"))
     a\x1b[31m\n.csv

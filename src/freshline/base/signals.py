@@ -1,7 +1,7 @@
-"""SIGINT and SIGTERM, from a command's first line on.
+"""Handling of SIGINT and SIGTERM from the first line of a command on.
 
-A command that is told to end unwinds: what it has opened is closed, and it exits by 128 plus the signal's
-number. Once a warehouse runs, its command has handlers of its own, and ends in order.
+A command that is told to end unwinds: it closes what it has opened and exits with 128 plus the signal's
+number. Once a warehouse runs, its command installs its own handlers and shuts down in order.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ _came: list[int] = []
 
 
 class TerminationRequested(SystemExit):
-    """Somebody wants this process to end."""
+    """This process received a signal to end."""
 
 
 def listen() -> None:
-    """From here on both signals end this process, wherever it is."""
+    """From now on both signals end this process, wherever it is."""
     for number in _ENDING:
         signal.signal(number, _handle)
     atexit.register(ignore)
 
 
 def ignore() -> None:
-    """All is closed: whoever is impatient now would only spoil the exit code."""
+    """Ignores both signals: everything is closed, and another signal would only change the exit code."""
     for number in _ENDING:
         signal.signal(number, signal.SIG_IGN)
 
 
 def check() -> None:
-    """Ends this process if it was told to and has not heard.
+    """Ends this process if it received a signal but the exception was lost.
 
-    Python drops an exception that a handler raises while an object is disposed of, and PySpark's are many.
+    Python drops an exception that a handler raises in a finalizer, and PySpark has many finalizers.
     """
     if _came:
         raise TerminationRequested(128 + _came[0])
@@ -46,9 +46,9 @@ def check() -> None:
 
 @contextmanager
 def held() -> Iterator[None]:
-    """Signals that come in here are heard at its end."""
+    """Delays signals until the end of this block."""
     if threading.current_thread() is not threading.main_thread():
-        yield  # no handler runs in here
+        yield  # handlers run only in the main thread
         return
     waiting: list[int] = []
     before = {number: signal.getsignal(number) for number in _ENDING}

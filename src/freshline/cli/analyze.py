@@ -72,7 +72,7 @@ def _show(screen: Console, task_set: TaskSet, result: dict[str, Any]) -> None:
 
 
 def _verdicts(task_set: TaskSet, result: dict[str, Any]) -> Iterator[str]:
-    """A line for the utilisation and for every analysis: its answer, or why there is none."""
+    """Yields a line for the utilisation and for every analysis: its result, or why there is none."""
     costs, periods, tracks = task_set.costs, task_set.periods, task_set.tracks
     used = readable(result["utilization"], tracks, fits(costs, periods, tracks), digits=4)
     yield f"Utilisation {used} on {counted(tracks, 'track')}."

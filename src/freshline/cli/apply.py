@@ -23,22 +23,22 @@ from freshline.storage.control.layout import StorageLayout
 
 
 def apply(project: ProjectOption = DEFAULT_PROJECT, as_json: JsonOption = False) -> None:
-    """Have the running warehouse take the queries of the edited file.
+    """Apply the queries of the edited file to the running warehouse.
 
-    New queries are admitted or refused, those that are no more in the file end after their iteration; a
-    query that was edited is both. Nothing else may differ from what runs.
+    New queries are admitted or refused, and removed ones end after their iteration. An edited query is
+    removed and added. The rest of the file must be the same as in the run.
 
     Exit code 1: some query is refused.
 
     Example: freshline apply -p my/project
     """
-    warehouse = load_project(project)  # what is wrong with it is told with file and line
+    warehouse = load_project(project)  # reports errors of the file with their lines
     file = project / DEFAULT_PROJECT if project.is_dir() else project
     control = StorageLayout(storage_path(project, warehouse)).first_control(warehouse.nodes)
     try:
         answer = ask(control.service, "POST", "/v1/apply", Path(file).read_bytes())
     except NoAnswer as error:
-        print(f"Nothing is known of it: {printable(error.message)}. Ask `freshline status`.", file=sys.stderr)
+        print(f"The result is unknown: {printable(error.message)}. See `freshline status`.", file=sys.stderr)
         raise typer.Exit(1) from None
     if as_json:
         print_json(answer)

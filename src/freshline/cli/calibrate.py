@@ -65,4 +65,4 @@ def calibrate(
         screen.print(
             f"Too few to learn from: {', '.join(idle)}. Put more files into their feeds.", highlight=False
         )
-    screen.print("`freshline plan` counts with them where no cost is declared.", highlight=False)
+    screen.print("`freshline plan` uses them if no cost is declared.", highlight=False)

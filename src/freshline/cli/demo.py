@@ -1,4 +1,4 @@
-"""`freshline demo`: a network's warehouse on an embedded Spark, with an outage in the middle."""
+"""`freshline demo`: the warehouse of a network on an embedded Spark, with an outage in the middle."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _MARK = ".freshline-demo"
 _DOWN = "packets"
-# When the feed goes down and comes back, in shares of the demonstration.
+# When the feed goes down and comes back, as shares of the duration.
 _OUTAGE = (0.35, 0.6)
 _TARGETS = {"packets": 25, "flows": 25, "alerts": 35, "routers": 80, "dns": 30, "counters": 40}
 

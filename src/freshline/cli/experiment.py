@@ -1,4 +1,4 @@
-"""`freshline experiment`: the papers' evaluations are in `freshline_lab`, imported when one is asked for."""
+"""`freshline experiment`: the papers' evaluations are in `freshline_lab`, which it imports on demand."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _lab() -> TyperGroup:
 
 
 class LabCommands(TyperGroup):
-    """The commands of the lab."""
+    """The commands of `freshline_lab`."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         return _lab().list_commands(ctx)

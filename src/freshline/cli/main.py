@@ -35,7 +35,7 @@ from freshline.cli.simulate import simulate
 from freshline.cli.sql import sql
 from freshline.cli.status import status
 
-# Those of sysexits.h: not to be taken for a verdict.
+# From sysexits.h, so that they differ from the results of commands.
 _EXIT_BUG = 70
 _EXIT_IO = 74
 
@@ -77,7 +77,7 @@ app.add_typer(experiment, name="experiment")
 @app.command()
 def schema(
     as_json: Annotated[
-        bool, typer.Option("--json", help="As every command; a schema always is JSON.")
+        bool, typer.Option("--json", help="Accepted as by every command; the schema is always JSON.")
     ] = True,
 ) -> None:
     """Print the JSON schema of freshline.yml, for editors.
@@ -105,13 +105,13 @@ def main() -> None:
     listen()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            # A name that the terminal's encoding does not know is escaped rather than fatal.
+            # Escape a name that the terminal's encoding lacks, instead of failing.
             stream.reconfigure(errors="backslashreplace")
     try:
         try:
             app()
         finally:
-            sys.stdout.flush()  # here a failure still can be told
+            sys.stdout.flush()  # here a failure can still be reported
     except TerminationRequested:
         ignore()
         raise
@@ -119,7 +119,7 @@ def main() -> None:
         print(printable(str(error), but="\n"), file=sys.stderr)
         sys.exit(2)
     except BrokenPipeError:
-        # The reader of our output has gone, as with `| head`: nothing is left to say.
+        # The reader of our output has gone, as with `| head`, so there is nothing to report.
         _drop_output()
         sys.exit(1)
     except OSError as error:
@@ -127,7 +127,7 @@ def main() -> None:
         _explain(f"The system refused: {full_disk(error) or error}.")
         sys.exit(_EXIT_IO)
     except Exception as error:
-        full = full_disk(error)  # Spark, Delta and SQLite have their own names for it
+        full = full_disk(error)  # Spark, Delta and SQLite report a full disk in their own ways
         if full is not None:
             _explain(f"The system refused: {full}.")
             sys.exit(_EXIT_IO)
@@ -137,12 +137,12 @@ def main() -> None:
 
 
 def _explain(sentence: str) -> None:
-    """Tells of the exception that is being handled: one line, or everything for those who debug."""
+    """Reports the current exception: in one line, or with its traceback for debugging."""
     if os.environ.get("FRESHLINE_DEBUG") == "1":
         traceback.print_exc()
     print(printable(sentence), file=sys.stderr)
 
 
 def _drop_output() -> None:
-    """What could not be written is given up, or Python would try again at exit and complain."""
+    """Drops what could not be written; otherwise Python would try again at exit and complain."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

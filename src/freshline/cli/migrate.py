@@ -22,9 +22,9 @@ def migrate(
     project: ProjectOption = DEFAULT_PROJECT,
     as_json: JsonOption = False,
 ) -> None:
-    """Add the columns to a base table that its feed has got since: null in the rows there are.
+    """Add the new columns of its feed to a base table: null in existing rows.
 
-    Where its `slices` have changed, all its rows are written anew.
+    If its `slices` have changed, all its rows are rewritten.
 
     Example: freshline migrate packets
     """
@@ -48,9 +48,9 @@ def migrate(
         )
         return
     if migrated.is_dealt:
-        print(f"The rows of {table} are written anew, in slices as it is defined.")
+        print(f"The rows of {table} are rewritten into the slices that it defines.")
     if migrated.added:
-        print(f"Added to {table}: {', '.join(migrated.added)}. In the rows there are it is null.")
+        print(f"Added to {table}: {', '.join(migrated.added)}. In existing rows it is null.")
     elif not migrated.is_dealt:
         print(f"{table} has every column that is defined.")
     if migrated.changed:

@@ -1,4 +1,4 @@
-"""`freshline run` of a warehouse with nodes: a process for each that runs on this machine."""
+"""`freshline run` of a warehouse with nodes: one process for each node on this machine."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _LOOK_EVERY_S = 0.5
 
 
 class RunningNodes:
-    """The nodes of a warehouse that are started here, until they end, are told to, or their time is over."""
+    """The processes of nodes on this machine, until they end, receive a signal, or reach their duration."""
 
     def __init__(
         self, warehouse: Warehouse, project: Path, storage: Path, options: Sequence[str], for_us: int | None
@@ -40,7 +40,7 @@ class RunningNodes:
         self._end_at: float | None = None
         self._show: Callable[[RenderableType], None] | None = None
         self.stopped_because: str | None = None
-        self.said: list[str] | None = None  # of where steps run; None before that is known
+        self.said: list[str] | None = None  # about the placement of steps; None before it is known
         here = [name for name, node in warehouse.nodes.items() if is_local(node.master)]
         if not here:
             what = "none of the nodes has a local master"
@@ -56,7 +56,7 @@ class RunningNodes:
             self._layout.control(node).drained.unlink(missing_ok=True)
 
     def run(self, screen: Console | None) -> int:
-        """Their highest exit code."""
+        """Runs the nodes and returns their highest exit code."""
         signal.signal(signal.SIGINT, lambda *_: self._stop("interrupted"))
         signal.signal(signal.SIGTERM, lambda *_: self._stop("terminated"))
         if screen is None or not screen.is_terminal:
@@ -66,7 +66,7 @@ class RunningNodes:
             return self._supervisor.run(self._look)
 
     def status(self) -> WarehouseStatus | None:
-        """What the nodes tell of this run; None before one does."""
+        """The combined status of the nodes in this run; None before one has reported."""
         try:
             statuses = read_statuses(self._warehouse, self._layout)
         except InputError:
@@ -79,19 +79,19 @@ class RunningNodes:
         self._supervisor.stop()
 
     def _look(self) -> None:
-        """Now and then; it stops them when their time is over."""
+        """Looks at the nodes from time to time, and stops them after their duration."""
         now = time.monotonic()
         if now < self._look_at:
             return
         self._look_at = now + _LOOK_EVERY_S
         if self._for_us is not None and self._end_at is None and self._all_run():
-            self._end_at = now + self._for_us / SECOND  # it counts from when all of them run
+            self._end_at = now + self._for_us / SECOND  # counts from the moment when all of them run
         if self._end_at is not None and now >= self._end_at and self.stopped_because is None:
             self._stop("its time is over")
         self.look()
 
     def look(self) -> None:
-        """Shows how all of them are; where steps are placed for worse, that is said once."""
+        """Shows the status of all nodes; reports the shortcomings of the placement of steps once."""
         status = None if self._show is None and self.said is not None else self.status()
         if self.said is None and status is not None and status.placement is not None:
             self.said = [*status.placement.shortcomings]

@@ -49,7 +49,7 @@ def place(
         Path | None,
         typer.Option("-p", "--project", help="Place the steps of this warehouse: its folder or file."),
     ] = None,
-    limit: Annotated[str, typer.Option(help="For how long the solver may look for the optimum.")] = "60s",
+    limit: Annotated[str, typer.Option(help="How long the solver may search for the optimum.")] = "60s",
     method: Annotated[
         MethodOption, typer.Option(help="By deadlines, or by traffic and load as SQPR does.")
     ] = MethodOption.deadline,
@@ -58,11 +58,11 @@ def place(
     ] = None,
     apply: Annotated[
         bool,
-        typer.Option("--apply", help="With -p: let the warehouse run so from now on (no node may run)."),
+        typer.Option("--apply", help="With -p: use this placement from now on (no node may run)."),
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Say on which node each operator runs, and by when it is to be done, so that outputs are in time.
+    """Find a node and a deadline for each operator, so that outputs are in time.
 
     The file holds {"nodes": [{"name": "edge"}, {"name": "centre", "speed": 2, "blocking": "0.1"}], "links":
     [["edge", "centre"]], "sources": [{"stream": "s", "node": "edge", "rate": 10}], "operators": [{"name":
@@ -97,8 +97,8 @@ def place(
 def show_placement(
     plan: PlacementPlan, method: Method, limit_s: float, plot: Path | None, as_json: bool, title: str
 ) -> Placement:
-    """Places a plan, whatever it was read from, and prints and draws what became of it."""
-    # The solver takes longer to load than other commands take to run.
+    """Places a plan, and prints and draws the result."""
+    # Loading the solver takes longer than other commands take to run.
     from freshline.planning.placement.place import place as placed
 
     start = monotonic()
@@ -115,7 +115,7 @@ def show_placement(
 
 
 def _plan_of(file: Path | None, project: Path | None, as_json: bool) -> tuple[PlacementPlan, str]:
-    """What is to be placed, and what it is called."""
+    """The plan to place, and its name."""
     if project is None:
         assert file is not None
         return _read(file), file.name
@@ -132,7 +132,7 @@ def _plan_of(file: Path | None, project: Path | None, as_json: bool) -> tuple[Pl
 
 
 def _apply(project: Path, found: Placement) -> None:
-    """Keeps a placement in the storage, while no node runs."""
+    """Stores a placement while no node runs."""
     from freshline.live.nodes.same_definitions import digest_of
     from freshline.live.run.heartbeat import sole_writer
     from freshline.planning.plan.outputs import placed_by
@@ -151,7 +151,7 @@ def _apply(project: Path, found: Placement) -> None:
         number, _ = layout.placements.newest()
         if not layout.placements.add(placed.record(), number):
             raise InputError("another process has just placed the steps", "Run again")
-    print("Applied: nodes that are started from now on run so.", file=sys.stderr)
+    print("Applied: nodes use it from their next start on.", file=sys.stderr)
 
 
 def _read(file: Path) -> PlacementPlan:

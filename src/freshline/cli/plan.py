@@ -201,7 +201,7 @@ def _assumed_of_queries(plan: Plan) -> str:
 
 
 def chosen_rows(tables: Sequence[TablePlan], all_rows: bool) -> list[TablePlan]:
-    """The tables to show: all of them, or the troubled ones first."""
+    """The tables to show: all of them, or as many as fit, those without a proof first."""
     if all_rows or len(tables) <= ROWS_MAX:
         return list(tables)
     return sorted(tables, key=lambda table: table.holds)[:ROWS_MAX]
@@ -219,19 +219,19 @@ def _show_clusters(screen: Console, pool: PoolPlan) -> None:
 
 
 def _show_blocking(screen: Console, pool: PoolPlan) -> None:
-    """What batches may block others for, where there are others and a bound to count it."""
+    """Shows how long batches may block other tables, if there are any and a bound counts it."""
     if pool.blocking_most_us is None and not pool.blocking_us:
         return
     said = f"blocking {format_duration(pool.blocking_us)}"
     if pool.blocking_most_us is not None:
-        said += f", all targets bear {format_duration(pool.blocking_most_us, down=True)}"
+        said += f", all targets allow {format_duration(pool.blocking_most_us, down=True)}"
     if pool.batch_limit_us is not None:
         said += f"; a batch takes {format_duration(pool.batch_limit_us, down=True)} at most"
     screen.print(f"  {pool.name}: {said}", style="dim", highlight=False, markup=False)
 
 
 def _show_classes(screen: Console, pool: PoolPlan) -> None:
-    """Who is answered beside the updates, and what that costs them."""
+    """Shows the classes of the pool, and how long they block updates."""
     if not pool.classes:
         return
     said = f"answers {_listed(pool.classes)}, the most important first"
@@ -241,7 +241,7 @@ def _show_classes(screen: Console, pool: PoolPlan) -> None:
 
 
 def _show_unbounded(screen: Console, plan: Plan, pool: PoolPlan) -> None:
-    """What a pool does for tables that its policy can do nothing for."""
+    """Shows which tables of a pool have no bound, and how they are scheduled."""
     behaves_as = pool.behaves_as(plan.tables)
     said = None
     if behaves_as != pool.policy:

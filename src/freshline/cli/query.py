@@ -22,12 +22,12 @@ def query(
     class_name: Annotated[str, typer.Option("--class", help="The service class that asks.", metavar="NAME")],
     deadline: Annotated[str, typer.Option(help="When the answer must be there.", metavar="DURATION")],
     share: Annotated[
-        float | None, typer.Option(help="Read no more than that share of the rows.", metavar="SHARE")
+        float | None, typer.Option(help="Read at most this share of the rows.", metavar="SHARE")
     ] = None,
     project: ProjectOption = DEFAULT_PROJECT,
     as_json: JsonOption = False,
 ) -> None:
-    """Ask the running warehouse, and get an answer by the deadline: as good a one as there is time for.
+    """Query the running warehouse, and get the best answer that is possible by the deadline.
 
     Where it was computed from a part of the rows, counts, sums and means are estimates, and each has an
     interval that holds the true value 95 times in 100; `?` marks those of fewer than 30 rows.
@@ -51,7 +51,7 @@ def query(
 
 
 def show(answer: dict[str, Any]) -> None:
-    """An answer for people to read."""
+    """Shows an answer to people."""
     screen = console()
     parts, rows = answer["parts"], answer["rows"]
     read = "all rows" if answer["complete"] else f"{answer['share']:.1%} of the rows"
@@ -64,7 +64,7 @@ def show(answer: dict[str, Any]) -> None:
         screen.print("There are no rows.")
         return
     table = grid("", {})
-    for name, value in zip(answer["columns"], rows[0], strict=True):  # two may have one name
+    for name, value in zip(answer["columns"], rows[0], strict=True):  # two columns may have the same name
         table.add_column(Text(printable(name)), justify="right" if _is_number(value) else "left")
     for row in list(zip(rows, answer["intervals"], answer["few"], strict=True))[:_ROWS_MAX]:
         table.add_row(*(_cell(*cell) for cell in zip(*row, strict=True)))

@@ -22,7 +22,7 @@ def rebuild(
     project: ProjectOption = DEFAULT_PROJECT,
     as_json: JsonOption = False,
 ) -> None:
-    """Make a derived table anew: by its SQL as it is now, with the late records that runs keep out of it.
+    """Recompute a derived table with its current SQL, including the late records that runs leave out.
 
     Example: freshline rebuild traffic
     """

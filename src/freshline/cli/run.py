@@ -63,15 +63,15 @@ def run(
     ] = False,
     accept_change: Annotated[
         list[str] | None,
-        typer.Option(help="Go on with a table that was changed (repeatable).", metavar="TABLE"),
+        typer.Option(help="Continue with a table that has changed (repeatable).", metavar="TABLE"),
     ] = None,
     yes: Annotated[
         bool,
-        typer.Option("--yes", help="Accept landing directories that do not look like such; remembered."),
+        typer.Option("--yes", help="Accept landing directories that look like other folders, now and later."),
     ] = False,
     node: Annotated[
         str | None,
-        typer.Option(help="This node alone (default: all of this machine).", metavar="NAME"),
+        typer.Option(help="Run only this node (default: all nodes of this machine).", metavar="NAME"),
     ] = None,
     tied: Annotated[bool, typer.Option("--tied", hidden=True)] = False,
     as_json: JsonOption = False,
@@ -144,9 +144,9 @@ def _run_here(
     is_node: bool,
     tied: bool,
 ) -> int:
-    """Runs a warehouse, or a node of it, in this process; the exit code.
+    """Runs a warehouse, or one of its nodes, in this process, and returns the exit code.
 
-    What is to be said of all nodes is said by whoever started this one, where it is `tied`.
+    A `tied` node leaves reports about all nodes to the process that started it.
     """
     screen = None if as_json else console()
     with TellStart() as tell, starting(tell.say) as runner:
@@ -175,7 +175,7 @@ def _check_node(warehouse: Warehouse, node: str | None, master: str | None) -> N
 def _run_nodes(
     warehouse: Warehouse, project: Path, options: list[str], for_us: int | None, as_json: bool
 ) -> int:
-    """Runs the nodes of a warehouse, each in a process of its own; the exit code."""
+    """Runs the nodes of a warehouse, each in its own process, and returns the exit code."""
     from freshline.cli.nodes import RunningNodes  # Spark is slow to import
 
     screen = None if as_json else console()
@@ -202,9 +202,9 @@ def _sum_up(screen: Console | None, runner: Runner, status: WarehouseStatus) -> 
 
 
 class TellStart:
-    """Says on a terminal how far a start is, on standard error.
+    """Reports the progress of a start on standard error, on a terminal.
 
-    What is counted is on one line, which is gone when the start is over; after other lines Spark has its say.
+    Counts share one line, which disappears after the start; Spark may print after other lines.
     """
 
     def __init__(self) -> None:
@@ -232,13 +232,13 @@ class TellStart:
 
 
 def end_in_order(runner: Runner) -> None:
-    """A warehouse that runs is ended by signals, and then summed up."""
+    """Installs signal handlers that end a running warehouse in order, with a summary."""
     signal.signal(signal.SIGINT, lambda *_: interrupt(runner, "interrupted"))
     signal.signal(signal.SIGTERM, lambda *_: interrupt(runner, "terminated"))
 
 
 def interrupt(runner: Runner, why: str) -> None:
-    """The first time running jobs are let end, the second time they are not."""
+    """The first signal lets running jobs finish, the second does not."""
     if runner.stopped_because:
         runner.abandon()
     else:
@@ -246,7 +246,7 @@ def interrupt(runner: Runner, why: str) -> None:
 
 
 def follow(screen: Console | None, runner: Runner, for_us: int | None) -> None:
-    """Runs a runner; on a terminal with a live view of it, which goes when it ends."""
+    """Runs a runner, on a terminal with a live view until it ends."""
     if screen is None or not screen.is_terminal:
         runner.run(for_us)
         return
@@ -256,12 +256,12 @@ def follow(screen: Console | None, runner: Runner, for_us: int | None) -> None:
 
 
 def summary_record(status: WarehouseStatus, stopped_because: str | None) -> dict[str, Any]:
-    """What a run showed, at its end, as JSON."""
+    """The results of a run at its end, as JSON."""
     return status.summary_record(stopped_because, holds=not targets_exceeded(status))
 
 
 def spark_settings(options: list[str] | None) -> dict[str, str]:
-    """Spark settings of the command line."""
+    """The Spark settings of the command line."""
     settings = {}
     for option in options or []:
         key, separator, value = option.partition("=")
@@ -311,7 +311,7 @@ def _records(log: Path) -> Iterator[dict[str, Any]]:
                 except (ValueError, RecursionError) as error:
                     if number == 1:
                         raise InputError(f"{log} is not JSON: {error}", "Name a log of a run") from error
-                    # The last line of a run that was killed may be a part of one.
+                    # The last line of a run that was killed may be incomplete.
                     if next(stream, None) is None:
                         return
                     record = {}

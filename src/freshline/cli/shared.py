@@ -1,4 +1,4 @@
-"""What several commands have in common."""
+"""What several commands share."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ from freshline.storage.control.node_runs import NodeRuns
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# Where nobody looks (a pipe, a log) lines are not broken, and names are not cut.
+# Output to a pipe or a log has no line breaks inside rows, and names are not cut.
 _WIDTH_PIPED = 10_000
 
-# A table on the screen is for reading: beyond this, the troubled rows come first and the rest is counted.
+# The number of rows that a table on the screen has; rows with problems come first, the rest is counted.
 ROWS_MAX = 40
 
 ProjectOption = Annotated[
@@ -53,7 +53,7 @@ def load_project(project: Path) -> Warehouse:
 
 
 def load_with_costs(project: Path) -> tuple[Warehouse, Mapping[str, int]]:
-    """The warehouse with learned costs where none is declared, and by table or query from how many runs."""
+    """The warehouse with learned costs if none are declared; by table or query, from how many runs."""
     with working("reading"):
         warehouse = load_project(project)
     costs = [table.cost for table in warehouse.stored.values()]
@@ -73,7 +73,7 @@ def load_with_costs(project: Path) -> tuple[Warehouse, Mapping[str, int]]:
 
 
 def storage_path(project: Path, warehouse: Warehouse) -> Path:
-    """Where the tables are: `storage` is relative to the folder of the warehouse's file."""
+    """The folder of the tables; `storage` is relative to the folder of the warehouse's file."""
     return project_folder(project) / warehouse.storage
 
 
@@ -84,7 +84,7 @@ def project_folder(project: Path) -> Path:
 
 @contextmanager
 def spark_for(name: str, storage: Path) -> Iterator[SparkSession]:
-    """Spark for one command on a storage, on this machine; interrupted, it leaves no Java process behind."""
+    """Spark for one command on a storage, on this machine; an interrupt leaves no Java process behind."""
     from freshline.spark.session.java import no_java_left_behind
     from freshline.spark.session.session import open_session
     from freshline.storage.control.permissions import modes_of
@@ -93,7 +93,7 @@ def spark_for(name: str, storage: Path) -> Iterator[SparkSession]:
         session = open_session(name)
         try:
             yield session
-        except Exception:  # an interrupt is not waited for: `no_java_left_behind` ends Spark then
+        except Exception:  # not for an interrupt: `no_java_left_behind` then ends Spark
             session.stop()
             raise
         session.stop()
@@ -116,7 +116,7 @@ def console() -> Console:
 
 @contextmanager
 def working(doing: str) -> Iterator[None]:
-    """Something moves on standard error while this lasts, if anybody looks."""
+    """Shows activity on standard error during the block, if that is a terminal."""
     if sys.stderr.isatty():
         with Console(stderr=True).status(doing):
             yield
@@ -125,7 +125,7 @@ def working(doing: str) -> Iterator[None]:
 
 
 def say(sentence: str) -> None:
-    """Says something on standard error; the sentence begins small, and has no full stop."""
+    """Prints a sentence on standard error; it adds the capital letter and the full stop."""
     print(f"{printable(sentence[:1].upper() + sentence[1:])}.", file=sys.stderr, flush=True)
 
 
@@ -134,7 +134,7 @@ def print_json(record: Mapping[str, Any]) -> None:
 
 
 class Grid(Table):
-    """A table whose rows begin with a name. Names are shown as they are: brackets in them are no markup."""
+    """A table whose rows begin with a name. Names are shown as they are; brackets are not markup."""
 
     def add_row(
         self, *cells: RenderableType | None, style: StyleType | None = None, end_section: bool = False
@@ -146,22 +146,22 @@ class Grid(Table):
 
 
 def grid(title: str, columns: Mapping[str, bool]) -> Grid:
-    """An empty table; a column is right-aligned where its value is true."""
+    """An empty table; a column is right-aligned if its value is true."""
     table = Grid(title=Text(title, "bold"), title_justify="left", header_style="bold", box=None)
     for name, right in columns.items():
-        # Where the screen is narrow, the longest names are cut; numbers and verdicts stay.
+        # On a narrow screen the longest names are cut; numbers and verdicts stay.
         table.add_column(name, justify="right" if right else "left", no_wrap=right, overflow="ellipsis")
     return table
 
 
 def show_rest(screen: Console, rows: int, all_rows: bool) -> None:
-    """Says how many rows of a table are not shown."""
+    """Prints how many rows of a table are not shown."""
     if not all_rows and rows > ROWS_MAX:
         screen.print(f"... and {rows - ROWS_MAX} more: --all shows every one, --json too.", style="dim")
 
 
 def show_learned(screen: Console, what: str, counts: Sequence[int]) -> None:
-    """From how many of what the costs with a star were learned; those of others from 0."""
+    """Prints from how many runs the costs with a star were learned; a count of 0 means not learned."""
     learned = [count for count in counts if count]
     if learned:
         fewest, most = min(learned), max(learned)
@@ -172,7 +172,7 @@ def show_learned(screen: Console, what: str, counts: Sequence[int]) -> None:
 def recovery_line(plan: Plan, table: TablePlan) -> tuple[int, Fraction] | None:
     """The recovery time x(λ) = a + b·λ after an outage of its feed: a in µs, and b.
 
-    None where nothing is said before an outage: that is of base tables on files only (paper 001, Theorem 4).
+    None if there is no such statement: it exists only for base tables on files (paper 001, Theorem 4).
     """
     feed_name = plan.warehouse.tables[table.name].feed
     if feed_name is None or table.recovery_period_us is None:

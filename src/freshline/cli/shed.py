@@ -21,7 +21,7 @@ def shed(
     ],
     as_json: JsonOption = False,
 ) -> None:
-    """Say what continuous queries on one track must give up so that all meet their deadlines.
+    """Compute what continuous queries on one track must shed so that all meet their deadlines.
 
     The file holds {"queries": [{"name": "a", "period": "2", "cost": "0.5", "weight": 5, "selectivity": "0.5",
     "tuples": 25000}]}, times in seconds; a query may have "deadline", "fixed", "keep_least" and "part".
@@ -37,7 +37,7 @@ def shed(
 
     Example: freshline shed queries.json --json
     """
-    # The solver takes longer to load than other commands take to run.
+    # Loading the solver takes longer than other commands take to run.
     from freshline.planning.analysis.query_set import answer, parse_query_set
 
     try:

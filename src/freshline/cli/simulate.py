@@ -137,7 +137,7 @@ def _say_unasked(classes: Sequence[str]) -> None:
 
 
 def _report_broken(result: SimulationResult) -> bool:
-    """Says so where a proven bound was exceeded, and whether one was."""
+    """Reports proven bounds that were exceeded, and returns whether there were any."""
     broken = [table.plan.name for table in result.tables if table.exceeded_bound]
     broken += [query.plan.name for query in result.queries if query.broke_proof]
     if broken:
@@ -165,7 +165,7 @@ class _Report(Protocol):
 
 @contextmanager
 def simulated_progress(end: int) -> Iterator[_Report]:
-    """A bar on standard error that follows simulated time."""
+    """A progress bar on standard error that follows simulated time."""
     bar = Progress(
         TextColumn("simulating"), BarColumn(), TextColumn("{task.percentage:.0f} %"), TimeRemainingColumn(),
         console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty(),

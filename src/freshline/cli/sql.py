@@ -38,7 +38,7 @@ def sql(
     project: ProjectOption = DEFAULT_PROJECT,
     as_json: JsonOption = False,
 ) -> None:
-    """Ask the tables, as they are now, in Spark SQL. Timestamps are shown in UTC.
+    """Query the tables in their current state with Spark SQL. Timestamps are shown in UTC.
 
     Example: freshline sql "SELECT src, sum(bytes) FROM packets GROUP BY src"
     """
@@ -66,7 +66,7 @@ def sql(
 
 @contextmanager
 def _in_utc() -> Iterator[None]:
-    """Spark makes timestamps into this process's local time, in whatever they are nested: let that be UTC."""
+    """Sets the local time zone to UTC, because Spark converts timestamps, also nested ones, to local time."""
     before = os.environ.get("TZ")
     os.environ["TZ"] = "UTC"
     time.tzset()
@@ -82,7 +82,7 @@ def _in_utc() -> Iterator[None]:
 def _shown(answer: DataFrame) -> Table:
     shown = Table(box=None, header_style="bold")
     for column in answer.columns:
-        shown.add_column(Text(column))  # as it is: brackets in names and values are no markup
+        shown.add_column(Text(column))  # unchanged: brackets in names and values are not markup
     for number, row in enumerate(answer.toLocalIterator()):
         if number == _ROWS_MAX:
             shown.caption = f"only the first {_ROWS_MAX:,} rows: --json prints all"
@@ -92,15 +92,15 @@ def _shown(answer: DataFrame) -> Table:
 
 
 def _unanswered(error: Exception) -> Exception:
-    """What the user reads: of a query that some row has no answer to, or of a machine that gave up on it."""
+    """The error for the user: a row without a result, or a machine that failed."""
     from pyspark.errors import PySparkException
 
     from freshline.spark.answering.query import is_too_deep
     from freshline.spark.errors import is_of_a_row, sentence
 
     if is_too_deep(error):
-        return InputError("the SQL is nested too deeply for Spark", "Ask something simpler")
+        return InputError("the SQL is nested too deeply for Spark", "Simplify the query")
     what = f"Spark cannot answer the query: {sentence(error).rstrip('.')}"
     if isinstance(error, PySparkException) or is_of_a_row(error):
-        return InputError(what, "Mend the query")
+        return InputError(what, "Correct the query")
     return OSError(what)

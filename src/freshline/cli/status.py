@@ -38,7 +38,7 @@ def status(project: ProjectOption = DEFAULT_PROJECT, as_json: JsonOption = False
     runs = [runs_now(each, now_us) for each in statuses]
     told = [each if runs_now else each.of_the_past() for each, runs_now in zip(statuses, runs, strict=True)]
     running, last = any(runs), as_one(warehouse, told)
-    # Figures of a runner that has gone are told as they were: nothing has been watched since.
+    # Figures of a runner that has ended are shown unchanged: nothing has been observed since.
     as_of_us = now_us if running else last.at_us
     for sentence in _silent(warehouse, statuses, runs, now_us):
         print(sentence, file=sys.stderr)
@@ -52,7 +52,7 @@ def status(project: ProjectOption = DEFAULT_PROJECT, as_json: JsonOption = False
 def _silent(
     warehouse: Warehouse, statuses: Sequence[WarehouseStatus], runs: Sequence[bool], now_us: int
 ) -> Iterator[str]:
-    """Who of those that should run does not."""
+    """Yields which runners should run but do not."""
     if not any(runs):
         last = max(statuses, key=lambda each: each.at_us)
         age = format_duration(now_us - last.at_us)

@@ -1,4 +1,4 @@
-"""What if: the options of `freshline simulate` that change the warehouse, or what happens to it."""
+"""What if: the options of `freshline simulate` that change the warehouse or inject faults."""
 
 from __future__ import annotations
 
@@ -40,29 +40,27 @@ OutageOption = Annotated[
 GapOption = Annotated[
     list[str] | None,
     typer.Option(
-        help="A feed delivers on time, but no rows of a while: derived tables jump over it (repeatable).",
+        help="A feed delivers on time, but no rows of this span: derived tables skip it (repeatable).",
         metavar="FEED:START-END",
     ),
 ]
 SlowOption = Annotated[
     list[str] | None,
     typer.Option(
-        help="A table's, query's or class's costs are multiplied, though not in the plan (repeatable).",
+        help="The costs of a table, query or class are multiplied, but not in the plan (repeatable).",
         metavar="NAME:FACTOR",
     ),
 ]
 FailOption = Annotated[
     list[str] | None,
     typer.Option(
-        help="A table's jobs fail by chance, and are tried again as in a run (repeatable).",
+        help="Jobs of a table fail at random, with retries as in a run (repeatable).",
         metavar="TABLE:RATE",
     ),
 ]
 CrashOption = Annotated[
     list[str] | None,
-    typer.Option(
-        help="The runner is gone, for 10s or FOR, and comes back (repeatable).", metavar="TIME[:FOR]"
-    ),
+    typer.Option(help="The runner is down for 10s or FOR, and restarts (repeatable).", metavar="TIME[:FOR]"),
 ]
 RequestsOption = Annotated[
     list[str] | None,
@@ -72,7 +70,7 @@ RequestsOption = Annotated[
         metavar="CLASS:RATE/s[:PARTS]",
     ),
 ]
-# How long a runner is gone that is started again at once.
+# How long a runner is down if it is restarted at once.
 _GONE_US = 10 * SECOND
 _NUMBER = re.compile(r"[0-9]{1,6}(\.[0-9]{1,6})?")
 _REQUESTS = re.compile(rf"(?P<name>.+):(?P<rate>{_NUMBER.pattern})/s(:(?P<parts>[0-9]{{1,6}}))?")
@@ -120,7 +118,7 @@ def tracks_options(warehouse: Warehouse, options: list[str]) -> dict[str, int]:
 
 
 def spans_options(name: str, options: list[str], end: int) -> dict[str, list[Span]]:
-    """By feed, from when to when something is so."""
+    """The spans of time by feed."""
     spans: dict[str, list[Span]] = {}
     for option in options:
         feed, _, times = option.rpartition(":")
@@ -143,12 +141,12 @@ def spans_options(name: str, options: list[str], end: int) -> dict[str, list[Spa
 
 
 def factor_options(options: list[str]) -> dict[str, Fraction]:
-    """`NAME:FACTOR`, by table or query: what its costs are multiplied with."""
+    """`NAME:FACTOR`: by table or query, the factor of its costs."""
     return _by_name("--slow", "NAME:FACTOR", "1.5", options)
 
 
 def failure_options(options: list[str]) -> dict[str, Fraction]:
-    """`TABLE:RATE`, by table: the chance that a job fails."""
+    """`TABLE:RATE`: by table, the probability that a job fails."""
     return _by_name("--fail", "TABLE:RATE", "0.1", options)
 
 
@@ -167,7 +165,7 @@ def _by_name(name: str, form: str, example: str, options: list[str]) -> dict[str
 
 
 def crash_options(options: list[str]) -> list[Crash]:
-    """`TIME[:FOR]`: from when to when the runner is gone."""
+    """`TIME[:FOR]`: the spans of time in which the runner is down."""
     spans: list[Crash] = []
     for option in options:
         time, separator, length = option.partition(":")

@@ -1,1 +1,1 @@
-"""A user's file as frozen, validated records with the place in the file that each came from."""
+"""A user's file as frozen, validated records, each with its position in the file."""

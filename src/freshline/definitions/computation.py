@@ -1,4 +1,4 @@
-"""What a table's rows are computed by, and whether that has changed."""
+"""The part of a definition that a table's rows are computed from, and whether it has changed."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ from freshline.definitions.sections.tables import Table
 from freshline.sql.dialect import SPARK
 from freshline.sql.query import parse_query
 
-# A hint tells Spark how to compute rows, not which.
+# A hint changes how Spark computes rows, not the rows.
 _WITHOUT_MEANING: Final = (TokenType.HINT, TokenType.SEMICOLON)
 _WITH_CASE: Final = (TokenType.STRING, TokenType.RAW_STRING, TokenType.IDENTIFIER)
-# Of two long texts so much is shown before and after what differs.
+# The number of characters that an excerpt of a long text shows before and after a difference.
 _CONTEXT_LENGTH: Final = 40
 
 
 @dataclass(frozen=True, slots=True)
 class Computation:
-    """The part of a table's definition that its rows depend on, as it stands in the user's file."""
+    """The part of a table's definition that its rows depend on, as the user's file has it."""
 
     sql: str | None = None
     select: str | None = None
     timestamp: str | None = None
     lookback_us: int = 0
     align_us: int | None = None
-    slices: str | None = None  # in words, and so are the next two
+    slices: str | None = None  # in words, as are the next two
     discard: str | None = None  # which files are left out
-    shed: str | None = None  # which rows of its feed are
+    shed: str | None = None  # which rows of its feed are left out
 
     @classmethod
     def of(cls, table: StoredDefinition, feeds: Mapping[str, Feed]) -> Self:
@@ -56,12 +56,12 @@ class Computation:
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Self:
-        """What was written, perhaps by another version: what that did not know is as if it were not given."""
+        """Reads a record, perhaps of another version: a field that it lacks counts as not given."""
         return cls(**{field.name: record[field.name] for field in fields(cls) if field.name in record})
 
 
 def changes(before: Computation, now: Computation) -> list[str]:
-    """What rows to come would be computed by otherwise than those there are, for users to read."""
+    """How the computation of new rows would differ from that of the stored rows, in sentences for users."""
     found = []
     for key in ("sql", "select"):
         texts: tuple[str | None, str | None] = getattr(before, key), getattr(now, key)
@@ -84,7 +84,7 @@ def changes(before: Computation, now: Computation) -> list[str]:
 
 
 def only_adds(before: str | None, now: str | None, columns: Collection[str]) -> bool:
-    """Whether a `select` differs from what it was by nothing but these columns."""
+    """Whether a `select` differs from the earlier one only by these columns."""
     if before is None or now is None:
         return False
     try:
@@ -100,10 +100,10 @@ def only_adds(before: str | None, now: str | None, columns: Collection[str]) -> 
 
 
 def _normal(sql: str | None) -> object:
-    """What two texts have in common that Spark reads the same, whatever their comments, spaces and keywords.
+    """A form that is equal for texts that Spark reads alike: comments, spaces and keyword case do not count.
 
-    The words alone do not tell whether the case of one counts: a keyword's does not, a column's may. The
-    parsed query does tell, but what it forgets of the text would go unnoticed. So it takes both.
+    Tokens alone do not show whether case matters: it does not for a keyword, it may for a column. The parsed
+    query shows that, but it may drop parts of the text. So the form has both.
     """
     if sql is None:
         return None
@@ -114,7 +114,7 @@ def _normal(sql: str | None) -> object:
         )
         return words, _written(parse_query(sql))
     except (TokenError, InputError, RecursionError):
-        return sql.strip()  # another version of the parser took it
+        return sql.strip()  # another version of the parser accepted it
 
 
 def _written(query: exp.Query) -> str:
@@ -128,7 +128,7 @@ def _tokens(sql: str) -> list[Token]:
 
 
 def _shown(was: str | None, now: str | None) -> tuple[str, str]:
-    """Both texts, each on one line and without comments; of long ones where they differ."""
+    """Both texts, each on one line and without comments; long ones are cut to where they differ."""
     texts = ["" if sql is None else _on_one_line(sql) for sql in (was, now)]
     first = _alike(texts[0], texts[1])
     last = _alike(texts[0][first:][::-1], texts[1][first:][::-1])
@@ -136,13 +136,13 @@ def _shown(was: str | None, now: str | None) -> tuple[str, str]:
 
 
 def _alike(one: str, other: str) -> int:
-    """How many characters two texts begin with alike."""
+    """The length of the common beginning of two texts."""
     alike = takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))
     return sum(1 for _ in alike)
 
 
 def _excerpt(text: str, first: int, end: int) -> str:
-    """The text around a part of it, cut only where much is left out."""
+    """The text around a part of it; cut only if that leaves out much."""
     if not text:
         return "not given"
     start = 0 if first <= 2 * _CONTEXT_LENGTH else first - _CONTEXT_LENGTH
@@ -157,7 +157,7 @@ def _on_one_line(sql: str) -> str:
         return " ".join(sql.split())
     line, end = "", 0
     for token in tokens:
-        if token.start >= end:  # `1L` is made into three that all stand in one place
+        if token.start >= end:  # sqlglot turns `1L` into three tokens at one position
             line += (" " if line and token.start > end else "") + sql[token.start : token.end + 1]
             end = token.end + 1
     return line

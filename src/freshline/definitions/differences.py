@@ -1,4 +1,4 @@
-"""What differs between two files' warehouses, by the names that a user gave it."""
+"""The differences between the warehouses of two files, by the names in the files."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any, Final
 from freshline.definitions.language.section import Section
 from freshline.definitions.warehouse import SECTIONS, Warehouse
 
-# What is worked out from the sections, and differs only with them.
+# Fields derived from the sections; they differ only if a section does.
 _WORKED_OUT: Final = {"topological_order", "released_by_files", "step_order"}
 
 
 def differences(one: Warehouse, other: Warehouse, but: Collection[str] = ()) -> list[str]:
-    """What differs outside the sections `but`: `tables.traffic.period`, or `feeds.clicks` that one lacks.
+    """The differences outside the sections `but`: `tables.traffic.period`, or `feeds.clicks` if one lacks it.
 
-    The order of entries in a file is no difference, nor is where they stand.
+    The order of entries and their positions in a file do not count.
     """
     found: list[str] = []
     for each in fields(Warehouse):
@@ -45,12 +45,12 @@ def _in_section(
         differing = [
             written.get(each, each.removesuffix("_us")) for each in _fields(one[name], other[name], written)
         ]
-        # What a user wrote, rather than what became different with it.
+        # Report what a user wrote, not what follows from it.
         yield from (f"{path}.{key}" for key in [key for key in differing if key in keys] or differing)
 
 
 def _fields(one: Any, other: Any, written: Collection[str]) -> Iterator[str]:
-    """The fields in which two records differ. A part that users do not write as such is looked into."""
+    """The fields in which two records differ; descends into parts that users do not write as one value."""
     for each in fields(one):
         ours, theirs = getattr(one, each.name), getattr(other, each.name)
         if each.name == "place" or ours == theirs:

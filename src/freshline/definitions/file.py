@@ -1,4 +1,4 @@
-"""What a user may write in `freshline.yml` as a whole, and its JSON schema."""
+"""The whole of `freshline.yml` as a model, and its JSON schema."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ class FileEntry(Entry):
 
     model_config = ConfigDict(title="Freshline warehouse")
 
-    name: Text = Field(description="What the warehouse is called.", examples=["network"])
+    name: Text = Field(description="The name of the warehouse.", examples=["network"])
     storage: PathText = Field("./warehouse", description="The directory that holds the tables.")
     history_us: Given[History] = Field(
         None,
         alias="history",
-        description="How long readers can follow a table's changes and read it as it was (default 1 day), "
-        "for tables that do not say it themselves.",
+        description="How long readers can follow a table's changes and read its earlier versions, from a "
+        "minute to a year (default 1 day). A table may have a `history` of its own.",
     )
     links: Given[list[list[Text]]] = Field(
         None,
-        description="From which node to which tables can be read (default: from each to each). A link leads "
-        "one way.",
+        description="Pairs of nodes: the second can read tables of the first (default: each node can read "
+        "tables of every other).",
         examples=[[["edge", "centre"]]],
     )
 
 
 def _one_of_them(schema: dict[str, Any]) -> None:
-    """A section that is needed unless another is there."""
+    """Adds that a section is required unless another one is present."""
     schema["anyOf"] = [
         {"required": [key]}
         for name, section in SECTIONS.items()
@@ -66,7 +66,7 @@ WarehouseFile = create_model(
 
 
 class _EditorSchema(GenerateJsonSchema):
-    """Without what only says that a key may be left out: null types and null defaults."""
+    """Leaves out null types and null defaults, which only say that a key is optional."""
 
     def nullable_schema(self, schema: core_schema.NullableSchema) -> JsonSchemaValue:
         return self.generate_inner(schema["schema"])

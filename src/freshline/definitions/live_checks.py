@@ -1,4 +1,4 @@
-"""What may be planned and simulated, but cannot be run on data."""
+"""Checks for what can be planned and simulated but cannot run on data."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from freshline.definitions.warehouse import SECTIONS, Warehouse
 
 
 def check_runnable(warehouse: Warehouse) -> None:
-    """Raises `DefinitionErrors` where the warehouse cannot be run, or would not hold what its SQL says."""
+    """Raises `DefinitionErrors` if the warehouse cannot run, or would not hold what its SQL says."""
     check = LiveCheck(warehouse)
     for section in SECTIONS.values():
         section.check_live(check)

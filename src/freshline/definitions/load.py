@@ -1,4 +1,4 @@
-"""From a user's file to the records of a warehouse, or to everything that is wrong with it."""
+"""Turns a user's file into the records of a warehouse, or reports all its errors."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from freshline.definitions.warehouse import SECTIONS, Warehouse
 
 
 def load(path: Path | str) -> Warehouse:
-    """The warehouse that a file defines; an `InputError` says what is wrong with it, and where."""
+    """The warehouse that a file defines. Raises `InputError` with what is wrong, and where."""
     with _rare_collection():
         return _warehouse(read(path))
 
 
 def loads(text: str, file: str = "freshline.yml") -> Warehouse:
-    """The warehouse that a text defines; errors call it `file`."""
+    """The warehouse that a text defines; errors name it `file`."""
     with _rare_collection():
         return _warehouse(parse(text, file))
 
@@ -48,10 +48,10 @@ def _warehouse(document: Document) -> Warehouse:
 
 @contextmanager
 def _rare_collection() -> Iterator[None]:
-    """Look for garbage among the youngest objects only, and not often.
+    """Makes the garbage collector look rarely, and only at the youngest objects.
 
-    A large file becomes a million objects that stay, and looking through them again and again takes nearly
-    half of the time. What sqlglot leaves is garbage, and young: with no collection at all it would pile up.
+    A large file becomes a million lasting objects, and scanning them repeatedly takes nearly half the time.
+    The garbage of sqlglot is young; without any collection it would pile up.
     """
     usual = gc.get_threshold()
     gc.set_threshold(50_000, 1_000, 1_000)
@@ -62,7 +62,7 @@ def _rare_collection() -> Iterator[None]:
 
 
 def _missing_errors(document: Document) -> list[InputError]:
-    """The sections that are needed unless another is there, and neither is."""
+    """Errors for required sections that are missing together with their alternative."""
     return [
         InputError(f"`{name}` is missing", section.missing[name], document.place(()))
         for name, section in SECTIONS.items()
@@ -71,13 +71,13 @@ def _missing_errors(document: Document) -> list[InputError]:
 
 
 def _name_errors(document: Document) -> list[InputError]:
-    """What is wrong with the names in every section, whether or not the rest of each entry is right."""
+    """Errors of the names in every section, also of entries that are invalid otherwise."""
     errors: list[InputError] = []
     for section, kind in SECTIONS.items():
         entries = document.tree.get(section)
         if not isinstance(entries, dict):
             continue
-        # A section may look empty because the only key in it could not be read.
+        # A section may look empty because its only key could not be read.
         if not entries and kind.is_needed and not document.errors:
             errors.append(empty_error((section,), document))
         first_by_folded: dict[str, str] = {}
@@ -98,7 +98,7 @@ def _name_errors(document: Document) -> list[InputError]:
 
 
 def _validated(document: Document, errors: list[InputError]) -> FileEntry | None:
-    """The file, without the entries that are wrong by themselves; None if a whole section is."""
+    """The file without the entries that are invalid by themselves; None if a whole section is invalid."""
     try:
         return WarehouseFile.model_validate(document.tree)
     except ValidationError as error:

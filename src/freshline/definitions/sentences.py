@@ -1,4 +1,4 @@
-"""What pydantic finds wrong with a file, in sentences for its author."""
+"""Turns the errors that pydantic finds in a file into sentences for its author."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ _MISSING: Final = {"name": "Add one, such as `name: network`"}
 
 
 def input_errors(error: ValidationError, document: Document) -> list[InputError]:
-    """One error for each thing that is wrong, with its place."""
+    """One error for each mistake, with its position."""
     return [_input_error(details, document) for details in error.errors(include_url=False)]
 
 
 def empty_error(path: Sequence[str | int], document: Document) -> InputError:
-    """A key without a value, or a section without entries."""
+    """The error for a key without a value, or a section without entries."""
     remedy = _missing(path).get(str(path[-1]), "Give it a value, or remove the key")
     return InputError(about(path, "it is empty"), remedy, document.place(path))
 
 
 def _missing(path: Sequence[str | int]) -> Mapping[str, str]:
-    """What to do about the keys that must be there, where a path ends."""
+    """The remedies for required keys of the mapping that a path is in."""
     if len(path) == 2:
-        return {}  # the name of an entry, whatever it is
+        return {}  # the name of an entry, which is arbitrary
     section = SECTIONS.get(str(path[0]))
     return _MISSING if section is None else section.missing
 
@@ -60,7 +60,7 @@ def _input_error(details: Any, document: Document) -> InputError:
 
 
 def _sentence(kind: str, value: object, context: dict[str, Any]) -> tuple[str, str]:
-    """What is wrong with a value, and what to do about it."""
+    """What is wrong with a value, and the remedy."""
     if kind == "value_error":
         error: InputError = context["error"]
         return error.what, error.remedy
@@ -81,7 +81,7 @@ def _keys_remedy(key: str, parent: Path) -> str:
 
 
 def _model(path: Path) -> type[BaseModel]:
-    """The model of the mapping at a path: the file itself, an entry of a section, or one within an entry."""
+    """The model of the mapping at a path: the file itself, an entry of a section, or an entry within one."""
     if not path:
         return WarehouseFile
     model: type[BaseModel] = SECTIONS[str(path[0])].entry

@@ -1,4 +1,4 @@
-"""A warehouse as plain JSON and back, so that a journal carries what it was made with."""
+"""Converts a warehouse to plain JSON and back, so that a journal contains its own warehouse."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from freshline.definitions.warehouse import SECTIONS, Warehouse
 
 
 def to_record(warehouse: Warehouse) -> dict[str, Any]:
-    """Everything, with fractions as text, but for the places: a run does not depend on its file's path."""
+    """The warehouse with fractions as text, without positions: a run does not depend on its file's path."""
     record: dict[str, Any] = {"name": warehouse.name, "storage": warehouse.storage}
     for section in SECTIONS.values():
         entries = getattr(warehouse, section.name)
@@ -26,7 +26,7 @@ def to_record(warehouse: Warehouse) -> dict[str, Any]:
 
 
 def from_record(record: dict[str, Any]) -> Warehouse:
-    """The warehouse that was written; it stands nowhere in a file."""
+    """The warehouse of a record; it has no position in a file."""
     return Warehouse(
         name=record["name"],
         storage=record["storage"],

@@ -1,7 +1,7 @@
-"""What a warehouse is: frozen records, complete and consistent, without behaviour.
+"""The records of a warehouse: frozen, complete and consistent, without behaviour.
 
-They are made by `freshline.definitions.load` from a user's file, or by hand in tests. All durations are
-whole microseconds; every default has been filled in and every source has been found.
+`freshline.definitions.load` makes them from a user's file; tests make them directly. All durations are whole
+microseconds, all defaults are filled in, and all sources are resolved.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from freshline.definitions.sections.tables import TABLES, Table
 
 @dataclass(frozen=True, slots=True)
 class Warehouse:
-    """Everything that one file defines. Each section stands in the order of its definition.
+    """Everything that one file defines. Each section is in the order of its definition.
 
-    The fields with a section are the file's sections, in the order in which they are resolved: a new section
-    is a file of its own, and a field here.
+    The fields with a section are the sections of the file, in the order in which they are resolved. A new
+    section is a file of its own, and a field here.
     """
 
     name: str
@@ -34,27 +34,27 @@ class Warehouse:
     pools: Mapping[str, Pool] = field(metadata={"section": POOLS})
     feeds: Mapping[str, Feed] = field(metadata={"section": FEEDS})
     tables: Mapping[str, Table] = field(metadata={"section": TABLES})
-    # The tables' names, every table after its sources.
+    # The names of the tables, every table after its sources.
     topological_order: tuple[str, ...]
-    # The tables with a feed of arrival `files` somewhere upstream: they are released by paper 001's rule (4).
+    # The tables with a feed of arrival `files` somewhere upstream; rule (4) of paper 001 releases them.
     released_by_files: frozenset[str] = field(default_factory=frozenset)
     queries: Mapping[str, Query] = field(default_factory=dict, metadata={"section": QUERIES})
     # The most important first.
     classes: Mapping[str, ServiceClass] = field(default_factory=dict, metadata={"section": CLASSES})
     nodes: Mapping[str, Node] = field(default_factory=dict, metadata={"section": NODES})
     links: tuple[tuple[str, str], ...] | None = None  # from node to node; None: from each to each
-    # The tables of outputs with a deadline: without a period, released when what they read advances.
+    # The tables of outputs with a deadline. They have no period; a step is released when its inputs advance.
     steps: Mapping[str, Step] = field(default_factory=dict)
     step_order: tuple[str, ...] = ()  # every step after those that it reads
 
     @property
     def stored(self) -> dict[str, StoredDefinition]:
-        """All tables that are stored: steps, which read no periodic table, and those."""
+        """All stored tables: steps, which read no periodic table, then periodic tables."""
         return {**self.steps, **self.tables}
 
     @property
     def stored_order(self) -> tuple[str, ...]:
-        """Their names, every one after its sources."""
+        """The names of stored tables, each after its sources."""
         return self.step_order + self.topological_order
 
 

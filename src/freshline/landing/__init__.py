@@ -1,1 +1,1 @@
-"""Finding a feed's data files: which are there, which are new, and how new their records are."""
+"""Discovery of a feed's data files: which exist, which are new, and the times of their records."""

@@ -1,4 +1,4 @@
-"""The records of a CSV file, one a line."""
+"""Reads the records of a CSV file, one per line."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from freshline.landing.lines import LineBlock, blocks
 from freshline.landing.records import FileRecords, UnreadableFile
 from freshline.landing.timestamps import span_of_texts, union
 
-# A line that has nothing else is none to Spark.
+# Spark ignores a line that has nothing else.
 _BLANK: Final = bytes(range(33))
 _SMALL: Final = 64 << 10
 _NOT_PLAIN: Final = (b'"', b"\r")
@@ -25,7 +25,7 @@ _BEGINNING: Final = 1_000  # most blocks have something there
 def csv_records(
     path: Path, names: Sequence[str], timestamp: str | None, header: bool, encoding: str
 ) -> FileRecords:
-    """The records of a file with these columns. Without a timestamp's name they are only counted."""
+    """The records of a file with these columns. Without the name of a timestamp they are only counted."""
     count, spans = 0, []
     for table in csv_tables(path, names, [timestamp or names[0]], header, encoding):
         count += table.num_rows
@@ -37,7 +37,7 @@ def csv_records(
 def csv_tables(
     path: Path, names: Sequence[str], columns: Sequence[str], header: bool, encoding: str
 ) -> Iterator[pa.Table]:
-    """Some of a file's columns as texts, a part of the file at a time."""
+    """Yields some of a file's columns as texts, one part of the file at a time."""
     for block in _bodies(path, names, encoding) if header else blocks(path, encoding):
         table = _table(block, names, columns)
         if table is not None:
@@ -45,7 +45,7 @@ def csv_tables(
 
 
 def _bodies(path: Path, names: Sequence[str], encoding: str) -> Iterator[LineBlock]:
-    """The lines below the header, which is the first that is not blank."""
+    """Yields the lines below the header, which is the first line that is not blank."""
     titled = False
     for first, lines, data in blocks(path, encoding):
         while lines and not titled:
@@ -58,17 +58,17 @@ def _bodies(path: Path, names: Sequence[str], encoding: str) -> Iterator[LineBlo
 
 
 def _check_titles(line: str, names: Sequence[str]) -> None:
-    """Spark reads csv by position: other titles mean other columns."""
+    """Checks the header: Spark reads csv by position, so other titles mean other columns."""
     titles = next(csv.reader([line]))
     if [title.lower() for title in titles] != [name.lower() for name in names]:
         raise UnreadableFile(f"its header is {','.join(titles)[:200]}, not {','.join(names)[:200]}")
 
 
 def _plain(block: LineBlock, names: Sequence[str], columns: Sequence[str]) -> pa.Table | None:
-    """The same of a small block in which there is but one way to read it; None of all others.
+    """The table of a small block that can be read in only one way; None for all others.
 
-    Arrow has other threads read for it, however little there is. On a machine whose processors are all busy
-    each of many small files would wait for one of them.
+    Arrow starts other threads even for little data. On a busy machine each of many small files would wait for
+    such a thread.
     """
     data = block.data
     if len(data) > _SMALL or any(mark in data for mark in _NOT_PLAIN) or data.startswith(_BYTE_ORDER_MARK):
@@ -86,7 +86,7 @@ def _plain(block: LineBlock, names: Sequence[str], columns: Sequence[str]) -> pa
 
 
 def _table(block: LineBlock, names: Sequence[str], columns: Sequence[str]) -> pa.Table | None:
-    """The columns' texts, of which there must be one a line: others than Spark know records of several."""
+    """The columns' texts, one per line: unlike Spark, Arrow accepts records of several lines."""
     if not (block.data[:_BEGINNING].strip(_BLANK) or block.data.strip(_BLANK)):
         return None
     plain = _plain(block, names, columns)

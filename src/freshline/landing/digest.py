@@ -1,4 +1,4 @@
-"""What tells two files of one name apart."""
+"""A digest that distinguishes two files with the same name."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 _WHOLE_MAX: Final = 64 << 20
-_END: Final = 8 << 20  # of a larger file: so much of its beginning and of its end
+_END: Final = 8 << 20  # of a larger file: this much of its beginning and of its end
 _CHUNK: Final = 1 << 20
 
 
 def content_digest(path: Path) -> str:
     """A digest of a file's content.
 
-    A file above 64 MiB is known by its size, beginning and end: it is hashed while others wait to be found,
-    and reading all of it would take longer than loading a small one. Two deliveries of one name that differ
-    only in the middle are not told apart then.
+    For a file above 64 MiB the digest covers its size, beginning and end, because other files wait meanwhile.
+    Reading all of it would take longer than loading a small file. So two large files that differ only in the
+    middle have the same digest.
     """
     size = path.stat().st_size
     digest = blake2b(digest_size=16)

@@ -1,4 +1,4 @@
-"""Where the feeds' files land: in places where nothing else is."""
+"""Landing directories of feeds, and checks that they hold nothing else."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from freshline.definitions.sections.feeds import Landing
 from freshline.definitions.warehouse import Warehouse
 from freshline.sql.columns import parse_columns
 
-# A system's own folders, with all that is below; and those that hold other people's, and many a landing.
+# System directories with everything below them, and directories that may have landing directories below.
 _SYSTEM: Final = re.compile(
     r"/(bin|boot|dev|lib.{0,3}|lost\+found|nix|proc|run|sbin|snap|sys|usr|System|Library|Applications)(/.*)?"
     r"|(/private)?/(etc|var/(backups|cache|db|lib|log|mail|run|spool/cron))(/.*)?",
@@ -29,7 +29,7 @@ _SHARED: Final = re.compile(
 )
 _HOMES: Final = re.compile("/root|/(home|Users)/[^/]+")
 _MEMORY: Final = PurePath("/dev/shm")
-# What is never loaded as CSV, JSON or Parquet: programs, settings, texts for people, pictures, archives.
+# Files that are never CSV, JSON or Parquet data: programs, settings, documents, pictures, archives.
 _FOREIGN: Final = re.compile(
     r"(readme|licen[sc]e|makefile|dockerfile)(\..*)?|authorized_keys2?|known_hosts|id_(rsa|dsa|ecdsa|ed25519)|"
     r"crontab|.*\.("
@@ -41,20 +41,20 @@ _FOREIGN: Final = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _WORKING_COPIES: Final = (".git", ".hg", ".svn")
-# A program without an ending to its name: a script, or machine code.
+# How a program without a file extension begins: a script, or machine code.
 _PROGRAMS: Final = (b"#!", b"\x7fELF")
 _BEGINNING: Final = 4096
-# At first sight: more names than these are not looked at, and fewer are told.
+# The check looks at no more names than this, and reports fewer.
 _NAMES_MAX: Final = 10_000
 _TOLD_MAX: Final = 3
 
 
 def landing_directories(warehouse: Warehouse, folder: Path, storage: Path) -> dict[str, Path]:
-    """By feed its landing directory, links resolved; the project's file is in the folder.
+    """The landing directory of each feed, with links resolved; the project's file is in `folder`.
 
-    All that lies below a landing directory is taken: loaded, or put into quarantine. So one that holds the
-    storage, the project's file or another feed's files is refused; so is one in the storage, which is not
-    for others to write to.
+    A run takes everything below a landing directory: it loads it or moves it into quarantine. So a directory
+    is refused if it contains the storage, the project's file or files of another feed. One inside the storage
+    is refused too, because other programs must not write there.
     """
     directories = {
         name: (folder / feed.landing.path).resolve()
@@ -78,9 +78,9 @@ def landing_directories(warehouse: Warehouse, folder: Path, storage: Path) -> di
         elif directory.is_relative_to(storage):
             wrong = "it lies in the storage"
         elif first_in[directory] != name:
-            wrong = f"it is that of feed {first_in[directory]} already"
+            wrong = f"the feed {first_in[directory]} has the same directory"
         elif name in inner_of:
-            wrong = f"it holds that of feed {inner_of[name]}, and all below it is taken"
+            wrong = f"it contains the directory of feed {inner_of[name]}"
         else:
             continue
         remedy = f"Give the feed a directory of its own, such as `path: landing/{name}`"
@@ -94,10 +94,10 @@ def landing_directories(warehouse: Warehouse, folder: Path, storage: Path) -> di
 def check_directories(
     warehouse: Warehouse, directories: Mapping[str, Path], remembered: Path, *, loaded: bool
 ) -> None:
-    """Refuses a directory that does not look like one for landing: what cannot be read there is moved away.
+    """Refuses a directory that does not look like a landing directory: unreadable files there would be moved.
 
-    Asked once: one that was accepted, or looked well when it was new, is remembered, and any file may come to
-    it. Where something was loaded already and nothing is remembered, it came from these directories.
+    The check happens once: an accepted or valid directory is remembered, and any file may come later. If
+    tables have rows but nothing is remembered, the rows came from these directories.
     """
     known = _read(remembered)
     if known is None and loaded:
@@ -109,7 +109,7 @@ def check_directories(
         if wrong is not None:
             what = about(("feeds", name, "path"), f"the directory {directory} {wrong}")
             remedy = (
-                "What cannot be read there would be moved into quarantine: give the feed a directory of its "
+                "Unreadable files there would be moved into quarantine: give the feed a directory of its "
                 "own, or accept this one with `freshline run --yes`"
             )
             errors.append(InputError(what, remedy, warehouse.feeds[name].place))
@@ -118,7 +118,7 @@ def check_directories(
 
 
 def remember_directories(directories: Mapping[str, Path], remembered: Path) -> None:
-    """Notes which directory of which feed needs no second look."""
+    """Records which directories of which feeds have passed the check."""
     seen = {name: str(directory) for name, directory in directories.items()}
     if seen != _read(remembered):
         draft = remembered.with_name(f".{remembered.name}.draft")
@@ -127,7 +127,7 @@ def remember_directories(directories: Mapping[str, Path], remembered: Path) -> N
 
 
 def doubt(directory: Path, landing: Landing) -> str | None:
-    """Why a directory does not look like one for landing, if it does not."""
+    """Why a directory does not look like a landing directory; None if it does."""
     wrong = _wrong_place(directory)
     if wrong is not None:
         return wrong
@@ -135,7 +135,7 @@ def doubt(directory: Path, landing: Landing) -> str | None:
     if not found:
         return None
     names = ", ".join(map(printable, found[:_TOLD_MAX])) + (" and more" if len(found) > _TOLD_MAX else "")
-    return f"has what does not look like data: {names}"
+    return f"has contents that do not look like data: {names}"
 
 
 def _wrong_place(directory: Path) -> str | None:
@@ -144,7 +144,7 @@ def _wrong_place(directory: Path) -> str | None:
     path = str(directory)
     memory = _MEMORY in directory.parents
     if (_SYSTEM.fullmatch(path) and not memory) or _SHARED.fullmatch(path):
-        return "is one of the system's"
+        return "is a system directory"
     own = os.path.realpath(os.path.expanduser("~"))
     for place in (directory, *directory.parents):
         if place.name in _WORKING_COPIES:
@@ -152,14 +152,14 @@ def _wrong_place(directory: Path) -> str | None:
         if str(place) == own or _HOMES.fullmatch(str(place)):
             below = directory.relative_to(place).parts
             if not below:
-                return "is somebody's home"
+                return "is a home directory"
             if any(part.startswith(".") for part in below):
-                return "is hidden in a home, where programs keep what is theirs"
+                return "is hidden in a home directory, where programs keep their own files"
     return None
 
 
 def _foreign(directory: Path) -> Iterator[str]:
-    """What is plainly not a feed's, by its name below the directory."""
+    """Yields the names of files below the directory that are clearly not data."""
     for folder, folders, files in _walk(directory):
         yield from (_relative(directory, folder, name) for name in folders if name in _WORKING_COPIES)
         for name in files:
@@ -168,9 +168,9 @@ def _foreign(directory: Path) -> Iterator[str]:
 
 
 def _unlike(directory: Path, landing: Landing) -> list[str]:
-    """Files that have no ending and do not begin as the feed's do; none where some file may be data.
+    """Files without an extension that do not begin like the feed's files; none if some file may be data.
 
-    One that is damaged among others is what quarantine is for.
+    A single damaged file among others is a case for quarantine.
     """
     found = []
     for folder, _, files in _walk(directory):
@@ -184,7 +184,7 @@ def _unlike(directory: Path, landing: Landing) -> list[str]:
 
 
 def _walk(directory: Path) -> Iterator[tuple[str, list[str], list[str]]]:
-    """The first files below a directory that a run would see, folder by folder; all folders are named."""
+    """Yields the first files below a directory that a run would see, folder by folder, with all folders."""
     left = _NAMES_MAX
     for folder, folders, files in os.walk(directory):
         visible = (name for name in sorted(files) if name[0] not in "._" and not name.endswith(".tmp"))
@@ -207,7 +207,7 @@ def _is_foreign(path: str) -> bool:
 
 
 def _beginning(path: str) -> bytes:
-    """A file's first bytes; none of what is no file, or cannot be read."""
+    """The first bytes of a file; empty if it is not a file or cannot be read."""
     try:
         if not os.path.isfile(path):
             return b""
@@ -218,7 +218,7 @@ def _beginning(path: str) -> bytes:
 
 
 def _may_begin(beginning: bytes, landing: Landing) -> bool:
-    """Whether a data file of the feed may begin so."""
+    """Whether a data file of the feed may begin like this."""
     if landing.format == "parquet":
         return beginning.startswith(b"PAR1")
     if landing.format == "json":
@@ -228,7 +228,7 @@ def _may_begin(beginning: bytes, landing: Landing) -> bool:
     lines = beginning.decode(landing.encoding, "replace").removeprefix("\ufeff").splitlines()
     titles = next(csv.reader(line.lower() for line in lines if line.strip()), [])
     names = [column.name.lower() for column in parse_columns(landing.schema)]
-    if len(lines) == 1 and len(beginning) == _BEGINNING:  # the last title may be a part of one
+    if len(lines) == 1 and len(beginning) == _BEGINNING:  # the last title may be cut off
         return titles[:-1] == names[: len(titles) - 1]
     return titles == names
 
@@ -237,7 +237,7 @@ def _read(remembered: Path) -> dict[str, str] | None:
     try:
         known = json.loads(remembered.read_text(encoding="utf-8"))
     except OSError:
-        return None  # there is none; or the storage is not ours, which is told when it is opened
+        return None  # there is none, or no permission, which is reported when the storage is opened
     except ValueError:
-        return {}  # damaged: it is asked again
+        return {}  # damaged: the check happens again
     return known if isinstance(known, dict) else {}

@@ -1,4 +1,4 @@
-"""From the files below a landing directory to the data files that a feed delivers."""
+"""Finds the data files that a feed delivers among the files below its landing directory."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from freshline.landing.record_reader import RecordReader
 from freshline.landing.records import UnreadableFile, is_of_the_machine
 from freshline.landing.scanner import Scanner, SeenFile
 
-_OPENING_BYTES: Final = 256 << 10  # opening a file takes as long as reading so much
-# A larger file is loaded in any case: other feeds would wait while its values are read.
+_OPENING_BYTES: Final = 256 << 10  # opening a file takes as long as reading this many bytes
+# A larger file is always loaded: other feeds would wait while its values are read.
 _COMPARED_BYTES: Final = 64 << 20
 
 
 class KnownFile(Protocol):
-    """A file that has been loaded, as it was then."""
+    """A file as it was when it was loaded."""
 
     @property
     def size(self) -> int: ...
@@ -45,29 +45,29 @@ class FoundFile:
     digest: str
     arrival_us: int  # when it was found
     records: int  # how many it has
-    oldest_us: int | None  # its oldest record's timestamp, where it is known
-    newest_us: int | None  # its newest record's timestamp; None for a file without records
-    timestamp_us: int | None  # what counts: without the lateness, and cut where it lies too far ahead
+    oldest_us: int | None  # the timestamp of its oldest record, if known
+    newest_us: int | None  # the timestamp of its newest record; None for a file without records
+    timestamp_us: int | None  # the effective timestamp: minus the lateness, and cut if it is too far ahead
     cut: bool
-    # By table that does without files which change little: what it holds, None where that cannot be told.
+    # For each table with `discard`: the file's newest values, None if they are unknown.
     values: Mapping[str, KeyValues | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class RepeatedFile:
-    """A file that is there again, or still, with the content that was loaded: there is nothing to load."""
+    """A file that still exists or came back with the content that was loaded: there is nothing to load."""
 
     feed: str
     name: str
     path: Path
-    size: int  # as it was seen; another may take its place
+    size: int  # as it was seen; another file may replace it
     mtime_ns: int
     digest: str
 
 
 @dataclass(frozen=True, slots=True)
 class NameClash:
-    """A file with the name of one that was loaded, and other content."""
+    """A file with the name of a loaded file, but with other content."""
 
     feed: str
     name: str
@@ -77,7 +77,7 @@ class NameClash:
 
 @dataclass(frozen=True, slots=True)
 class RejectedFile:
-    """A file that is corrupt, or not what its feed declares."""
+    """A file that is corrupt, or that differs from its feed's declaration."""
 
     feed: str
     name: str
@@ -90,29 +90,29 @@ _Verdict = FoundFile | RepeatedFile | NameClash | RejectedFile
 
 @dataclass(slots=True)
 class DiscoveredFiles:
-    """What one scan brought; each file is in it once, until it changes or goes and comes back."""
+    """The result of one scan; a file is reported once, until it changes or is removed and comes back."""
 
     landed: list[FoundFile] = field(default_factory=list)  # by timestamp, then by name
-    changed: list[FoundFile] = field(default_factory=list)  # landed, not loaded yet, now of other content
+    changed: list[FoundFile] = field(default_factory=list)  # landed, not loaded yet, now with other content
     repeated: list[RepeatedFile] = field(default_factory=list)
     clashes: list[NameClash] = field(default_factory=list)
     unreadable: list[RejectedFile] = field(default_factory=list)
-    missing: bool = False  # the landing directory is not there
-    troubles: Mapping[str, str] = field(default_factory=dict)  # what could not be looked at, and why
-    link: str | None = None  # the first symbolic link that was ever seen: none is followed
-    left: int = 0  # files of this round still to be examined; until none is left, nothing is told
+    missing: bool = False  # the landing directory does not exist
+    troubles: Mapping[str, str] = field(default_factory=dict)  # what could not be read, and why
+    link: str | None = None  # the first symbolic link that was ever seen; links are not followed
+    left: int = 0  # files of this round still to examine; nothing is reported before it is 0
 
 
 @dataclass(slots=True)
 class _Open:
-    """A file of which nothing has been told yet."""
+    """A file that has not been reported yet."""
 
     found: SeenFile
-    scans: int = 0  # for how many it has been as it is
+    scans: int = 0  # for how many scans it has not changed
 
 
 class Discovery:
-    """Looks for the files of one feed. `known` tells what was loaded under a name, None if nothing was."""
+    """Finds the files of one feed. `known` gives the file that was loaded under a name, or None."""
 
     def __init__(
         self,
@@ -133,19 +133,19 @@ class Discovery:
         self._attempts = attempts
         self._scanner = Scanner(root, full_every)
         self._open: dict[str, _Open] = {}
-        self._round: list[str] = []  # the names still to be examined before anything is told
-        self._result = DiscoveredFiles()  # a scan that ends in an error leaves to the next what it has found
-        self._troubles: dict[str, str] = {}  # by reason: the round's first file that could not be looked at
+        self._round: list[str] = []  # the names still to examine before anything is reported
+        self._result = DiscoveredFiles()  # after an error, the next scan continues with this
+        self._troubles: dict[str, str] = {}  # by reason: the first file of the round that could not be read
         self._link_told = False
-        self._digests: dict[str, str] = {}  # of files that have landed and are there
+        self._digests: dict[str, str] = {}  # of files that have landed and still exist
         self._ahead_us = feed.period_us if landing.ahead_us is None else landing.ahead_us
 
     def scan(self, now_us: int, bytes_max: float = inf) -> DiscoveredFiles:
         """What is new at this instant (microseconds since the Unix epoch).
 
-        It examines at least one file, and others while they are of no more bytes than that; what is left is
-        left to the next scan. Files that were there together are told together, by their timestamps: told in
-        parts, the older ones could come last, and be late.
+        A scan examines at least one file, and more up to `bytes_max`; the next scan continues. Files that
+        arrived together are reported together, in the order of their timestamps. Otherwise older files could
+        be reported last, and count as late.
         """
         scanner = self._scanner
         if not self._round:
@@ -154,7 +154,7 @@ class Discovery:
             candidate = self._open.get(self._round[-1])
             if candidate is not None:
                 bytes_max -= self._examine(candidate, now_us)
-            self._round.pop()  # not before: a scan that ends in an error leaves it to the next
+            self._round.pop()  # only now, so that the next scan repeats a file after an error
         if self._round:
             return DiscoveredFiles(missing=scanner.missing, troubles=scanner.troubles, left=len(self._round))
         result, self._result = self._result, DiscoveredFiles()
@@ -165,12 +165,12 @@ class Discovery:
         return result
 
     def look_again(self, name: str) -> None:
-        """Takes a file, if it is there, for one that has just come."""
+        """Treats a file, if it exists, as one that has just arrived."""
         self._digests.pop(name, None)
         self._open[name] = _Open(SeenFile(name, str(self._scanner.root / name), -1, -1))
 
     def _look(self, now_us: int) -> None:
-        """A new round: all files of which nothing has been told yet, in the order of their names."""
+        """Starts a round: all files that have not been reported yet, in the order of their names."""
         scanner = self._scanner
         scanner.scan(now_us)
         self._troubles = {}
@@ -181,12 +181,12 @@ class Discovery:
         self._round = sorted(self._open, reverse=True)
 
     def _examine(self, candidate: _Open, now_us: int) -> int:
-        """What it took, in bytes read."""
+        """Examines a file and returns the bytes read."""
         found = candidate.found
         known = self._known(found.name)
         if known and (known.size, known.mtime_ns) == (found.size, found.mtime_ns):
             del self._open[found.name]
-            # Where files are kept, that it is still there is no news.
+            # If loaded files are kept, their presence is not news.
             if self._feed.landing.after_load != "keep":
                 self._tell(_repeated(self._feed.name, found, known.digest))
             return 0
@@ -201,7 +201,7 @@ class Discovery:
         except FileNotFoundError:
             del self._open[found.name]
             return cost
-        except OSError as error:  # no attempt: a machine in trouble must not cost a good file
+        except OSError as error:  # not an attempt: a fault of the machine must not cost a good file
             self._troubles.setdefault(_reason(error), found.name)
             return cost
         candidate.scans += 1
@@ -228,7 +228,7 @@ class Discovery:
             if is_of_the_machine(error):
                 raise
             return RejectedFile(feed, found.name, path, _reason(error))
-        # One record from the future must not freeze everything behind it.
+        # One record from the future must not block everything after it.
         newest_us = records.newest_us
         cut = newest_us is not None and newest_us > now_us + self._ahead_us
         timestamp_us = None
@@ -274,7 +274,7 @@ class Discovery:
 
 
 def _is_plain(verdict: _Verdict) -> bool:
-    """Whether it could not be different if the file were still being written."""
+    """Whether the verdict cannot change even if the file is still being written."""
     return isinstance(verdict, RepeatedFile) or (
         isinstance(verdict, FoundFile) and verdict.newest_us is not None
     )
@@ -287,7 +287,7 @@ def _repeated(feed: str, found: SeenFile, digest: str) -> RepeatedFile:
 def _reason(error: OSError) -> str:
     if isinstance(error, ChildProcessError):
         return str(error.strerror)
-    # Not `strerror`: Arrow's names the path too.
+    # Not `strerror`, because Arrow's contains the path.
     return os.strerror(error.errno) if error.errno else str(error)
 
 
@@ -297,5 +297,5 @@ def _look_again(found: SeenFile) -> SeenFile:
 
 
 def _order(landed: FoundFile) -> tuple[int, str]:
-    # Files without records first: nothing waits for them.
+    # Files without records first, because nothing waits for them.
     return (-1 if landed.timestamp_us is None else landed.timestamp_us), landed.name

@@ -1,4 +1,4 @@
-"""The records of a file of JSON lines, one object a line."""
+"""Reads the records of a file of JSON lines, one object per line."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from freshline.landing.lines import LineBlock, blocks
 from freshline.landing.records import FileRecords, UnreadableFile
 from freshline.landing.timestamps import span_of_texts, union
 
-# Where no column is asked for: a name that no record has.
+# A name that no record has, for reading without columns.
 _NOBODY: Final = "\x00"
 _SPACE: Final = b" \t"
 _DECODER: Final = json.JSONDecoder()
 
 
 def json_records(path: Path, timestamp: str | None) -> FileRecords:
-    """The records of a file. Without a timestamp's name they are only counted."""
+    """The records of a file. Without the name of a timestamp they are only counted."""
     count, spans = 0, []
     for table in json_tables(path, pa.schema([(timestamp or _NOBODY, pa.string())])):
         count += table.num_rows
@@ -31,7 +31,7 @@ def json_records(path: Path, timestamp: str | None) -> FileRecords:
 
 
 def json_tables(path: Path, fields: pa.Schema) -> Iterator[pa.Table]:
-    """Some of a file's fields, the first of which is its timestamp, a part of the file at a time."""
+    """Yields some of a file's fields, the timestamp first, one part of the file at a time."""
     for block in blocks(path, "utf-8"):
         lines, data = _objects(block)
         if data:
@@ -39,7 +39,7 @@ def json_tables(path: Path, fields: pa.Schema) -> Iterator[pa.Table]:
 
 
 def _objects(block: LineBlock) -> tuple[int, bytes]:
-    """The lines that are not blank, each from a `{` to a `}`: none can go on in the next one then."""
+    """The lines that are not blank. Each must begin with `{` and end with `}`, so none continues."""
     data = block.data
     if data.count(b"}\n{") == block.lines - 1 and data.startswith(b"{") and data.endswith(b"}\n"):
         return block.lines, data
@@ -52,7 +52,7 @@ def _objects(block: LineBlock) -> tuple[int, bytes]:
 
 
 def _table(block: LineBlock, lines: int, data: bytes, fields: pa.Schema) -> pa.Table:
-    """The fields' values. Spark reads one record a line, and says nothing of what stands behind it."""
+    """The values of the fields. Spark reads one record per line and silently ignores the rest of the line."""
     try:
         table = pajson.read_json(
             pa.BufferReader(data),
@@ -72,7 +72,7 @@ def _table(block: LineBlock, lines: int, data: bytes, fields: pa.Schema) -> pa.T
 
 
 def _fault(line: bytes, timestamp: str = _NOBODY) -> str | None:
-    """What is wrong with a line, in words for people; None where it is blank, or Python has no objection."""
+    """What is wrong with a line, in words for people; None if it is blank or Python accepts it."""
     if not line:
         return None
     text = line.decode()
@@ -80,7 +80,7 @@ def _fault(line: bytes, timestamp: str = _NOBODY) -> str | None:
         value, end = _DECODER.raw_decode(text)
     except json.JSONDecodeError as error:
         return f"is not JSON: {error.msg} at character {error.pos + 1}"
-    except (RecursionError, ValueError):  # nested too deeply, or a number of thousands of digits
+    except (RecursionError, ValueError):  # nested too deeply, or a number with thousands of digits
         return None
     if end < len(text):
         return f"goes on after its first JSON value: {text[end : end + 40]!r}"

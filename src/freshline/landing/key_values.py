@@ -1,7 +1,7 @@
-"""The newest value of each key in a data file: what tables with `discard` are compared by.
+"""The newest value of each key in a data file, by which tables with `discard` compare files.
 
-What cannot be told for certain is not guessed: a file with a record of no key, or with a number that is not
-written plainly, is *odd*, and no table does without it.
+Nothing is guessed: a file with a record without a key, or with a number in an unusual form, is *odd*, and is
+always loaded.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from freshline.sql.columns import Column
 
-# A file with more is loaded in any case: to compare it would take longer than it is worth.
+# A file with more keys is always loaded, because comparing it would take too long.
 KEYS_MAX: Final = 10_000
 _DIGEST_BYTES: Final = 16
 _INTEGER: Final = r"^[+-]?[0-9]{1,19}$"
@@ -30,7 +30,7 @@ Value = int | float | Decimal
 
 
 class NewestValue(NamedTuple):
-    """A key's newest value, None where it is no finite number, and when its record was made."""
+    """The newest value of a key (None if it is not a finite number) and the time of its record."""
 
     at_us: int
     value: Value | None
@@ -38,20 +38,20 @@ class NewestValue(NamedTuple):
 
 @dataclass(slots=True)
 class KeyValues:
-    """The newest value of each key, by the key's digest: so long keys take no more memory than short ones."""
+    """The newest value of each key by the key's digest, so that long keys take little memory."""
 
     newest: dict[bytes, NewestValue] = field(default_factory=dict)
     odd: bool = False  # something in it cannot be compared
 
     def take(self, key: bytes, found: NewestValue) -> None:
-        """Of two of one instant the later one counts."""
+        """Keeps the newer value; of two with the same instant, the later one."""
         before = self.newest.get(key)
         if before is None or before.at_us <= found.at_us:
             self.newest[key] = found
 
 
 class Comparison(NamedTuple):
-    """The columns of a feed by which its files are compared with what is stored."""
+    """The columns of a feed by which its files are compared with stored rows."""
 
     timestamp: Column
     key: Column
@@ -62,15 +62,15 @@ class Comparison(NamedTuple):
         return [self.timestamp.name, self.key.name, self.value.name]
 
     def fields(self) -> pa.Schema:
-        """How JSON is to be read; other types than these are an error there."""
+        """The schema for reading JSON; values of other types are errors there."""
         kinds = pa.string(), arrow_type(self.key), arrow_type(self.value)
         return pa.schema(list(zip(self.names, kinds, strict=True)))
 
 
 def key_values(tables: Iterable[pa.Table], instants: Any, comparison: Comparison) -> KeyValues | None:
-    """Of a file's parts, each with the three columns; None where it has too many keys.
+    """The newest values in the parts of a file, each with the three columns; None if it has too many keys.
 
-    `instants` makes microseconds of the timestamp column.
+    `instants` converts the timestamp column to microseconds.
     """
     found = KeyValues()
     for table in tables:
@@ -87,12 +87,12 @@ def key_values(tables: Iterable[pa.Table], instants: Any, comparison: Comparison
 
 
 def _take(found: KeyValues, at_us: Any, keys: Any, values: Any, column: Column) -> None:
-    """Of each key the last of the newest records; `keys` are encoded."""
+    """Takes the last of the newest records of each key; `keys` are dictionary-encoded."""
     codes = keys.indices.fill_null(-1).to_numpy(zero_copy_only=False)
     order = np.argsort(at_us, kind="stable")
     order = order[codes[order] >= 0]
     last = np.zeros(len(keys.dictionary), dtype=np.int64)
-    last[codes[order]] = order  # of those with one key the last is left
+    last[codes[order]] = order  # the last record of each key wins
     chosen = values.take(pa.array(last)).to_pylist()
     for key, place, value in zip(keys.dictionary.to_pylist(), last.tolist(), chosen, strict=True):
         found.take(digest(key), NewestValue(int(at_us[place]), number(value, column)))
@@ -104,14 +104,14 @@ def _keys(found: KeyValues, keys: Any, column: Column) -> Any:
         keys = pc.if_else(pc.match_substring_regex(keys, _INTEGER), keys, None).cast(pa.int64())
     keys = keys.cast(arrow_type(column))
     if column.is_text:
-        # An empty text of a CSV file is none to Spark.
+        # Spark reads an empty text in a CSV file as null.
         keys = pc.if_else(pc.equal(keys, ""), None, keys)
     found.odd = found.odd or keys.null_count > 0
     return keys
 
 
 def _checked(found: KeyValues, values: Any, column: Column) -> Any:
-    """Texts stay texts, of which few become numbers; whatever is no plain number makes the file odd."""
+    """The values; texts stay texts, because few are needed as numbers. Unusual ones make the file odd."""
     if pa.types.is_string(values.type):
         found.odd = found.odd or not _all_match(values, _INTEGER if column.number == "integer" else _PLAIN)
         return values
@@ -125,7 +125,7 @@ def _all_match(texts: Any, pattern: str) -> bool:
 
 
 def number(value: Any, column: Column) -> Value | None:
-    """A value as it will be stored; None where it is no finite number, or cannot be told."""
+    """A value as it will be stored; None if it is not a finite number, or unknown."""
     if value is None or (isinstance(value, str) and not re.fullmatch(_PLAIN, value)):
         return None
     if column.number == "integer":
@@ -136,13 +136,13 @@ def number(value: Any, column: Column) -> Value | None:
     if column.number == "decimal":
         exact = Decimal(value)
         return exact if _fits(exact, column) else None
-    with np.errstate(over="ignore"):  # to infinity, which is none
+    with np.errstate(over="ignore"):  # overflow gives infinity, which is not finite
         rounded = float(np.float32(value)) if column.number == "float" else float(value)
     return rounded if math.isfinite(rounded) else None
 
 
 def _fits(value: Decimal, column: Column) -> bool:
-    """Whether it has no more digits than the column: otherwise another is stored."""
+    """Whether it fits the digits of the column; otherwise Spark stores another value."""
     assert column.digits is not None
     precision, scale = column.digits
     _, digits, exponent = value.as_tuple()
@@ -151,7 +151,7 @@ def _fits(value: Decimal, column: Column) -> bool:
 
 
 def arrow_type(column: Column) -> Any:
-    """What a column's values are in Arrow."""
+    """The Arrow type of a column."""
     if column.is_text:
         return pa.string()
     kinds: Mapping[str | None, Any] = {"integer": pa.int64(), "float": pa.float32(), "double": pa.float64()}
@@ -162,5 +162,5 @@ def arrow_type(column: Column) -> Any:
 
 
 def digest(key: str | int) -> bytes:
-    """What stands for a key, however long it is."""
+    """A short digest of a key of any length."""
     return blake2b(str(key).encode(), digest_size=_DIGEST_BYTES).digest()

@@ -1,4 +1,4 @@
-"""A text file's lines, as Spark tells them apart: blocks of whole lines, checked to be text."""
+"""The lines of a text file, split as Spark does: blocks of whole lines, checked to be text."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 
 
 class LineBlock(NamedTuple):
-    """Lines that end in a line feed each, in UTF-8."""
+    """Lines in UTF-8, each of which ends in a line feed."""
 
     first: int  # the number of its first line, from 1
-    lines: int  # how many, blank ones too
+    lines: int  # including blank ones
     data: bytes
 
 
 def blocks(path: Path, encoding: str) -> Iterator[LineBlock]:
-    """A file's lines, decompressed if its name says that it is compressed.
+    """Yields a file's lines, decompressed if its name says that it is compressed.
 
-    A line ends in LF, CR or both, wherever that stands: Spark knows no line end within quotes. All encodings
-    that a feed may have are ASCII below 128, so lines can be told apart before they are decoded.
+    A line ends in LF, CR or both, even within quotes, as in Spark. All encodings of a feed are ASCII below
+    128, so lines can be split before they are decoded.
     """
     first = 1
     pending: list[bytes] = []
@@ -51,7 +51,7 @@ def blocks(path: Path, encoding: str) -> Iterator[LineBlock]:
 
 
 def _chunks(path: Path) -> Iterator[bytes]:
-    """The file's bytes, without a byte order mark, with a line feed for whatever ends a line."""
+    """The file's bytes without a byte order mark, with LF for every line end."""
     with pa.input_stream(path, compression="detect") as stream:
         mark, halved = _BYTE_ORDER_MARK, False
         while chunk := stream.read(_BLOCK_BYTES):
@@ -64,8 +64,8 @@ def _chunks(path: Path) -> Iterator[bytes]:
 
 
 def _block(data: bytes, encoding: str, first: int) -> LineBlock:
-    """Lines as UTF-8. For what is no text Spark would put U+FFFD."""
-    # Twice as fast as the bytes' own method, where most lines are short.
+    """Lines as UTF-8. Spark would silently replace invalid bytes by U+FFFD, so they are an error here."""
+    # Twice as fast as `bytes.count` if most lines are short.
     lines = int(np.count_nonzero(np.frombuffer(data, np.uint8) == _LINE_FEED))
     if data.isascii():
         return LineBlock(first, lines, data)

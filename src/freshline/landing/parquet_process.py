@@ -1,8 +1,8 @@
-"""Parquet files are read in a process of their own: a damaged one can end the process that reads it.
+"""Reads Parquet files in a process of its own, because a damaged file can crash the process that reads it.
 
-Arrow trusts what a file says of itself, and makes an abort of a few damaged bytes in a footer. The process
-lives as long as it is asked, and is begun anew when it has died. It ends when its input does, so also when
-the process that asks is killed.
+Arrow trusts the contents of a file, and aborts on a few damaged bytes in a footer. The process lives as long
+as it is needed, and is restarted when it has died. It ends when its input ends, so also when its parent
+process is killed.
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ from freshline.landing.records import FileRecords, UnreadableFile, first_line, i
 from freshline.landing.timestamps import instants_of
 from freshline.sql.columns import Column
 
-# What one file may take. Processor time, not time on the clock: a busy machine is no fault of the file.
+# The limit for one file. Processor time, not wall-clock time: a busy machine is not the file's fault.
 PROCESSOR_S: Final = 60.0
-# On the clock: whatever it waits for, the file is not to blame for it.
+# Wall-clock time: whatever causes such a wait, it is not the file.
 _WAIT_S: Final = 600.0
-# Beyond what the process has when it begins.
+# In addition to the memory that the process has at its start.
 MEMORY_BYTES: Final = 2 << 30
-# The modules come from where ours do.
+# The process imports modules from the same places as its parent.
 _PROGRAM: Final = (
     "import sys; sys.path[:] = sys.argv[3:]; "
     "from freshline.landing.parquet_process import serve; serve(float(sys.argv[1]), int(sys.argv[2]))"
 )
 _READY: Final = "ready\n"
-# What damage makes of a process. By any other signal an operator ended it, or a machine short of memory did.
+# The signals that damage causes. Any other signal comes from a user, or from a machine short of memory.
 _CRASHES: Final = (signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL)
 
 
 class ParquetProcess:
-    """Reads one file at a time, whichever thread asks. It begins at once, to be warm when the first comes."""
+    """Reads one file at a time, for any thread. It starts at once, to be ready for the first file."""
 
     def __init__(self, processor_s: float = PROCESSOR_S, memory_bytes: int = MEMORY_BYTES) -> None:
         self._processor_s = processor_s
@@ -55,7 +55,7 @@ class ParquetProcess:
         self._closed = False
         self._ready = False
         self._process: subprocess.Popen[str] | None = None
-        with suppress(OSError):  # it is tried again when it is needed
+        with suppress(OSError):  # the first read tries again
             self._process = self._begin()
 
     @property
@@ -63,11 +63,11 @@ class ParquetProcess:
         return None if self._process is None else self._process.pid
 
     def read(self, path: Path, declared: Sequence[Column], timestamp: str | None) -> FileRecords:
-        """As `parquet_records` does; an `OSError` says that the machine is in trouble, and not the file."""
+        """Like `parquet_records`; an `OSError` means a fault of the machine, not of the file."""
         return FileRecords(*self._answered("records", path, declared, timestamp))
 
     def compare(self, path: Path, comparison: Comparison) -> KeyValues | None:
-        """As `key_values` does."""
+        """Like `key_values`."""
         found = self._answered("compare", path, comparison)
         if found is None:
             return None
@@ -87,17 +87,17 @@ class ParquetProcess:
         return answer["found"]
 
     def close(self) -> None:
-        """Ends it, whatever it is doing."""
+        """Kills the process, whatever it is doing."""
         self._closed = True
         process = self._process
         if process is not None:
             process.kill()
-            with self._lock, process:  # a caller that waited for an answer knows by now; closes its pipes
+            with self._lock, process:  # a waiting thread has seen the end by now; closes the pipes
                 self._process = None
 
     def _ask(self, question: str) -> dict[str, Any]:
         process = self._process
-        if process is not None and process.poll() is not None:  # no call was waiting: it is begun anew
+        if process is not None and process.poll() is not None:  # it died between two reads: start another
             with process:
                 process = None
         if process is None:
@@ -123,14 +123,14 @@ class ParquetProcess:
             [sys.executable, "-c", _PROGRAM, str(self._processor_s), str(self._memory_bytes), *sys.path],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,  # what Arrow says when it aborts is for its developers
+            stderr=subprocess.DEVNULL,  # Arrow's abort messages are for its developers
             text=True,
             encoding="utf-8",
-            start_new_session=True,  # a Ctrl-C is for us, not for it
+            start_new_session=True,  # Ctrl-C is for the parent process only
         )
 
     def _ended(self, process: subprocess.Popen[str]) -> UnreadableFile | OSError:
-        """What it means that it ended instead of answering."""
+        """The error for a process that ended without an answer."""
         self._process = None
         with process:  # closes its pipes and waits for its end
             pass
@@ -147,11 +147,11 @@ def _trouble(how: str) -> OSError:
 
 
 def serve(processor_s: float, memory_bytes: int) -> None:
-    """Answers questions from the standard input until it ends."""
+    """Answers requests from standard input until it ends."""
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # nothing else is an answer
+    os.dup2(2, 1)  # so that nothing else writes to the answers
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    # Each thread would claim its share of the memory, and so little work is done by one.
+    # Each thread would reserve memory, and one is enough for so little work.
     pa.set_cpu_count(1)
     pa.set_io_thread_count(1)
     _limit_memory(memory_bytes)
@@ -171,8 +171,8 @@ def _say(answers: TextIO, line: str) -> None:
 
 
 def _limit_memory(memory_bytes: int) -> None:
-    """A footer may ask for any amount."""
-    with suppress(OSError, ValueError):  # not every system tells, or has such a limit
+    """Limits the memory, because a damaged footer may request any amount."""
+    with suppress(OSError, ValueError):  # some systems do not report the size, or have no such limit
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
         most = pages * resource.getpagesize() + memory_bytes
         resource.setrlimit(resource.RLIMIT_AS, (most, resource.RLIM_INFINITY))
@@ -185,7 +185,7 @@ def _answer(task: str, path: str, *question: Any) -> dict[str, Any]:
         return {"unreadable": error.reason}
     except OSError as error:
         return {"errno": error.errno} if is_of_the_machine(error) else {"unreadable": first_line(error)}
-    except Exception as error:  # there is no telling what damage leads to
+    except Exception as error:  # damage can lead to any exception
         return {"unreadable": first_line(error)}
 
 
@@ -198,7 +198,7 @@ def _compared(path: Path, columns: list[list[Any]]) -> dict[str, Any] | None:
     found = key_values(parquet_tables(path, comparison.names), instants_of, comparison)
     if found is None:
         return None
-    # As texts: JSON has neither decimals nor integers of more than 53 bits that everybody reads alike.
+    # As texts: JSON has no decimals, and readers disagree about integers of more than 53 bits.
     newest = [(key.hex(), each.at_us, _text(each.value)) for key, each in found.newest.items()]
     return {"newest": newest, "odd": found.odd}
 

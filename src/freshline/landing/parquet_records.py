@@ -1,4 +1,4 @@
-"""The records of a Parquet file: what its footer says, and its timestamps where that does not say enough."""
+"""The records of a Parquet file, from its footer, and from its timestamps if the footer is not enough."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BATCH_ROWS: Final = 1 << 16
 
 
 def parquet_records(path: Path, declared: Sequence[Column], timestamp: str | None) -> FileRecords:
-    """The records of a file with these columns. Without a timestamp's name they are only counted."""
+    """The records of a file with these columns. Without the name of a timestamp they are only counted."""
     with pq.ParquetFile(path) as file:
         _require_columns(file, declared)
         metadata = file.metadata
@@ -31,7 +31,7 @@ def parquet_records(path: Path, declared: Sequence[Column], timestamp: str | Non
 
 
 def parquet_tables(path: Path, columns: Sequence[str]) -> Iterator[pa.Table]:
-    """Some of a file's columns, a part of the file at a time; Spark ignores the case of their names."""
+    """Yields some of a file's columns, one part of the file at a time; like Spark, ignores case in names."""
     with pq.ParquetFile(path) as file:
         spelled = {name.lower(): name for name in file.schema_arrow.names}
         chosen = [spelled[column.lower()] for column in columns]
@@ -40,7 +40,7 @@ def parquet_tables(path: Path, columns: Sequence[str]) -> Iterator[pa.Table]:
 
 
 def _require_columns(file: Any, declared: Sequence[Column]) -> None:
-    """Spark would fill a column that a Parquet file lacks with nulls; it ignores case, and other columns."""
+    """Requires all declared columns: Spark would fill a missing one with nulls. It ignores case."""
     found = {name.lower() for name in file.schema_arrow.names}
     for column in declared:
         if column.name.lower() not in found:
@@ -87,7 +87,7 @@ def _span(file: Any, timestamp: str) -> Span | None:
 
 
 def _position(metadata: Any, timestamp: str) -> int:
-    """The timestamp's position among the columns; Spark ignores case."""
+    """The position of the timestamp among the columns; Spark ignores case."""
     paths = [metadata.schema.column(number).path.lower() for number in range(metadata.num_columns)]
     if paths.count(timestamp.lower()) != 1:
         raise UnreadableFile(f"it has no column `{timestamp}`")

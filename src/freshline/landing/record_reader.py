@@ -1,4 +1,4 @@
-"""A feed's data files as Spark will read them, without Spark and with as little reading as will do."""
+"""Reads a feed's data files like Spark does, but without Spark and with as little reading as possible."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from freshline.sql.columns import parse_columns
 
 
 class RecordReader:
-    """Reads how many records a feed's files have, and how old and how new they are.
+    """Reads the number of records of a feed's files, and their oldest and newest timestamps.
 
-    Where the name says it the records' timestamps are not looked at, but the records are counted: of a file
-    that is not what it should be Spark would read a part, and say nothing.
+    If the file's name has the timestamp, those of the records are not read. The records are still counted,
+    because Spark would silently read only a part of a damaged file.
     """
 
     def __init__(self, landing: Landing, process: ParquetProcess | None = None) -> None:
@@ -39,7 +39,7 @@ class RecordReader:
         self._process = process
 
     def read(self, path: Path) -> FileRecords:
-        """A file's records; an `OSError` says that it could not be looked at, which is not its fault."""
+        """The records of a file; an `OSError` means a fault of the machine, not of the file."""
         if path.stat().st_size == 0:
             return FileRecords(0, None, None)
         pattern = self._landing.name_timestamp
@@ -53,7 +53,7 @@ class RecordReader:
         return replace(records, newest_us=named_us) if records.count and named_us is not None else records
 
     def compared(self, path: Path, key: str, value: str) -> KeyValues | None:
-        """A readable file's newest value of each key; None where that cannot be told."""
+        """The newest value of each key of a readable file; None if unknown."""
         landing = self._landing
         columns = {column.name.lower(): column for column in self._columns}
         assert landing.timestamp is not None

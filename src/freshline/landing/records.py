@@ -1,4 +1,4 @@
-"""What is known of a data file's records once it has been found."""
+"""The facts about the records of a data file that was found."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class FileRecords:
-    """How many records a file has, as Spark will read it, and from when to when they are.
+    """The number of records in a file, as Spark will read it, and their oldest and newest time.
 
-    Times are in microseconds since the Unix epoch, and None where there are no records.
+    Times are in microseconds since the Unix epoch; they are None without records.
     """
 
     count: int
-    oldest_us: int | None  # None too where it was not looked for
+    oldest_us: int | None  # also None if it was not read
     newest_us: int | None
 
 
-class UnreadableFile(Exception):  # noqa: N818  (it says what the file is)
-    """A data file that is corrupt, or not what its feed declares."""
+class UnreadableFile(Exception):  # noqa: N818  (it describes the file)
+    """A data file that is corrupt, or that differs from its feed's declaration."""
 
     def __init__(self, reason: str) -> None:
         self.reason = reason
@@ -27,9 +27,9 @@ class UnreadableFile(Exception):  # noqa: N818  (it says what the file is)
 
 
 def is_of_the_machine(error: OSError) -> bool:
-    """Whether the machine is in trouble, and not the file: another look may find it readable.
+    """Whether the error is a fault of the machine, not of the file: a retry may succeed.
 
-    Arrow reports damaged compression as an OSError without a number, and a place that no file has as EINVAL.
+    Arrow reports damaged compression as an OSError without a number, and an invalid offset as EINVAL.
     """
     return error.errno not in (None, errno.EINVAL)
 

@@ -1,4 +1,4 @@
-"""The visible files below a directory, and what changed since the last look."""
+"""Finds the visible files below a directory, and what has changed since the last scan."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import stat
 from pathlib import Path
 from typing import Final, NamedTuple
 
-# A file system's clock may tick only every second or two: what changes within a tick of the last look leaves
-# no trace in a modification time, so what is younger than this is looked at again.
+# The clock of a file system may tick only every second or two. A change within a tick of the last scan does
+# not alter the modification time, so younger files are checked again.
 YOUNG_NS: Final = 2_000_000_000
-# To look at a file takes some 20 to 50 µs: to look at all of them takes at most a two-thousandth of the time,
-# however many have been left there.
+# Checking a file takes some 20 to 50 µs. With this interval per file, checking all of them takes at most a
+# two-thousandth of the time.
 _FULL_US_A_FILE: Final = 100_000
 _FEW: Final = 100
 
@@ -32,7 +32,7 @@ class _Folder:
 
     def __init__(self) -> None:
         self.mtime_ns = -1
-        self.young = True  # it may have changed again without a trace
+        self.young = True  # it may have changed again without a new modification time
         self.files: dict[str, SeenFile] = {}  # by the last part of the name
         self.inodes: dict[str, int] = {}
         self.young_files: set[str] = set()
@@ -40,25 +40,25 @@ class _Folder:
 
 
 class Scanner:
-    """Looks for files again and again, at little cost where nothing has changed.
+    """Looks for files repeatedly, at little cost if nothing has changed.
 
-    A directory that has not been modified is not listed again, and a file that is there under its old inode
-    is not looked at again; every `full_every` scans all are, so that a file overwritten in place is noticed,
-    and less often where there are many, for each takes its time.
-    A file whose name begins with `.` or `_` or ends in `.tmp` is not visible, nor is one in such a directory.
+    A scan does not list an unmodified directory again, nor check a file with the same inode again. Every
+    `full_every` scans it checks everything, to notice files that were overwritten in place; with many files
+    it does so less often. A file is not visible if its name, or that of one of its directories, begins with
+    `.` or `_` or ends in `.tmp`.
     """
 
     def __init__(self, root: Path, full_every: int = 60) -> None:
         assert full_every >= 1, "a scanner that never looks at everything"
         self.root = root
-        self.missing = False  # the root is not there (yet)
-        self.fresh: list[SeenFile] = []  # new or changed since the scan before
-        self.gone: list[str] = []  # the names of files that are no longer there
-        self.troubles: dict[str, str] = {}  # what could not be looked at, and why
-        self.link: str | None = None  # the first symbolic link that was seen, of any scan
+        self.missing = False  # the root does not exist (yet)
+        self.fresh: list[SeenFile] = []  # new or changed since the last scan
+        self.gone: list[str] = []  # the names of files that no longer exist
+        self.troubles: dict[str, str] = {}  # what could not be read, and why
+        self.link: str | None = None  # the first symbolic link that any scan has seen
         self._full_every = full_every
         self._scans_since_full = full_every
-        self._full_from_us = 0  # not before that instant
+        self._full_from_us = 0  # no full scan before this instant
         self._folders: dict[str, _Folder] = {}
         self._found: list[SeenFile] | None = None
 
@@ -111,7 +111,7 @@ class Scanner:
 
     def _list(self, name: str, path: str, folder: _Folder, full: bool, now_ns: int) -> None:
         folders: list[str] = []
-        # Of most files only the inode is looked at, which comes with the name.
+        # For most files only the inode is compared, which the listing contains.
         settled = {} if full else folder.inodes
         if not full and folder.young_files:
             settled = {own: inode for own, inode in settled.items() if own not in folder.young_files}
@@ -129,7 +129,7 @@ class Scanner:
                     there.add(own)
                     folder.inodes[own] = inode
                     self._see(name, entry.path, own, folder, now_ns)
-        folder.folders = folders  # not before: of a list that breaks off, the rest is not gone
+        folder.folders = folders  # only now: after an interrupted listing the other folders still exist
         for own in folder.files.keys() - there:
             self._forget(own, folder)
 
@@ -142,21 +142,21 @@ class Scanner:
         except UnicodeEncodeError:
             self.troubles[folder_name] = f"the name {own!r} is not UTF-8"
             return False
-        # A link is not followed: what it leads to may lie outside, or be found under its own name.
+        # Links are not followed: the target may be outside, or be found under its own name.
         if entry.is_symlink():
             self.link = self.link or (f"{folder_name}/{own}" if folder_name else own)
             return False
         return True
 
     def _see(self, folder_name: str, path: str, own: str, folder: _Folder, now_ns: int) -> None:
-        """Looks at one file, which may have changed, vanished, or be none."""
+        """Checks one file, which may have changed, vanished, or not be a regular file."""
         try:
             seen = os.stat(path, follow_symlinks=False)
         except FileNotFoundError:
             self._forget(own, folder)
             return
         except OSError as error:
-            # The other files can be looked at; this one is tried again at every look.
+            # The other files can be read; every scan tries this one again.
             folder.young_files.add(own)
             self.troubles[f"{folder_name}/{own}" if folder_name else own] = error.strerror or str(error)
             return

@@ -1,4 +1,4 @@
-"""From when to when a batch of timestamps is."""
+"""The oldest and the newest of a batch of timestamps."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _KINDS: Final = (pa.timestamp("us"), pa.timestamp("us", "UTC"))
 
 
 class Span(NamedTuple):
-    """The oldest and the newest of some records, in microseconds since the Unix epoch."""
+    """The oldest and the newest time of some records, in microseconds since the Unix epoch."""
 
     oldest_us: int
     newest_us: int
@@ -36,7 +36,7 @@ def span_of_texts(texts: Any) -> Span:
 
 
 def instants_of_texts(texts: Any) -> Any:
-    """Timestamps in ISO 8601 as microseconds, UTC without a zone; all with one or all without is fastest."""
+    """ISO 8601 timestamps as microseconds; UTC without a zone. Fastest if all or none have a zone."""
     require_all(texts.null_count)
     for kind in _KINDS:
         try:
@@ -53,13 +53,13 @@ def span_of(instants: Any) -> Span:
 
 
 def instants_of(timestamps: Any) -> Any:
-    """Timestamps as Parquet files have them, in microseconds."""
+    """Timestamps of Parquet files in microseconds."""
     require_all(timestamps.null_count)
     return in_microseconds(timestamps)
 
 
 def require_all(missing: int) -> None:
-    """A record without a timestamp would never be seen by a derived table."""
+    """Refuses records without a timestamp, because no derived table would ever read them."""
     if missing:
         raise UnreadableFile("a record has no timestamp")
 

@@ -1,4 +1,4 @@
-"""Unsigned integers in Parquet files, which Spark may read as negative ones."""
+"""Detects unsigned integers in Parquet files, which Spark may read as negative ones."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _WIDEST: Final = "decimal(20, 0)"
 
 
 def too_narrow(written: Any, declared_bits: Mapping[str, int]) -> str | None:
-    """What is wrong with a file's columns, an Arrow schema, where integers of so many bits are declared.
+    """What is wrong with the columns of a file (an Arrow schema), if integers of these widths are declared.
 
-    These are by name in lower case, for Spark ignores case. Of UINT64 for a declared `long` Spark makes
-    negative numbers, or fails: it depends on the file's encoding.
+    `declared_bits` has names in lower case, because Spark ignores case. Spark reads UINT64 for a declared
+    `long` as negative numbers, or fails, depending on the file's encoding.
     """
     for field in written:
         bits = declared_bits.get(field.name.lower())

@@ -1,7 +1,7 @@
-"""The kinds of work that a run does beside each other, one line each.
+"""The kinds of work of a run, one line each.
 
-A kind has its work (`live.loop.work`), named as module and class so that a reader of a status needs no Spark,
-and its sections of the status.
+A kind has its work (`live.loop.work`) and its sections of the status. The work is named as module and class,
+so that a reader of a status needs no Spark.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class KindOfWork:
-    """One kind: where its work is, and what it tells."""
+    """One kind: its work and its sections of the status."""
 
     work: str  # module:class
     sections: tuple[StatusSection[Any], ...]

@@ -1,1 +1,1 @@
-"""Pictures, of simulated and of live runs."""
+"""Pictures of simulated and of live runs."""

@@ -1,4 +1,4 @@
-"""Jobs on their tracks, as far as they can be told apart."""
+"""Jobs as bars on their tracks, limited to what a picture can show."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from heapq import nsmallest
 from typing import Final, NamedTuple
 
-# More would not be told apart.
+# More bars could not be distinguished.
 TRACKS_MAX: Final = 60
 _BARS_MAX = 300
 
@@ -21,9 +21,9 @@ class Bar(NamedTuple):
 
 
 def first_bars(bars: Callable[[], Iterable[Bar]], end: int) -> tuple[list[Bar], int]:
-    """All jobs that started before some instant, on the tracks that are shown, and that instant.
+    """All jobs that started before an instant, on the tracks that are shown, and that instant.
 
-    It is the end of the run, or early enough for the bars to be told apart.
+    The instant is the end of the run, or early enough to distinguish the bars.
     """
     shown = (bar for bar in bars() if bar.track < TRACKS_MAX)
     starts = nsmallest(_BARS_MAX + 1, (bar.start for bar in shown))

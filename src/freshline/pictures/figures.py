@@ -1,4 +1,4 @@
-"""What all pictures have in common."""
+"""What all pictures share."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from matplotlib.patches import Patch
 from freshline.base.duration import DAY, HOUR, MINUTE, SECOND
 from freshline.base.errors import InputError
 
-# More would not be told apart on a page.
+# More would not be readable on a page.
 CURVES_MAX: Final = 12
 COLUMNS: Final = 3
 COLORS: Final = 20
-_PIXELS = 1_000  # across a curve's axes, generously
+_PIXELS = 1_000  # the width of a curve's axes, generously
 _SPANS = ("#ff7f0e", "#9467bd", "#8c564b", "#7f7f7f")
 _SHADE = 0.18
-# A user's name is shown as it is, whatever matplotlib would make of `$` in it.
+# A user's name is shown as it is; matplotlib would otherwise interpret `$`.
 names_as_written = rc_context({"text.parse_math": False})
 
-# What to shade in all axes: its name, from when, to when.
+# A span to shade in all axes: its name, start and end.
 Span = tuple[str, int, int]
 Points = Sequence[tuple[int, int]]  # (instant, height)
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Writes a picture as PNG, into a folder that is made where it is missing."""
+    """Writes a picture as PNG; creates the folder if it is missing."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(path, dpi=110)
@@ -42,7 +42,7 @@ def save(figure: Figure, path: Path) -> None:
 
 
 def thinned(points: Iterable[tuple[int, int]], end_us: int) -> list[tuple[int, int]]:
-    """As many points as can be told apart: of each pixel the first, the lowest, the highest and the last."""
+    """Limits the points to what is visible: the first, lowest, highest and last of each pixel."""
     kept: list[tuple[int, int]] = []
     for _, pixel in groupby(points, key=lambda point: point[0] * _PIXELS // (end_us + 1)):
         here = list(pixel)
@@ -53,7 +53,7 @@ def thinned(points: Iterable[tuple[int, int]], end_us: int) -> list[tuple[int, i
 
 
 def unit_of(span_us: int) -> tuple[int, str]:
-    """The unit that a span of time is best told in, and its name."""
+    """The best unit for a span of time, and its name."""
     for unit_us, name in ((DAY, "days"), (HOUR, "hours"), (MINUTE, "minutes")):
         if span_us >= 2 * unit_us:
             return unit_us, name
@@ -61,13 +61,13 @@ def unit_of(span_us: int) -> tuple[int, str]:
 
 
 def span_colors(spans: Sequence[Span]) -> dict[str, str]:
-    """By the spans' names."""
+    """A colour for each name of a span."""
     names = dict.fromkeys(name for name, _, _ in spans)
     return {name: _SPANS[number % len(_SPANS)] for number, name in enumerate(names)}
 
 
 def span_handles(colors: Mapping[str, str]) -> list[Patch]:
-    """The spans' entries in a legend."""
+    """The legend entries of the spans."""
     return [Patch(color=color, alpha=_SHADE, label=name) for name, color in colors.items()]
 
 

@@ -1,4 +1,4 @@
-"""How far tables are behind, over time (paper 001, figure 9)."""
+"""The lag of tables over time (paper 001, figure 9)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from freshline.pictures.figures import (
 
 @dataclass(frozen=True, slots=True)
 class Lags:
-    """What a run is drawn by. Groups of tables go by what they are called."""
+    """The data of one run's picture. Groups of tables have names."""
 
     groups: Mapping[str, Mapping[str, Points]]  # by group and table
     end_us: int
@@ -33,10 +33,10 @@ class Lags:
 
 @names_as_written
 def lag_figure(runs: Mapping[str, Lags], title: str) -> Figure:
-    """The lag TE − F of tables over time, a line for each table.
+    """The lag TE − F of tables over time, one line for each table.
 
-    A group has axes of its own in every run; several runs, of the same groups, stand below each other on the
-    same scale, to be compared.
+    Each group has its own axes in every run. Several runs have the same groups; they stand below each other
+    on the same scale, for comparison.
     """
     groups = next(iter(runs.values())).groups.keys()
     columns = len(groups) if len(runs) > 1 else min(COLUMNS, len(groups))
@@ -64,7 +64,7 @@ def lag_figure(runs: Mapping[str, Lags], title: str) -> Figure:
 
 def _draw_lags(axes: Axes, lines: Mapping[str, Points], highest_us: int, unit_us: int) -> None:
     height_us, height = unit_of(highest_us)
-    # The colours of the larger map come in pairs that are hard to tell apart.
+    # The larger colour map has pairs of colours that look alike.
     colors = colormaps["tab10" if len(lines) <= 10 else "tab20"]
     for number, (table, points) in enumerate(lines.items()):
         axes.plot(

@@ -10,10 +10,10 @@ from freshline.pictures.figures import CURVES_MAX, names_as_written
 from freshline.planning.placement.placement import PlacementLayout
 from freshline.planning.placement.plan import PlacementPlan
 
-# More would not be told apart on a page.
+# More would not be readable on a page.
 _OPERATORS_MAX: Final = 40
 _ROW: Final = 0.24
-# Beyond this many times the shortest, the longest would leave nothing of it to be seen.
+# With a longer bar than this multiple of the shortest, the shortest would be invisible.
 _LINEAR_MOST: Final = 30
 _DEADLINE: Final = "#c6dbef"
 _COST: Final = "#2171b5"
@@ -21,7 +21,7 @@ _COST: Final = "#2171b5"
 
 @names_as_written
 def placement_figure(plan: PlacementPlan, layout: PlacementLayout, title: str) -> Figure:
-    """A row of axes for each node: of each operator what it costs there, within its sub-deadline."""
+    """A row of axes for each node: the cost of each operator there, within its sub-deadline."""
     sub_deadline = layout.sub_deadline
     rows = []
     for node in plan.nodes[:CURVES_MAX]:

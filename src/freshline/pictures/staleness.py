@@ -1,4 +1,4 @@
-"""Staleness over time, against what was proven and what was asked for."""
+"""Staleness over time, with its proven bound and its target."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _STALENESS, _BOUND, _TARGET = "#1f77b4", "#d62728", "#2ca02c"
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """One table's staleness over a run, beside its limits. Instants count from the run's beginning."""
+    """The staleness of one table over a run, with its limits. Instants count from the start of the run."""
 
     name: str
     points: Points
@@ -36,14 +36,14 @@ class Curve:
 
 
 def closeness(staleness_us: int, bound_us: int | None, target_us: int | None) -> float:
-    """How close a table came to the nearer of its limits: 1 is at it. Without any it is looked at first."""
+    """How close a table came to the nearer of its limits; 1 is at the limit. Without limits it is first."""
     limits = [limit for limit in (bound_us, target_us) if limit is not None]
     return staleness_us / min(limits) if limits else float("inf")
 
 
 @names_as_written
 def staleness_figure(curves: Sequence[Curve], end_us: int, title: str, spans: Sequence[Span] = ()) -> Figure:
-    """A picture of every curve in axes of its own, against bound and target."""
+    """Every curve in its own axes, with bound and target."""
     columns = min(COLUMNS, len(curves))
     rows = -(-len(curves) // columns)
     figure = Figure(figsize=(4.6 * columns, 2.5 * rows + 0.6), layout="constrained")

@@ -1,4 +1,4 @@
-"""What the tracks did."""
+"""The jobs on tracks over time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from freshline.pictures.figures import COLORS, names_as_written, unit_of
 def tracks_figure(
     bars: Sequence[Bar], names: Sequence[str], tasks: Sequence[str], until: int, title: str
 ) -> Figure:
-    """The bars of the first tracks, which go by their names; a colour for each of the tasks."""
+    """The bars of the first tracks, labelled with their names; one colour for each task."""
     tracks = min(len(names), TRACKS_MAX)
     unit_us, unit = unit_of(until)
     colors = colormaps["tab20"]

@@ -1,1 +1,1 @@
-"""A run's service: HTTP on the loopback, for users who may read the storage."""
+"""The HTTP service of a run on the loopback, for users that may read the storage."""

@@ -1,4 +1,4 @@
-"""Where a run's service is, and the token that it asks for: a file that only the storage's owner can read."""
+"""The address and the token of a run's service, in a file that only the storage's owner can read."""
 
 from __future__ import annotations
 
@@ -16,37 +16,37 @@ _MODE: Final = 0o600
 
 @dataclass(frozen=True, slots=True)
 class ServiceAddress:
-    """A service's address, and what a request must carry."""
+    """The address of a service, and the token that a request must carry."""
 
     url: str
     token: str
 
     @property
     def port(self) -> int:
-        """Its port on the loopback; ValueError where it is an address of anything else."""
+        """Its port on the loopback. Raises ValueError for any other address."""
         parts = urlsplit(self.url)
         if parts.scheme != "http" or parts.hostname != LOOPBACK or not parts.port:
             raise ValueError(f"{self.url!r} is not on the loopback")
         return parts.port
 
     def write(self, path: Path) -> None:
-        """Replaces the file at once. From its first moment on it is its owner's alone, in any folder."""
+        """Replaces the file atomically. From the start only its owner can read it, in any folder."""
         draft = path.with_name(f".{path.name}.draft")
-        draft.unlink(missing_ok=True)  # of a run that was killed
+        draft.unlink(missing_ok=True)  # left by a run that was killed
         with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _MODE), "w", encoding="utf-8") as file:
             os.fchmod(file.fileno(), _MODE)
             json.dump(asdict(self), file)
         draft.replace(path)
 
     def remove(self, path: Path) -> None:
-        """Removes the file, unless it is another run's by now."""
+        """Removes the file, unless another run has replaced it."""
         if ServiceAddress.read(path) == self:
-            with suppress(OSError):  # a folder that cannot be written: clients find no run there
+            with suppress(OSError):  # the folder cannot be written; clients then find no service there
                 path.unlink(missing_ok=True)
 
     @classmethod
     def read(cls, path: Path) -> ServiceAddress | None:
-        """What the file says; None where there is none, or none of a service on the loopback."""
+        """The address in the file; None if there is no file, or if it is not on the loopback."""
         try:
             record = json.loads(path.read_bytes())
             address = cls(str(record["url"]), str(record["token"]))

@@ -1,4 +1,4 @@
-"""What may be asked of a running warehouse: its status, answers, and to take an edited file."""
+"""The requests to a running warehouse: status, answers, and an edited file to apply."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ FILE_MAX: Final = 16 << 20
 
 
 def service_app(site: RunningWarehouse) -> FastAPI:
-    """The paths of the service. It does not describe itself: no page, no schema."""
+    """The paths of the service. It serves neither a documentation page nor a schema."""
     app = FastAPI(
         docs_url=None,
         redoc_url=None,
         openapi_url=None,
         redirect_slashes=False,
         responses=FAILURES,
-        dependencies=[Depends(HTTPBearer(auto_error=False))],  # for the description: see `Guard`
+        dependencies=[Depends(HTTPBearer(auto_error=False))],  # for the description; `Guard` checks it
     )
     one_at_a_time, asking = asyncio.Semaphore(1), QuestionIntake(site)
 
@@ -43,9 +43,7 @@ def service_app(site: RunningWarehouse) -> FastAPI:
     async def results(query: str) -> JSONResponse:
         found = await asyncio.to_thread(site.results, query)
         if found is None:
-            raise ServiceFailure(
-                "not_found", "there are no results of such a query", "See `freshline status`"
-            )
+            raise ServiceFailure("not_found", "there are no results of this query", "See `freshline status`")
         return JSONResponse(found)
 
     @app.get("/v1/classes", **CLASSES)
@@ -63,7 +61,7 @@ def service_app(site: RunningWarehouse) -> FastAPI:
             try:
                 return JSONResponse(await asyncio.to_thread(site.apply, text))
             except TimeoutError:
-                remedy = "Ask `freshline status` what has become of it"
+                remedy = "See `freshline status` for what became of it"
                 raise ServiceFailure("undecided", "the run has not decided in time", remedy) from None
 
     _tell_failures(app)
@@ -87,7 +85,7 @@ def _tell_failures(app: FastAPI) -> None:
         headers, remedy = dict(error.headers or {}), "See docs/security.md for what can be asked"
         return ServiceFailure(code, error.detail.lower(), remedy, headers).response()
 
-    @app.exception_handler(Exception)  # the service's boundary: a bug here ends no run
+    @app.exception_handler(Exception)  # the service's boundary: a bug here must not end the run
     async def broken(request: Request, error: Exception) -> JSONResponse:
         _logger.warning("%s %s: %s: %s", request.method, request.url.path, type(error).__name__, error)
         return failed().response()

@@ -1,4 +1,4 @@
-"""Bodies of requests: read up to their limit, and beyond it to be told so."""
+"""Reads bodies of requests up to a limit, and answers those beyond it."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from starlette.types import Receive
 
 from freshline.service.failures import ServiceFailure
 
-# So much is taken, and thrown away, of a body that is refused: a client reads no answer before all is sent.
+# The limit up to which a refused body is read and dropped: a client reads the answer only after sending.
 _REFUSED_MAX: Final = 64 << 20
 _REFUSED_MAX_S: Final = 10.0
 
 
 async def read_body(receive: Receive, at_most: int) -> bytes:
-    """The request's body; `ServiceFailure` where it is too large, or where its sender has gone."""
+    """The body of a request. Raises `ServiceFailure` if it is too large or the client has disconnected."""
     body = bytearray()
     while True:
         message = await receive()
         if message["type"] == "http.disconnect":
-            raise ServiceFailure("bad_request", "the body ends before its end", "Send all of it")
+            raise ServiceFailure("bad_request", "the body is incomplete", "Send all of it")
         body += message.get("body", b"")
         if len(body) > at_most:
             if message.get("more_body", False):
@@ -31,7 +31,7 @@ async def read_body(receive: Receive, at_most: int) -> bytes:
 
 
 async def throw_away(receive: Receive) -> None:
-    """The rest of a body of which nothing is wanted, within limits."""
+    """Reads and drops the rest of a body, within limits."""
     taken = 0
     try:
         async with asyncio.timeout(_REFUSED_MAX_S):

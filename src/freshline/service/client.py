@@ -1,4 +1,4 @@
-"""Asking a running warehouse from another process."""
+"""Sends requests to a running warehouse from another process."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import Any, Final
 from freshline.base.errors import DefinitionErrors, InputError, Place
 from freshline.service.address import LOOPBACK, ServiceAddress
 
-# A little more than a request may take.
+# A little longer than the service allows for a request.
 _TIMEOUT_S: Final = 150.0
 _ANSWER_MAX: Final = 64 << 20
-_ELSEWHERE: Final = (401, 421)  # another program has the port of a run that is gone
+_ELSEWHERE: Final = (401, 421)  # another process has the port of a run that has ended
 _UNANSWERED: Final = (408, 429, 500, 503, 504)
 _WRONG: Final = (400, 413, 422)
 
 
-class NoAnswer(Exception):  # noqa: N818  (it is what happened)
-    """The run has been asked, and does not answer: not now, or not in time."""
+class NoAnswer(Exception):  # noqa: N818  (an event, not a fault)
+    """The run does not answer the request now, or not in time."""
 
     def __init__(self, code: str, message: str, remedy: str) -> None:
         super().__init__(f"{message}. {remedy}.")
@@ -28,20 +28,20 @@ class NoAnswer(Exception):  # noqa: N818  (it is what happened)
         self.remedy = remedy
 
     def record(self) -> dict[str, Any]:
-        """As the service has it."""
+        """The error in the form that the service uses."""
         return {"error": {"code": self.code, "message": self.message, "remedy": self.remedy}}
 
 
 def ask(file: Path, method: str, path: str, body: bytes | None = None) -> dict[str, Any]:
-    """The answer of the run whose address is in that file.
+    """The answer of the run whose address is in the file.
 
-    InputError where no run is there, or where it refuses what was asked for.
+    Raises InputError if no warehouse runs there, or if it refuses the request.
     """
     address = ServiceAddress.read(file)
     if address is None:
         raise _nobody(file)
     headers = {"Authorization": f"Bearer {address.token}"}
-    # Not urllib's way, which asks the environment for a proxy.
+    # Not urllib, which would use a proxy from the environment.
     connection = HTTPConnection(LOOPBACK, address.port, timeout=_TIMEOUT_S)
     try:
         connection.request(method, path, body, headers)

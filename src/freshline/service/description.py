@@ -1,4 +1,4 @@
-"""The service as OpenAPI describes it, as far as it cannot be seen from its functions."""
+"""The parts of the service's OpenAPI description that do not follow from its functions."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def _json(schema: Schema) -> Schema:
     return {"application/json": {"schema": schema}}
 
 
-# Of all paths.
+# For all paths.
 FAILURES: Final[dict[int | str, dict[str, Any]]] = {
     status: {
         "description": ", ".join(code for code in STATUSES if STATUSES[code] == status),

@@ -1,4 +1,4 @@
-"""What a client without an answer is told: a code for programs, a sentence and a remedy for people."""
+"""The errors of the service: a code for programs, a message and a remedy for people."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from starlette.responses import JSONResponse
 
-# By code, the status that it goes with.
+# The HTTP status of each code.
 STATUSES: Final = {
     "bad_request": 400,
     "bad_sql": 400,
@@ -29,8 +29,8 @@ STATUSES: Final = {
 }
 
 
-class ServiceFailure(Exception):  # noqa: N818  (it is what happened)
-    """Why a client gets no answer. `headers` and `more` stand beside it in the response."""
+class ServiceFailure(Exception):  # noqa: N818  (an event, not a fault)
+    """Why a request gets no answer. `headers` and `more` go into the response."""
 
     def __init__(
         self,
@@ -62,9 +62,9 @@ class ServiceFailure(Exception):  # noqa: N818  (it is what happened)
 
 
 def rejected(retry_after_us: int) -> ServiceFailure:
-    """There is no room for one more of its class."""
+    """There is no capacity for another request of this class."""
     whole_s = max(1, -(-retry_after_us // 1_000_000))
-    message = "the request is not admitted: its class, and those before it, ask for more than there is"
+    message = "the request is not admitted: its class and the more important ones exceed the capacity"
     return ServiceFailure("rejected", message, f"Try again in {whole_s} s", {"Retry-After": str(whole_s)})
 
 
@@ -74,11 +74,11 @@ def stopping() -> ServiceFailure:
 
 
 def no_answer() -> ServiceFailure:
-    """Not even the least was done in time."""
+    """Not even the first part was done in time."""
     message = "the deadline passed before the first part of the answer was done"
     return ServiceFailure("no_answer", message, "Allow more time, or ask for less")
 
 
 def failed() -> ServiceFailure:
-    """Not the fault of the client."""
+    """A bug, not the client's fault."""
     return ServiceFailure("failed", "this is a bug of Freshline", "Please report it, with the run's log")

@@ -1,4 +1,4 @@
-"""Which requests are heard: those to the loopback by its name, with the run's token, for a limited time."""
+"""Admits only requests to the loopback by its name, with the run's token, and with a timeout."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from freshline.service.address import LOOPBACK, ServiceAddress
 from freshline.service.bodies import throw_away
 from freshline.service.failures import ServiceFailure
 
-# An edited file is looked at by Spark, and waits for a decision of the run; see `live.queries.edit_applier`.
+# Spark checks an edited file, and the run decides about it; see `live.queries.edit_applier`.
 REQUEST_MAX_S: Final = 120.0
 
 
 class Guard:
-    """Stands before every path, so that without a token no client learns which paths there are.
+    """Checks every request before its path, so that the paths are not revealed without a token.
 
-    A page in a browser may have its own name point to the loopback (DNS rebinding), and then ask us: its
-    requests carry that name as `Host`.
+    A web page may point its own name to the loopback (DNS rebinding) and send requests from the browser. They
+    carry that name as `Host`.
     """
 
     def __init__(self, app: ASGIApp, address: ServiceAddress, request_max_s: float = REQUEST_MAX_S) -> None:
@@ -52,7 +52,7 @@ class Guard:
             remedy = "Use the url in the storage's _freshline/service.json"
             return ServiceFailure("wrong_host", "the request is for another host", remedy)
         given = [value for name, value in headers if name == b"authorization"]
-        # In constant time: how long it takes tells nothing of the token.
+        # In constant time, so that the duration reveals nothing about the token.
         if not hmac.compare_digest(given[0] if len(given) == 1 else b"", self._credentials):
             remedy = "Send `Authorization: Bearer` and the token in the storage's _freshline/service.json"
             challenge = {"WWW-Authenticate": "Bearer"}

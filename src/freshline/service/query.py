@@ -1,4 +1,4 @@
-"""Questions to a running warehouse, from Python."""
+"""Queries to a running warehouse from Python."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _FILE: Final = "freshline.yml"
 def query(
     sql: str, *, class_name: str, deadline: str, share: float | None = None, project: str | Path = _FILE
 ) -> dict[str, Any]:
-    """The answer of the warehouse that runs, by its deadline: estimates with intervals if need be.
+    """Asks the running warehouse and returns the answer by the deadline, with estimates if necessary.
 
-    `project` is the warehouse's file, or the folder that it is in. The answer is what `POST /v1/query` says:
-    `columns`, `rows`, `intervals`, `few`, `share`, `complete`, `parts`, `error`, `freshness` and `seconds`.
-    `service.client.NoAnswer` where it is not admitted, or nothing is there by the deadline; InputError
-    where it cannot be asked, or no warehouse runs.
+    `project` is the warehouse's file or its folder. The answer is that of `POST /v1/query`: `columns`,
+    `rows`, `intervals`, `few`, `share`, `complete`, `parts`, `error`, `freshness` and `seconds`. Raises
+    `service.client.NoAnswer` if the request is not admitted or has no answer by the deadline, and InputError
+    if it is invalid or no warehouse runs.
     """
     path = Path(project)
     folder, file = (path, path / _FILE) if path.is_dir() else (path.parent, path)

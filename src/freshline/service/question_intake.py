@@ -1,4 +1,4 @@
-"""`POST /v1/query`: from a body to an answer, for as long as a client waits for it."""
+"""`POST /v1/query`: from a body to an answer, as long as the client waits."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ from freshline.service.running_warehouse import RunningWarehouse, ServiceRequest
 
 QUESTION_MAX: Final = 1 << 20
 ARROW: Final = "application/vnd.apache.arrow.stream"
-# Of one class at most; more would only wait for one another. Of many classes each has a share of the
-# connections, and some are left for other clients: no class holds what others need.
+# The limit for one class; more questions would only wait for each other. With many classes each has a share
+# of the connections, and some are left for other requests, so no class blocks another.
 WAITING_MAX: Final = 64
 CONNECTIONS_MAX: Final = 256
 _CONNECTIONS_LEFT: Final = 32
-# JSON of more takes seconds to write and hundreds of megabytes.
+# More rows as JSON would take seconds and hundreds of megabytes.
 JSON_ROWS_MAX: Final = 100_000
-# SQL is read, and answers are written out, by so many threads of a class at a time.
+# The number of threads of a class that parse SQL and write answers.
 _THREADS_OF_CLASS: Final = 2
 _THREADS_MAX: Final = 16
-# The run replies at the deadline. If it does not, the client does not wait for ever.
+# The run replies at the deadline; this is the timeout if it does not.
 _GRACE_S: Final = 10.0
 
 _T = TypeVar("_T")
 
 
 class QuestionIntake:
-    """Takes questions in the service's loop. No class takes up what another needs to be heard."""
+    """Takes questions in the service's event loop. No class can take the capacity of another."""
 
     def __init__(self, site: RunningWarehouse) -> None:
         self._site = site
@@ -60,7 +60,7 @@ class QuestionIntake:
             asked.drop()
 
     async def _answer(self, asked: ServiceRequest, question: Question, arrow: bool) -> Response:
-        """An answer waits for its deadline; a longer wait is the run's fault."""
+        """Waits for the answer until the deadline, plus a grace period."""
         name = question.class_name
         try:
             async with asyncio.timeout(question.deadline_us / SECOND + _GRACE_S):
@@ -71,9 +71,9 @@ class QuestionIntake:
         return await self._in_turn(name, _as_arrow if arrow else _as_json, asked)
 
     async def _in_turn(self, name: str, what: Callable[..., _T], *arguments: object) -> _T:
-        """Done by a thread, of which a class has so many and no more.
+        """Runs a function in a thread; a class has a fixed number of threads at a time.
 
-        A turn lasts as long as its thread is at work, even if its client has gone.
+        A turn lasts until its thread is done, even if the client has disconnected.
         """
         turns = self._turns.setdefault(name, asyncio.Semaphore(_THREADS_OF_CLASS))
         await turns.acquire()
@@ -83,7 +83,7 @@ class QuestionIntake:
 
 
 def waiting_max(classes: int) -> int:
-    """How many questions of a class may wait at a time, where there are so many classes.
+    """How many questions of a class may wait at a time, given the number of classes.
 
     >>> waiting_max(1), waiting_max(4), waiting_max(1_000)
     (64, 56, 1)
@@ -92,14 +92,14 @@ def waiting_max(classes: int) -> int:
 
 
 async def _unless_gone(request: Request, answering: Coroutine[Any, Any, Response]) -> Response:
-    """The answer, or nothing as soon as the client has hung up."""
+    """The answer; raises as soon as the client has disconnected."""
     answer = asyncio.ensure_future(answering)
     gone = asyncio.ensure_future(_hung_up(request))
     try:
         await asyncio.wait({answer, gone}, return_when=asyncio.FIRST_COMPLETED)
         if answer.done():
             return answer.result()
-        raise ServiceFailure("bad_request", "nobody waits for the answer", "Keep the connection open")
+        raise ServiceFailure("bad_request", "the client has disconnected", "Keep the connection open")
     finally:
         answer.cancel()
         gone.cancel()
@@ -111,7 +111,7 @@ async def _hung_up(request: Request) -> None:
 
 
 def wants_arrow(accept: str) -> bool:
-    """Whether Arrow is asked for by name, and JSON is not liked better.
+    """Whether the client names Arrow and does not prefer JSON.
 
     >>> wants_arrow(ARROW), wants_arrow("*/*"), wants_arrow(f"{ARROW};q=0.5, application/json")
     (True, False, False)
@@ -140,7 +140,7 @@ def _as_json(answer: ServiceRequest) -> Response:
 
 
 def _as_arrow(answer: ServiceRequest) -> Response:
-    """Rows as a stream of Arrow; whatever else there is to say is JSON in its schema's metadata."""
+    """The rows as an Arrow stream; the other fields are JSON in its schema's metadata."""
     table, record = answer.table(), answer.record()
     about = {key: value for key, value in record.items() if key != "rows"}
     table = table.replace_schema_metadata({"freshline": json.dumps(about)})

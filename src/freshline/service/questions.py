@@ -1,4 +1,4 @@
-"""A question as it comes over HTTP: read strictly, or refused."""
+"""Reads a question from an HTTP body, strictly."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from freshline.base.errors import InputError
 from freshline.base.names import cut, one_of
 from freshline.service.failures import ServiceFailure
 
-# Well below what a request may take (`service.guard`): the client is told.
+# Well below the limit of a request (`service.guard`), so that the client gets an answer.
 DEADLINE_MAX_US: Final = 100 * SECOND
 _DURATION_MAX: Final = 100  # characters
 _KEYS: Final = ("sql", "class", "deadline", "share")
@@ -23,17 +23,17 @@ EXAMPLE: Final = '{"sql": "SELECT count(*) AS n FROM events", "class": "analysts
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What a client wants to know, and by when."""
+    """A query of a client, and its deadline."""
 
     sql: str
     class_name: str
     asked_us: int  # since the Unix epoch
-    deadline_us: int  # after that
-    share: Fraction | None = None  # of the slices: no more are read
+    deadline_us: int  # after `asked_us`
+    share: Fraction | None = None  # the largest share of the slices to read
 
 
 def read_question(body: bytes) -> Question:
-    """The question that a body asks now; `ServiceFailure` where it is none."""
+    """The question in a body, asked now. Raises `ServiceFailure` if it is invalid."""
     asked_us = clock()
     record = _object(body)
     unknown = [key for key in record if key not in _KEYS]
@@ -46,7 +46,7 @@ def read_question(body: bytes) -> Question:
 
 
 def deadline_us(text: str) -> int:
-    """A deadline as people write it; `ServiceFailure` where no answer would come by then."""
+    """A deadline in microseconds. Raises `ServiceFailure` if it is invalid or too long."""
     if len(text) > _DURATION_MAX:
         raise _bad_deadline("the deadline is no duration")
     try:
@@ -61,7 +61,7 @@ def deadline_us(text: str) -> int:
 def _object(body: bytes) -> dict[str, Any]:
     try:
         record = json.loads(body.decode("utf-8"), parse_constant=_no_number, object_pairs_hook=_once)
-    except (ValueError, RecursionError):  # a text that is no UTF-8, or a number of 5,000 digits, too
+    except (ValueError, RecursionError):  # also for a text that is not UTF-8, or a number of 5,000 digits
         raise _bad("the body is not JSON", f"Send a body such as {EXAMPLE}") from None
     if not isinstance(record, dict):
         raise _bad("the body is not a JSON object", f"Send a body such as {EXAMPLE}")

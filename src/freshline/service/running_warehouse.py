@@ -1,4 +1,4 @@
-"""A running warehouse, as far as the service asks it."""
+"""The interface of a running warehouse that the service uses."""
 
 from __future__ import annotations
 
@@ -12,43 +12,43 @@ if TYPE_CHECKING:
 
 
 class ServiceRequest(Protocol):
-    """A question on its way to its answer. Its client may have gone by any step of that."""
+    """A question on its way to an answer. The client may disconnect at any step."""
 
-    reply: Future[None]  # done once there is an answer; or with a `ServiceFailure`
+    reply: Future[None]  # done when the answer exists, or with a `ServiceFailure`
 
     def submit(self) -> None:
-        """Reads the SQL and hands it to the run, which replies. `ServiceFailure` where it cannot be asked."""
+        """Parses the SQL and passes it to the run, which replies. Raises `ServiceFailure` if invalid."""
 
     def drop(self) -> None:
-        """The client waits no more. Any thread, at any time."""
+        """Cancels the question, because the client no longer waits. Any thread may call it at any time."""
 
     def row_count(self) -> int:
-        """How many rows the answer has."""
+        """The number of rows of the answer."""
 
     def record(self) -> dict[str, Any]:
-        """The answer as JSON has it."""
+        """The answer as JSON."""
 
     def table(self) -> pa.Table:
-        """The answer's rows."""
+        """The rows of the answer."""
 
 
 class RunningWarehouse(Protocol):
-    """A running warehouse. It is asked by threads that are not its own."""
+    """A running warehouse. The threads of the service call it, not its own."""
 
     def status(self) -> dict[str, Any]:
-        """How it is."""
+        """The status of the run."""
 
     def results(self, query: str) -> dict[str, Any] | None:
-        """A query's newest; None where there are none."""
+        """The newest answer of a query; None if there is none."""
 
     def apply(self, text: str) -> dict[str, Any]:
-        """What becomes of the queries of an edited file.
+        """Applies the queries of an edited file, and returns what became of each.
 
-        InputError where it is wrong; TimeoutError where the run does not decide.
+        Raises InputError if the file is invalid, and TimeoutError if the run does not decide in time.
         """
 
     def classes(self) -> list[dict[str, Any]]:
-        """How its service classes are, the most important first."""
+        """The state of its service classes, the most important first."""
 
     def ask(self, question: Question) -> ServiceRequest:
-        """A question to one of its classes, at once. `ServiceFailure` where there is no such class."""
+        """Creates a question to a class, at once. Raises `ServiceFailure` if the class does not exist."""

@@ -1,4 +1,4 @@
-"""The service's thread: a server on the loopback for as long as a run lasts."""
+"""The thread of the service: a server on the loopback during a run."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _CLOSING_MAX_S: Final = 5.0
 
 
 class _Connection(H11Protocol):
-    """One request on one connection, of which there are so many: no client holds the run's files for long."""
+    """One request per connection, and few connections, so that clients cannot exhaust file handles."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -39,7 +39,7 @@ class _Connection(H11Protocol):
         self.loop.call_later(REQUEST_MAX_S + HEADERS_MAX_S, transport.abort)
 
     def send_400_response(self, msg: str) -> None:
-        """What is no HTTP is told so in the same way as everything else."""
+        """Answers invalid HTTP in the same form as all other errors."""
         failure = ServiceFailure("bad_request", "this is not HTTP", "Send a request of HTTP/1.1")
         response = failure.response()
         headers = [*response.raw_headers, (b"connection", b"close")]
@@ -59,13 +59,13 @@ class _Connection(H11Protocol):
 class _Server(uvicorn.Server):
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Signals are the run's."""
+        """Leaves signals to the run."""
         yield
 
 
 @contextmanager
 def serving(site: RunningWarehouse, path: Path) -> Iterator[ServiceAddress]:
-    """The service runs within; the file at `path` says where. OSError where no port can be opened."""
+    """Serves during the block; the file at `path` has the address. Raises OSError if no port is free."""
     with socket.create_server((LOOPBACK, 0)) as listener:
         port = listener.getsockname()[1]
         address = ServiceAddress(f"http://{LOOPBACK}:{port}", secrets.token_urlsafe(32))
@@ -93,7 +93,7 @@ def _config(app: Guard) -> uvicorn.Config:
         proxy_headers=False,
         server_header=False,
         access_log=False,
-        log_config=None,  # a run's screen is the run's
+        log_config=None,  # the screen belongs to the run
         log_level="critical",
         timeout_graceful_shutdown=1,
     )

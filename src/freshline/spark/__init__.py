@@ -1,1 +1,1 @@
-"""Spark's part: sessions, reading data files, running an update."""
+"""All work with Spark: sessions, loading tables, answering queries and requests."""

@@ -1,1 +1,1 @@
-"""Everything that reads a SELECT: its columns, its time, whether it is safe, how it is answered in parts."""
+"""Everything that reads a SELECT: its columns, its time, whether it is safe, how to answer it in parts."""

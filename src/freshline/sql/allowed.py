@@ -1,9 +1,8 @@
 """What the SQL of a request may be made of: words that may stand before a bracket, and kinds of expressions.
 
-A request comes from whoever may ask, and runs beside updates. So what is not known here to be plain is
-refused: functions that read files, call into Java or tell about the machine; that make rows, or texts and
-arrays of any length from a number; regular expressions, some of which never end; aggregates that keep all
-their values.
+Any client may send a request, and it runs beside updates. So this refuses whatever it does not know to be
+plain: functions that read files, call Java or reveal the machine; that make rows, or texts and arrays of any
+length; regular expressions, some of which never end; and aggregates that keep all their values.
 """
 
 from __future__ import annotations
@@ -63,7 +62,7 @@ _TYPES: Final = _words(
     """bigint binary boolean char date decimal double float int integer long numeric smallint string
     timestamp timestamp_ltz timestamp_ntz tinyint varchar"""
 )
-# Not functions: brackets follow them all the same.
+# Keywords, not functions: a bracket may follow them too.
 _KEYWORDS: Final = _words(
     """all and as between by cube distinct else except exists filter from having ilike in intersect
     interval is join like limit minus not offset on or over rollup select sets then union using when
@@ -72,13 +71,13 @@ _KEYWORDS: Final = _words(
 _BEFORE_BRACKETS: Final = (
     _AGGREGATES | _WINDOWS | _NUMBERS | _CHOICES | _TEXTS | _TIMES | _NESTED | _TYPES | _KEYWORDS
 )
-# Functions that Spark takes without brackets too, and that tell about the machine.
+# Functions that Spark also accepts without brackets, and that reveal the machine.
 _TELLING: Final = _words("current_catalog current_database current_schema current_user session_user user")
 _REMEDIES: Final = {
     **dict.fromkeys(("median", "percentile"), "Use approx_percentile(x, 0.5)"),
     **dict.fromkeys(("rlike", "regexp", "regexp_like", "split"), "Use LIKE, instr, startswith or endswith"),
 }
-# Of a pattern of LIKE: '%a%b%' is within it.
+# The limit for one LIKE pattern: '%a%b%' is within it.
 _WILDCARDS_MAX: Final = 3
 _REMEDY: Final = "Use plain functions of a row's values, and aggregates such as count, sum and avg"
 
@@ -92,7 +91,7 @@ _PLAIN: Final = (
     exp.Subquery, exp.Table, exp.TableAlias, exp.Tuple, exp.Unary, exp.Var, exp.Where, exp.Window,
     exp.WindowSpec, exp.With,
 )  # fmt: skip
-# Of the kinds above, and yet no plain expressions.
+# Subclasses of the kinds above that are not plain expressions.
 _NOT_PLAIN: Final = (
     exp.UDTF, exp.Lambda, exp.Kwarg, exp.PropertyEQ, exp.RegexpLike, exp.RegexpILike, exp.Sort, exp.Cluster,
     exp.Distribute,
@@ -100,7 +99,7 @@ _NOT_PLAIN: Final = (
 
 
 def check_words(tokens: Sequence[Token], columns: Collection[str]) -> None:
-    """Raises InputError for a word before a bracket that is none of those known, whatever it is parsed as."""
+    """Raises InputError for an unknown word before a bracket, however sqlglot parses it."""
     before: Token | None = None
     for token, following in pairwise([*tokens, *tokens[-1:]]):
         word = token.text.lower().rpartition(" ")[2]
@@ -124,26 +123,26 @@ _TEXT_TOKENS: Final = (
 
 
 def check_nodes(query: exp.Expr) -> None:
-    """Raises InputError for a part of a query that is none of the plain kinds."""
+    """Raises InputError for a part of a query that is not of a plain kind."""
     for node in query.walk():
         if isinstance(node, exp.With) and node.recursive:
             raise InputError("the SQL has a WITH RECURSIVE, which may never end", "Write it without")
         if isinstance(node, exp.Column) and node.parts[0].name.lower() == "_metadata":
-            raise InputError("`_metadata` tells about files", "Name columns of the tables")
+            raise InputError("`_metadata` describes files, not rows", "Name columns of the tables")
         if isinstance(node, exp.Like | exp.ILike):
             _check_pattern(node)
         if not isinstance(node, _PLAIN) or isinstance(node, _NOT_PLAIN):
             raise InputError(
-                f"the SQL has something that is not taken here ({_shown(node)})",
+                f"the SQL has an expression that is not allowed here ({_shown(node)})",
                 f"Write it without. {_REMEDY}",
             )
 
 
 def _check_pattern(like: exp.Like | exp.ILike) -> None:
-    """Raises InputError for a LIKE that may take for ever.
+    """Raises InputError for a LIKE that may never end.
 
-    What stands for any text is tried at every place of a text, for each place of what stands so before it;
-    Java does that for one row without a look at whether anybody still waits.
+    Java tries each wildcard at every position of a text, for each position of the wildcards before it. It
+    does that for one row without checking whether the request has been cancelled.
     """
     pending = [like.expression]
     while pending:

@@ -1,4 +1,4 @@
-"""One SELECT without what it reads: its groups, its window functions and its columns."""
+"""One SELECT apart from its FROM: its groups, its window functions and its columns."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from freshline.sql.joins import TimeBounds
 from freshline.sql.scope import Scope
 from freshline.sql.time import Relation, Time, TimeForm
 
-# Aggregates of Spark that sqlglot takes for functions like any other.
+# Aggregates of Spark that sqlglot parses as ordinary functions.
 _AGGREGATES: Final = frozenset(
     {"COLLECT_UNION", "COUNT_MIN_SKETCH", "EVERY", "HISTOGRAM_NUMERIC", "MEAN", "MEASURE", "SOME", "STD",
      "TRY_AVG", "TRY_SUM"}
 )  # fmt: skip
 _OPTIONAL: Final = ("rollup", "cube", "grouping_sets")
-# What a `*` may say that leaves the columns it stands for as they are, or takes some away.
+# Modifiers of a `*` that keep its columns as they are, or remove some.
 _PLAIN_STAR: Final = frozenset({"except_"})
 
 
 class SelectBlock:
-    """What the expressions of a SELECT make of the time of its relations."""
+    """What the expressions of a SELECT do with the time of its relations."""
 
     def __init__(
         self, select: exp.Select, scope: Scope, bounds: TimeBounds, hidden: set[str], in_order: bool
@@ -31,8 +31,8 @@ class SelectBlock:
         self._select = select
         self._scope = scope
         self._bounds = bounds
-        self._hidden = hidden  # the relations that `*` does not stand for
-        self._in_order = in_order  # whether `*` gives the columns of one relation after the other
+        self._hidden = hidden  # the relations that `*` leaves out
+        self._in_order = in_order  # whether `*` gives the columns of one relation after another
         group = select.args.get("group")
         self.keys = [*self._group_keys(group)] if group else []
         self.is_grouped = bool(group or select.args.get("having")) or any(
@@ -44,15 +44,15 @@ class SelectBlock:
                 scope.window = time
 
     def step_of(self, nodes: Iterable[exp.Expr]) -> int | None:
-        """The shortest windows that rows are of in which the expressions are the same; None if none are."""
+        """The shortest windows such that rows with equal expressions share one; None if there are none."""
         return shortest(self._times(nodes))
 
     def cuts_time(self, nodes: Iterable[exp.Expr]) -> bool:
-        """Whether one of the expressions is made of a time, and what it says about it is not known."""
+        """Whether an expression is computed from a time in a way that this module does not know."""
         return any(self._scope.time(node) is None and self._scope.mentioned(node) for node in nodes)
 
     def group_step(self) -> int | None:
-        """The windows that it groups by, which its aggregates then are of."""
+        """The length of the windows that it groups by; its aggregates belong to these windows."""
         self._scope.group_us = self.step_of(self.keys)
         return self._scope.group_us
 
@@ -65,7 +65,7 @@ class SelectBlock:
             yield definition.args.get("partition_by") or []
 
     def result(self, step_us: int) -> Relation:
-        """Its rows, which are final at the edges of such windows."""
+        """Its rows, which are final at the edges of windows of this length."""
         names: list[str] | None = []
         times: dict[str, Time] = {}
         for part in self._select.expressions:
@@ -84,15 +84,15 @@ class SelectBlock:
         return relation.coarsened(lcm(step_us, self._bounds.step_us))
 
     def _times(self, nodes: Iterable[exp.Expr]) -> list[Time]:
-        """What of the expressions says when a row was made."""
+        """The times among the expressions that cover every relation."""
         times = [self._scope.time(node) for node in nodes]
         return [time for time in times if time and self._bounds.complete(time)]
 
     def _group_keys(self, group: exp.Group) -> Iterator[exp.Expr]:
-        """The keys of GROUP BY; what CUBE, ROLLUP and GROUPING SETS may leave out is none."""
+        """The keys of GROUP BY, without those that CUBE, ROLLUP and GROUPING SETS may leave out."""
         parts = self._select.expressions
         if any(group.args.get(key) is not None for key in _OPTIONAL):
-            return  # as WITH ROLLUP: it may leave out any
+            return  # WITH ROLLUP, for example, may leave out any key
         if group.args.get("all"):
             yield from (part for part in parts if not has_aggregate(part))
         aliases = [part for part in parts if isinstance(part, exp.Alias)]
@@ -101,7 +101,7 @@ class SelectBlock:
                 yield parts[int(key.name) - 1]
             elif isinstance(key, exp.Cube | exp.Rollup | exp.GroupingSets):
                 continue
-            # A name means a column of the sources before it means one of the result.
+            # Spark resolves a name as a column of the sources first, then as one of the result.
             elif (
                 isinstance(key, exp.Column) and not key.table and not self._scope.has_column(key.name.lower())
             ):
@@ -111,7 +111,7 @@ class SelectBlock:
                 yield key
 
     def _star(self, part: exp.Expr) -> list[tuple[str, exp.Expr]] | None:
-        """The columns of `*` or `a.*` in their order; None where some are not known."""
+        """The columns of `*` or `a.*` in order; None if some are unknown."""
         relations = [*self._starred(part)]
         if not self._in_order or not relations or any(relation.names is None for _, relation in relations):
             return None
@@ -121,7 +121,7 @@ class SelectBlock:
         return [(name, node) for name, node in columns if name not in _left_out(part)]
 
     def _known_times(self, part: exp.Expr) -> list[tuple[str, exp.Expr]]:
-        """The times among the columns of a `*` that are not all known."""
+        """The times among the columns of a `*` whose columns are not all known."""
         if not part.is_star:
             return []
         return [
@@ -142,7 +142,7 @@ class SelectBlock:
 
 
 def shortest(times: Iterable[Time]) -> int | None:
-    """The shortest windows that rows are of for which all the times are the same; None if none are."""
+    """The shortest windows such that rows with equal times share one; None if there are none."""
     return min((time.step_us for time in times if time.tells_apart), default=None)
 
 
@@ -152,7 +152,7 @@ def _left_out(part: exp.Expr) -> set[str]:
 
 
 def has_aggregate(part: exp.Expr) -> bool:
-    """Whether an expression has an aggregate that is not a window function's."""
+    """Whether an expression contains an aggregate outside a window function."""
     pending = [part]
     while pending:
         node = pending.pop()
@@ -165,8 +165,8 @@ def has_aggregate(part: exp.Expr) -> bool:
 
 
 def is_aggregate(node: exp.Expr) -> bool:
-    """Whether a node by itself is a call of an aggregate."""
-    # What follows a comparison is another ANY.
+    """Whether the node itself is a call of an aggregate."""
+    # After a comparison, ANY is a quantifier.
     if isinstance(node, exp.AggFunc) or (isinstance(node, exp.Any) and not isinstance(node.parent, exp.EQ)):
         return True
     is_named = isinstance(node, exp.Anonymous)

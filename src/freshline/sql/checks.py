@@ -1,8 +1,8 @@
-"""Whether a table that is a query can be kept up to date by loading its sources a piece of time at a time.
+"""Whether a table that is a query can be kept up to date by loading its sources one piece of time at a time.
 
 An update runs the query over (F − lookback, NF] of its sources and keeps the rows with a timestamp in
-(F, NF]. That gives what the query over everything would give only if all that a row is made of has come when
-the row's timestamp has come, and lies no further back than the lookback.
+(F, NF]. That equals the query over everything only under two conditions. Everything that a row is made of has
+arrived by the row's timestamp, and lies no further back than the lookback.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ _KNOWN_CUTS: Final = (
 )
 _AS_JOIN: Final = "Write it as a join on equal timestamps, or on timestamps within a range of each other"
 _NOT_UNDERSTOOD: Final = (
-    "it is written in a way that is not understood here",
+    "it has a form that Freshline does not understand",
     "Write it with SELECT and JOIN",
 )
-# The clauses of a SELECT that are.
+# The clauses of a SELECT that the check understands.
 _CLAUSES: Final = frozenset(
     {"with_", "hint", "distinct", "expressions", "from_", "joins", "laterals", "where", "group", "having",
      "qualify", "windows", "distribute", "sort", "cluster", "order", "limit", "offset"}
@@ -39,20 +39,20 @@ _EXPRESSIONS: Final = ("expressions", "where", "group", "having", "qualify", "or
 
 
 class QueryCheck:
-    """What is wrong with a query, and what its columns are."""
+    """The errors of a query, and its columns."""
 
     def __init__(self, query: exp.Query, sources: Mapping[str, Relation], by_record: bool = False) -> None:
-        self.errors: list[tuple[str, str]] = []  # what, remedy
-        self.windows: set[int] = set()  # the lengths of its windows: updates must end at their edges
-        self.is_vague = False  # whether it joins over times in a way that is not understood
-        self._by_record = by_record  # a base table's: each record by itself
+        self.errors: list[tuple[str, str]] = []  # (what, remedy)
+        self.windows: set[int] = set()  # lengths of its windows: updates must end at their edges
+        self.is_vague = False  # whether it joins over times in a way that the check does not understand
+        self._by_record = by_record  # for a base table: the query handles each record by itself
         self._windows_refused: list[str] = []
         self._check_functions(query, sources.values())
         self.result = self._query(query, {name.lower(): relation for name, relation in sources.items()})
         self._explain_windows()
 
     def timestamp(self, column: str) -> None:
-        """Checks the column that is to be the table's timestamp."""
+        """Checks the column that becomes the table's timestamp."""
         name = column.lower()
         time = self.result.times.get(name)
         if self.result.names is not None and name not in self.result.names:
@@ -73,7 +73,7 @@ class QueryCheck:
             self.errors.append((what, remedy))
 
     def _explain_windows(self) -> None:
-        """Windows of a kind that cannot be relied on are a reason only where something else is wrong."""
+        """Reports windows that the check cannot rely on, but only if the query has another error."""
         if self.errors:
             for windows in self._windows_refused:
                 self._refuse(f"it has {windows}", "Use windows of a fixed length that do not overlap")
@@ -84,15 +84,15 @@ class QueryCheck:
 
     def _check_functions(self, query: exp.Expr, sources: Collection[Relation]) -> None:
         for name in unsteady(query, sources):
-            # A data file keeps its name; a table's files do not keep theirs.
+            # A data file keeps its name, but the files of a table are rewritten under other names.
             if not (self._by_record and name == "input_file_name"):
                 what = f"`{name}` gives something else each time it is asked"
                 self._refuse(what, "Use only what the records say, such as their timestamps")
 
     def _query(self, query: exp.Expr, known: Mapping[str, Relation]) -> Relation:
         if query.args.get("limit") or query.args.get("offset"):
-            what = "LIMIT and OFFSET pick other rows whenever more has come"
-            self._refuse(what, "Remove them; say what is wanted in WHERE")
+            what = "LIMIT and OFFSET select other rows when more rows arrive"
+            self._refuse(what, "Remove them; select the rows with WHERE")
         known = self._with(query, known)
         if isinstance(query, exp.Subquery):
             return self._query(query.this, known)
@@ -123,7 +123,7 @@ class QueryCheck:
         united = _united(left, right)
         if not query.args["distinct"] and isinstance(query, exp.Union):
             return united
-        # Rows that have their timestamps can only be equal to rows of their own time.
+        # Rows that include their timestamps can only equal rows of the same time.
         what = f"{query.key.upper()} compares rows without their timestamps"
         return united.coarsened(self._need_time(shortest(united.times.values()), what))
 
@@ -149,7 +149,7 @@ class QueryCheck:
         scope: Scope,
         bounds: TimeBounds,
     ) -> Relation:
-        """What a SELECT makes of the rows of its relations."""
+        """The rows that a SELECT makes of its relations."""
         kinds = {
             alias: join.kind if join else "" for alias, (join, _) in zip(scope.relations, joins, strict=True)
         }
@@ -193,7 +193,7 @@ class QueryCheck:
                 if source.find(exp.Query):
                     self._refuse("a subquery stands in a LATERAL", _AS_JOIN)
             if source.args.get("sample"):
-                self._refuse("TABLESAMPLE picks other rows each time", "Remove it")
+                self._refuse("TABLESAMPLE selects other rows each time", "Remove it")
             for pivot in source.args.get("pivots") or ():
                 if not pivot.args.get("unpivot"):
                     self._refuse("PIVOT does not group by time", "Write it with GROUP BY and the timestamp")
@@ -207,7 +207,7 @@ class QueryCheck:
         conditions = [where.this] if where else []
         using: list[tuple[str, str, str]] = []
         aliases = [*scope.relations]
-        against: list[tuple[int, exp.Join]] = []  # the ANTI JOINs: what they say is not so
+        against: list[tuple[int, exp.Join]] = []  # the ANTI JOINs, whose conditions exclude rows
         for number, (join, _) in enumerate(joins):
             if join is None:
                 continue
@@ -240,7 +240,7 @@ class QueryCheck:
     def _check_match(
         self, said: TimeBounds, bounds: TimeBounds, aliases: list[str], number: int, kind: str
     ) -> None:
-        """What a SEMI or ANTI JOIN looks for must be of the rows' own time."""
+        """Requires that a SEMI or ANTI JOIN compares rows of the same time."""
         joined = aliases[number]
         for alias in aliases[:number]:
             step_us = said.equal_step(alias, joined)
@@ -256,7 +256,7 @@ class QueryCheck:
             self._refuse("a subquery stands in an expression", _AS_JOIN)
 
     def _need_time(self, step_us: int | None, what: str, remedy: str = _BY_TIME) -> int:
-        """The windows of time that rows are put together in; there must be some."""
+        """Requires windows of time in which rows are combined, and returns their length."""
         if self._by_record:
             self._refuse("it compares records with each other", "Load each record by itself")
         elif step_us is None:
@@ -267,7 +267,7 @@ class QueryCheck:
 
 
 def _joins(select: exp.Select) -> Iterator[tuple[exp.Join | None, exp.Expr]]:
-    """What stands in the FROM, each with its join; the first has none."""
+    """The relations of the FROM, each with its join; the first has none."""
     start = select.args.get("from_")
     pending: list[tuple[exp.Join | None, exp.Expr]] = [(None, start.this)] if start else []
     pending += [(join, join.this) for join in select.args.get("joins") or ()]
@@ -281,7 +281,7 @@ def _joins(select: exp.Select) -> Iterator[tuple[exp.Join | None, exp.Expr]]:
 
 
 def _using(join: exp.Join, joined: str, earlier: list[str], scope: Scope) -> list[tuple[str, str, str]]:
-    """The times that a join says are the same: a column and the two relations that have it."""
+    """The times that a join declares equal: a column and the two relations that have it."""
     names = [column.name.lower() for column in join.args.get("using") or ()]
     shared = scope.relations[joined].times if join.method == "NATURAL" else names
     return [
@@ -290,7 +290,7 @@ def _using(join: exp.Join, joined: str, earlier: list[str], scope: Scope) -> lis
 
 
 def _united(left: Relation, right: Relation) -> Relation:
-    """The rows of both: a column is a time that is one in both, wherever the row comes from."""
+    """The union of the rows: a column is a time if it is one on both sides."""
     times: dict[str, Time] = {}
     if left.names is not None and right.names is not None:
         for position, name in enumerate(left.names[: len(right.names)]):
@@ -303,14 +303,14 @@ def _united(left: Relation, right: Relation) -> Relation:
 
 
 def _unpivoted(relation: Relation, pivot: exp.Expr) -> Relation:
-    """What is left of a relation's times where some columns become rows, under names of their own."""
+    """The relation after an UNPIVOT: columns that become rows are no longer times."""
     named = {identifier.name.lower() for identifier in pivot.find_all(exp.Identifier)}
     times = {name: time for name, time in relation.times.items() if name not in named}
     return replace(relation, names=None, times=times)
 
 
 def _renamed(relation: Relation, source: exp.Expr) -> Relation:
-    """A relation whose alias names its columns anew."""
+    """The relation with the column names that its alias gives it."""
     alias = source.args.get("alias")
     columns = [column.name.lower() for column in alias.args.get("columns") or ()] if alias else []
     if not columns:

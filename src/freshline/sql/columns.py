@@ -11,8 +11,8 @@ from sqlglot.errors import ParseError, TokenError
 from freshline.base.errors import InputError
 from freshline.sql.dialect import SPARK
 
-LATE_COLUMN: Final = "_late"  # says of each row of a base table whether it came late
-SLICE_COLUMN: Final = "_slice"  # of a table that is kept in slices: which one a row is in
+LATE_COLUMN: Final = "_late"  # says whether a row of a base table came late
+SLICE_COLUMN: Final = "_slice"  # in a table that is kept in slices: the slice of a row
 RESERVED_COLUMNS: Final = (LATE_COLUMN, SLICE_COLUMN)
 
 _REMEDY: Final = "Write names and Spark SQL types, such as `ts timestamp, src string, bytes long`"
@@ -31,19 +31,19 @@ _NUMBERS: Final[dict[Any, Number]] = {
     exp.DataType.Type.DOUBLE: "double",
     exp.DataType.Type.DECIMAL: "decimal",
 }
-_DECIMAL_DIGITS: Final = (10, 0)  # of a `decimal` that does not say it
+_DECIMAL_DIGITS: Final = (10, 0)  # the default of `decimal`
 
 
 class Column(NamedTuple):
-    """A column's name, and what matters here of its type."""
+    """The name of a column, and the facts about its type that are needed here."""
 
     name: str
     is_timestamp: bool
     is_nested: bool
-    integer_bits: int | None = None  # None where it is no integer
+    integer_bits: int | None = None  # None unless it is an integer
     is_text: bool = False
-    number: Number | None = None  # None where it is no number
-    digits: tuple[int, int] | None = None  # of a decimal: all of them, and those after the point
+    number: Number | None = None  # None unless it is a number
+    digits: tuple[int, int] | None = None  # for a decimal: the total, and those after the point
 
 
 @lru_cache(maxsize=1_024)
@@ -90,7 +90,7 @@ def _definitions(schema: str) -> list[exp.Expr]:
         raise InputError("its types are nested too deeply", "Declare plainer ones") from None
     create = statements[0] if len(statements) == 1 else None
     body = create.this if isinstance(create, exp.Create) else None
-    # Whatever else a CREATE TABLE could say would be ignored, so it is an error.
+    # Other clauses of a CREATE TABLE would be ignored, so they are errors.
     is_plain = create is not None and not create.args.get("properties") and not create.args.get("expression")
     if not isinstance(body, exp.Schema) or not body.expressions or not is_plain:
         raise InputError(f"{schema!r} is not a list of columns and types", _REMEDY)

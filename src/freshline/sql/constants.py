@@ -1,4 +1,4 @@
-"""Numbers and lengths of time that a query says outright."""
+"""Literal numbers and lengths of time in a query."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NUMBERS: Final = frozenset({exp.DataType.Type.INT, exp.DataType.Type.BIGINT, ex
 
 
 def number(node: exp.Expr) -> Fraction | None:
-    """The value of a number such as 10, 10L, 1e3, -5 or 5 * 60; None if it is not written so plainly."""
+    """The value of a number such as 10, 10L, 1e3, -5 or 5 * 60; None if it is not a plain number."""
     node = node.unnest()
     if isinstance(node, exp.Literal):
         is_number = not node.is_string and _NUMBER.fullmatch(node.name)
@@ -24,7 +24,7 @@ def number(node: exp.Expr) -> Fraction | None:
     if isinstance(node, exp.Neg):
         value = number(node.this)
         return None if value is None else -value
-    if isinstance(node, exp.Cast):  # as 10L is
+    if isinstance(node, exp.Cast):  # such as 10L
         is_plain = isinstance(node.this, exp.Literal) and node.to.this in _NUMBERS
         return number(node.this) if is_plain else None
     if isinstance(node, exp.Mul | exp.Add | exp.Sub):
@@ -43,12 +43,12 @@ def whole_number(node: exp.Expr) -> int | None:
 
 
 def interval_us(node: exp.Expr) -> int | None:
-    """The length of an interval such as INTERVAL 1 HOUR; None if it is not written so plainly."""
+    """The length of an interval such as INTERVAL 1 HOUR; None if it is not a plain interval."""
     node = node.unnest()
     if isinstance(node, exp.Neg):
         length_us = interval_us(node.this)
         return None if length_us is None else -length_us
-    if isinstance(node, exp.Add):  # as INTERVAL 1 HOUR 30 MINUTES is
+    if isinstance(node, exp.Add):  # such as INTERVAL 1 HOUR 30 MINUTES
         one_us, other_us = interval_us(node.this), interval_us(node.expression)
         return None if one_us is None or other_us is None else one_us + other_us
     unit = node.args.get("unit")

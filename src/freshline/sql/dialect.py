@@ -1,10 +1,10 @@
-"""The SQL that Spark reads."""
+"""Spark's SQL dialect in sqlglot."""
 
 import logging
 from typing import Final
 
 from sqlglot.dialects.dialect import Dialect
 
-# What sqlglot warns of, it does not understand: that is an error here, and said as one.
+# sqlglot warns about what it does not understand; here that is an error, so the warnings are off.
 logging.getLogger("sqlglot").setLevel(logging.ERROR)
 SPARK: Final = Dialect.get_or_raise("spark")

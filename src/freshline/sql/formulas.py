@@ -1,8 +1,8 @@
 """Columns of an answer that are computed from aggregates, such as `sum(a) / count(*)` or `2 * avg(x)`.
 
-Each aggregate is put together from parts of the rows, and the rest is computed from that. It takes `+ - * /`,
-brackets, numbers and `nullif(x, number)`, over count, sum and avg of whole numbers and doubles: of decimals
-every step has a precision of its own.
+Each aggregate is combined from parts of the rows, and the formula is then computed from the aggregates. A
+formula may have `+ - * /`, brackets, numbers and `nullif(x, number)`, over count, sum and avg of integers and
+doubles. Decimals are excluded, because each step of a decimal formula has its own precision.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from freshline.sql.row_expressions import check_aggregate
 Kind = Literal["whole", "double", "decimal"]
 OPERATORS: Final = (exp.Add, exp.Sub, exp.Mul, exp.Div)
 _AGGREGATES: Final = (exp.Count, exp.Sum, exp.Avg)
-_DIGITS_MAX: Final = 18  # of a whole number: within 64 bits
+_DIGITS_MAX: Final = 18  # of an integer: within 64 bits
 
 
 def without_filters(select: exp.Select) -> None:
-    """`sum(a) FILTER (WHERE c)` becomes `sum(CASE WHEN c THEN a END)`, which is the same and simpler."""
+    """Rewrites `sum(a) FILTER (WHERE c)` as the equivalent and simpler `sum(CASE WHEN c THEN a END)`."""
     for node in [*select.find_all(exp.Filter)]:
         aggregate, condition = node.this, node.expression
         if not isinstance(condition, exp.Where) or not isinstance(aggregate, exp.AggFunc):
@@ -37,7 +37,7 @@ def without_filters(select: exp.Select) -> None:
 
 
 def is_formula(node: exp.Expr) -> bool:
-    """Whether it is computed from aggregates, and nothing but numbers besides."""
+    """Whether it is computed only from aggregates and numbers."""
     if type(node) in _AGGREGATES:
         return False
     inside = [*_leaves(node)]
@@ -47,13 +47,13 @@ def is_formula(node: exp.Expr) -> bool:
 
 
 def check_formula(node: exp.Expr) -> None:
-    """Raises InputError for aggregates of it that parts of the rows do not give."""
+    """Raises InputError if parts of the rows cannot give one of its aggregates."""
     for aggregate in aggregates_in(node):
         check_aggregate(aggregate)
 
 
 def aggregates_in(node: exp.Expr) -> list[exp.Expr]:
-    """Those of a formula, each once."""
+    """The aggregates of a formula, each once."""
     found: list[exp.Expr] = []
     for leaf in _leaves(node):
         if type(leaf) in _AGGREGATES and leaf not in found:
@@ -62,7 +62,7 @@ def aggregates_in(node: exp.Expr) -> list[exp.Expr]:
 
 
 def kind_of(node: exp.Expr, aggregates: Sequence[exp.Expr], kinds: Sequence[Kind]) -> Kind:
-    """Of which kind its values are, as Spark has it. Raises InputError where decimals are computed with."""
+    """The kind of its values, as in Spark. Raises InputError if it computes with decimals."""
     node = node.unnest()
     if node in aggregates:
         return kinds[aggregates.index(node)]
@@ -81,7 +81,7 @@ def kind_of(node: exp.Expr, aggregates: Sequence[exp.Expr], kinds: Sequence[Kind
 
 
 def _leaves(node: exp.Expr) -> Iterator[exp.Expr]:
-    """What it is computed from, from left to right; also what is not of the grammar."""
+    """The operands of the formula from left to right, including those outside the grammar."""
     pending = [node]
     while pending:
         part = pending.pop()

@@ -1,4 +1,4 @@
-"""What a continuous query reads: one table, or a join of two or three by equal columns."""
+"""The FROM of a continuous query: one table, or a join of two or three on equal columns."""
 
 from __future__ import annotations
 
@@ -21,39 +21,39 @@ _JOINED: Final = "Write it as `a JOIN b ON a.key = b.key`"
 
 
 class UnknownColumn(InputError):  # noqa: N818  (it is what was found)
-    """A column that none of the tables has: there is no other way to read that."""
+    """A column that none of the tables has, so no other reading of the SQL can be valid."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadableTable:
-    """A table as queries know it."""
+    """A table as a query sees it."""
 
     name: str
-    columns: tuple[str, ...] | None = None  # in small letters; None: not known
+    columns: tuple[str, ...] | None = None  # in lower case; None: unknown
     timestamp: str | None = None
     slices: Slices | None = None
-    rows: Fraction | None = None  # a second
+    rows: Fraction | None = None  # per second
 
 
 @dataclass(frozen=True, slots=True)
 class FromTable:
     """A table in a FROM."""
 
-    alias: str  # in small letters
+    alias: str  # in lower case
     table: ReadableTable
 
 
-Column = tuple[int, str]  # whose it is, by its place in the FROM, and its name in small letters
+Column = tuple[int, str]  # the table's position in the FROM, and the column's name in lower case
 
 
 class FromTables:
-    """The tables of a FROM, and whose a column is. Raises InputError for what is no join of tables."""
+    """The tables of a FROM, and which table has a column. Raises InputError unless it is a join of tables."""
 
     def __init__(self, select: exp.Select, find: Callable[[str], ReadableTable]) -> None:
         self.all: list[FromTable] = []
-        self.conditions: list[exp.Expr] = []  # of its joins, each one that must hold
-        self._same: dict[Column, Column] = {}  # a forest: columns that are equal have one root
-        self._shared: dict[str, int] = {}  # columns that joins have in common by USING, and whose they are
+        self.conditions: list[exp.Expr] = []  # of its joins; all must hold
+        self._same: dict[Column, Column] = {}  # a forest: equal columns have one root
+        self._shared: dict[str, int] = {}  # columns that joins share by USING, and their table
         joins = select.args.get("joins") or []
         if select.args.get("from_") is None:
             raise InputError("it reads no table", "Name a table of the warehouse in its FROM")
@@ -67,7 +67,7 @@ class FromTables:
             self._join(join)
 
     def owner(self, column: exp.Column) -> int | None:
-        """Whose it is; None where several tables' columns are not known. InputError: nobody's."""
+        """The column's table; None if that is unknown. Raises InputError if no table has it."""
         first, *rest = (part.name.lower() for part in column.parts)
         place = next((at for at, each in enumerate(self.all) if each.alias == first), None)
         if rest and place is not None:
@@ -90,25 +90,25 @@ class FromTables:
         raise _no_column(first, " and ".join(f"`{each.table.name}`" for each in self.all), names)
 
     def owners(self, node: exp.Expr) -> set[int | None]:
-        """Whose columns an expression has; those of a lambda are its own."""
+        """The tables whose columns an expression has; parameters of a lambda do not count."""
         return {self.owner(column) for column in columns_of(node)}
 
     def is_shared(self, name: str) -> bool:
-        """Whether the tables have a column in common by USING."""
+        """Whether tables share this column by USING."""
         return name in self._shared
 
     def is_key(self, node: exp.Expr) -> bool:
-        """Whether it says no more than that columns of two tables are equal."""
+        """Whether the condition only says that columns of two tables are equal."""
         return self._equality(node) is not None
 
     def root(self, column: Column) -> Column:
-        """The same for all columns that are equal in every row of the join."""
+        """One representative for all columns that are equal in every row of the join."""
         while column in self._same:
             column = self._same[column]
         return column
 
     def equate(self, node: exp.Expr) -> bool:
-        """Takes a condition that every row meets; whether it joins the last table by an equality."""
+        """Adds a condition that every row meets. True if it joins the last table by an equality."""
         pair = self._equality(node)
         if pair is None:
             return False
@@ -137,7 +137,7 @@ class FromTables:
         parts = [*conjuncts(join.args.get("on"))]
         keys = [self.equate(part) for part in parts]
         if not any(keys) and not join.args.get("using"):
-            what = f"`{self.all[-1].alias}` is joined by no equality of columns"
+            what = f"`{self.all[-1].alias}` is joined without an equality of columns"
             raise InputError(what, f"{_JOINED}; more conditions may follow")
         self.conditions += parts
 
@@ -150,7 +150,7 @@ class FromTables:
             maybe = [at for at, each in enumerate(earlier) if each.table.columns is None]
             owners = having or maybe
             if len(owners) != 1:
-                what = f"whose `{name}` the last USING means is not clear"
+                what = f"the table of the column `{name}` in the last USING is not clear"
                 raise InputError(what, f"{_JOINED} instead")
             self._shared[name] = owners[0]
         self._unite((self._shared[name], name), (last, name))
@@ -168,8 +168,8 @@ class FromTables:
             names = [part.name.lower() for part in side.parts]
             is_plain = len(names) == 1 or (len(names) == 2 and names[0] == self._alias(owner))
             if owner is None and len(self.all) > 1:
-                remedy = f"Write whose it is, such as `{self.all[0].alias}.{names[-1]}`"
-                raise InputError(f"whose column `{names[-1]}` is cannot be told", remedy)
+                remedy = f"Write its table too, such as `{self.all[0].alias}.{names[-1]}`"
+                raise InputError(f"the table of the column `{names[-1]}` is not known", remedy)
             if owner is None or not is_plain:
                 return None
             found.append((owner, names[-1]))
@@ -192,7 +192,7 @@ class FromTables:
 
 
 def conjuncts(condition: exp.Expr | None) -> Iterator[exp.Expr]:
-    """The conditions that an AND is of."""
+    """The conditions that are combined with AND."""
     pending = [] if condition is None else [condition]
     while pending:
         node = pending.pop().unnest()
@@ -203,7 +203,7 @@ def conjuncts(condition: exp.Expr | None) -> Iterator[exp.Expr]:
 
 
 def columns_of(node: exp.Expr) -> Iterator[exp.Column]:
-    """The columns in an expression. In a lambda a name may be its own."""
+    """The columns of an expression. Inside a lambda a name may be a parameter instead."""
     pending = [node]
     while pending:
         part = pending.pop()

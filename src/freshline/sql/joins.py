@@ -13,7 +13,7 @@ from freshline.sql.constants import interval_us, whole_number
 from freshline.sql.scope import Scope
 from freshline.sql.time import Time, TimeForm, longest
 
-# A comparison says that its left side's time is not above (−1), not below (+1) or at (0) its right side's.
+# A comparison says that its left time is not above (−1), not below (+1) or equal to (0) its right time.
 _SIDES: Final[dict[type[exp.Expr], int]] = {
     exp.LT: -1,
     exp.LTE: -1,
@@ -26,7 +26,7 @@ _STRICT: Final = (exp.LT, exp.GT)
 
 
 class _Equality(NamedTuple):
-    """Two relations' rows are of one window."""
+    """The rows of two relations are in the same window."""
 
     step_us: int
     one: str
@@ -34,10 +34,10 @@ class _Equality(NamedTuple):
 
 
 class TimeBounds:
-    """Which relations have rows of one window, and which have rows within a range of each other.
+    """Which relations have rows of the same window, and which have rows within a range of each other.
 
-    A window's length is that of what its relation's rows are made of. Ranges are counted from the start of
-    one to the start of the other: updates end at the edges of all of them.
+    The length of a window is that of its relation's rows. Ranges are measured between the starts of windows,
+    because updates end at the edges of all windows.
     """
 
     def __init__(
@@ -47,25 +47,25 @@ class TimeBounds:
         self._aliases = [alias for alias, relation in scope.relations.items() if relation.reads]
         self._class_of = {alias: alias for alias in self._aliases}
         self.step_us = lcm(*(scope.relations[alias].step_us for alias in self._aliases))
-        # By pair: at most so much is the first one's window above the second one's.
+        # For a pair: the first relation's window is at most this far above the second one's.
         self._limits: dict[tuple[str, str], int] = {}
         self._equalities: list[_Equality] = []
-        self._unread: list[set[str]] = []  # relations that are compared in a way that is not understood
-        self.is_vague = False  # whether some may be bound more closely than is understood
+        self._unread: list[set[str]] = []  # relations whose comparison this class does not understand
+        self.is_vague = False  # whether some may be bound more closely than this class understands
         for condition in conditions:
             for node in _parts(condition):
                 self._read(node)
-        for name, *pair in using:  # a column of this name is the same in both
+        for name, *pair in using:  # USING makes a column of this name equal in both
             one, other = (scope.time(exp.column(name, alias)) for alias in pair)
             if one and other:
                 self._equal(one, other)
-        # The shortest windows first: longer ones then say nothing new.
+        # Shortest windows first, because longer ones then add nothing.
         for step_us, alias, another in sorted(self._equalities):
             if self._class_of[alias] != self._class_of[another]:
                 self.join(alias, another, step_us)
 
     def join(self, one: str, other: str, step_us: int) -> None:
-        """Two relations' rows are of one window."""
+        """Records that the rows of two relations are in the same window."""
         ours, theirs = self._class_of[one], self._class_of[other]
         self._class_of = {each: ours if name == theirs else name for each, name in self._class_of.items()}
         self.step_us = lcm(self.step_us, step_us)
@@ -74,26 +74,26 @@ class TimeBounds:
 
     @property
     def count(self) -> int:
-        """How many of the relations read tables."""
+        """The number of relations that read tables."""
         return len(self._aliases)
 
     @property
     def ranges(self) -> bool:
-        """Whether the rows that one is made of may be of several windows."""
+        """Whether one row may be made of rows from several windows."""
         return len(set(self._class_of.values())) > 1
 
     def complete(self, time: Time) -> bool:
-        """Whether no row that one is made of is of a later window than this time."""
+        """Whether no row that contributes to a row is in a later window than this time."""
         covered = {self._class_of.get(alias) for alias in time.covers}
         return covered >= set(self._class_of.values())
 
     def equal_step(self, one: str, other: str) -> int | None:
-        """The length of the window that two relations have in common."""
+        """The length of the window that two relations share."""
         is_equal = one in self._class_of and self._class_of[one] == self._class_of.get(other)
         return self.step_us if is_equal else None
 
     def unbound(self) -> list[str]:
-        """The relations that nothing binds to the first one in time, not even what is not understood."""
+        """The relations that no condition binds to the first one in time; unclear conditions may bind too."""
         spans = self._spans_us()
         pairs = [{*pair} for pair in spans if pair[::-1] in spans] + self._unread
         bound = {*self._aliases[:1]}
@@ -102,7 +102,7 @@ class TimeBounds:
         return [alias for alias in self._aliases if alias not in bound]
 
     def reach_us(self) -> int | None:
-        """So far before a row's window lies what it is made of; None if that is not known."""
+        """How far before a row's window its inputs may lie; None if unknown."""
         spans = self._spans_us()
         own = {alias: self._scope.relations[alias].reach_us for alias in self._aliases}
         if any(spans.get((alias, alias), 0) < 0 for alias in self._aliases):
@@ -116,7 +116,7 @@ class TimeBounds:
         return longest(reaches)
 
     def _spans_us(self) -> dict[tuple[str, str], int]:
-        """By pair how far apart the two can be, also by way of others."""
+        """How far apart the relations of a pair can be, also through other relations."""
         spans = {(alias, alias): 0 for alias in self._aliases} | self._limits
         for via, one, other in product(self._aliases, repeat=3):
             if (one, via) in spans and (via, other) in spans:
@@ -139,13 +139,13 @@ class TimeBounds:
                 self._unread.append(mentioned)
 
     def _is_range(self, node: exp.Expr) -> bool:
-        """Whether a comparison that is not understood is likely to be one with a range of time."""
+        """Whether a comparison that is not understood probably concerns a range of time."""
         if isinstance(node, exp.EQ):
             return any(self._scope.time(side) for side in (node.this, node.expression))
         return isinstance(node, exp.Between) or type(node) in _SIDES
 
     def _compare(self, left: exp.Expr, side: int, right: exp.Expr, is_strict: bool = False) -> bool:
-        """Whether it says something about times that is understood, if only that it says nothing."""
+        """Whether this class understands the comparison, even if it bounds nothing."""
         one, other = self._scope.time(left), self._scope.time(right)
         if one and other:
             if side == 0:
@@ -163,7 +163,7 @@ class TimeBounds:
                 return False
             if not is_absolute:
                 return self._near(late, early, its_side, length_us, is_strict)
-            # That they are further apart than some length bounds nothing.
+            # A lower limit on their distance bounds nothing.
             return its_side > 0 or (
                 self._near(late, early, -1, length_us, is_strict)
                 and self._near(early, late, -1, length_us, is_strict)
@@ -171,7 +171,7 @@ class TimeBounds:
         return False
 
     def _difference(self, node: exp.Expr) -> tuple[Time, Time] | None:
-        """The two times of which an expression is the difference."""
+        """The two times of an expression that is their difference."""
         node = node.unnest()
         if not isinstance(node, exp.Sub):
             return None
@@ -188,7 +188,7 @@ class TimeBounds:
         return self._near(one, other, 0, 0, False)
 
     def _near(self, one: Time, other: Time, side: int, length_us: int, is_strict: bool) -> bool:
-        """One time is below, above or at another and a length: whether that could be made use of."""
+        """Records that one time is below, above or equal to another plus a length. True if that is usable."""
         if not one.is_like(other) or TimeForm.FRACTION in (one.form, other.form):
             return False
         is_known = True
@@ -199,12 +199,12 @@ class TimeBounds:
         return is_known
 
     def _at_most(self, one: Time, other: Time, length_us: int) -> bool:
-        """One time is at most so much above another: so is each of several whose newest it is."""
+        """Records that one time is at most this far above another; all times that it covers are, too."""
         if len(other.covers) != 1:
             return False
         (another,) = other.covers
         for alias in one.covers:
-            # What a time's window has before the start of its relation's.
+            # How far the time's window begins before the window of its relation.
             before_us = one.step_us - self._scope.relations[alias].step_us
             if alias != another:
                 self._limit(alias, another, length_us + before_us - one.low_us + other.high_us)
@@ -215,7 +215,7 @@ class TimeBounds:
 
 
 def _parts(condition: exp.Expr) -> Iterator[exp.Expr]:
-    """What an AND of any depth says, each by itself."""
+    """The conditions of an AND of any depth."""
     pending = [condition]
     while pending:
         node = pending.pop().unnest()
@@ -226,7 +226,7 @@ def _parts(condition: exp.Expr) -> Iterator[exp.Expr]:
 
 
 def _length_us(node: exp.Expr, time: Time) -> int | None:
-    """What a difference of two such times is compared with."""
+    """The length that a difference of two such times is compared with."""
     if time.form is TimeForm.NUMBER:
         count = whole_number(node)
         return None if count is None else count * time.unit_us

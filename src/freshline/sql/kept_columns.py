@@ -1,4 +1,4 @@
-"""Which columns of a base table are its feed's as they stand, where each record becomes one row."""
+"""Which columns of a base table are unchanged columns of its feed, where each record becomes one row."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _CLAUSES: Final = {"expressions", "from_", "hint"}
 
 
 def kept_columns(select: str | None, feed: Sequence[Column]) -> Mapping[str, Column] | None:
-    """The feed's columns, by the names in lower case that the table has for them.
+    """The feed's columns, by the lower-case names that the table gives them.
 
-    None where some records may have no row, or several: what is said of files is not true of rows then.
+    None if a record may give no row or several rows: facts about files then do not hold for rows.
 
     >>> from freshline.sql.columns import parse_columns
     >>> columns = parse_columns("ts timestamp, src string, n long")

@@ -1,6 +1,6 @@
-"""What a query says that has another value each time it is asked, as far as its text shows it.
+"""Expressions of a query that change their value between runs, as far as the text shows them.
 
-Spark knows all of it once it has found the types: `spark.loading.nondeterminism` asks it when a run starts.
+Spark finds all of them once it has resolved the types: see `spark.loading.nondeterminism`.
 """
 
 from __future__ import annotations
@@ -12,27 +12,27 @@ from sqlglot import exp
 
 from freshline.sql.time import Relation
 
-# Functions whose value is another with every run, or with how the rows happen to lie in files.
+# Functions whose value changes with every run, or with the distribution of rows over files.
 _FUNCTIONS: Final = frozenset(
     {"AES_ENCRYPT", "CURRENT_DATE", "CURRENT_TIME", "CURRENT_TIMESTAMP", "CURRENT_USER", "GETDATE",
      "INPUT_FILE_BLOCK_LENGTH", "INPUT_FILE_BLOCK_START", "INPUT_FILE_NAME", "JAVA_METHOD", "LOCALTIME",
      "LOCALTIMESTAMP", "MONOTONICALLY_INCREASING_ID", "NOW", "RAND", "RANDN", "RANDSTR", "REFLECT",
      "SESSION_USER", "SHUFFLE", "SPARK_PARTITION_ID", "TRY_REFLECT", "UNIFORM", "USER", "UUID", "VERSION"}
 )  # fmt: skip
-# Those that Spark takes without brackets too, and sqlglot then for a column.
+# Functions that Spark also accepts without brackets; sqlglot then parses them as columns.
 _BARE: Final = frozenset({"CURRENT_TIME", "LOCALTIME", "LOCALTIMESTAMP"})
-# What Spark says of the file that a row is in.
+# Spark's column with facts about a row's file.
 _OF_FILES: Final = "_metadata"
-# Texts that Spark reads as a time that moves, if what follows is nothing or a time zone: else it is no time.
+# Texts that Spark reads as a moving time if nothing or a time zone follows; otherwise they are not times.
 _MOVING: Final = ("now", "today", "tomorrow", "yesterday")
-# What Spark trims from a text before it reads a time.
+# Characters that Spark trims from a text before it reads a time.
 _BLANK: Final = "".join(map(chr, (*range(0x21), *range(0x7F, 0xA0))))
-# What makes both sides one type: a text beside a time becomes a time.
+# Expressions that bring both sides to one type: a text beside a time becomes a time.
 _OF_ONE_TYPE: Final = (
     exp.Between, exp.Coalesce, exp.EQ, exp.GT, exp.GTE, exp.In, exp.LT, exp.LTE, exp.NEQ, exp.NullSafeEQ,
     exp.Nullif,
 )  # fmt: skip
-# What makes a time of a text.
+# Expressions that convert a text to a time.
 _OF_TIMES: Final = (
     exp.AddMonths, exp.Date, exp.DateAdd, exp.DateSub, exp.DateTrunc, exp.Extract, exp.Hour, exp.LastDay,
     exp.Minute, exp.MonthsBetween, exp.NextDay, exp.Second, exp.StrToTime, exp.TimeStrToTime,
@@ -44,7 +44,7 @@ _NAMED_OF_TIMES: Final = frozenset(
 
 
 def unsteady(query: exp.Expr, sources: Collection[Relation]) -> Iterator[str]:
-    """The names of what has no lasting value."""
+    """The names of expressions whose value changes."""
     timestamps = {name for relation in sources for name in relation.times}
     has_own = any(relation.names is None or _OF_FILES in relation.names for relation in sources)
     for node in query.walk():
@@ -54,7 +54,7 @@ def unsteady(query: exp.Expr, sources: Collection[Relation]) -> Iterator[str]:
 
 
 def moving_word(text: str) -> str | None:
-    """How to call a text that is another time each day, such as 'today' or 'yesterday UTC'."""
+    """The name for a text whose time changes each day, such as 'today' or 'yesterday UTC'."""
     word = text.strip(_BLANK).lower()
     return f"'{word}'" if word.startswith(_MOVING) else None
 
@@ -72,7 +72,7 @@ def _called(node: exp.Expr) -> str | None:
 
 
 def _moving(text: exp.Literal, timestamps: Collection[str]) -> str | None:
-    """A text such as 'today' where it is plain that Spark makes a time of it."""
+    """A text such as 'today' where Spark certainly converts it to a time."""
     word = moving_word(text.name)
     if not text.is_string or word is None:
         return None

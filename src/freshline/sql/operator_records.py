@@ -1,4 +1,4 @@
-"""Trees of operators as plain records and back, for journals."""
+"""Converts trees of operators to plain records and back, for journals."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from freshline.sql.operators import Aggregate, Join, Operator, Project, Select, 
 
 
 def operator_record(operator: Operator) -> dict[str, Any]:
-    """As `freshline shed` reads them.
+    """The record of an operator, in the form that `freshline shed` reads.
 
     >>> operator_record(Aggregate(Stream("packets")))
     {'op': 'aggregate', 'input': {'stream': 'packets'}}
@@ -29,7 +29,7 @@ def operator_record(operator: Operator) -> dict[str, Any]:
 
 
 def operator_of(record: dict[str, Any]) -> Operator:
-    """What `operator_record` wrote."""
+    """The operator that `operator_record` wrote."""
     match record:
         case {"stream": name}:
             return Stream(name)

@@ -15,7 +15,7 @@ class Stream:
 
 @dataclass(frozen=True, slots=True)
 class Select:
-    """Those tuples of its input that a condition lets through."""
+    """The tuples of its input that meet a condition."""
 
     selectivity: Fraction  # output over input tuples, above 0, at most 1
     input: Operator
@@ -30,7 +30,7 @@ class Project:
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """One result of all tuples of its input, or one for each group."""
+    """One result for all tuples of its input, or one for each group."""
 
     input: Operator
 

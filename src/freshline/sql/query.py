@@ -13,12 +13,12 @@ from freshline.base.errors import InputError
 from freshline.sql.dialect import SPARK
 
 _BEGINNINGS: Final = frozenset({TokenType.SELECT, TokenType.WITH, TokenType.FROM, TokenType.L_PAREN})
-# Functions that name a table in a way that only Spark can follow.
+# Functions that name a table in a way that only Spark can resolve.
 _INDIRECT: Final = frozenset({"IDENTIFIER", "STREAM", "TABLE"})
-# Most of a query, where there is nothing to find; what a hint calls a table may be an alias.
+# Nodes that cannot contain tables; they are most of a query. A table that a hint names may be an alias.
 _WITHOUT_TABLES: Final = (exp.Column, exp.Identifier, exp.Literal, exp.TableAlias, exp.Hint)
 _ONE_QUERY: Final = "Write one query that begins with SELECT or WITH"
-# Spark's parser, with the stack that Java gives it, takes 300 levels of anything.
+# Spark's parser handles 300 levels of nesting with Java's default stack.
 _DEPTH_MAX: Final = 200
 
 # What sqlglot raises of a function with too few arguments, of `|>` where it expects none, and the like.
@@ -28,7 +28,7 @@ _Pending = list[tuple[exp.Expr, frozenset[str]]]
 
 
 def tables_read(sql: str) -> tuple[str, ...]:
-    """The names of the tables that a query reads, once each (ignoring case), in the order of the text.
+    """The names of the tables that a query reads, each once (ignoring case), in the order of the text.
 
     >>> tables_read("WITH busy AS (SELECT * FROM packets) SELECT * FROM busy JOIN hosts USING (src)")
     ('packets', 'hosts')
@@ -40,14 +40,14 @@ def tables_read(sql: str) -> tuple[str, ...]:
 
 
 def tables_named(sql: str) -> tuple[str, ...]:
-    """As `tables_read`, of a query that may do without any."""
+    """Like `tables_read`, but the query may read no table."""
     return tables_in(parse_query(sql))
 
 
 def tables_in(query: exp.Query) -> tuple[str, ...]:
-    """As `tables_named`, of a query that was parsed."""
+    """Like `tables_named`, for a parsed query."""
     tables: dict[str, exp.Identifier] = {}
-    # What is still to be searched, with the names that mean common table expressions there.
+    # The nodes still to search, each with the names of the common table expressions visible there.
     pending: _Pending = [(query, frozenset())]
     while pending:
         node, hidden = pending.pop()
@@ -66,12 +66,12 @@ def tables_in(query: exp.Query) -> tuple[str, ...]:
 
 
 def parse_query(sql: str) -> exp.Query:
-    """The one query in a SQL text, as Spark understands it."""
+    """The only query in a SQL text, as Spark understands it."""
     return parse_tokens(query_tokens(sql), sql)
 
 
 def query_tokens(sql: str) -> list[Token]:
-    """The words of the one query in a SQL text."""
+    """The tokens of the only query in a SQL text."""
     try:
         tokens = SPARK.tokenize(sql)
     except TokenError:
@@ -80,15 +80,15 @@ def query_tokens(sql: str) -> list[Token]:
 
 
 def parse_tokens(tokens: list[Token], sql: str) -> exp.Query:
-    """The query that these words of a SQL text make."""
+    """The query that these tokens of a SQL text make."""
     try:
         (query,) = SPARK.parser().parse(tokens, sql)
-        # What has few tokens is not deep.
+        # A text with few tokens cannot be nested deeply.
         is_deep = len(tokens) > _DEPTH_MAX and isinstance(query, exp.Expr) and _is_deep(query)
     except ParseError as error:
         raise _syntax_error(error) from None
     except TokenError:
-        raise _unended() from None  # within a hint, which is read by itself
+        raise _unended() from None  # in a hint, which sqlglot parses separately
     except _UNFORESEEN:
         raise _not_understood(tokens) from None
     except RecursionError:
@@ -101,7 +101,7 @@ def parse_tokens(tokens: list[Token], sql: str) -> exp.Query:
 
 
 def _is_deep(query: exp.Expr) -> bool:
-    """Whether it has more levels than those who walk through it can take. A long AND or OR is one level."""
+    """Whether it has more levels than recursive code can handle. A long AND or OR counts as one level."""
     pending = [(query, 1)]
     while pending:
         node, depth = pending.pop()
@@ -114,7 +114,7 @@ def _is_deep(query: exp.Expr) -> bool:
 
 
 def _one_statement(tokens: list[Token]) -> list[Token]:
-    """The tokens without semicolons, checked before sqlglot warns about statements that it does not know."""
+    """The tokens without semicolons. Checks them before sqlglot warns about unknown statements."""
     statement: list[Token] = []
     ended = False
     for token in tokens:
@@ -129,16 +129,16 @@ def _one_statement(tokens: list[Token]) -> list[Token]:
     if statement[0].token_type not in _BEGINNINGS:
         raise InputError(f"the SQL is not a query: it begins with {statement[0].text!r}", _ONE_QUERY)
     for token, following in pairwise(statement):
-        # sqlglot takes the `window(ts, '1 hour')` of a GROUP BY for the WINDOW clause, which has no bracket.
+        # sqlglot parses `window(ts, '1 hour')` in a GROUP BY as a WINDOW clause, which has no bracket.
         if token.token_type is TokenType.WINDOW and following.token_type is TokenType.L_PAREN:
             token.token_type = TokenType.VAR
     return statement
 
 
 def _enter_with(clause: exp.With, hidden: frozenset[str], pending: _Pending) -> frozenset[str]:
-    """Queue a WITH's queries, each of which sees the ones before it, and return all the names then hidden.
+    """Queues the queries of a WITH, each of which sees the ones before it. Returns all names then hidden.
 
-    A query that is not recursive does not see itself, so it may read a table of its own name.
+    A query that is not recursive does not see itself, so it may read a table with its own name.
     """
     for query in clause.expressions:
         named = hidden | {query.alias.lower()}
@@ -148,7 +148,7 @@ def _enter_with(clause: exp.With, hidden: frozenset[str], pending: _Pending) -> 
 
 
 def _identifier(table: exp.Table) -> exp.Identifier | None:
-    """The identifier that names a table; None for a function that makes rows, such as range(10)."""
+    """The identifier of a table; None for a function that makes rows, such as range(10)."""
     name = table.this
     if isinstance(name, exp.Func):
         return None
@@ -189,7 +189,7 @@ def _not_understood(tokens: list[Token]) -> InputError:
 
 def _syntax_error(error: ParseError) -> InputError:
     first = error.errors[0]
-    # Some of sqlglot's descriptions are about its own classes.
+    # Some of sqlglot's messages are about its own classes.
     description = str(first["description"]).removesuffix(".")
     why = "" if "<" in description or "/" in description else f": {description[:1].lower()}{description[1:]}"
     where = f"line {first['line']}, column {first['col']}, near `{str(first['highlight'])[:40]}`"

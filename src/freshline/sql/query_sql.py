@@ -1,8 +1,8 @@
-"""What the SQL of a continuous query may be, and what it is made of.
+"""Which SQL a continuous query may have, and how it is decomposed.
 
-It reads one table, or joins two or three by equal columns; it picks rows (WHERE) and columns, or groups them
-and counts with count, sum, avg, min and max. Such an answer can be made of parts of the rows, put together
-again, and estimated from some of them. Everything else is refused: what is not known here is not guessed at.
+A query reads one table, or joins two or three on equal columns. It selects rows (WHERE) and columns, or
+groups rows with count, sum, avg, min and max. Such an answer can be combined from parts of the rows, and
+estimated from some of them. Everything else is refused.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from freshline.sql.query import parse_query
 from freshline.sql.row_expressions import check_aggregate, check_row, is_known
 from freshline.sql.time import Relation, own_time
 
-# Of a condition or a join of which nothing is said: as in the paper's experiments.
+# The default for a condition or join without a declared selectivity, as in the paper's experiments.
 SELECTIVITY: Final = Fraction(1, 2)
 _TABLE: Final = "make it a table (`sql` under `tables`) and read that"
-# The clauses of a SELECT that have no place here, and what to do without.
+# The clauses of a SELECT that are not allowed here, and the remedy for each.
 _REFUSED: Final[dict[str, tuple[str, str]]] = {
     "with_": ("it has a WITH", f"Write one SELECT, or {_TABLE}"),
     "distinct": ("it has a DISTINCT", "Use GROUP BY"),
-    "having": ("it has a HAVING: what a group comes to is not known before all is read", "Remove it"),
+    "having": ("it has a HAVING: the value of a group is not known before all is read", "Remove it"),
     "qualify": ("it has a QUALIFY", f"Remove it, or {_TABLE}"),
     "windows": ("it has a WINDOW clause", f"Remove it, or {_TABLE}"),
     "order": (
@@ -51,19 +51,19 @@ _PLAIN_STAR: Final = frozenset({"except_"})
 
 @dataclass(frozen=True, slots=True)
 class QuerySql:
-    """A query's SQL, understood."""
+    """The SQL of a query, analysed."""
 
     select: exp.Select
     tables: FromTables
-    keys: tuple[exp.Expr, ...]  # of GROUP BY, with names and numbers of columns of the answer resolved
+    keys: tuple[exp.Expr, ...]  # of GROUP BY, with names and numbers resolved to columns of the answer
     is_grouped: bool  # whether it has aggregates or groups
-    own: tuple[bool, ...]  # by table of the FROM: whether conditions are on its columns alone
-    has_rest: bool  # whether other conditions are there, beside the keys of joins
+    own: tuple[bool, ...]  # for each table of the FROM: whether some conditions are on its columns alone
+    has_rest: bool  # whether other conditions exist, besides join keys
 
     def operators(self, selectivity: Fraction | None) -> Operator:
-        """Its tree: conditions as near to their tables as they can be, then joins from left to right.
+        """Its operator tree: conditions as close to their tables as possible, then joins from left to right.
 
-        `selectivity` is the query's, where it is declared: that of its operator, if there is only one.
+        A declared `selectivity` of the query applies to its operator if there is only one.
         """
         joins = len(self.tables.all) - 1
         is_one = joins + sum(self.own) + self.has_rest == 1
@@ -82,11 +82,11 @@ class QuerySql:
         return tree if all(part.is_star for part in self.select.expressions) else Project(tree)
 
     def in_slices(self) -> frozenset[int]:
-        """Which tables of the FROM are read in slices, by their place; the others are read whole.
+        """The positions of the tables in the FROM that are read in slices; the others are read whole.
 
-        Tables that are dealt by columns which the join makes equal can be read slice by slice together, if
-        none of them has outliers: those are in no slice, and their partners may be. Of what is possible it
-        is that of most rows a second, then of most tables, then the first.
+        Tables whose slice columns the join makes equal can be read together, slice by slice, if none has
+        outliers: those are in no slice, but their join partners may be. The choice is the group with the most
+        rows per second, then the one with the most tables, then the first.
         """
         groups: dict[object, list[int]] = {}
         for at, relation in enumerate(self.tables.all):
@@ -114,12 +114,12 @@ class QuerySql:
 
 
 def read_query(sql: str, find: Callable[[str], ReadableTable]) -> QuerySql:
-    """The SQL of a query over tables that `find` knows. Raises InputError for all that is not one."""
+    """Analyses the SQL of a query over tables that `find` knows. Raises InputError if it is not allowed."""
     return understood(_one_select(parse_query(sql)), find)
 
 
 def understood(select: exp.Select, find: Callable[[str], ReadableTable], wider: bool = False) -> QuerySql:
-    """A SELECT that was parsed; with the aggregates of a request where they are the `wider` ones."""
+    """Analyses a parsed SELECT. `wider` allows the aggregates of a request."""
     _check_clauses(select)
     without_filters(select)
     tables = FromTables(select, find)
@@ -140,9 +140,9 @@ def understood(select: exp.Select, find: Callable[[str], ReadableTable], wider: 
 
 
 def answer_columns(query: QuerySql) -> tuple[list[str], list[str]]:
-    """The columns of the answer as far as they are known, and those of them that are estimated.
+    """The known columns of the answer, and those of them that are estimated.
 
-    Raises InputError where one has no name that a table could have.
+    Raises InputError if a column has no name that a table could use.
     """
     columns: list[str] = []
     estimated: list[str] = []
@@ -166,7 +166,7 @@ def answer_columns(query: QuerySql) -> tuple[list[str], list[str]]:
 
 
 def shown(node: exp.Expr) -> str:
-    """An expression as a sentence repeats it."""
+    """An expression as a message quotes it."""
     return cut(str(node.sql(SPARK)))
 
 
@@ -198,7 +198,7 @@ def _check_steady(select: exp.Select, tables: FromTables) -> None:
 
 
 def _keys(select: exp.Select, tables: FromTables) -> Iterator[exp.Expr]:
-    """The keys of GROUP BY: where one is a number or a name of a column of the answer, that column."""
+    """The keys of GROUP BY, with numbers and names of answer columns resolved."""
     group = select.args.get("group")
     if group is None:
         return
@@ -221,7 +221,7 @@ def _keys(select: exp.Select, tables: FromTables) -> Iterator[exp.Expr]:
 
 
 def _meant(key: exp.Expr, parts: list[exp.Expr], tables: FromTables) -> exp.Expr:
-    """A name means a column of the tables before it means one of the answer."""
+    """Resolves a name: a column of the tables comes before a column of the answer."""
     if not isinstance(key, exp.Column) or key.table:
         return key
     named = [part for part in parts if isinstance(part, exp.Alias) and part.alias.lower() == key.name.lower()]
@@ -244,7 +244,7 @@ def _is_column(node: exp.Expr, name: str) -> bool:
 
 
 def _check_groups(select: exp.Select, keys: tuple[exp.Expr, ...], tables: FromTables, wider: bool) -> None:
-    """Every column of the answer is an aggregate, computed from some, or what it groups by."""
+    """Checks that every column of the answer is an aggregate, a formula of aggregates, or a key."""
     normal_keys = [normal(key, tables) for key in keys]
     names: list[str] = []
     for part in select.expressions:
@@ -270,7 +270,7 @@ def _check_groups(select: exp.Select, keys: tuple[exp.Expr, ...], tables: FromTa
 
 
 def _no_aggregate(node: exp.Expr) -> InputError:
-    """An aggregate is a part of something that is no formula, or none of the five."""
+    """The error for an aggregate inside something that is not a formula, or for an unsupported one."""
     for part in node.walk():
         if isinstance(part, exp.Window | exp.Query):
             check_row(part, "SELECT")
@@ -297,13 +297,13 @@ def _check_columns(select: exp.Select, tables: FromTables) -> None:
 
 
 def _name(part: exp.Expr) -> str:
-    """What a column of the answer is called."""
+    """The name of a column of the answer."""
     named = part.alias_or_name if isinstance(part, exp.Alias | exp.Column) else shown(part)
     return named.lower()
 
 
 def _star(part: exp.Expr, tables: FromTables) -> list[str] | None:
-    """The columns that a `*` stands for; None where they are not known."""
+    """The columns that a `*` stands for; None if they are unknown."""
     star = part.this if isinstance(part, exp.Column) else part
     if {key for key, value in star.args.items() if value} - _PLAIN_STAR:
         raise InputError("it has a `*` with more than EXCEPT", "Name the columns of the answer")
@@ -317,7 +317,7 @@ def _star(part: exp.Expr, tables: FromTables) -> list[str] | None:
         if each.table.columns is None:
             return None
         columns += [name for name in each.table.columns if name not in left_out]
-    # By USING a column is there once.
+    # A column shared by USING appears once.
     shared = [name for name in dict.fromkeys(columns) if owner is None and tables.is_shared(name)]
     return shared + [name for name in columns if name not in shared]
 
@@ -330,7 +330,7 @@ def _check_names(names: list[str]) -> None:
 
 
 def _divided(conditions: list[exp.Expr], tables: FromTables) -> tuple[tuple[bool, ...], bool]:
-    """Which tables have conditions on their columns alone, and whether there are others but keys."""
+    """Which tables have conditions on their columns alone, and whether there are others besides join keys."""
     own, has_rest = [False] * len(tables.all), False
     for condition in conditions:
         owners = tables.owners(condition)
@@ -342,7 +342,7 @@ def _divided(conditions: list[exp.Expr], tables: FromTables) -> tuple[tuple[bool
 
 
 def normal(node: exp.Expr, tables: FromTables) -> exp.Expr:
-    """The same for expressions that differ in letter case, brackets and in how they say whose a column is."""
+    """One form for expressions that differ only in case, brackets or table prefixes."""
     copy = exp.Paren(this=node.copy())
     for column in [*columns_of(copy)]:
         owner = tables.owner(column)

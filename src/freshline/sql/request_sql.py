@@ -1,7 +1,7 @@
-"""What the SQL of a request may be: one SELECT over tables, made of plain expressions.
+"""Which SQL a request may have: one SELECT over tables, made of plain expressions.
 
-Where it groups rows, and every column of its answer is a key or an aggregate that parts of the rows give, it
-is answered in parts. Anything else that is taken is answered whole, in one.
+A request is answered in parts if it groups rows and every column of its answer is a key or an aggregate that
+parts of the rows can give. Every other accepted request is answered whole.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from freshline.sql.result_clauses import ResultClauses, output, split
 from freshline.sql.row_expressions import counted_once
 
 Code = Literal["bad_sql", "unknown_table", "not_supported"]
-# Longer ones take a second and more to parse, and everybody else's while.
+# Longer texts take a second or more to parse, and delay all other requests.
 _LENGTH_MAX: Final = 1 << 16
 _SAME: Final[dict[str, type[exp.AggFunc]]] = {"MEAN": exp.Avg, "STD": exp.Stddev}
-# What stands for the instant of a request, in microseconds, which is one for all its parts.
+# A placeholder for the instant of a request in microseconds, which is the same for all its parts.
 NOW: Final = 4_611_686_018_427_387_904
 
 
-class RequestRefused(InputError):  # noqa: N818  (it is what happened)
-    """A request that is not taken; `code` says of which kind the trouble is."""
+class RequestRefused(InputError):  # noqa: N818  (an event, not a fault)
+    """A refused request; `code` is the kind of error."""
 
     def __init__(self, code: Code, what: str, remedy: str) -> None:
         super().__init__(what, remedy)
@@ -42,21 +42,21 @@ class RequestRefused(InputError):  # noqa: N818  (it is what happened)
 
 @dataclass(frozen=True, slots=True)
 class SlicedRequest:
-    """A request that is answered in parts: what is read of the rows, and what is done to the answer's."""
+    """A request that is answered in parts: the query over the rows, and the clauses applied to the answer."""
 
-    sql: QuerySql  # columns of the answer first, then what `clauses` need beside them; called _o0, _o1, ...
+    sql: QuerySql  # the columns of the answer, then those that only `clauses` need; named _o0, _o1, ...
     clauses: ResultClauses
-    sides: frozenset[int]  # by their place in the FROM: tables that are read in slices
+    sides: frozenset[int]  # positions in the FROM of the tables that are read in slices
 
 
 @dataclass(frozen=True, slots=True)
 class RequestSql:
-    """The SQL of a request, understood."""
+    """The SQL of a request, analysed."""
 
-    text: str  # without comments, and each space that matters once: the same for requests that are alike
+    text: str  # without comments and extra spaces, so equal requests have equal texts
     query: exp.Select
-    tables: tuple[str, ...]  # of the warehouse, once each
-    in_slices: SlicedRequest | None  # None: it is answered whole
+    tables: tuple[str, ...]  # names of the warehouse's tables, each once
+    in_slices: SlicedRequest | None  # None: answered whole
 
     @property
     def is_whole(self) -> bool:
@@ -64,7 +64,7 @@ class RequestSql:
 
 
 def read_request(sql: str, tables: Mapping[str, ReadableTable]) -> RequestSql:
-    """The SQL of a request over these tables, by name. Raises RequestRefused for all that is not one."""
+    """Analyses the SQL of a request over these tables. Raises RequestRefused if it is not allowed."""
     folded = {name.lower(): table for name, table in tables.items()}
     tokens, select = _parsed(sql)
     named = _tables(select, folded)
@@ -84,7 +84,7 @@ def read_request(sql: str, tables: Mapping[str, ReadableTable]) -> RequestSql:
 def _parsed(sql: str) -> tuple[list[Token], exp.Select]:
     if len(sql) > _LENGTH_MAX:
         what = f"the SQL has {len(sql):,} characters, and may have {_LENGTH_MAX:,}"
-        raise RequestRefused("bad_sql", what, "Ask something shorter")
+        raise RequestRefused("bad_sql", what, "Send a shorter query")
     try:
         tokens = query_tokens(sql)
         query = parse_tokens([*tokens], sql)
@@ -97,7 +97,7 @@ def _parsed(sql: str) -> tuple[list[Token], exp.Select]:
 
 
 def _tables(select: exp.Select, known: Mapping[str, ReadableTable]) -> dict[str, ReadableTable]:
-    """The tables that it reads. Files, functions that make rows and other databases' tables are none."""
+    """The tables that it reads. Refuses files, functions that make rows, and tables of other databases."""
     for node in select.find_all(exp.Table):
         if not isinstance(node.this, exp.Identifier) or node.args.get("db"):
             what = "the SQL reads something that is not a table of the warehouse"
@@ -121,17 +121,17 @@ def _tables(select: exp.Select, known: Mapping[str, ReadableTable]) -> dict[str,
 
 
 def _text(tokens: list[Token], sql: str) -> str:
-    """The words as they were written, and nothing between them that might be taken for something else."""
+    """The tokens as the user wrote them, separated by single spaces."""
     words, end = [], 0
     for token in tokens:
-        if token.start >= end:  # `1L` is made into three that all stand in one place
+        if token.start >= end:  # sqlglot turns `1L` into three tokens at one position
             words.append(sql[token.start : token.end + 1])
             end = token.end + 1
     return " ".join(words)
 
 
 def _in_slices(query: exp.Select, tables: Mapping[str, ReadableTable]) -> SlicedRequest | None:
-    """How it is answered in parts; None where it is not."""
+    """How to answer it in parts; None if that is not possible."""
     select = query.copy()
     _rename(select)
     without_filters(select)
@@ -147,7 +147,7 @@ def _in_slices(query: exp.Select, tables: Mapping[str, ReadableTable]) -> Sliced
         _check_counted_once(sql, sides)
     except UnknownColumn as error:
         if any(f"`{name}`" in error.what for name in aliases):
-            return None  # Spark may take it for that column of the answer
+            return None  # Spark may resolve the name to that column of the answer
         raise RequestRefused("bad_sql", error.what, error.remedy) from None
     except InputError:
         return None
@@ -155,7 +155,7 @@ def _in_slices(query: exp.Select, tables: Mapping[str, ReadableTable]) -> Sliced
 
 
 def _rename(select: exp.Select) -> None:
-    """Calls aggregates by the names that are known here, and puts a number for the instant that it is."""
+    """Renames synonyms of aggregates, and replaces the current time by the placeholder `NOW`."""
     for node in [*select.find_all(exp.Anonymous, exp.CurrentTimestamp, exp.CurrentDate)]:
         name = node.name.upper() if isinstance(node, exp.Anonymous) else ""
         if name in _SAME and len(node.expressions) == 1:
@@ -171,7 +171,7 @@ def _finder(tables: Mapping[str, ReadableTable]) -> Callable[[str], ReadableTabl
 
 
 def _with_columns(sql: QuerySql, parts: list[exp.Expr]) -> QuerySql:
-    """With these columns, by names of our own; so two may be called alike, or not at all."""
+    """The query with these columns under internal names, so their own names may repeat or be missing."""
     select = sql.select.copy()
     select.set("expressions", [exp.alias_(part.copy(), output(at)) for at, part in enumerate(parts)])
     if sql.keys:
@@ -180,7 +180,7 @@ def _with_columns(sql: QuerySql, parts: list[exp.Expr]) -> QuerySql:
 
 
 def _check_counted_once(sql: QuerySql, sides: frozenset[int]) -> None:
-    """Values that are counted once each: only of what rows are dealt by, each value is in one slice."""
+    """Refuses COUNT(DISTINCT) of a column that does not decide the slice: a value may then be in several."""
     tables = sql.tables
     dealt_by = set()
     for place in sides:

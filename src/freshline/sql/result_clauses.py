@@ -1,7 +1,7 @@
-"""What a request does to the rows of its answer: HAVING, ORDER BY, LIMIT and OFFSET.
+"""The clauses of a request that apply to the rows of its answer: HAVING, ORDER BY, LIMIT and OFFSET.
 
-Groups are not whole before all is read, so these are applied to what an answer says of them: its estimates.
-What is not of this small grammar raises InputError, and the request is answered whole.
+A group is complete only when everything is read, so these clauses apply to the estimates of an answer. A
+clause outside this small grammar raises InputError, and the request is answered whole.
 """
 
 from __future__ import annotations
@@ -31,29 +31,29 @@ class SortKey:
 
 @dataclass(frozen=True, slots=True)
 class ResultClauses:
-    """By the numbers of outputs: those that are shown come first."""
+    """The clauses, with columns of the answer by number; the columns that are shown come first."""
 
     shown: int
-    having: exp.Expr | None = None  # comparisons of outputs, as columns _o0, _o1, ... and of numbers
+    having: exp.Expr | None = None  # comparisons of columns _o0, _o1, ... with numbers
     order: tuple[SortKey, ...] = ()
     limit: int | None = None
     offset: int = 0
 
     @property
     def in_words(self) -> str | None:
-        """Those that choose rows; None where there is none."""
+        """The names of the clauses that are present; None without any."""
         named = [("HAVING", self.having is not None), ("ORDER BY", bool(self.order))]
         named += [("LIMIT", self.limit is not None), ("OFFSET", self.offset > 0)]
         return ", ".join(name for name, is_there in named if is_there) or None
 
     def compared(self) -> set[int]:
-        """The outputs that HAVING compares with numbers."""
+        """The columns that HAVING compares with numbers."""
         columns = () if self.having is None else columns_of(self.having)
         return {number_of(column) for column in columns}
 
 
 def output(number: int) -> str:
-    """What a column of the answer is called in here, whatever it is to be called."""
+    """The internal name of a column of the answer."""
     return f"_o{number}"
 
 
@@ -68,9 +68,9 @@ def split(
     limit: exp.Limit | None = None,
     offset: exp.Offset | None = None,
 ) -> tuple[list[exp.Expr], ResultClauses]:
-    """The columns that the answer needs, those it shows first, and what is done with them.
+    """The columns that the answer needs, those it shows first, and the clauses over them.
 
-    A condition on what it groups by alone is one on rows, and becomes part of the query's WHERE.
+    A condition on keys alone selects rows, so it becomes part of the query's WHERE.
     """
     parts = _Parts(sql)
     kept = [part for each in conjuncts(having.this if having else None) if (part := parts.condition(each))]
@@ -93,7 +93,7 @@ def _whole_number(clause: exp.Limit | exp.Offset) -> int:
 
 
 class _Parts:
-    """The columns of an answer, more of them where a clause needs more."""
+    """The columns of an answer; a clause may add more."""
 
     def __init__(self, sql: QuerySql) -> None:
         self._sql = sql
@@ -105,7 +105,7 @@ class _Parts:
         self._keys = [normal(key, sql.tables) for key in sql.keys]
 
     def condition(self, node: exp.Expr) -> exp.Expr | None:
-        """A condition of HAVING over outputs; None where it is one on rows."""
+        """A condition of HAVING over the answer's columns; None if it became one on rows."""
         columns = [*columns_of(node)]
         if not has_aggregate(node) and not any(self._named(column) is not None for column in columns):
             if not self._keys:
@@ -131,7 +131,7 @@ class _Parts:
         return SortKey(number, bool(ordered.args.get("desc")), bool(ordered.args.get("nulls_first")))
 
     def _compared(self, node: exp.Expr) -> exp.Expr:
-        """The same with aggregates as columns of the answer. Raises InputError for what is no comparison."""
+        """The condition with aggregates as answer columns. Raises InputError if it is not a comparison."""
         node = node.unnest()
         if isinstance(node, exp.And | exp.Or):
             sides = self._compared(node.this), self._compared(node.expression)
@@ -157,7 +157,7 @@ class _Parts:
         return exp.column(output(self._output(node)))
 
     def _output(self, node: exp.Expr) -> int:
-        """Which column of the answer an expression is; one more where it is none of them."""
+        """The number of the answer's column that an expression equals; adds a column if there is none."""
         node = node.unnest()
         if isinstance(node, exp.Column) and (named := self._named(node)) is not None:
             return named
@@ -179,7 +179,7 @@ class _Parts:
         return len(self.all) - 1
 
     def _named(self, column: exp.Column) -> int | None:
-        """The column of the answer that a name means. One that may mean another too is not known here."""
+        """The answer's column that a name means. Raises InputError if the name is ambiguous."""
         name = column.name.lower()
         if column.table or name not in self._aliases:
             return None

@@ -1,4 +1,4 @@
-"""What a continuous query may compute of a row, and of groups of rows."""
+"""The expressions that a continuous query may compute from a row and from groups of rows."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from freshline.sql.block import is_aggregate
 from freshline.sql.dialect import SPARK
 
 AGGREGATES: Final = (exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max)
-# Those of a request: how far values lie apart is estimated too.
+# The aggregates of a request: it also estimates the spread of values.
 SCATTERS: Final = (exp.Variance, exp.VariancePop, exp.Stddev, exp.StddevSamp, exp.StddevPop)
 _THESE: Final = "count, sum, avg, min and max"
-# Functions that make several rows of one, beside those that sqlglot knows as such.
+# Functions that make several rows of one, besides those that sqlglot knows.
 _GENERATORS: Final = frozenset(
     {"EXPLODE_OUTER", "INLINE", "INLINE_OUTER", "JSON_TUPLE", "POSEXPLODE", "POSEXPLODE_OUTER", "STACK",
      "VARIANT_EXPLODE", "VARIANT_EXPLODE_OUTER", "COLLATIONS", "SQL_KEYWORDS"}
@@ -22,7 +22,7 @@ _GENERATORS: Final = frozenset(
 
 
 def check_row(node: exp.Expr, where: str) -> None:
-    """Raises InputError for an expression that is not computed of one row by itself."""
+    """Raises InputError for an expression that is not computed from a single row."""
     pending = [node]
     while pending:
         part = pending.pop()
@@ -50,13 +50,13 @@ def _check_part(node: exp.Expr, where: str) -> None:
         remedy = "Group by windows of a fixed length, such as window(ts, '10 seconds')"
         raise InputError("a session depends on rows that may not have been read", remedy)
     if isinstance(node, exp.Placeholder | exp.Parameter | exp.SessionParameter):
-        raise InputError("it has a parameter, which nobody gives a value", "Write the value itself")
+        raise InputError("it has a parameter without a value", "Write the value itself")
 
 
 def check_aggregate(node: exp.Expr, wider: bool = False) -> None:
-    """Raises InputError for a column of the answer that is not one of the five aggregates, of rows.
+    """Raises InputError for a column of the answer that is not one of the five aggregates.
 
-    The `wider` ones are those of a request: variances too, and how many values a column has.
+    `wider` also allows the aggregates of a request: variances and counts of distinct values.
     """
     if isinstance(node, exp.Filter):
         remedy = "Put the condition into WHERE, or into a CASE within the aggregate"
@@ -79,12 +79,12 @@ def check_aggregate(node: exp.Expr, wider: bool = False) -> None:
 
 
 def is_known(node: exp.Expr, wider: bool = False) -> bool:
-    """Whether it is one of the aggregates that parts of the rows give."""
+    """Whether it is an aggregate that parts of the rows can give."""
     return isinstance(node, AGGREGATES) or (wider and isinstance(node, SCATTERS))
 
 
 def counted_once(node: exp.Expr) -> exp.Column | None:
-    """The column of which `count(DISTINCT column)` counts the values; None of anything else."""
+    """The column of `count(DISTINCT column)`; None for anything else."""
     distinct = node.this if isinstance(node, exp.Count) else None
     if not isinstance(distinct, exp.Distinct) or len(distinct.expressions) != 1 or distinct.args.get("on"):
         return None
@@ -93,7 +93,7 @@ def counted_once(node: exp.Expr) -> exp.Column | None:
 
 
 def called(node: exp.Expr) -> str:
-    """The name of a function as users write it; nothing for anything else."""
+    """The name of a function as users write it; empty for anything else."""
     if isinstance(node, exp.Anonymous):
         return node.name.lower()
     if isinstance(node, exp.AnonymousAggFunc | exp.CombinedAggFunc):

@@ -1,4 +1,4 @@
-"""What the expressions of a SELECT say about time: a small algebra, and nothing for what it does not know."""
+"""What the expressions of a SELECT say about time: a small algebra, with None for what it does not know."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from freshline.sql.constants import duration_us, interval_us, whole_number
 from freshline.sql.query import parse_query
 from freshline.sql.time import Relation, Time, TimeForm, newest
 
-# Their windows begin at whole multiples of their length since 1970; those of weeks and months do not.
+# Windows of these units begin at multiples of their length since 1970; those of weeks and months do not.
 _UNITS: Final = {
     "MICROSECOND": MICROSECOND,
     "MILLISECOND": MILLISECOND,
@@ -32,7 +32,7 @@ _TIMESTAMPS: Final = frozenset(
     {_Type.TIMESTAMP, _Type.TIMESTAMPTZ, _Type.TIMESTAMPLTZ, _Type.TIMESTAMPNTZ, _Type.DATETIME}
 )
 _INTEGERS: Final = frozenset({_Type.INT, _Type.BIGINT})
-# What makes a whole number of a timestamp, and what makes a timestamp of one.
+# Functions from a timestamp to an integer, and from an integer to a timestamp.
 _COUNTS: Final[dict[type[exp.Expr], int]] = {
     exp.UnixSeconds: SECOND,
     exp.StrToUnix: SECOND,
@@ -52,13 +52,13 @@ class Scope:
 
     def __init__(self, relations: dict[str, Relation]) -> None:
         self.relations = relations
-        self.window: Time | None = None  # what `window` means where the SELECT groups by one
+        self.window: Time | None = None  # the meaning of `window` if the SELECT groups by one
         self.group_us: int | None = None  # the length of the windows that it groups by
-        self.refused: list[str] = []  # windows that no table can be kept up to date in
+        self.refused: list[str] = []  # kinds of windows in which no table can be kept up to date
 
     def time(self, node: exp.Expr | None) -> Time | None:
-        """The time that an expression is; None for nothing that can be relied on."""
-        if node is None:  # as in `floor()`, which sqlglot takes
+        """The time that an expression gives; None if it cannot be relied on."""
+        if node is None:  # such as `floor()`, which sqlglot accepts
             return None
         node = node.unnest().unalias().unnest()
         if isinstance(node, exp.Column):
@@ -77,12 +77,12 @@ class Scope:
         return self._converted(node) or self._computed(node)
 
     def mentioned(self, node: exp.Expr) -> set[str]:
-        """The relations whose times an expression mentions in some way."""
+        """The relations whose times occur in an expression."""
         times = (self.time(column) for column in node.find_all(exp.Column))
         return {alias for time in times if time for alias in time.covers}
 
     def has_column(self, name: str) -> bool:
-        """Whether a name is one of the relations' columns, or may be one."""
+        """Whether a name is, or may be, a column of the relations."""
         return any(relation.names is None or name in relation.names for relation in self.relations.values())
 
     def _column(self, node: exp.Column) -> Time | None:
@@ -98,7 +98,7 @@ class Scope:
         return time
 
     def _unqualified(self, name: str) -> Time | None:
-        """A name that several relations have is one that they were joined by: the first one's is as good."""
+        """Several relations have the same name only if they are joined by it, so the first one will do."""
         owner = next((alias for alias, each in self.relations.items() if name in each.times), None)
         if owner is not None:
             return replace(self.relations[owner].times[name], covers=frozenset({owner}))
@@ -131,7 +131,7 @@ class Scope:
         length_us = duration_us(lengths[0].name) if lengths[0].is_string else None
         if not length_us or time.form not in (TimeForm.INSTANT, TimeForm.WINDOW):
             return None
-        # Of a window Spark takes the last instant, which is where its start is if it is a part of one.
+        # Spark takes a window's last instant, which is in the longer window of its start if lengths divide.
         is_clear = time.form is TimeForm.INSTANT or length_us % time.unit_us == 0
         return replace(time.floored(length_us), form=TimeForm.WINDOW, unit_us=length_us) if is_clear else None
 
@@ -142,7 +142,7 @@ class Scope:
             return None
         if unit in _LONGER:
             self._refuse("weeks or longer, whose edges are not at whole multiples of a length since 1970")
-        is_timestamp = isinstance(node, exp.TimestampTrunc)  # `trunc` knows only weeks and longer
+        is_timestamp = isinstance(node, exp.TimestampTrunc)  # `trunc` only knows weeks and longer
         return time.floored(_UNITS[unit]) if is_timestamp and unit in _UNITS else None
 
     def _newest(self, nodes: Iterable[exp.Expr]) -> Time | None:
@@ -151,7 +151,7 @@ class Scope:
         return newest(known) if len(known) == len(times) and all(_is_plain(time) for time in known) else None
 
     def _converted(self, node: exp.Expr) -> Time | None:
-        """A timestamp, a date or a number made of another."""
+        """A timestamp, a date or a number converted from another."""
         if isinstance(node, exp.TsOrDsToDate | exp.Date) and not node.args.get("format"):
             return _date(self.time(node.this))
         if isinstance(node, exp.Floor) and node.args.get("decimals") is None:
@@ -163,7 +163,7 @@ class Scope:
                 replace(time, form=TimeForm.TEXT) if time and is_plain and _is_whole(time, SECOND) else None
             )
         if type(node) in _COUNTS:
-            # unix_timestamp cuts towards zero, the others go down: of what is not negative it is the same.
+            # unix_timestamp rounds towards zero, the others down; for positive values both are the same.
             time, unit_us = self.time(node.this), _COUNTS[type(node)]
             if time is None or time.form is not TimeForm.INSTANT:
                 return None
@@ -183,12 +183,12 @@ class Scope:
         return _fraction(time) if kind == _Type.DOUBLE else None
 
     def _computed(self, node: exp.Expr) -> Time | None:
-        """A time and a length, or a number of units and another number."""
+        """A time plus a length, or a number of units combined with another number."""
         if not isinstance(node, exp.Add | exp.Sub | exp.Mul | exp.Div | exp.IntDiv):
             return None
         left, right = node.this, node.expression
         time = self.time(left)
-        if time is None and isinstance(node, exp.Add | exp.Mul):  # these two go both ways
+        if time is None and isinstance(node, exp.Add | exp.Mul):  # these two are commutative
             left, right = right, left
             time = self.time(left)
         if time is None:
@@ -210,7 +210,7 @@ class Scope:
 
 
 def _scaled(time: Time, node: exp.Expr, count: int) -> Time | None:
-    """A number times or by another. What is divided twice may be rounded up to the next whole number."""
+    """A number multiplied or divided by a constant. A second division may round up, so it gives None."""
     if count <= 0:
         return None
     if isinstance(node, exp.Mul):
@@ -227,7 +227,7 @@ def _scaled(time: Time, node: exp.Expr, count: int) -> Time | None:
 
 
 def _whole(time: Time | None, down: bool = False) -> Time | None:
-    """A whole number: cut towards zero by a cast, down by `floor`."""
+    """An integer: a cast rounds towards zero, `floor` rounds down."""
     if time is None or time.form not in (TimeForm.NUMBER, TimeForm.FRACTION, TimeForm.INSTANT):
         return None
     if time.form is TimeForm.INSTANT:  # a cast counts seconds
@@ -237,14 +237,14 @@ def _whole(time: Time | None, down: bool = False) -> Time | None:
 
 
 def _fraction(time: Time) -> Time | None:
-    """A number of seconds, and their fraction."""
+    """A number of seconds with a fraction."""
     if time.form is TimeForm.INSTANT:
         return replace(time, form=TimeForm.FRACTION, unit_us=SECOND)
     return replace(time, form=TimeForm.FRACTION) if time.form is TimeForm.NUMBER else None
 
 
 def _counted(time: Time, unit_us: int) -> Time | None:
-    """The timestamp that is so many units after 1970."""
+    """The timestamp that is this number of units after 1970."""
     is_counted = time.form is TimeForm.TEXT or (time.form is TimeForm.NUMBER and time.unit_us == unit_us)
     return replace(time, form=TimeForm.INSTANT, unit_us=1) if is_counted else None
 
@@ -262,7 +262,7 @@ def _is_plain(time: Time) -> bool:
 
 
 def _field(time: Time | None, field: str) -> Time | None:
-    """A window's start or end; the end is the next window's first instant."""
+    """The start or end of a window; the end is the first instant of the next window."""
     if time is None or time.form is not TimeForm.WINDOW or field.lower() not in ("start", "end"):
         return None
     instant = replace(time, form=TimeForm.INSTANT, unit_us=1)
@@ -271,7 +271,7 @@ def _field(time: Time | None, field: str) -> Time | None:
 
 @cache
 def _usual_format() -> exp.Expr:
-    """The format of a `from_unixtime` that names none: the text that a timestamp can be read from."""
+    """The default format of `from_unixtime`, whose text can be read back as a timestamp."""
     format_ = parse_query("SELECT from_unixtime(0)").selects[0].args["format"]
     assert isinstance(format_, exp.Expr)
     return format_

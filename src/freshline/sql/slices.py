@@ -1,4 +1,4 @@
-"""Slices of a table: what a query may read a part of instead of the whole."""
+"""Slices of a table: a query may read some of them instead of the whole table."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
-SLICES: Final = 256  # that a table has, numbered from 0
-# Of rows that are in no slice, and that every query reads whole: a table's outliers.
+SLICES: Final = 256  # the slices of a table, numbered from 0
+# The number for rows that are in no slice and that every query reads: the outliers of a table.
 NO_SLICE: Final = -1
-OUTLIERS: Final = Fraction(3, 100)  # that share of each update's rows, at most
+OUTLIERS: Final = Fraction(3, 100)  # the largest share of outliers among the rows of an update
 
 
 @dataclass(frozen=True, slots=True)
 class Slices:
-    """Every row of the table is in one of its slices: by the hash of a column, or by chance."""
+    """Every row of the table is in one slice: by the hash of a column, or at random."""
 
     by: str | None = None  # the column; tables that are joined by it can be read slice by slice
-    outliers: str | None = None  # a column: the rows with its largest values are in no slice
+    outliers: str | None = None  # a column: the rows with its largest values are outliers, in no slice
 
     def in_words(self) -> str:
         """

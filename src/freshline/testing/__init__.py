@@ -1,1 +1,1 @@
-"""Doubles and generators to test warehouses with."""
+"""Test doubles and generators for tests of warehouses."""

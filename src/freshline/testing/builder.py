@@ -1,4 +1,4 @@
-"""Warehouses written in a line or two, in plain seconds."""
+"""Builds warehouses in a line or two, with times in seconds."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Builder:
         target: Seconds | None = None,
         pool: str = "updates",
     ) -> Self:
-        """A base table on a continuous feed of its own name."""
+        """Adds a base table and its continuous feed of the same name."""
         self._feeds[name] = Feed(name, "continuous", _us(period))
         return self._add(name, period, pool, cost, rate, variability, target, feed=name, phase_us=_us(phase))
 
@@ -83,7 +83,7 @@ class Builder:
         late_after: Seconds | None = None,
         weight: Seconds = 1,
     ) -> Self:
-        """A base table on a feed of files of its own name."""
+        """Adds a base table and its feed of files of the same name."""
         self._feeds[name] = Feed(name, "files", _us(period), _us(phase), _us(jitter), _us(timestamp_jitter))
         self._released_by_files.add(name)
         self._add(name, period, pool, cost, rate, variability, target, feed=name)
@@ -104,7 +104,7 @@ class Builder:
         late_after: Seconds | None = None,
         weight: Seconds = 1,
     ) -> Self:
-        """A table over others that have been added before."""
+        """Adds a table over tables that were added before."""
         if not self._released_by_files.isdisjoint(sources):
             self._released_by_files.add(name)
         self._add(
@@ -158,5 +158,5 @@ class Builder:
 
 
 def _fraction(number: Seconds) -> Fraction:
-    # 0.1 is meant as a tenth, not as the float next to it.
+    # 0.1 means exactly a tenth, not the nearest float.
     return Fraction(str(number)) if isinstance(number, float) else Fraction(number)

@@ -1,4 +1,4 @@
-"""Feeds of a made-up network: data files, seeded, for demonstrations, tests and benchmarks.
+"""Seeded data files of an invented network, for demonstrations, tests and benchmarks.
 
     python -m freshline.testing.network --into landing --feed packets=3s --feed alerts=5s
 
@@ -33,7 +33,7 @@ _ROUTERS: Final = tuple(f"router-{number:02d}" for number in range(12))
 _SITES: Final = ("north", "east", "south", "west")
 _DOMAINS: Final = tuple(f"{name}.example" for name in ("mail", "www", "db", "cdn", "login", "time", "files"))
 
-# What a column holds besides the timestamp: one of these words, or a whole number below this.
+# The values of a column: one of these words, or an integer below this number.
 _Values = tuple[str, ...] | int
 # By kind of feed: column, Spark type, values. Words need no quoting in any of the formats.
 _KINDS: Final[Mapping[str, tuple[tuple[str, str, _Values], ...]]] = {
@@ -43,7 +43,7 @@ _KINDS: Final[Mapping[str, tuple[tuple[str, str, _Values], ...]]] = {
     "routers": (("router", "string", _ROUTERS), ("site", "string", _SITES), ("load", "int", 101)),
     "dns": (("src", "string", _HOSTS), ("domain", "string", _DOMAINS), ("millis", "int", 400)),
     "counters": (("router", "string", _ROUTERS), ("octets", "long", 10**9), ("errors", "long", 40)),
-    "records": (("number", "long", 2**40), ("text", "string", 2**48)),  # nothing alike: for benchmarks
+    "records": (("number", "long", 2**40), ("text", "string", 2**48)),  # all values differ: for benchmarks
 }
 
 
@@ -56,9 +56,9 @@ class FeedSpec:
     period_s: float
     rows: int
     phase_s: float = 0.0
-    kind: str = ""  # whose columns it has; default: those of its name
-    outages: tuple[tuple[float, float], ...] = ()  # (silent from, back at), seconds after the start
-    late: float = 0.0  # this share of the records is up to two periods older than the file before
+    kind: str = ""  # the kind whose columns it has; default: its name
+    outages: tuple[tuple[float, float], ...] = ()  # (silent from, back at), in seconds after the start
+    late: float = 0.0  # the share of records that are up to two periods older than the file before
     corrupt: frozenset[int] = frozenset()  # the numbers of files that hold garbage
 
     def __post_init__(self) -> None:
@@ -84,7 +84,7 @@ class FeedSpec:
 
     @property
     def schema(self) -> str:
-        """As a `freshline.yml` has it."""
+        """The schema as in `freshline.yml`."""
         return ", ".join(("ts timestamp", *(f"{column} {type_}" for column, type_, _ in self.columns)))
 
 
@@ -100,11 +100,11 @@ NETWORK: Final = (
 
 
 class Generator:
-    """Writes the data files of some feeds into `folder/<feed>/`, none before it is due.
+    """Writes the data files of feeds into `folder/<feed>/`, none before it is due.
 
-    A feed's files are numbered from 1, the first that is due after the start. What a file holds follows from
-    the seed, its feed, its number and when it is due; it is named after the latter, so a generator that is
-    started again later never takes a name again.
+    Files of a feed are numbered from 1, the first that is due after the start. The content of a file depends
+    on the seed, its feed, its number and its due time. Its name has the due time, so a generator that starts
+    later never repeats a name.
     """
 
     def __init__(self, specs: Sequence[FeedSpec], folder: Path, seed: int, start_us: int) -> None:
@@ -134,20 +134,20 @@ class Generator:
             stop.wait(max(0, next_us - clock()) / SECOND)
 
     def numbers(self, feed: str, now_us: int) -> list[int]:
-        """The numbers of the files of a feed that are there by now, corrupt ones included."""
+        """The numbers of a feed's files that exist by now, including corrupt ones."""
         number = 0
         while self.delivered_us(feed, number + 1) <= now_us:
             number += 1
         return list(range(1, number + 1))
 
     def due_us(self, feed: str, number: int) -> int:
-        """When a file is due; it is also the timestamp of its newest record."""
+        """When a file is due, which is also the timestamp of its newest record."""
         spec = self._specs[feed]
         since_phase_us = self._start_us - spec.phase_us
         return spec.phase_us + (since_phase_us // spec.period_us + number) * spec.period_us
 
     def delivered_us(self, feed: str, number: int) -> int:
-        """When a file appears: when it is due, or at the end of an outage."""
+        """When a file appears: at its due time, or at the end of an outage."""
         due_us = self.due_us(feed, number)
         for silent_s, back_s in self._specs[feed].outages:
             back_us = self._start_us + round(back_s * SECOND)
@@ -160,13 +160,13 @@ class Generator:
         return self._folder / feed / f"{feed}-{due:%Y%m%dT%H%M%S.%fZ}.{self._specs[feed].format}"
 
     def rows(self, feed: str, number: int) -> list[tuple[Any, ...]]:
-        """The records of a file, timestamps as `datetime` in UTC; none if it is corrupt."""
+        """The records of a file, with timestamps as `datetime` in UTC; empty if it is corrupt."""
         if number in self._specs[feed].corrupt:
             return []
         return list(zip(*(column.to_pylist() for column in self.table(feed, number).columns), strict=True))
 
     def table(self, feed: str, number: int) -> Any:
-        """The records of a file as a pyarrow table, whether or not it is delivered corrupt."""
+        """The records of a file as a pyarrow table, even if it is delivered corrupt."""
         spec = self._specs[feed]
         columns = {"ts": self._timestamps(spec, number)}
         for name, type_, values in spec.columns:
@@ -181,7 +181,7 @@ class Generator:
         return pa.table(columns)
 
     def _timestamps(self, spec: FeedSpec, number: int) -> Any:
-        """Spread over (due − period, due] in order; the last record is as new as the file."""
+        """Sorted timestamps in (due − period, due]; the last record is as new as the file."""
         due_us, period_us = self.due_us(spec.name, number), spec.period_us
         places = pa.array(range(spec.rows), pa.int64())
         is_last = pc.equal(places, spec.rows - 1)
@@ -203,7 +203,7 @@ class Generator:
 
     def _write(self, feed: str, number: int) -> Path:
         path = self.path(feed, number)
-        temporary = path.with_name(f".{path.name}")  # which no reader takes for a data file
+        temporary = path.with_name(f".{path.name}")  # readers ignore names with a dot
         if number in self._specs[feed].corrupt:
             temporary.write_bytes(_GARBAGE)
         else:
@@ -213,7 +213,7 @@ class Generator:
 
 def _iso(timestamps: Any) -> Any:
     """Like 2026-01-31T23:59:59.000001Z."""
-    # `strftime` takes three times as long, and that is most of what a file takes.
+    # `strftime` takes three times as long, which is most of the time for a file.
     texts = timestamps.cast(pa.timestamp("us")).cast(pa.string())
     return pc.binary_join_element_wise(pc.replace_substring(texts, " ", "T"), "Z", "")
 
@@ -243,7 +243,7 @@ _WRITERS: Final[Mapping[FileFormat, Callable[[Any, Path], None]]] = {
 
 
 def _specs(feeds: Sequence[str], rows: int | None) -> list[FeedSpec]:
-    """The feeds that a command line asks for, as NAME or NAME=PERIOD; default: the whole network."""
+    """The feeds of the command line, as NAME or NAME=PERIOD; default: the whole network."""
     known = {spec.name: spec for spec in NETWORK}
     chosen = []
     for feed in feeds or known:
@@ -281,7 +281,7 @@ def main() -> None:
     except OSError as error:
         parser.exit(1, f"cannot write into {arguments.into}: {error.strerror}\n")
     except KeyboardInterrupt:
-        pass  # the way to end it
+        pass  # the usual way to end it
 
 
 if __name__ == "__main__":

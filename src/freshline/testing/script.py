@@ -1,6 +1,6 @@
-"""Schedules by script: what each job costs and when each file arrives is written down.
+"""Scripted schedules: the cost of each job and the arrival of each file are given.
 
-This is how the papers' worked examples are replayed job by job.
+Tests replay the worked examples of the papers with them, job by job.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from freshline.simulation.updates import SimulatedUpdates
 
 
 class FixedCosts:
-    """Costs one after the other; the last one goes on for ever."""
+    """Costs in a fixed order; the last one repeats."""
 
     def __init__(self, costs_us: Sequence[int]) -> None:
         assert costs_us, "at least one cost"
@@ -40,7 +40,7 @@ class FixedFiles:
 
 
 class FinishedJob(NamedTuple):
-    """A job that ran."""
+    """A job that has run."""
 
     table: str
     number: int
@@ -53,7 +53,7 @@ class FinishedJob(NamedTuple):
 
 
 class Schedule:
-    """The jobs of a run in the order in which they ended."""
+    """The jobs of a run, in the order in which they ended."""
 
     def __init__(self) -> None:
         self.jobs: list[FinishedJob] = []
@@ -82,9 +82,9 @@ def play(
     costs_us: Mapping[str, Sequence[int]],
     files: Mapping[str, Iterable[tuple[int, int]]],
 ) -> Schedule:
-    """Runs a kernel by script up to `end` and checks its invariants.
+    """Runs a kernel with a script up to `end`, and checks its invariants.
 
-    `costs_us` gives each table's costs, `files` each feed's (arrival, timestamp) pairs.
+    `costs_us` has the costs of each table, `files` the (arrival, timestamp) pairs of each feed.
     """
     schedule = Schedule()
     costs = {task.name: FixedCosts(costs_us[task.name]) for task in kernel.tasks}

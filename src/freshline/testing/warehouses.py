@@ -1,4 +1,4 @@
-"""Random warehouses, and what goes wrong with them, replayed from a seed."""
+"""Random warehouses and random faults, reproducible from a seed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _POLICIES: tuple[PolicyName, ...] = ("edf", "edf-strict", "clustered-edf")
 
 @dataclass(frozen=True, slots=True)
 class WarehouseShape:
-    """What a random warehouse may look like."""
+    """The limits of a random warehouse."""
 
     tables_max: int = 24
     depth_max: int = 5
@@ -35,8 +35,8 @@ ANY_SHAPE = WarehouseShape()
 def random_warehouse(seed: int, shape: WarehouseShape = ANY_SHAPE) -> Warehouse:
     """A warehouse whose pools are not overloaded: U is at most the number of tracks.
 
-    It mixes continuous and file feeds, with phases, jitter and variable costs. Half of the warehouses have
-    harmonic periods, the others arbitrary ones; a third is loaded to the brim.
+    It has continuous feeds and feeds of files, with phases, jitter and variable costs. Half of the warehouses
+    have harmonic periods, the others arbitrary ones. A third has the highest possible load.
     """
     rng = random.Random(f"warehouse:{seed}")
     pools = {
@@ -51,7 +51,7 @@ def random_warehouse(seed: int, shape: WarehouseShape = ANY_SHAPE) -> Warehouse:
 
 
 def with_random_blocking(warehouse: Warehouse, seed: int) -> Warehouse:
-    """The same warehouse, with pools that bear batches: seldom none, mostly of a few updates, some long."""
+    """The same warehouse with pools that allow batches: rarely none, mostly a few updates, some long ones."""
     rng = random.Random(f"blocking:{seed}")
     costs_us = [
         worst_case_us(table.cost, table.period_us) for table in warehouse.tables.values() if table.cost
@@ -64,10 +64,10 @@ def with_random_blocking(warehouse: Warehouse, seed: int) -> Warehouse:
 
 
 def random_outages(warehouse: Warehouse, seed: int, horizon: int) -> dict[str, list[tuple[int, int]]]:
-    """Outages of some feeds of files, by feed: at least of one, if there is any.
+    """Outages of some feeds of files, by feed; at least one feed has an outage, if there is any feed.
 
-    Each begins before `horizon` and lasts 2 to 30 of the feed's periods; a feed has one or two, the second
-    beginning after the first has ended.
+    Each begins before `horizon` and lasts 2 to 30 periods of the feed. A feed has one or two; the second
+    begins after the end of the first.
     """
     rng = random.Random(f"outages:{seed}")
     feeds = [feed for feed in warehouse.feeds.values() if feed.arrival == "files"]
@@ -85,9 +85,9 @@ def random_outages(warehouse: Warehouse, seed: int, horizon: int) -> dict[str, l
 
 
 def random_gaps(warehouse: Warehouse, seed: int, horizon: int) -> dict[str, list[tuple[int, int]]]:
-    """Times without rows, by feed: some that nearly all feeds have at about the same time, and some of one.
+    """Times without rows, by feed: some that nearly all feeds share, and some of single feeds.
 
-    Only what all feeds above a derived table have in common is a gap to it.
+    A derived table only has a gap when all feeds above it do.
     """
     rng = random.Random(f"gaps:{seed}")
     gaps: dict[str, list[tuple[int, int]]] = {}
@@ -102,10 +102,10 @@ def random_gaps(warehouse: Warehouse, seed: int, horizon: int) -> dict[str, list
 
 
 def random_failures(warehouse: Warehouse, seed: int) -> dict[str, Fraction]:
-    """The chance that a job fails, by table: of some tables, seldom or nearly always.
+    """The probability that a job fails, by table: for some tables, low or nearly 1.
 
-    Where a table fails that is released periodically nothing is asserted of its pool any more, so that this
-    happens in one of five warehouses only, or where there are no others.
+    If a periodically released table fails, tests assert nothing about its pool. So that happens only in one
+    of five warehouses, or if there are no other tables.
     """
     rng = random.Random(f"failures:{seed}")
     tables = [name for name in warehouse.tables if name in warehouse.released_by_files]
@@ -116,7 +116,7 @@ def random_failures(warehouse: Warehouse, seed: int) -> dict[str, Fraction]:
 
 
 def random_crashes(seed: int, horizon: int) -> list[tuple[int, int]]:
-    """One to three times, one after the other, at which the runner is gone: for a moment, or for minutes."""
+    """One to three consecutive times at which the runner is down, for a moment or for minutes."""
     rng = random.Random(f"crashes:{seed}")
     crashes = []
     start = 0
@@ -129,9 +129,9 @@ def random_crashes(seed: int, horizon: int) -> list[tuple[int, int]]:
 
 
 def crowded_warehouse(seed: int) -> Warehouse:
-    """A few tables of files on one track that is nearly full, with very different periods.
+    """A few tables of files on one nearly full track, with very different periods.
 
-    What is late here stays so for long, and has little slack to recover in.
+    A late table stays late for long here, because there is little slack for recovery.
     """
     rng = random.Random(f"crowded:{seed}")
     parts = [rng.randint(1, 10) for _ in range(rng.randint(3, 5))]
@@ -153,7 +153,7 @@ def crowded_warehouse(seed: int) -> Warehouse:
 
 
 def long_outages(warehouse: Warehouse, seed: int, until: int) -> dict[str, list[tuple[int, int]]]:
-    """Outages of some feeds of files, but not of all, that end at the same time: some began long before."""
+    """Outages of some, but not all, feeds of files. They end at the same time; some began long before."""
     rng = random.Random(f"long outages:{seed}")
     outages: dict[str, list[tuple[int, int]]] = {}
     feeds = [feed for feed in warehouse.feeds.values() if feed.arrival == "files"]
@@ -164,7 +164,7 @@ def long_outages(warehouse: Warehouse, seed: int, until: int) -> dict[str, list[
 
 
 class _Draft:
-    """A warehouse being made up, table by table."""
+    """A warehouse under construction, table by table."""
 
     def __init__(self, rng: random.Random, pools: list[Pool], harmonic: bool) -> None:
         self.rng = rng
@@ -233,7 +233,7 @@ class _Draft:
     def _add(self, table: Table, longest_us: int) -> None:
         """Gives the table a cost that its pool can still carry, or leaves it out."""
         spare = min(self.spare[table.pool], Fraction(1))
-        # Mostly small shares, so that there are more tables than tracks; now and then all that is left.
+        # Mostly small shares, so that there are more tables than tracks; sometimes all that is left.
         share = spare if self.rng.random() < 0.15 else spare * Fraction(self.rng.randint(1, 60), 100)
         variability = self.rng.choice((Fraction(0), Fraction(1, 5), Fraction(1, 2)))
         budget_us = int(share * table.period_us / (1 + variability)) - 2

@@ -140,7 +140,7 @@ def test_keys_that_are_not_text_are_reported() -> None:
 )
 def test_an_alias_inside_of_itself_is_refused(text: str) -> None:
     assert failure(text).endswith(
-        ": an alias stands inside the very thing it repeats, which would never end. "
+        ": an alias is inside the value that it repeats, which would never end. "
         "Move the alias out of what its anchor marks."
     )
 
@@ -172,7 +172,7 @@ def test_an_alias_inside_of_itself_is_refused(text: str) -> None:
         (
             "a:\n\tb: 1\n",
             "2: the YAML does not parse: found character that cannot start any token "
-            "(while scanning for the next token, line 2). Indent with spaces, for YAML allows no tabs there.",
+            "(while scanning for the next token, line 2). Indent with spaces: YAML allows no tabs there.",
         ),
         (
             "a: *b\n",

@@ -54,7 +54,7 @@ def test_a_class_has_defaults_and_the_only_pool_that_can_hold_it() -> None:
         ("gold: {error: 1, pool: mian}", "gold.pool: there is no pool `mian`. Perhaps `main` is meant."),
         (
             "orders: {error: 1}",
-            "orders: it is called like the table `orders` of line 4. Rename one of the two.",
+            "orders: it has the same name as the table `orders` of line 4. Rename one of the two.",
         ),
         ("gold: {error: 1, eror: 1}", "gold: unknown key `eror`. Perhaps `error` is meant."),
     ],
@@ -112,6 +112,6 @@ def test_a_class_is_asked_on_the_first_node() -> None:
     assert loads(nodes + "  gold: {error: 1}\n").pools["main"].node == "edge"
     far = nodes.replace("policy: rds-quota}", "policy: rds-quota, node: centre}") + "  gold: {error: 1}\n"
     assert complaints(far) == [
-        "freshline.yml:8: classes.gold: its pool `main` is on the node `centre`, and requests are heard on "
+        "freshline.yml:8: classes.gold: its pool `main` is on the node `centre`, and requests arrive on "
         "`edge`. Put it into a pool with `node: edge`, which reads all tables."
     ]

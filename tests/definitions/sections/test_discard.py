@@ -80,7 +80,7 @@ def test_keys_are_texts_or_whole_numbers_and_values_are_numbers(key: str, value:
         (
             "{key: id, value: ID}",
             [
-                "discard.value: a key whose value is itself, `id`, never changes. "
+                "discard.value: `id` is both key and value, so the value of a key never changes. "
                 "Name the column with what changes."
             ],
         ),
@@ -131,7 +131,7 @@ def test_what_is_compared_must_be_what_is_stored() -> None:
         f"discard.value: the table has no column `w` of its feed. {AS_IT_STANDS}"
     ]
     assert complaints("{key: id, value: v}", more=', select: "SELECT * FROM readings WHERE v > 0"') == [
-        "discard: its `select` has not one row for each record. "
+        "discard: its `select` does not give one row for each record. "
         "Leave out or multiply records in a table that reads this one, or remove `discard`."
     ]
     shifted = "SELECT ts + INTERVAL 1 HOUR AS ts, id, v FROM readings"

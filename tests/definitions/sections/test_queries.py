@@ -5,9 +5,10 @@ from dataclasses import replace
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import sampled
 from complaints import complaints
 from freshline.base.duration import MILLISECOND, SECOND
 from freshline.base.errors import NOWHERE
@@ -230,8 +231,8 @@ def test_names_are_not_used_twice() -> None:
     text = f"{HEAD}  Packets: {RIGHT}\n  one: {keyed('into: sums')}\n  two: {keyed('into: SUMS')}\n"
     text += f"  three: {keyed('into: two')}\n  four: {keyed('into: four')}\n"
     assert complaints(text) == [
-        "freshline.yml:13: queries.Packets: it is called like the table `packets` of line 9. Rename one of "
-        "the two.",
+        "freshline.yml:13: queries.Packets: it has the same name as the table `packets` of line 9. Rename "
+        "one of the two.",
         "freshline.yml:15: queries.two.into: it is the name of the answers of `one`. "
         "Give it a name of its own.",
         "freshline.yml:16: queries.three.into: it is the name of the query `two`. Give it a name of its own.",
@@ -316,7 +317,7 @@ def definitions(draw: st.DrawFn, wrong: bool = False) -> str:
     return text
 
 
-@settings(max_examples=100, deadline=None)
+@sampled(100)
 @given(definitions())
 def test_every_right_definition_is_taken_whole_and_its_record_gives_it_back(text: str) -> None:
     warehouse = loads(text)
@@ -331,7 +332,7 @@ def test_every_right_definition_is_taken_whole_and_its_record_gives_it_back(text
     assert to_record(from_record(record)) == record
 
 
-@settings(max_examples=100, deadline=None)
+@sampled(100)
 @given(definitions(wrong=True))
 def test_every_wrong_definition_is_refused_with_the_place_of_the_wrong_query(text: str) -> None:
     said = complaints(text)

@@ -96,8 +96,8 @@ def test_a_feed_sheds_by_its_records_own_times() -> None:
     assert with_feed(
         '{period: 1s, name_timestamp: "%Y%m%d%H%M%S.csv", shed: {most: 1, per: 1s, value: n}}'
     ) == [
-        "freshline.yml:5: feeds.extra.shed: windows go by the records' own timestamps, and `name_timestamp` "
-        "says that they are not read. Remove it, or `name_timestamp`."
+        "freshline.yml:5: feeds.extra.shed: it needs the timestamps of the records, which are not read "
+        "with `name_timestamp`. Remove it, or `name_timestamp`."
     ]
 
 
@@ -150,6 +150,6 @@ def test_a_select_must_leave_a_way_to_count_what_is_loaded() -> None:
     another = f"its feed `cars` sheds rows by their timestamps, and `ts` is another. {TO_ONE}"
     assert another in complaints(select="SELECT ts + INTERVAL 1 SECOND AS ts FROM cars")
     assert complaints(select="SELECT ts, input_file_name() AS file FROM cars") == [
-        "of rows that were sorted by value nobody knows their file. "
+        "rows that are sorted by value no longer know their file. "
         "Remove `input_file_name`, or the feed's `shed`."
     ]

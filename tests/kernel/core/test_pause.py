@@ -6,9 +6,10 @@ from heapq import heappop, heappush
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import sampled
 from freshline.kernel.assembly import replay as replay_module
 from freshline.kernel.assembly.assemble import assemble
 from freshline.kernel.assembly.kinds import KINDS, KernelKind
@@ -175,7 +176,7 @@ def sets_of_chores(draw):
     return [draw(one) for _ in range(count)]
 
 
-@settings(max_examples=300, deadline=None)
+@sampled(300)
 @given(sets_of_chores())
 def test_jobs_end_when_they_do_if_every_microsecond_is_looked_at(chores):
     end, kind = 300, Chores()
@@ -191,7 +192,7 @@ def test_jobs_end_when_they_do_if_every_microsecond_is_looked_at(chores):
         assert driver.busy_us[0] >= end - 1  # no instant was lost
 
 
-@settings(max_examples=300, deadline=None)
+@sampled(300)
 @given(sets_of_chores(), st.integers(0, 10**6))
 def test_whatever_is_answered_and_when_the_kernel_stays_sound_and_its_journal_replays(chores, seed):
     """A pause is answered at once or late, the job ends or fails instead, and tasks go."""

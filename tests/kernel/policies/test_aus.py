@@ -5,9 +5,10 @@ from dataclasses import replace
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import sampled
 from freshline.base.duration import SECOND
 from freshline.definitions.sections.pools import Recovery as RecoveryKind
 from freshline.definitions.warehouse import Warehouse
@@ -286,7 +287,7 @@ seeds = st.integers(min_value=0, max_value=2**32)
 kinds = st.sampled_from(["fastest", "together"])
 
 
-@settings(max_examples=60, deadline=None)
+@sampled(60)
 @given(seeds, kinds, st.booleans())
 def test_outages_break_no_bound_of_a_table_that_they_do_not_reach_and_no_promise(seed, recovery, at_worst):
     """Theorems 1 to 4: response and staleness bounds, recovery times, and (6) at any time."""
@@ -294,7 +295,7 @@ def test_outages_break_no_bound_of_a_table_that_they_do_not_reach_and_no_promise
     assert_unaffected_tables_keep_their_bounds(warehouse, seed, 600 * SECOND, at_worst)
 
 
-@settings(max_examples=150, deadline=None)
+@sampled(150)
 @given(seeds, kinds, st.booleans())
 def test_the_same_for_a_few_tables_and_longer_runs(seed, recovery, at_worst):
     shape = WarehouseShape(tables_max=6, depth_max=3, tracks_max=2, policies=("aus",), pools_max=1)
@@ -302,7 +303,7 @@ def test_the_same_for_a_few_tables_and_longer_runs(seed, recovery, at_worst):
     assert_unaffected_tables_keep_their_bounds(warehouse, seed, 1500 * SECOND, at_worst)
 
 
-@settings(max_examples=80, deadline=None)
+@sampled(80)
 @given(seeds, kinds, st.booleans())
 def test_modes_that_change_all_the_time_break_no_response_bound_and_no_promise(seed, recovery, at_worst):
     """Tables that count as late when they hardly are go in and out of recovery mode (Theorem 1)."""

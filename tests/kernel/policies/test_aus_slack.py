@@ -5,9 +5,10 @@ from fractions import Fraction
 from random import Random
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
+from cases import sampled
 from freshline.base.duration import SECOND
 from freshline.kernel.assembly.assemble import assemble
 from freshline.kernel.core.kernel import Kernel
@@ -298,7 +299,7 @@ def test_a_late_table_that_catches_up_with_a_jump_in_a_window_is_excused_until_i
 # -- what holds for every warehouse ----------------------------------------------------------------------
 
 
-@settings(max_examples=60, deadline=None)
+@sampled(60)
 @given(st.integers(0, 10**6), st.sampled_from(["aus", "aus-slack"]))
 def test_bounds_and_promises_are_kept_in_random_warehouses_with_random_outages(seed, policy):
     built = random_warehouse(seed)
@@ -308,7 +309,7 @@ def test_bounds_and_promises_are_kept_in_random_warehouses_with_random_outages(s
     assert kept.outlasted == []
 
 
-@settings(max_examples=60, deadline=None)
+@sampled(60)
 @given(st.integers(0, 10**6), st.sampled_from(["aus", "aus-slack"]))
 @example(1, "aus-slack")  # these once found a window that was never closed
 @example(30, "aus-slack")
@@ -321,7 +322,7 @@ def test_the_same_on_a_crowded_track_after_long_outages(seed, policy):
     assert kept.outlasted == []
 
 
-@settings(max_examples=60, deadline=None)
+@sampled(60)
 @given(st.integers(0, 10**6), st.sampled_from(["aus", "aus-slack"]), st.booleans())
 def test_the_same_with_time_without_rows_that_derived_tables_jump_over(seed, policy, small):
     built = random_warehouse(seed, SMALL if small else WarehouseShape())

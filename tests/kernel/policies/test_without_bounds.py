@@ -5,9 +5,10 @@ from dataclasses import replace
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import sampled
 from freshline.base.duration import SECOND
 from freshline.definitions.language.policies import PolicyName
 from freshline.definitions.sections.cost import Cost
@@ -60,7 +61,7 @@ def run(
     return updates.observation, stream.getvalue().splitlines()[1:]
 
 
-@settings(max_examples=80, deadline=None)
+@sampled(80)
 @given(st.integers(0, 10**6), st.sampled_from(ADAPTIVE), st.booleans())
 def test_without_bounds_they_say_the_same_as_edf_at_every_instant(seed, policy, unknown):
     """Whether it is that costs are not known, or that they are declared too high."""
@@ -125,7 +126,7 @@ def test_a_table_without_a_bound_catches_up_in_a_pool_whose_others_have_bounds(p
     assert [isinstance(task.rule, AdaptiveRelease) for task in kernel.tasks] == [False, False, True]
 
 
-@settings(max_examples=60, deadline=None)
+@sampled(60)
 @given(st.integers(0, 10**6), st.sampled_from(ADAPTIVE))
 def test_tables_that_start_early_for_want_of_a_bound_leave_the_others_theirs(seed, policy):
     """Of two pools one is not bounded: what reads it in the other starts early, to nobody's harm there.

@@ -8,9 +8,10 @@ from fractions import Fraction
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import sampled
 from freshline.base.duration import SECOND
 from freshline.definitions.language.policies import PolicyName
 from freshline.definitions.sections.cost import Cost
@@ -175,7 +176,7 @@ def random_run(seed: int, policy: PolicyName, crowded: bool, length_s: int) -> t
 # -- what holds for every warehouse ----------------------------------------------------------------------
 
 
-@settings(max_examples=100, deadline=None)
+@sampled(100)
 @given(seeds, policies, st.booleans())
 def test_costs_learned_in_a_run_leave_it_sound_and_its_journal_replays(seed, policy, crowded):
     run, learned_at = random_run(seed, policy, crowded, 400)
@@ -192,7 +193,7 @@ def test_costs_learned_in_a_run_leave_it_sound_and_its_journal_replays(seed, pol
             assert isinstance(task.rule, AdaptiveRelease) == (task.name in bounded)
 
 
-@settings(max_examples=100, deadline=None)
+@sampled(100)
 @given(seeds, policies, st.booleans())
 def test_from_the_first_fresh_instant_on_bounds_hold_and_recoveries_end_as_promised(seed, policy, crowded):
     run, _ = random_run(seed, policy, crowded, 600)
@@ -201,7 +202,7 @@ def test_from_the_first_fresh_instant_on_bounds_hold_and_recoveries_end_as_promi
     assert run.outlasted(600 * SECOND) == []
 
 
-@settings(max_examples=60, deadline=None)
+@sampled(60)
 @given(seeds, policies)
 def test_a_kernel_that_learns_before_anything_happens_does_as_one_that_always_knew(seed, policy):
     run, _ = random_run(seed, policy, crowded=False, length_s=200)
@@ -227,7 +228,7 @@ def starts(lines: Sequence[dict]) -> list[tuple[int, dict]]:
     return [(line["now"], start) for line in lines for start in line.get("instructions", ())]
 
 
-@settings(max_examples=60, deadline=None)
+@sampled(60)
 @given(seeds, policies)
 def test_what_is_learned_in_two_steps_is_the_same_as_learned_at_once(seed, policy):
     """A pool gets its bounds with the last cost; what was told before does not count twice."""

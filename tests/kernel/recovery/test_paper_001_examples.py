@@ -6,9 +6,10 @@ files 2 to 4 arrive at 10, and in Examples 4 to 6 released jobs of T_1 go first.
 
 from itertools import accumulate, pairwise
 
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
+from cases import sampled
 from freshline.base.duration import SECOND
 from freshline.definitions.language.policies import PolicyName
 from freshline.definitions.sections.tables import Table
@@ -335,7 +336,7 @@ def staleness_of_v2(kernel: Kernel, files: int) -> float:
     return max(job.finish - job.loaded_from for job in schedule.of("v2")) / SECOND
 
 
-@settings(max_examples=40, deadline=None)
+@sampled(40)
 @given(st.integers(min_value=2, max_value=400))
 def test_example_7_a_fixed_short_period_starves_the_other_table_without_bound_and_aus_does_not(files):
     fixed = assemble(two_tables("rm"))
@@ -371,7 +372,7 @@ def staleness_once_fresh(result: SimulationResult, table: Table, begin: int, end
     return None if stalest is None else max(stalest, end - freshness)
 
 
-@settings(max_examples=80, deadline=None)
+@sampled(80)
 @given(st.integers(min_value=0, max_value=2**32))
 def test_example_11_once_a_table_is_fresh_after_an_outage_its_bound_holds_again(seed):
     """Theorem 2: staleness stays within A(V) from the first fresh instant on."""

@@ -5,9 +5,10 @@ import json
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import sampled
 from freshline.base.duration import SECOND
 from freshline.definitions.language.policies import PolicyName
 from freshline.definitions.warehouse import Warehouse
@@ -276,7 +277,7 @@ def test_without_batches_released_jobs_take_one_file_too() -> None:
 EDF = WarehouseShape(tables_max=14, tracks_max=4, policies=("edf", "clustered-edf"), pools_max=2)
 
 
-@settings(max_examples=80, deadline=None)
+@sampled(80)
 @given(seeds, st.sampled_from(["edf", "clustered-edf", "aus", "aus-slack"]))
 def test_with_batches_no_bound_is_exceeded_and_every_file_is_loaded_once(
     seed: int, policy: PolicyName
@@ -293,7 +294,7 @@ def test_with_batches_no_bound_is_exceeded_and_every_file_is_loaded_once(
     assert not run_through(warehouse, policy, conditions, 2 * length_us, seed).wrong
 
 
-@settings(max_examples=60, deadline=None)
+@sampled(60)
 @given(seeds, st.sampled_from(["edf", "edf-strict", "clustered-edf", "aus", "aus-slack"]))
 def test_with_released_jobs_of_several_files_nothing_that_was_proven_or_promised_is_broken(
     seed: int, policy: PolicyName

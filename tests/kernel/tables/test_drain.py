@@ -6,9 +6,10 @@ from heapq import heappop, heappush
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import sampled
 from freshline.base.duration import DAY, SECOND
 from freshline.definitions.language.policies import policies_for
 from freshline.definitions.serial import to_record
@@ -110,7 +111,7 @@ def assert_all_is_loaded(kernel: Kernel, since: int) -> None:
             assert not task.intake.stale(task.freshness)
 
 
-@settings(max_examples=300, deadline=None)
+@sampled(300)
 @given(seeds, policies, st.integers(1, END), st.sampled_from([0.0, 0.3]))
 def test_whenever_it_is_told_all_is_loaded_and_then_nothing_more_and_the_journal_replays(
     seed, policy, at, fails
@@ -128,7 +129,7 @@ def test_whenever_it_is_told_all_is_loaded_and_then_nothing_more_and_the_journal
     assert [task.freshness for task in tables_of(again)] == [task.freshness for task in tables_of(run.kernel)]
 
 
-@settings(max_examples=100, deadline=None)
+@sampled(100)
 @given(seeds, policies)
 def test_when_only_the_rest_is_left_each_table_loads_it_at_once_sources_first(seed, policy):
     """No table is updated twice: it waits for everything upstream of it."""

@@ -7,9 +7,10 @@ from fractions import Fraction
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import sampled
 from freshline.base.duration import SECOND
 from freshline.definitions.sections.cost import Cost
 from freshline.definitions.serial import to_record
@@ -81,7 +82,7 @@ class Run:
         return [now for now, start in said if start["start"] == table]
 
 
-@settings(max_examples=100, deadline=None)
+@sampled(100)
 @given(st.integers(0, 10**6), policies)
 def test_tables_come_and_go_the_kernel_stays_sound_and_its_journal_replays(seed, policy):
     rng = Random(f"membership:{seed}")
@@ -111,7 +112,7 @@ def test_tables_come_and_go_the_kernel_stays_sound_and_its_journal_replays(seed,
     assert replay(kernel_of(run.header), lines) == (len(lines), None)
 
 
-@settings(max_examples=100, deadline=None)
+@sampled(100)
 @given(st.integers(0, 10**6), policies)
 def test_a_table_that_comes_before_anything_happens_is_as_if_it_had_always_been_there(seed, policy):
     warehouse = what_if(random_warehouse(seed), policy, {})

@@ -5,6 +5,7 @@ from itertools import count, islice
 
 import pytest
 
+from cases import cases
 from freshline.base.errors import InputError
 from freshline_lab.campaigns.sql.sql_equality import (
     QUICK,
@@ -16,7 +17,7 @@ from freshline_lab.campaigns.sql.sql_equality import (
 )
 from freshline_lab.campaigns.sql.statements import Statements
 
-TAKEN = 12
+TAKEN = cases(12, one_in=3)
 NEAR = "SELECT greatest(ts, at) AS ts, v, w FROM a JOIN b ON abs(timestampdiff(SECOND, ts, at)) <= 9"
 
 
@@ -28,6 +29,7 @@ def quick(spark):
     return session
 
 
+@pytest.mark.sampled
 def test_random_statements_are_refused_or_equal_to_plain_spark(quick):
     cases = (check_statement(quick, f"test:{number}") for number in count())
     taken = [*islice((case for case in cases if case.outcome in ("equal", "different")), TAKEN)]

@@ -6,6 +6,7 @@ from freshline_lab.experiments.queries.live_queries import run_all
 from freshline_lab.experiments.queries.query_answers import requirements
 
 
+@pytest.mark.soak
 @pytest.mark.spark
 def test_queries_are_calibrated_answered_and_judged() -> None:
     # Each policy takes a process, a Spark and these seconds; others differ in nothing that is seen here.

@@ -29,6 +29,8 @@ from freshline.planning.plan.make import make_plan, without_bounds
 from freshline.testing.builder import Builder
 from patience import PATIENCE_S, PATIENCE_US
 
+pytestmark = pytest.mark.usefixtures("short_waits")
+
 
 class Judge(LoopHooks):
     """Finished where the worker returned, tried again at once where it raised."""
@@ -127,7 +129,7 @@ def test_what_is_found_out_at_a_tick_is_told_to_the_kernel_and_replays_identical
 def test_a_run_that_drains_waits_for_no_period_and_its_log_replays_identically(policy):
     plan = make_plan(
         Builder(tracks=2, policy=policy)
-        .files("a", period=1)
+        .files("a", period=0.2)
         .derived("daily", ["a"], period=DAY // SECOND)
         .derived("over", ["daily", "a"], period=2 * DAY // SECOND)
         .build()

@@ -58,6 +58,7 @@ def run_and_kill(folder: Path) -> Run:
 
 
 # One test, for a run of two nodes is dear, and each worker would make one of its own for a share of several.
+@pytest.mark.soak
 @pytest.mark.spark
 def test_nodes_that_are_killed_come_back_and_all_is_there_once_summed_up_and_replayed(tmp_path: Path) -> None:
     run = run_and_kill(tmp_path)

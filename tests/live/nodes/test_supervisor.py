@@ -62,12 +62,14 @@ def test_nodes_end_when_whoever_started_them_is_killed(tmp_path: Path) -> None:
         [sys.executable, program, str(tmp_path), "waits-1", "waits-2", "--"], stdin=subprocess.DEVNULL
     )
     until = time.monotonic() + PATIENCE_S
-    while len(list(tmp_path.glob("*.ready"))) < 2 and time.monotonic() < until:
-        time.sleep(0.02)
-    children = starts(tmp_path, "waits-1") + starts(tmp_path, "waits-2")
-    assert len(children) == 2
-    os.kill(parent.pid, signal.SIGKILL)
-    parent.wait()
+    try:
+        while len(list(tmp_path.glob("*.ready"))) < 2 and time.monotonic() < until:
+            time.sleep(0.02)
+        children = starts(tmp_path, "waits-1") + starts(tmp_path, "waits-2")
+        assert len(children) == 2
+    finally:
+        os.kill(parent.pid, signal.SIGKILL)
+        parent.wait()
     while any(process_start(pid) for pid in children) and time.monotonic() < until:
         time.sleep(0.02)
     assert [pid for pid in children if process_start(pid)] == []

@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-import sys
 from collections import defaultdict
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -12,6 +11,7 @@ from typing import Any
 import pytest
 from deltalake import DeltaTable
 
+from commands import freshline
 from freshline.base.clock import clock
 from freshline.base.errors import InputError
 from freshline.definitions.load import load
@@ -22,7 +22,7 @@ from freshline.live.run.runner import Runner
 from freshline.service.client import ask
 from freshline.storage.control.history import History
 from live_project import START, LiveProject
-from patience import PATIENCE_S, wait_until
+from patience import wait_until
 
 SUMS = "SELECT item, sum(price) AS price, count(*) AS n, avg(price) AS mean FROM orders GROUP BY item"
 PROJECT = f"""\
@@ -36,11 +36,11 @@ feeds:
 tables:
   orders: {{feed: orders, cost: {{startup: 5s}}, slices: {{by: item}}}}
 queries:
-  sums: {{sql: "{SUMS}", window: 1h, stride: 5s, pool: exact, cost: {{startup: 400ms}}, into: all_sums}}
+  sums: {{sql: "{SUMS}", window: 1h, stride: 2s, pool: exact, cost: {{startup: 400ms}}, into: all_sums}}
 """  # noqa: E501
-DEAR = 'dear: {sql: "SELECT item, price FROM orders WHERE price > 90", window: 1h, stride: 5s, pool: shedding, cost: {startup: 400ms}}'  # noqa: E501
-COUNTS = 'counts: {sql: "SELECT count(*) AS n FROM orders", window: 1h, stride: 8s, pool: shedding, cost: {startup: 400ms}}'  # noqa: E501
-HUGE = 'huge: {sql: "SELECT count(*) AS n FROM orders", window: 1h, stride: 8s, part: 1s, pool: shedding, cost: {startup: 100s}}'  # noqa: E501
+DEAR = 'dear: {sql: "SELECT item, price FROM orders WHERE price > 90", window: 1h, stride: 2s, pool: shedding, cost: {startup: 400ms}}'  # noqa: E501
+COUNTS = 'counts: {sql: "SELECT count(*) AS n FROM orders", window: 1h, stride: 3s, pool: shedding, cost: {startup: 400ms}}'  # noqa: E501
+HUGE = 'huge: {sql: "SELECT count(*) AS n FROM orders", window: 1h, stride: 3s, part: 1s, pool: shedding, cost: {startup: 100s}}'  # noqa: E501
 
 
 class Shop(LiveProject):
@@ -63,8 +63,7 @@ class Shop(LiveProject):
         self.rows += rows
 
     def apply(self) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "freshline", "apply", "--json", "-p", str(self.folder)]
-        return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+        return freshline("apply", "--json", "-p", self.folder)
 
     def queries(self) -> dict[str, dict[str, Any]]:
         return {query["name"]: query for query in ask(self.control.service, "GET", "/v1/status")["queries"]}
@@ -102,8 +101,8 @@ def test_answers_over_the_whole_window_are_exact_and_are_kept(shop: Shop) -> Non
     assert asked.keys() == found.keys()
     assert (found["keep"], found["rows_seen"], found["estimates"]) == (1.0, 1_000, [])
     assert found["window"][1] - found["window"][0] == 3600
-    assert found["deadline"] == found["released"] + 5
-    assert found["released"] % 5 == 0
+    assert found["deadline"] == found["released"] + 2
+    assert found["released"] % 2 == 0
     assert found["met"] == (found["finished"] <= found["deadline"])
     rows = {row["item"]: (row["price"], row["n"], row["mean"]) for row in found["rows"]}
     assert rows == shop.expected_sums(found["window"])
@@ -138,10 +137,10 @@ def test_queries_come_and_go_while_others_are_answered(shop: Shop) -> None:
         again = shop.apply()
         assert json.loads(again.stdout)["unchanged"] == ["sums", "counts"]
         # Edited, it is another one: the old one goes, and its answers are counted anew.
-        shop.define(COUNTS.replace("8s", "16s"))
+        shop.define(COUNTS.replace("3s", "6s"))
         edited = json.loads(shop.apply().stdout)
         assert edited == {"admitted": ["counts"], "refused": [], "removed": ["counts"], "unchanged": ["sums"]}
-        wait_until(lambda: shop.queries()["counts"]["stride"] == 16 and shop.answers("counts") >= 1)
+        wait_until(lambda: shop.queries()["counts"]["stride"] == 6 and shop.answers("counts") >= 1)
         assert shop.queries()["counts"]["state"] == "RUNNING"
         shop.define()
         assert json.loads(shop.apply().stdout)["removed"] == ["counts"]
@@ -157,12 +156,12 @@ def test_what_is_wrong_is_refused_with_a_sentence_and_the_others_are_answered(sh
     with shop.running():
         wait_until(lambda: shop.answers("sums") >= 1)
         for wrong in (
-            'odd: {sql: "SELECT DISTINCT item FROM orders", window: 1h, stride: 5s, pool: shedding}',
-            'odd: {sql: "SELECT item FROM nowhere", window: 1h, stride: 5s, pool: shedding}',
-            'odd: {sql: "SELECT item FROM orders", window: 1h, stride: 5s, deadline: 6s, pool: shedding}',
-            'odd: {sql: "SELECT item FROM orders", window: 1h, stride: 5s, weight: 0, pool: shedding}',
-            'odd: {sql: "SELECT item FROM orders", window: 1h, stride: 5s, pool: updates}',
-            'odd: {sql: "SELECT item + ts AS x FROM orders", window: 1h, stride: 5s, pool: shedding}',
+            'odd: {sql: "SELECT DISTINCT item FROM orders", window: 1h, stride: 2s, pool: shedding}',
+            'odd: {sql: "SELECT item FROM nowhere", window: 1h, stride: 2s, pool: shedding}',
+            'odd: {sql: "SELECT item FROM orders", window: 1h, stride: 2s, deadline: 3s, pool: shedding}',
+            'odd: {sql: "SELECT item FROM orders", window: 1h, stride: 2s, weight: 0, pool: shedding}',
+            'odd: {sql: "SELECT item FROM orders", window: 1h, stride: 2s, pool: updates}',
+            'odd: {sql: "SELECT item + ts AS x FROM orders", window: 1h, stride: 2s, pool: shedding}',
         ):
             shop.define(wrong)
             refused = shop.apply()
@@ -189,7 +188,7 @@ def test_what_is_wrong_is_refused_with_a_sentence_and_the_others_are_answered(sh
 def test_a_query_that_fails_says_why_and_goes_on(shop: Shop) -> None:
     shop.land(0)
     shop.define(
-        'odd: {sql: "SELECT CAST(item AS int) AS n FROM orders", window: 1h, stride: 5s, pool: shedding}'
+        'odd: {sql: "SELECT CAST(item AS int) AS n FROM orders", window: 1h, stride: 2s, pool: shedding}'
     )
     with shop.running():
         wait_until(lambda: (shop.queries()["odd"]["last_error"] or "").startswith("[CAST_INVALID_INPUT]"))
@@ -210,7 +209,7 @@ def test_nothing_is_released_before_queries_are_warm(shop: Shop, monkeypatch) ->
         shop.folder / "warehouse",
         RunOptions(session=shop.spark),
     )
-    runner._site = replace(runner._site, warm="first")
+    runner._setup = replace(runner._setup, warm="first")
     with runner:
         assert warm_at[0] <= runner.kernel.now
         assert runner.kernel.wake_at >= warm_at[0]

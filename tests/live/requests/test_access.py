@@ -45,11 +45,12 @@ def addresses(run: Command, project: Path) -> list[str]:
     ("options", "at_least"),
     [
         # Python's for its accumulators; Java's for Python, the driver and its blocks.
-        ([], 4),
+        pytest.param([], 4, id="local"),
         # The parts of a cluster on this machine, which are processes of their own, and web pages.
-        (["--master", "local-cluster[1,1,1024]", *CONF], 9),
+        pytest.param(
+            ["--master", "local-cluster[1,1,1024]", *CONF], 9, id="local-cluster", marks=pytest.mark.soak
+        ),
     ],
-    ids=["local", "local-cluster"],
 )
 def test_a_run_on_this_machine_lets_nobody_in(project: Path, options: list[str], at_least: int) -> None:
     with command("run", "-p", str(project), "--cold", *options) as run:

@@ -3,20 +3,19 @@
 import json
 import stat
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+import commands
 from freshline.base.errors import InputError
 from freshline.live.run.runner import Runner
 from freshline.service.address import ServiceAddress
 from freshline.service.client import ask
 from freshline.storage.control.layout import StorageLayout
 from live_project import in_a_thread
-from patience import PATIENCE_S
 from place import PROJECT, Place
 
 
@@ -31,8 +30,7 @@ def running(place: Place) -> Iterator[Runner]:
 
 
 def freshline(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "freshline", *arguments, "-p", str(folder)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+    return commands.freshline(*arguments, "-p", folder)
 
 
 @pytest.mark.spark

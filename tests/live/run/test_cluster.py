@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pyspark
+import pytest
 from deltalake import DeltaTable
 
 from freshline.definitions.load import load
@@ -91,6 +92,7 @@ def sending(generator: Generator) -> Iterator[None]:
         thread.join(10)
 
 
+@pytest.mark.soak
 def test_a_worker_that_is_lost_costs_no_row_and_does_not_stop_the_updates(tmp_path, spark):
     project, storage, output = write_project(tmp_path / "project"), tmp_path / "project/warehouse", tmp_path
     url = f"spark://{LOOPBACK}:{free_port()}"

@@ -65,12 +65,12 @@ def is_released(project: Path) -> bool:
     [
         ("the first line", [TERMINATE]),
         ("the first line", [INTERRUPT]),
-        ("Java is started", [INTERRUPT]),
+        pytest.param("Java is started", [INTERRUPT], marks=pytest.mark.soak),
         ("Java starts", [INTERRUPT]),
-        ("Java starts", [INTERRUPT, INTERRUPT]),
+        pytest.param("Java starts", [INTERRUPT, INTERRUPT], marks=pytest.mark.soak),
         ("Spark starts", [TERMINATE]),
-        ("Spark warms up", [INTERRUPT]),
-        ("Spark warms up", [INTERRUPT, INTERRUPT]),
+        pytest.param("Spark warms up", [INTERRUPT], marks=pytest.mark.soak),
+        pytest.param("Spark warms up", [INTERRUPT, INTERRUPT], marks=pytest.mark.soak),
     ],
 )
 def test_a_start_that_is_interrupted_leaves_nothing(
@@ -116,6 +116,7 @@ def test_the_demonstration_takes_its_spark_with_it(tmp_path: Path) -> None:
         assert begun.left() == []
 
 
+@pytest.mark.soak
 def test_what_a_killed_start_left_is_cleared_by_the_next(project: Path, spark) -> None:
     with command("run", "-p", str(project), "--json") as run:
         run.wait_until(lambda: has_reached("Spark warms up", run, project))

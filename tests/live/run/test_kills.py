@@ -8,6 +8,7 @@ from freshline_lab.campaigns.kills.kills import kill_and_check
 KILLS = 10
 
 
+@pytest.mark.soak
 @pytest.mark.spark
 def test_after_ten_kills_every_row_is_there_once(tmp_path):
     report = kill_and_check(tmp_path, KILLS, seed=4, run_s=(0.2, 6.0))

@@ -3,9 +3,10 @@
 from contextlib import suppress
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
+from cases import sampled
 from freshline.landing.key_values import KeyValues
 from freshline.storage.delta.last_values import DiscardLimit, FileOffer, LastValues
 from plant import values
@@ -118,7 +119,7 @@ STEPS = st.lists(
     2,
     2,
 )
-@settings(max_examples=300)
+@sampled(300)
 @given(STEPS, st.integers(1, 3), st.integers(1, 8), st.integers(1, 3))
 def test_whatever_is_forgotten_or_fails_what_is_discarded_was_close_to_what_is_stored(
     steps, keys_max: int, waiting_max: int, together: int

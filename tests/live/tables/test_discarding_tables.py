@@ -6,9 +6,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import sampled
 from freshline.landing.key_values import digest
 from freshline.live.tables.file_to_load import FileToLoad
 from freshline.storage.delta.files import ConsumedFile
@@ -36,7 +37,7 @@ FILES = st.lists(
 )
 
 
-@settings(max_examples=25)
+@sampled(25)
 @given(FILES, st.data())
 def test_no_other_table_loses_a_row_and_no_key_is_further_off_than_allowed(
     tmp_path_factory, files: list[File], data

@@ -138,7 +138,9 @@ def seconds(*offsets: float) -> list[datetime]:
     return [NEW + timedelta(seconds=offset) for offset in offsets]
 
 
-@pytest.mark.parametrize("policy", ["edf", "aus", "aus-slack"])
+@pytest.mark.parametrize(
+    "policy", ["aus", *(pytest.param(each, marks=pytest.mark.soak) for each in ("edf", "aus-slack"))]
+)
 def test_a_record_of_2015_and_then_of_today_are_a_handful_of_updates(tmp_path, spark, policy):
     project = Project(tmp_path, spark, policy)
     project.land(OLD)

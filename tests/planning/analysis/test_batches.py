@@ -1,8 +1,9 @@
 """Batches that start where nothing waits block others: by no more than every bound counts with."""
 
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from cases import sampled
 from freshline.planning.analysis.np_edf import schedulable, spare_time
 from freshline.planning.analysis.response import tardiness_bounds
 from freshline.planning.analysis.utilization import tracks_at_least
@@ -34,7 +35,7 @@ def test_on_one_track_a_batch_may_take_what_the_exact_test_leaves():
 batch_lists = st.lists(st.tuples(st.integers(0, 6), st.integers(1, 60)), max_size=6)
 
 
-@settings(max_examples=400, deadline=None)
+@sampled(400)
 @given(task_lists(6, 24, size_min=2), st.integers(1, 3), st.integers(0, 40), batch_lists, st.data())
 def test_no_job_is_later_than_the_bound_that_counts_batches(
     tasks: Tasks, tracks: int, blocking: int, batches: list[tuple[int, int]], data: st.DataObject

@@ -2,9 +2,10 @@
 
 from fractions import Fraction
 
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from cases import sampled
 from freshline.planning.analysis.np_edf import blocking_tardiness, schedulable
 from plain_schedulers import Tasks, apart, np_edf_tardiness, task_lists
 
@@ -75,7 +76,7 @@ def test_a_set_that_fails_has_a_schedule_that_misses(tasks: Tasks) -> None:
     assert max(misses) > 0
 
 
-@settings(max_examples=300, deadline=None)
+@sampled(300)
 @given(light_tasks | blocked_tasks, st.data())
 def test_no_schedule_is_later_than_the_blocking_or_late_where_the_test_holds(
     tasks: Tasks, data: st.DataObject

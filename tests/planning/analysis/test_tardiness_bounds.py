@@ -1,8 +1,9 @@
 """What is proven for a non-preemptive EDF pool holds in every schedule, and is the smallest bound known."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import sampled
 from freshline.planning.analysis.response import tardiness_bounds
 from freshline.planning.analysis.utilization import tracks_at_least
 from plain_schedulers import Tasks, apart, np_edf_tardiness, task_lists
@@ -32,7 +33,7 @@ def test_nothing_is_bounded_in_an_overload_or_with_a_cost_above_its_period() -> 
     assert tardiness_bounds([4, 1], [3, 9], 2) is None
 
 
-@settings(max_examples=300, deadline=None)
+@sampled(300)
 @given(task_lists(9, 40, size_min=2), st.integers(0, 1), st.data())
 def test_no_schedule_is_later_than_the_bounds(tasks: Tasks, more: int, data: st.DataObject) -> None:
     costs, periods = apart(tasks)

@@ -3,9 +3,10 @@
 import random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import sampled
 from freshline.base.duration import SECOND
 from freshline.planning.costs.fit import FittedCost, PastRun, fit, upper
 
@@ -58,7 +59,7 @@ def test_an_exact_line_is_found_exactly():
     )
 
 
-@settings(max_examples=100, deadline=None)
+@sampled(100)
 @given(seeds, st.integers(200, 2_000), startups, costs_per_row)
 def test_the_line_is_recovered_from_noise_and_a_tenth_of_gross_outliers(seed, count, startup, per_row):
     fitted = fit(random_runs(seed, count, startup, per_row, (1_000, 100_000), 0.1, 0.1))
@@ -85,7 +86,7 @@ runs_of_any_kind = st.lists(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@sampled(300)
 @given(runs_of_any_kind, st.integers(1, 100 * SECOND))
 def test_at_most_a_twentieth_of_the_runs_or_one_took_longer_than_the_worst_case(runs, longest_us):
     fitted = fit(runs, longest_us)
@@ -97,7 +98,7 @@ def test_at_most_a_twentieth_of_the_runs_or_one_took_longer_than_the_worst_case(
     assert longer <= max(1, len(runs) // 20)
 
 
-@settings(max_examples=300, deadline=None)
+@sampled(300)
 @given(runs_of_any_kind, st.none() | st.integers(1, 100 * SECOND))
 def test_more_rows_never_cost_less(runs, longest_us):
     fitted = fit(runs, longest_us)
@@ -107,7 +108,7 @@ def test_more_rows_never_cost_less(runs, longest_us):
     assert fitted.variability >= 1 / len(runs) - 1e-9
 
 
-@settings(max_examples=200, deadline=None)
+@sampled(200)
 @given(runs_of_any_kind, st.floats(1, 10))
 def test_slower_runs_never_make_the_usual_update_cheaper(runs, factor):
     slower = [entry._replace(duration_us=int(entry.duration_us * factor) + 1) for entry in runs]
@@ -118,7 +119,7 @@ def test_slower_runs_never_make_the_usual_update_cheaper(runs, factor):
     assert worst_us(after, rows) >= 0.99 * worst_us(before, rows) - 10
 
 
-@settings(max_examples=200, deadline=None)
+@sampled(200)
 @given(seeds, st.integers(3, 60), startups, st.just(0) | costs_per_row, st.floats(0.1, 10))
 def test_no_split_of_equal_updates_underestimates_another_length(seed, count, startup, per_row, factor):
     """Equal updates fit start-up alone, rows alone, and all between: whichever it was must be covered."""
@@ -129,7 +130,7 @@ def test_no_split_of_equal_updates_underestimates_another_length(seed, count, st
     assert worst_us(fitted, rows_planned) >= (startup + per_row * rows_planned) * 0.99
 
 
-@settings(max_examples=200, deadline=None)
+@sampled(200)
 @given(seeds, st.integers(3, 300), startups, st.just(0) | costs_per_row, st.floats(0.1, 10))
 def test_noisy_updates_of_many_sizes_do_not_make_another_length_look_cheap(
     seed, count, startup, per_row, factor

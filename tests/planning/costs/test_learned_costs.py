@@ -8,10 +8,11 @@ from pathlib import Path
 from statistics import median
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
+from cases import sampled
 from freshline.base.duration import SECOND
 from freshline.base.errors import InputError
 from freshline.cli.main import app
@@ -185,7 +186,7 @@ class Remembered:
         return self._runs
 
 
-@settings(max_examples=100, deadline=None)
+@sampled(100)
 @given(
     st.integers(0, 2**32),
     st.integers(3, 60),
@@ -211,7 +212,7 @@ def test_a_step_is_not_underestimated_for_as_many_rows_as_a_burst_brings(
             assert cost_us <= 1.05 * max(true_us, startup + per_row * median(rows)) + 2
 
 
-@settings(max_examples=100, deadline=None)
+@sampled(100)
 @given(st.lists(st.tuples(st.integers(0, 9_999), st.integers(1, 10**7)), min_size=3, max_size=60))
 def test_of_a_step_whose_rows_nobody_tells_what_its_runs_took_is_learned(runs: list[tuple[int, int]]) -> None:
     remembered = Remembered([PastRun(0, us, rows, 0, 1) for rows, us in runs])

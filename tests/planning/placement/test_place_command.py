@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner, Result
 
+from cases import sampled
 from freshline.base.errors import InputError
 from freshline.cli.main import app
 from freshline.planning.placement.plan_file import parse_plan
@@ -210,7 +211,7 @@ PIECES = st.recursive(
 
 
 @given(st.data())
-@settings(max_examples=150, deadline=None)
+@sampled(150)
 def test_whatever_stands_in_a_plan_is_read_or_refused(data: st.DataObject) -> None:
     content = json.loads(json.dumps(PLAN))
     for _ in range(data.draw(st.integers(1, 3))):

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cases import sampled
 from freshline.planning.placement.place import place
 from freshline.planning.placement.placement import Placement, PlacementLayout, Route
 from freshline.planning.placement.plan import Operator, PlacementPlan
@@ -24,7 +25,7 @@ def layout_of(found: Placement) -> PlacementLayout:
 
 
 @given(SEEDS)
-@settings(max_examples=15, deadline=None)
+@sampled(15, one_in=3)
 def test_small_plans_are_placed_as_well_as_by_the_papers_own_programme(seed: int) -> None:
     given_plan = small_plan(seed)
     found, paper = place(given_plan), paper_objective(given_plan)

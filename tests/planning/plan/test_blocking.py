@@ -2,10 +2,11 @@
 
 from dataclasses import replace
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from test_least_tracks import SHAPE, with_random_targets
 
+from cases import sampled
 from freshline.base.duration import SECOND
 from freshline.definitions.warehouse import Warehouse
 from freshline.planning.plan.make import make_plan, what_if, without_bounds
@@ -25,7 +26,7 @@ def held(plan: Plan) -> set[str]:
     return {table.name for table in plan.tables if table.holds}
 
 
-@settings(max_examples=120, deadline=None)
+@sampled(120)
 @given(st.integers(0, 100_000), st.sampled_from(POLICIES))
 def test_all_targets_bear_the_most_and_no_more(seed: int, policy: str) -> None:
     warehouse = with_random_targets(what_if(random_warehouse(seed, SHAPE), policy, {}), seed)
@@ -43,7 +44,7 @@ def test_all_targets_bear_the_most_and_no_more(seed: int, policy: str) -> None:
             assert not held(without) <= held(make_plan(with_blocking(warehouse, pool.name, beyond)))
 
 
-@settings(max_examples=60, deadline=None)
+@sampled(60)
 @given(st.integers(0, 100_000), st.sampled_from(POLICIES), st.integers(0, 20 * SECOND))
 def test_bounds_only_grow_with_the_blocking_that_they_count(seed: int, policy: str, blocking_us: int) -> None:
     warehouse = what_if(random_warehouse(seed, SHAPE), policy, {})

@@ -4,9 +4,10 @@ import random
 from dataclasses import replace
 from fractions import Fraction
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import sampled
 from freshline.definitions.sections.pools import Pool
 from freshline.definitions.warehouse import Warehouse
 from freshline.planning.plan.make import make_plan, what_if
@@ -82,7 +83,7 @@ SHAPE = WarehouseShape(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@sampled(150)
 @given(st.integers(0, 2**32))
 def test_it_is_what_trying_every_number_finds(seed):
     warehouse = with_random_targets(random_warehouse(seed, SHAPE), seed)
@@ -90,7 +91,7 @@ def test_it_is_what_trying_every_number_finds(seed):
         assert pool.tracks_least == by_trying(warehouse, pool.name)
 
 
-@settings(max_examples=150, deadline=None)
+@sampled(150)
 @given(st.integers(0, 2**32))
 def test_it_is_what_trying_every_number_finds_for_pools_that_read_each_other(seed):
     warehouse = with_random_targets(layers(seed), seed)
@@ -98,7 +99,7 @@ def test_it_is_what_trying_every_number_finds_for_pools_that_read_each_other(see
         assert pool.tracks_least == by_trying(warehouse, pool.name)
 
 
-@settings(max_examples=60, deadline=None)
+@sampled(60)
 @given(st.integers(0, 2**32))
 def test_it_is_what_trying_every_number_finds_where_a_pool_has_no_bounds(seed):
     warehouse = with_random_targets(random_warehouse(seed, SHAPE), seed)
@@ -108,7 +109,7 @@ def test_it_is_what_trying_every_number_finds_where_a_pool_has_no_bounds(seed):
         assert pool.tracks_least == by_trying(warehouse, pool.name)
 
 
-@settings(max_examples=60, deadline=None)
+@sampled(60)
 @given(st.integers(0, 2**32))
 def test_a_warehouse_that_holds_still_does_with_the_least_tracks_of_one_pool(seed):
     warehouse = random_warehouse(seed, SHAPE)

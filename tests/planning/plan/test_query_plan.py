@@ -5,10 +5,11 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
+from cases import sampled
 from freshline.base.duration import MILLISECOND, SECOND
 from freshline.base.errors import InputError
 from freshline.cli.main import app
@@ -234,7 +235,7 @@ def sets_of_loads(draw: st.DrawFn) -> list[QueryLoad]:
     return many
 
 
-@settings(max_examples=200, deadline=None)
+@sampled(200)
 @given(sets_of_loads(), st.integers(1, 3), st.sampled_from(["lrm", "lrm-paper", "rm"]))
 def test_who_is_admitted_fits_at_least_costs_and_who_is_refused_fits_nowhere(many, tracks, policy) -> None:
     plan = plan_queries(Pool("answers", tracks, policy, preemptive=policy == "rm"), many, {})

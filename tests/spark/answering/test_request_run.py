@@ -10,9 +10,10 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, given
 from hypothesis import strategies as st
 
+from cases import cases, sampled
 from freshline.spark.answering.request_run import PartCancelled, RequestRun
 from freshline.spark.answering.window_reading import session_for_queries
 from freshline.sql.columns import SLICE_COLUMN
@@ -27,16 +28,14 @@ LONG = dict.fromkeys("abc", ("bigint", "bigint"))
 BY_KEY = {"a": "{by: k}", "b": "{by: k}", "c": "{by: j}"}
 
 
-@settings(
-    max_examples=3, suppress_health_check=[HealthCheck.function_scoped_fixture], phases=[Phase.generate]
-)
+@sampled(3, one_in=3, suppress_health_check=[HealthCheck.function_scoped_fixture], phases=[Phase.generate])
 @given(seed=st.integers(0, 1 << 32))
 def test_all_slices_in_whatever_parts_give_the_exact_answer(spark, seed: int) -> None:
     rng, statements = random.Random(seed), RequestStatements(seed)
     with TemporaryDirectory() as folder:
         tables = random_tables(spark, Path(folder), seed, {}, 1)
         session = session_for_queries(spark)
-        for _ in range(4):
+        for _ in range(cases(4, one_in=2)):
             assert difference(tables, session, statements.right(), rng) is None
 
 

@@ -11,9 +11,10 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, given
 from hypothesis import strategies as st
 
+from cases import sampled
 from freshline.base.duration import SECOND
 from freshline.base.errors import InputError
 from freshline.spark.answering.window_reading import session_for_queries
@@ -47,9 +48,7 @@ def cut(rng: random.Random) -> list[int]:
     return [*sizes, left] if left else sizes
 
 
-@settings(
-    max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture], phases=[Phase.generate]
-)
+@sampled(6, one_in=6, suppress_health_check=[HealthCheck.function_scoped_fixture], phases=[Phase.generate])
 @given(seed=st.integers(0, 1 << 32))
 def test_all_slices_in_whatever_parts_give_the_exact_answer(spark, seed: int) -> None:
     rng, statements = random.Random(seed), QueryStatements(seed)

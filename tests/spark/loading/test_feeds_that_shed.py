@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, given
 from hypothesis import strategies as st
 from pyspark.sql.pandas.types import to_arrow_schema
 
+from cases import sampled
 from freshline.base.errors import DefinitionErrors, InputError
 from freshline.definitions.load import loads
 from freshline.landing.record_reader import RecordReader
@@ -118,8 +119,9 @@ FILES = st.lists(
 )
 
 
-@settings(
-    max_examples=4,
+@sampled(
+    4,
+    one_in=2,
     phases=[Phase.explicit, Phase.generate],
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )

@@ -6,12 +6,13 @@ from uuid import uuid4
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
+from cases import sampled
 from freshline.definitions.load import loads
 from freshline.spark.loading.frames import NONE_LATE, base_rows, is_one_pass, read_files
 from freshline.spark.loading.prepared_frames import PreparedFrames, prepared
@@ -72,7 +73,7 @@ class Reader:
 
 @pytest.mark.parametrize("form", ["csv", "json", "parquet"])
 @pytest.mark.parametrize("select", SELECTS)
-@settings(max_examples=4, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@sampled(4, one_in=4, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_the_rows_are_those_that_spark_reads_anew(spark, tmp_path: Path, select, form, data) -> None:
     reader = Reader(spark, select, form)

@@ -10,13 +10,14 @@ from uuid import uuid4
 import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, given
 from hypothesis import strategies as st
 from pyspark import InheritableThread
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
+from cases import sampled
 from freshline.base.errors import InputError
 from freshline.spark.errors import sentence
 from freshline.spark.loading import sink as sinks
@@ -127,9 +128,7 @@ def statistics(stored: StoredTable) -> dict[str, Any]:
 
 
 # Spark takes seconds an example: it is not made smaller.
-@settings(
-    max_examples=6, phases=[Phase.generate], suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@sampled(6, one_in=3, phases=[Phase.generate], suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(columns=st.lists(VALUES, min_size=1, max_size=4))
 def test_both_ways_give_the_same_table(spark, tmp_path: Path, columns: list[Value]) -> None:
     same_table(spark, tmp_path / uuid4().hex, columns)

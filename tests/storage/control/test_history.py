@@ -13,9 +13,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import sampled
 from freshline.base.duration import DAY, HOUR, SECOND
 from freshline.storage.delta import log
 from stored_tables import instants, job, opened, update
@@ -95,6 +96,7 @@ def _less(seconds: float) -> Callable[[re.Match[str]], str]:
     return lambda found: str(int(found[0]) - int(seconds * 1_000))
 
 
+@pytest.mark.soak
 def test_a_reader_that_falls_behind_by_an_hour_reads_every_version_while_the_table_goes_on(
     tmp_path: Path,
 ) -> None:
@@ -129,7 +131,7 @@ ACTIONS = st.sampled_from(
 )
 
 
-@settings(max_examples=25, deadline=None)
+@sampled(25)
 @given(st.lists(st.tuples(ACTIONS, st.sampled_from([0, 0, 0, 600, 1_500])), min_size=10, max_size=50))
 def test_whatever_is_done_to_a_table_every_version_of_its_history_can_be_read(
     steps: list[tuple[str, int]],

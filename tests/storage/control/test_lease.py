@@ -208,12 +208,14 @@ def test_a_killed_process_leaves_a_lease_that_is_taken_over_at_once(tmp_path: Pa
     with subprocess.Popen(
         [sys.executable, "-c", program, str(tmp_path)], stdout=subprocess.PIPE, text=True
     ) as holder:
-        assert holder.stdout is not None
-        assert holder.stdout.readline() == "held\n"
-        with pytest.raises(StorageInUse, match=f"process {holder.pid} on "):
-            Lease.acquire(tmp_path, Identity.mine("second"))
-        holder.kill()
-        holder.wait()
+        try:
+            assert holder.stdout is not None
+            assert holder.stdout.readline() == "held\n"
+            with pytest.raises(StorageInUse, match=f"process {holder.pid} on "):
+                Lease.acquire(tmp_path, Identity.mine("second"))
+        finally:
+            holder.kill()
+            holder.wait()
         Lease.acquire(tmp_path, Identity.mine("second")).renew()
 
 

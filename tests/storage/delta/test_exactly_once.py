@@ -5,6 +5,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from cases import cases
 from freshline.storage.delta.ledger import Ledger
 from stored_tables import file, instants, opened
 
@@ -39,12 +42,13 @@ def check_all_loaded_once(storage: Path, count: int) -> None:
         ledger.close()
 
 
+@pytest.mark.sampled
 def test_a_writer_killed_at_random_moments_loses_and_repeats_nothing(tmp_path: Path) -> None:
     seed = random.randrange(1_000_000)
     print("seed", seed)
     chance = random.Random(seed)
     count = 150
-    for _ in range(6):
+    for _ in range(cases(6, one_in=3)):
         with start(tmp_path, count) as loader:
             go(loader)
             try:
@@ -70,10 +74,12 @@ def test_writers_that_both_believe_they_own_the_table_load_nothing_twice(tmp_pat
     check_all_loaded_once(tmp_path, 60)
 
 
+@pytest.mark.sampled
 def test_a_writer_killed_at_any_line_that_commits_loses_and_repeats_nothing(tmp_path: Path) -> None:
-    """At every 23rd of some 1,400 lines, others each time."""
-    first = random.randint(1, 23)
-    command = [sys.executable, str(KILLED), str(tmp_path), str(first), "23"]
+    """At every 23rd of some 1,400 lines, or in `make test` at every 138th; others each time."""
+    step = 23 * 6 // cases(6, one_in=6)
+    first = random.randint(1, step)
+    command = [sys.executable, str(KILLED), str(tmp_path), str(first), str(step)]
     killed = subprocess.run(command, capture_output=True, text=True, check=False)
     assert killed.returncode == 0, f"first line {first}: {killed.stderr}"
     assert int(killed.stdout.rpartition("lines ")[2]) > 500

@@ -8,9 +8,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from deltalake import write_deltalake
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import sampled
 from freshline.storage.delta.next_row import next_row
 from freshline.storage.delta.stored_table import StoredTable
 
@@ -38,7 +39,7 @@ def table(folder: Path, schema: pa.Schema, files: list[list[Row]], **options) ->
 some_rows = st.lists(st.tuples(st.integers(-50, 400).map(lambda ts: 100 * ts), st.booleans()), min_size=1)
 
 
-@settings(max_examples=150, deadline=None)
+@sampled(150)
 @given(
     st.lists(some_rows, max_size=5),
     st.integers(-60, 410).map(lambda ts: 100 * ts),
@@ -61,7 +62,7 @@ def test_it_is_the_earliest_row_after_an_instant_that_is_not_late(files, after, 
             assert near == expected
 
 
-@settings(max_examples=60, deadline=None)
+@sampled(60)
 @given(st.lists(some_rows, max_size=4), some_rows, st.integers(-60, 410).map(lambda ts: 100 * ts))
 def test_of_other_writers_files_it_may_lie_a_millisecond_before(files, foreign, after):
     """delta-rs cuts statistics to milliseconds: what is beyond is found, and nothing is passed over."""

@@ -1,4 +1,4 @@
-"""Outputs with a deadline, and the steps that they are computed by: as JSON, and for people."""
+"""Outputs with a deadline and their steps: as JSON, and for people."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from freshline.simulation.steps import OutputResult, StepResult
 
 
 def with_placement(plan: Plan, learned: Mapping[str, int]) -> Plan:
-    """The plan with its steps placed, and with which outputs hold; as it is where there are none.
+    """The plan with its steps placed and the verdicts on its outputs; unchanged without steps.
 
-    `learned` as the plan was made with: another is made where it becomes known how stale steps can be.
+    `learned` is what the plan was made with: a new plan is made when the staleness of steps becomes known.
     """
     if not plan.warehouse.steps:
         return plan
-    # The solver takes longer to load than other commands take to run.
+    # Loading the solver takes longer than other commands take to run.
     from freshline.planning.plan.outputs import plan_outputs, with_outputs
 
     with working("placing"):
@@ -35,7 +35,7 @@ def with_placement(plan: Plan, learned: Mapping[str, int]) -> Plan:
 
 
 def verdict(plan: Plan) -> typer.Exit:
-    """The end of a command that cannot go on, as the steps could not be placed: says why."""
+    """Prints why the steps could not be placed, and returns the exit of the command."""
     for reason in dict.fromkeys(output.reason for output in plan.outputs):
         print(f"The outputs cannot be placed: {reason}.", file=sys.stderr)
     return typer.Exit(1)
@@ -58,7 +58,7 @@ def output_record(output: OutputPlan) -> dict[str, Any]:
 
 
 def show_outputs(screen: Console, plan: Plan, all_rows: bool) -> None:
-    """The outputs of a plan, and where each of their steps runs."""
+    """Shows the outputs of a plan, and the node of each of their steps."""
     outputs = grid("Outputs", {"output": False, "deadline": True, "node": False, "slack": True, "": False})
     for output in plan.outputs[: None if all_rows else ROWS_MAX]:
         outputs.add_row(
@@ -95,7 +95,7 @@ def _show_steps(screen: Console, plan: Plan, all_rows: bool) -> None:
 
 
 def simulated_records(result: SimulationResult) -> dict[str, Any]:
-    """What a simulated run showed of outputs and steps, as JSON; nothing where there are none."""
+    """The results of outputs and steps in a simulated run, as JSON; empty if there are none."""
     if not result.steps:
         return {}
     return {

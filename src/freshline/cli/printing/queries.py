@@ -1,4 +1,4 @@
-"""What is planned for continuous queries: as JSON, and for people."""
+"""The plan of continuous queries: as JSON, and for people."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def show_queries(screen: Console, plan: Plan, all_rows: bool) -> None:
 
 
 def simulated_query_record(query: QueryResult) -> dict[str, Any]:
-    """What a run showed of a query, as JSON."""
+    """The results of a query in a simulated run, as JSON."""
     return {
         **query_record(query.plan),
         "iterations": query.iterations,
@@ -120,7 +120,7 @@ def show_simulated_queries(screen: Console, queries: Sequence[QueryResult], all_
 
 
 def pool_verdict(plan: Plan, pool: PoolPlan) -> str:
-    """Of a pool of queries."""
+    """The verdict on a pool of queries."""
     own = [query for query in plan.queries if query.pool == pool.name]
     refused = sum(query.refusal is not None for query in own)
     late = sum(not query.holds for query in own) - refused
@@ -133,7 +133,7 @@ def pool_verdict(plan: Plan, pool: PoolPlan) -> str:
 
 
 def percentage(share: float) -> str:
-    """A share, never rounded up to all of it."""
+    """A share in percent, never rounded up to 100 %."""
     return f"{int(share * 1000) / 10:g} %"
 
 

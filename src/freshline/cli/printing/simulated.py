@@ -1,4 +1,4 @@
-"""What a simulated run showed: as JSON, and for people."""
+"""The results of a simulated run: as JSON, and for people."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def show_simulated(screen: Console, result: SimulationResult, pictures: list[Pat
 def _show_verdict(screen: Console, result: SimulationResult, changed: bool) -> None:
     exceeded = sum(row.exceeded_target for row in result.tables)
     if exceeded:
-        # The plan knows of nothing that goes wrong.
+        # The plan does not know about simulated faults.
         advice = "" if changed else " `freshline plan` says what would help."
         screen.print(f"[red]Exceeded[/]: {exceeded} targets.{advice}", highlight=False)
     else:
@@ -182,7 +182,7 @@ def _show_verdict(screen: Console, result: SimulationResult, changed: bool) -> N
 
 def _show_given_up(screen: Console, pool: PoolResult) -> None:
     if pool.given_up:
-        # Which table is at fault is said once, however often it was.
+        # Each reason appears once, with its count.
         times = Counter(reason for _, reason in pool.given_up)
         reasons = ", ".join(f"{reason} ({number})" for reason, number in times.most_common(_REASONS_MAX))
         more = f" and {len(times) - _REASONS_MAX} more" if len(times) > _REASONS_MAX else ""
@@ -208,11 +208,11 @@ def _show_what_if(screen: Console, result: SimulationResult) -> None:
             said = f"Table {name}: {failed} of {jobs + failed} jobs failed."
             screen.print(said, highlight=False, markup=False)
     for start, back in result.crashes:
-        said = f"The runner was gone: {format_duration(start)} to {format_duration(back)}."
+        said = f"The runner was down: {format_duration(start)} to {format_duration(back)}."
         screen.print(said, highlight=False, markup=False)
 
 
 def _urgency(row: TableResult) -> tuple[bool, float]:
-    """Exceeded targets first, then what came closest to its bound."""
+    """Exceeded targets first, then the tables closest to their bounds."""
     bound_us = row.plan.staleness_bound_us
     return (not row.exceeded_target, -row.staleness_max_us / bound_us if bound_us else 0.0)

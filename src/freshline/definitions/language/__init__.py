@@ -1,1 +1,1 @@
-"""What all sections share: the document with its lines, values, the shape of a section, policies."""
+"""What all sections share: the document with its line numbers, values, the shape of a section, policies."""

@@ -1,4 +1,4 @@
-"""A YAML file as a plain tree that remembers on which line everything stands."""
+"""A YAML file as a plain tree with line numbers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from freshline.base.names import cut
 if TYPE_CHECKING:
     _YamlLoader = yaml.SafeLoader
 else:
-    # The C loader is about ten times faster; some platforms are without it.
+    # The C loader is about ten times faster, but some platforms lack it.
     _YamlLoader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 _STANDARD: Final = "tag:yaml.org,2002:"
@@ -33,21 +33,21 @@ _COLLECTIONS: Final = frozenset({f"{_STANDARD}map", f"{_STANDARD}seq"})
 
 _NESTING_MAX: Final = 100
 _INTEGER: Final = re.compile(r"[-+]?(0|[1-9][0-9]{0,17})")
-# YAML 1.1, which PyYAML reads, takes `1e-3` for text; YAML 1.2, JSON and people take it for a number.
+# PyYAML reads YAML 1.1, where `1e-3` is text. In YAML 1.2, in JSON and for people it is a number.
 _EXPONENT: Final = re.compile(r"[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+")
 _UNPRINTABLE: Final = re.compile("[^\t\n\r -~\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
-_Entries = dict[str, tuple[Node, Node]]  # a mapping's keys, each with the nodes of key and value
+_Entries = dict[str, tuple[Node, Node]]  # the keys of a mapping, each with the nodes of key and value
 
 
 class Document:
-    """A file's plain tree (text, int, Decimal, bool, None, list, dict) and the place of each key in it."""
+    """A file's plain tree (text, int, Decimal, bool, None, list, dict), with the position of each key."""
 
     def __init__(self, file: str, root: MappingNode) -> None:
         self.file = file
-        self.errors: list[InputError] = []  # about keys; the tree is there all the same, to find more errors
+        self.errors: list[InputError] = []  # about keys; the tree exists all the same, to find more errors
         self._root = root
-        # By the identity of a node, which all its aliases share: so they cannot explode.
+        # By the identity of a node, which all its aliases share, so that aliases cannot explode.
         self._entries: dict[int, _Entries] = {}
         self._converted: dict[int, Any] = {}
         self._open: set[int] = set()
@@ -55,7 +55,7 @@ class Document:
         self.tree: dict[str, Any] = self._convert(root)
 
     def place(self, path: Sequence[str | int]) -> Place:
-        """The line of a key path such as ("tables", "traffic", "period"), or of as much of it as is there."""
+        """The line of a key path such as ("tables", "traffic", "period"), or of its existing beginning."""
         node: Node = self._root
         line = node.start_mark.line
         for step in path:
@@ -98,7 +98,7 @@ class Document:
         text: str = node.value
         tag = node.tag
         if tag == _STR:
-            # Only what is written without quotes has an empty style.
+            # Only an unquoted value has an empty style.
             return _decimal(text) if not node.style and _EXPONENT.fullmatch(text) else text
         if tag == _INT:
             return int(text) if _INTEGER.fullmatch(text) else text
@@ -119,7 +119,7 @@ class Document:
         return entries
 
     def _read_entries(self, node: MappingNode) -> _Entries:
-        """The mapping's own keys over those that it merges in."""
+        """The mapping's own keys, which override those that it merges."""
         entries: _Entries = {}
         merged: _Entries = {}
         for key_node, value_node in node.value:
@@ -134,7 +134,7 @@ class Document:
         return merged | entries if merged else entries
 
     def _merged(self, node: Node) -> _Entries:
-        """What `<<` brings in: the keys of a mapping or of a list of them, of which the first wins."""
+        """The keys that `<<` merges from a mapping or from a list of mappings; the first mapping wins."""
         merged: _Entries = {}
         for source in node.value if isinstance(node, SequenceNode) else (node,):
             if not isinstance(source, MappingNode):
@@ -150,13 +150,13 @@ class Document:
     def _check_closed(self, node: Node) -> None:
         if id(node) in self._open:
             raise InputError(
-                "an alias stands inside the very thing it repeats, which would never end",
+                "an alias is inside the value that it repeats, which would never end",
                 "Move the alias out of what its anchor marks",
                 self._place_of(node),
             )
 
     def _odd_key(self, node: Node) -> str | None:
-        """The text of a key that YAML does not take for text; None where it cannot be a name anyway."""
+        """The text of a key that YAML does not read as text; None if it cannot be a name at all."""
         if isinstance(node, ScalarNode):
             value = self._convert_scalar(node)
             if isinstance(value, str):
@@ -182,7 +182,7 @@ class Document:
 
 
 def kind_of(value: object) -> str:
-    """What a value of the tree is, in words: `true`, `the number 5`, `a list`."""
+    """The kind of a value of the tree, in words: `true`, `the number 5`, `a list`."""
     if value is None:
         return "nothing"
     if isinstance(value, bool):
@@ -193,14 +193,14 @@ def kind_of(value: object) -> str:
 
 
 def shown(value: object) -> str:
-    """A value of the tree as a sentence shows it: `5`, `'five'`, `a list`."""
+    """A value of the tree as a message shows it: `5`, `'five'`, `a list`."""
     if isinstance(value, str):
         return repr(cut(value))
     return cut(str(value)) if type(value) in (int, Decimal) else kind_of(value)
 
 
 def read(path: Path | str) -> Document:
-    """The document in a file."""
+    """Reads the document in a file."""
     file = str(path)
     try:
         content = Path(path).read_bytes()
@@ -219,7 +219,7 @@ def read(path: Path | str) -> Document:
 
 
 def parse(text: str, file: str) -> Document:
-    """The document in a text; `file` is what errors call it."""
+    """Parses a document; errors name it `file`."""
     unprintable = _UNPRINTABLE.search(text)
     if unprintable:
         place = Place(file, text.count("\n", 0, unprintable.start()) + 1)
@@ -238,7 +238,7 @@ def parse(text: str, file: str) -> Document:
 
 
 class _Loader(_YamlLoader):
-    """The C loader recurses on the C stack: deep nesting must end in an error before it ends the process."""
+    """Limits nesting: the C loader recurses on the C stack, and deep nesting would crash the process."""
 
     nesting = 0
 
@@ -255,7 +255,7 @@ class _Loader(_YamlLoader):
 def _decimal(text: str) -> Decimal | str:
     try:
         return Decimal(text)
-    except InvalidOperation:  # an infinity or base 60, which mean nothing here
+    except InvalidOperation:  # an infinity or base 60, which are not allowed here
         return text
 
 
@@ -271,5 +271,5 @@ def _syntax_error(error: MarkedYAMLError, text: str, file: str) -> InputError:
         what += f" ({error.context}{since})"
     lines = text.splitlines()
     if mark and mark.line < len(lines) and lines[mark.line][: mark.column + 1].lstrip(" ").startswith("\t"):
-        return InputError(what, "Indent with spaces, for YAML allows no tabs there", place)
+        return InputError(what, "Indent with spaces: YAML allows no tabs there", place)
     return InputError(what, "Check the indentation, quotes, brackets and colons there and just above", place)

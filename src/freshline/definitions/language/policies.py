@@ -1,4 +1,4 @@
-"""What is known of every policy. A new one is a file with its order, and an entry here."""
+"""The facts about every policy. A new policy is a file with its order, and an entry here."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ Held = Literal["tables", "queries", "classes"]
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """By what a pool's jobs are ordered, and what can be said of it."""
+    """How a policy orders the jobs of a pool, and what holds for it."""
 
-    order: str  # `module:Class` of its order (`freshline.kernel.core.order`)
-    proven: bool = False  # a response bound is proven; otherwise it is run, not promised
+    order: str  # `module:Class` of its order (see `freshline.kernel.core.order`)
+    proven: bool = False  # a response bound is proven; otherwise there is no guarantee
     adaptive: bool = False  # late tables get shorter periods until they have caught up
-    preemptive: bool = False  # a job may be put aside for another one
-    # How it divides a pool's tracks: clusters of similar periods, which help each other out, or clusters
-    # that are pools of their own.
+    preemptive: bool = False  # a job may be interrupted for another one
+    # How it divides the tracks of a pool: into clusters of similar periods that help each other, or into
+    # clusters that act as separate pools.
     clusters: Literal["helping", "isolated"] | None = None
-    options: frozenset[str] = frozenset()  # the keys of a pool that mean something with it
-    discards: bool = False  # updates that change little are left out where a table says `discard`
+    options: frozenset[str] = frozenset()  # the keys of a pool that have an effect with it
+    discards: bool = False  # may skip updates that change little, if the table has `discard`
     # What a pool with it may hold: tables or queries, or tables and classes.
     holds: frozenset[Held] = frozenset({"tables"})
 
 
-# `blocking` means something where jobs may start before their release, and a bound counts them.
+# `blocking` has an effect if jobs may start before their release and a bound counts them.
 _BLOCKING: Final = frozenset({"blocking"})
 _RECOVERY: Final = frozenset({"provisioning", "recovery", *_BLOCKING})
 _SHEDDING: Final = frozenset({"rescheduling", "threshold"})
@@ -76,12 +76,12 @@ POLICIES: dict[PolicyName, Policy] = {
 
 
 def with_option(option: str) -> list[PolicyName]:
-    """The policies with which a key of a pool means something."""
+    """The policies with which a key of a pool has an effect."""
     return [name for name, policy in POLICIES.items() if option in policy.options]
 
 
 def policies_for(held: Held) -> list[PolicyName]:
-    """The policies of pools that may hold tables, or queries, or classes."""
+    """The policies of pools that may hold tables, queries or classes."""
     return [name for name, policy in POLICIES.items() if held in policy.holds]
 
 
@@ -94,5 +94,5 @@ def discarding_policies() -> list[PolicyName]:
 
 
 def as_written(names: Iterable[PolicyName]) -> str:
-    """Policies as help texts name them: `policy: a` or `b`."""
+    """Policies as help texts write them: `policy: a` or `b`."""
     return f"`policy: {'` or `'.join(names)}`"

@@ -1,4 +1,4 @@
-"""What a section of the file is, and what the rules of all sections have in common."""
+"""The shape of a section of the file, and what the rules of all sections share."""
 
 from __future__ import annotations
 
@@ -21,31 +21,31 @@ Path = tuple[str | int, ...]
 
 
 def _nothing(check: LiveCheck) -> None:
-    """A run needs no more of the section than a plan."""
+    """The default: a run needs no more from the section than a plan does."""
 
 
 @dataclass(frozen=True, slots=True)
 class Section(Generic[E, R]):
-    """Entries of one kind, by name: what a user may write, and how it becomes the records of a warehouse."""
+    """Entries of one kind, by name: the model of an entry, and how entries become records of a warehouse."""
 
     name: str  # in the file and in `Warehouse`
     entry: type[E]
-    # From the entries that are right by themselves to the section's fields of a `Warehouse`.
+    # Turns the entries that are valid by themselves into the section's fields of a `Warehouse`.
     resolve: Callable[[Resolution], dict[str, Any]]
-    from_record: Callable[[dict[str, Any]], R]  # a record that was written as JSON
-    check_live: Callable[[LiveCheck], None] = _nothing  # what a run needs beyond that
-    is_needed: bool = False  # no warehouse is without
-    unless: str | None = None  # but one that has this section
-    # What to do about the section, or about a key of its entries, where it must be there and is not.
+    from_record: Callable[[dict[str, Any]], R]  # reads a record that was written as JSON
+    check_live: Callable[[LiveCheck], None] = _nothing  # checks what a run needs in addition
+    is_needed: bool = False  # every warehouse has it
+    unless: str | None = None  # except one that has this section
+    # The remedy if the section, or a required key of its entries, is missing.
     missing: Mapping[str, str] = field(default_factory=dict)
     description: str = ""
-    to_record: Callable[[Any], dict[str, Any]] = asdict  # what `from_record` reads, but for fractions as text
+    to_record: Callable[[Any], dict[str, Any]] = asdict  # for `from_record`; fractions become text later
 
 
 class Resolution:
-    """The entries that are right by themselves, on their way to a warehouse: what is wrong is collected.
+    """The entries that are valid by themselves, while they become a warehouse; collects the errors.
 
-    The document has the other entries too, and to refer to one of those is not another error.
+    The document also has the invalid entries. A reference to one of those is not another error.
     """
 
     def __init__(
@@ -55,10 +55,10 @@ class Resolution:
         history_us: int | None,
         links: Sequence[Sequence[str]] | None = None,
     ) -> None:
-        self.history_us = history_us  # of tables that do not say it themselves
+        self.history_us = history_us  # the default of tables without `history`
         self.links = links  # between nodes; None: all
         self.errors: list[InputError] = []
-        self.fields: dict[str, Any] = {}  # of the warehouse, as far as its sections are resolved
+        self.fields: dict[str, Any] = {}  # of the warehouse, for the sections resolved so far
         self._entries = entries
         self._document = document
         self._names = {section: Names(section, document.tree.get(section, ())) for section in entries}
@@ -67,12 +67,12 @@ class Resolution:
         return self._entries[section.name]
 
     def records(self, section: Section[E, R]) -> Mapping[str, R]:
-        """What became of a section that comes before."""
+        """The records of a section that was resolved earlier."""
         records: Mapping[str, R] = self.fields[section.name]
         return records
 
     def names(self, section: Section[E, R]) -> Names:
-        """The names that a section defines, whether or not their entries are right."""
+        """The names that a section defines, including those of invalid entries."""
         return self._names[section.name]
 
     def place(self, path: Path) -> Place:
@@ -83,12 +83,12 @@ class Resolution:
 
 
 class LiveCheck:
-    """What may be planned and simulated, but cannot be run on data."""
+    """Collects the errors of definitions that can be planned and simulated but cannot run on data."""
 
     def __init__(self, warehouse: Warehouse) -> None:
         self.warehouse = warehouse
         self.errors: list[InputError] = []
-        # By section and name, what a query may read, as far as it is known in spite of errors.
+        # By section and name: what a query may read, as far as it is known despite errors.
         self.relations: dict[str, dict[str, Relation]] = {}
 
     def report(self, path: Path, place: Place, what: str, remedy: str) -> None:

@@ -1,4 +1,4 @@
-"""What a user may write as a value: durations, numbers, texts, flags; and what an entry of them is."""
+"""The types of values in the file (durations, numbers, texts, flags), and the base of an entry."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ from freshline.definitions.language.document import shown
 
 TRACKS_MAX: Final = 1_000_000
 _COUNT_MAX: Final = 10**12
-# Readers that are at it need a little; a year's commits are millions of files in one folder.
+# Active readers need some history; the commits of a year are already millions of files in one folder.
 _HISTORY_LEAST_US: Final = MINUTE
 _HISTORY_MOST_US: Final = 366 * DAY
-# More digits mean nothing here, and as an exact fraction they could fill the memory.
+# More digits have no use here, and an exact fraction of them could fill the memory.
 _DIGITS_MAX: Final = 30
 
 T = TypeVar("T")
 
 
 class Entry(BaseModel):
-    """What a user may write in one place of the file: its keys, and no others."""
+    """The keys that a user may write at one place of the file; others are errors."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -88,7 +88,7 @@ def _history(value: object) -> int:
 
 
 def _number(least: int, most: int | None = None, *, above: bool = False) -> Callable[[object], Fraction]:
-    """A validator of exact numbers between two limits; `above`: the lower one is not among them."""
+    """A validator of exact numbers between two limits; `above` excludes the lower one."""
     if above:
         limits = f"a number above {least}" + ("" if most is None else f", at most {most}")
     else:
@@ -140,7 +140,7 @@ def _flag(value: object) -> bool:
     raise InputError(f"{shown(value)} is neither true nor false", "Write true or false, without quotes")
 
 
-# A key that may be left out, but not left empty.
+# A key that may be missing, but not empty.
 Given = Annotated[T | None, BeforeValidator(_given)]
 Text = Annotated[str, StringConstraints(min_length=1)]
 PathText = Annotated[Text, AfterValidator(_path)]

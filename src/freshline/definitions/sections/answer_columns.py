@@ -1,4 +1,4 @@
-"""The columns that a table of answers (`into`) has beside those of the answers."""
+"""The columns that a table of answers (`into`) has besides those of the answers."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ OF_ANSWERS: Final = (
 
 
 def interval_names(column: str) -> tuple[str, str]:
-    """Those of the ends of the interval that an estimate is in."""
+    """The names of the columns for the two ends of an estimate's interval."""
     return f"_{column}_low", f"_{column}_high"
 
 
 def check_answer_columns(columns: Iterable[str], estimated: Sequence[str]) -> None:
-    """Raises InputError where an answer has a column that its table has itself.
+    """Raises InputError if an answer has a column with the name of one of these columns.
 
     >>> check_answer_columns(["src", "n"], ["n"])
     """

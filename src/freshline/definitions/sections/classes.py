@@ -1,4 +1,4 @@
-"""The section `classes`: who may ask, the most important first, and how good answers are to be."""
+"""The section `classes`: kinds of requests, the most important first, with the precision of their answers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from freshline.definitions.sections.pools import POOLS, Pool
 from freshline.definitions.sections.queries import QUERIES
 from freshline.definitions.sections.tables import TABLES
 
-# No part of a request takes longer: live, its slices are chosen so.
+# The longest part of a request in time: a live run chooses the number of slices accordingly.
 PART_MOST_US: Final = 500_000
 _A_POOL: Final = (
     f"Name a pool with {as_written(policies_for('classes'))}, such as "
@@ -36,31 +36,31 @@ _A_POOL: Final = (
 
 @dataclass(frozen=True, slots=True)
 class ServiceClass:
-    """Requests of one importance, and how precise their answers are to be (paper 003, section 4.1)."""
+    """Requests of one importance, with the precision of their answers (paper 003, section 4.1)."""
 
     name: str
     pool: str
     error: Fraction  # ate_r: the average error that answers may have
-    data_error_factor: Fraction = Fraction(1)  # by how much errors of the data weigh that it reads
-    settling_us: int = 60_000_000  # after a change of load, until the error is what it is to be again
-    overshoot: Fraction = Fraction(35, 100)  # by how much the error may be above that meanwhile
+    data_error_factor: Fraction = Fraction(1)  # the weight of errors of the data that it reads
+    settling_us: int = 60_000_000  # the time after a change of load until the error is at its target again
+    overshoot: Fraction = Fraction(35, 100)  # how far the error may exceed the target meanwhile, as a share
     place: Place = NOWHERE
 
 
 class ClassEntry(Entry):
-    """Requests of one importance. Classes stand in the order of their importance, the highest first."""
+    """Requests of one importance. Classes are in the order of importance, the highest first."""
 
     model_config = ConfigDict(title="Service class")
 
     error: PositiveShare = Field(
-        description="The average error that answers may have: 0.3 means that of the parts beyond the first, "
-        "which every answer has, three in ten may be missing.",
+        description="The average error that answers may have: 0.3 means that three in ten parts may be "
+        "missing. The first part, which every answer has, does not count.",
         examples=[0.3],
     )
     data_error_factor: Given[PositiveNumber] = Field(
         None,
-        description="By how much its requests weigh errors of the data: 1/ξ where a value may be wrong by "
-        "the share ξ (default 1).",
+        description="The weight of data errors for its requests: 1/ξ if a value may be wrong by the share ξ "
+        "(default 1).",
     )
     settling_us: Given[PositiveDuration] = Field(
         None,
@@ -68,7 +68,7 @@ class ClassEntry(Entry):
         description="How long after a change of load the error may be above `error` (default 60s).",
     )
     overshoot: Given[Rate] = Field(
-        None, description="By what share of `error` it may be above it meanwhile (default 0.35)."
+        None, description="How far above `error` it may be meanwhile, as a share of `error` (default 0.35)."
     )
     pool: Given[Text] = Field(
         None, description="The pool that answers it (default: the only one that can hold classes)."
@@ -102,14 +102,14 @@ def _check_name(resolution: Resolution, path: Path, name: str) -> None:
         other = resolution.names(section).find(name)
         if other is not None:
             line = resolution.place((section.name, other)).line
-            what = f"it is called like the {kind} `{other}` of line {line}"
+            what = f"it has the same name as the {kind} `{other}` of line {line}"
             resolution.report(path, what, "Rename one of the two")
 
 
 def _pool_of(resolution: Resolution, path: Path, entry: ClassEntry) -> str | None:
     names, pools = resolution.names(POOLS), resolution.records(POOLS)
     if not names.all:
-        return None  # that there is no pool is an error of its own
+        return None  # the missing pool is an error of its own
     if entry.pool is None:
         able = [name for name, pool in pools.items() if pool.may_hold("classes")]
         if len(able) == 1:
@@ -130,10 +130,10 @@ def _pool_of(resolution: Resolution, path: Path, entry: ClassEntry) -> str | Non
 
 
 def _check_node(resolution: Resolution, path: Path, pool: Pool | None) -> None:
-    """Whoever asks asks the first node: it serves for all, and reads all tables."""
+    """Clients send requests to the first node: it serves all of them, and reads all tables."""
     nodes = resolution.names(NODES).all
     if pool is not None and nodes and pool.node not in (None, nodes[0]):
-        what = f"its pool `{pool.name}` is on the node `{pool.node}`, and requests are heard on `{nodes[0]}`"
+        what = f"its pool `{pool.name}` is on the node `{pool.node}`, and requests arrive on `{nodes[0]}`"
         resolution.report(path, what, f"Put it into a pool with `node: {nodes[0]}`, which reads all tables")
 
 

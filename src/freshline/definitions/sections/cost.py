@@ -1,4 +1,4 @@
-"""What an update costs, as a user declares it."""
+"""The cost of an update, as a user declares it."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class Cost:
     startup_us: int
     rate: Fraction
     variability: Fraction = Fraction(0)
-    per_row_us: Fraction = Fraction(0)  # of a step, which costs by its rows instead of by their time
+    per_row_us: Fraction = Fraction(0)  # of a step, whose cost depends on the number of rows
 
 
 class CostEntry(Entry):
-    """The time that an update takes: startup + rate × the length of time it loads, give or take."""
+    """The time that an update takes: startup + rate × the length of time that it loads, ± variability."""
 
     model_config = ConfigDict(
         title="Cost",
@@ -44,12 +44,12 @@ class CostEntry(Entry):
     per_row_us: ExactDuration = Field(
         Fraction(0),
         alias="per_row",
-        description="Of a step, a table of an output with a `deadline`: the time for each row that it reads "
+        description="For a step, a table of an output with a `deadline`: the time for each row that it reads "
         "(default 0s). It may be finer than a microsecond.",
         examples=["200us"],
     )
     variability: Share = Field(
-        Fraction(0), description="By which share the time may vary up and down: 0.2 is ±20 % (default 0)."
+        Fraction(0), description="The share by which the time may vary up and down: 0.2 is ±20 % (default 0)."
     )
 
     @model_validator(mode="after")
@@ -63,7 +63,7 @@ class CostEntry(Entry):
 
 
 def cost_from_record(record: dict[str, Any] | None) -> Cost | None:
-    """A cost that was written as JSON."""
+    """Reads a cost that was written as JSON."""
     if record is None:
         return None
     exact = {key: Fraction(record.get(key, 0)) for key in ("rate", "variability", "per_row_us")}

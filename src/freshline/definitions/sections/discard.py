@@ -1,4 +1,4 @@
-"""`discard` of a base table: files that change little need not be loaded (paper 003)."""
+"""`discard` of a base table: files that change little may be skipped (paper 003)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MISSING: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Discard:
-    """By which columns of a table it is told whether a file changes much of it."""
+    """The columns of a table that show how much a file changes."""
 
     key: str
     value: str
@@ -43,19 +43,19 @@ class Discard:
 
 
 class DiscardEntry(Entry):
-    """By which columns it is told whether a file changes much of the table."""
+    """The columns that show how much a file changes the table."""
 
     model_config = ConfigDict(title="Discard")
 
-    key: Text = Field(description="The column that says whose value it is, a text or a whole number.")
-    value: Text = Field(description="The column with the value, a number.")
+    key: Text = Field(description="The column that identifies a value: a text or a whole number.")
+    value: Text = Field(description="The column with the value: a number.")
 
     def resolved(self) -> Discard:
         return Discard(self.key, self.value)
 
 
 def resolved_discard(resolution: Resolution, name: str, entry: TableEntry, pool: str) -> Discard | None:
-    """What a table's entry says; where it has no effect, or not what is meant, that is reported."""
+    """The record of a table's entry; reports it if it has no effect or an unintended one."""
     if entry.discard is None:
         return None
     path = ("tables", name, "discard")
@@ -69,7 +69,7 @@ def resolved_discard(resolution: Resolution, name: str, entry: TableEntry, pool:
 
 
 def _check(resolution: Resolution, path: Path, feed: Feed | None, pool: Pool | None) -> None:
-    """What is None is wrong itself."""
+    """Reports what makes it useless; a feed or pool that is None has been reported already."""
     if feed is not None and feed.arrival != "files":
         what = "it has no effect on a continuous feed, which has no files to leave out"
         resolution.report(path, what, "Remove it, or set `arrival: files`")
@@ -82,7 +82,7 @@ def _check(resolution: Resolution, path: Path, feed: Feed | None, pool: Pool | N
 
 
 def check_discard_live(check: LiveCheck, table: Table) -> None:
-    """Reports columns that are not there, or cannot be compared."""
+    """Reports columns that do not exist or cannot be compared."""
     feed = None if table.feed is None else check.warehouse.feeds[table.feed]
     if table.discard is None or feed is None or feed.landing.schema is None:
         return
@@ -90,10 +90,10 @@ def check_discard_live(check: LiveCheck, table: Table) -> None:
     try:
         kept = kept_columns(table.select, parse_columns(feed.landing.schema))
     except InputError:
-        return  # what is wrong with a schema or with SQL is said where it stands
+        return  # errors of a schema or of SQL are reported there
     if kept is None:
         remedy = "Leave out or multiply records in a table that reads this one, or remove `discard`"
-        check.report(path, table.place, "its `select` has not one row for each record", remedy)
+        check.report(path, table.place, "its `select` does not give one row for each record", remedy)
         return
     key, value = kept.get(table.discard.key.lower()), kept.get(table.discard.value.lower())
     listed = ", ".join(column.name for column in kept.values())
@@ -109,7 +109,7 @@ def check_discard_live(check: LiveCheck, table: Table) -> None:
             (*path, "value"), table.place, f"`{value.name}` is no number", "Name a column of numbers"
         )
     if key is not None and value is not None and key.name == value.name and value.number == "integer":
-        what = f"a key whose value is itself, `{key.name}`, never changes"
+        what = f"`{key.name}` is both key and value, so the value of a key never changes"
         check.report((*path, "value"), table.place, what, "Name the column with what changes")
     if table.timestamp is not None and feed.landing.timestamp is not None:
         timestamp = kept.get(table.timestamp.lower())
@@ -119,7 +119,7 @@ def check_discard_live(check: LiveCheck, table: Table) -> None:
 
 
 def discard_columns(table: Table, feed: Feed) -> tuple[Column, Column]:
-    """The feed's columns of a table's key and value, which are there."""
+    """The feed's columns of a table's key and value; both exist."""
     assert table.discard is not None
     assert feed.landing.schema is not None
     kept = kept_columns(table.select, parse_columns(feed.landing.schema))

@@ -34,7 +34,7 @@ from freshline.sql.time import Relation, own_time
 Arrival = Literal["files", "continuous"]
 FileFormat = Literal["csv", "json", "parquet"]
 AfterLoad = Literal["keep", "archive", "delete"]
-# All are ASCII below 128, so that Spark can tell lines apart before it decodes them.
+# All are ASCII below 128, so that Spark can split lines before it decodes them.
 ENCODINGS: tuple[str, ...] = (
     "utf-8",
     "us-ascii",
@@ -43,7 +43,7 @@ ENCODINGS: tuple[str, ...] = (
     "windows-1251",
     "windows-1252",
 )
-# What a run needs of a feed, and what to do where it is missing.
+# The keys of a feed that a run needs, each with the remedy if it is missing.
 _NEEDED_LIVE: Final = {
     "path": "Add the directory in which its files land, such as `path: landing/packets`",
     "format": "Add `format: csv`, `json` or `parquet`",
@@ -54,33 +54,33 @@ _NEEDED_LIVE: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Landing:
-    """Where a feed's data files are found and how they are read. Needed to run, not to plan."""
+    """Where the data files of a feed are and how to read them. A run needs it, a plan does not."""
 
     path: str | None = None
     format: FileFormat | None = None
-    schema: str | None = None  # in Spark's words: "ts timestamp, bytes long"
+    schema: str | None = None  # as in Spark: "ts timestamp, bytes long"
     timestamp: str | None = None  # the column
-    header: bool = True  # csv only: the first line names the columns
+    header: bool = True  # csv only: the first line has the column names
     encoding: str = "utf-8"  # csv only; one of ENCODINGS
-    name_timestamp: str | None = None  # a strptime pattern: the timestamp is in the file's name
-    lateness_us: int = 0  # records may come so much later than newer ones without being late
+    name_timestamp: str | None = None  # a strptime pattern: the file's name has the timestamp
+    lateness_us: int = 0  # records may come this much later than newer ones without being late
     ahead_us: int | None = None  # a timestamp further ahead of its arrival is cut; default one period
     after_load: AfterLoad = "keep"
 
 
 @dataclass(frozen=True, slots=True)
 class Feed:
-    """A source of data: files that arrive one a period, or records that can be loaded at any time."""
+    """A source of data: one file in each period, or records that can be loaded at any time."""
 
     name: str
     arrival: Arrival
-    period_us: int | None  # always there for files
+    period_us: int | None  # never None for files
     phase_us: int = 0  # files only
     jitter_us: int = 0  # files only: a file may be this late
-    timestamp_jitter_us: int = 0  # files only: a file's newest record may be this much older than its arrival
+    timestamp_jitter_us: int = 0  # files only: how much older than its arrival a file's newest record may be
     landing: Landing = Landing()
     place: Place = NOWHERE
-    rows: Fraction | None = None  # a second: what queries over its tables are planned and simulated with
+    rows: Fraction | None = None  # per second: the estimate for queries over its tables
     node: str | None = None  # where its files land, in a warehouse with nodes
     age_us: int = 0  # files only: how old its oldest record may be when its file is found
     burst: int | None = None  # files only: the most rows in a file
@@ -88,7 +88,7 @@ class Feed:
 
     @property
     def rows_most(self) -> Fraction | None:
-        """How many rows a file has at most; None where that is not known."""
+        """The most rows that a file has; None if unknown."""
         if self.burst is not None:
             return Fraction(self.burst)
         if self.rows is None or self.period_us is None:
@@ -97,10 +97,10 @@ class Feed:
 
     @property
     def rows_most_loaded(self) -> Fraction | None:
-        """How many rows of a file are loaded at most; None where that is not known.
+        """The most rows of a file that are loaded; None if unknown.
 
-        Its records are no older than `age`, or than a period where nothing is said, so they are of so many
-        windows; each of them may have been empty before.
+        Its records are no older than `age`, or than one period without `age`. That limits the windows that
+        they are in, and each of these windows may have been empty before.
         """
         if self.shed is None or self.period_us is None:
             return self.rows_most
@@ -110,7 +110,7 @@ class Feed:
 
     @property
     def rows_loaded(self) -> Fraction | None:
-        """How many of its rows are loaded a second; None where it is not known how many there are."""
+        """The number of its rows that are loaded per second; None if the number of rows is unknown."""
         return self.rows if self.rows is None or self.shed is None else min(self.rows, self.shed.rows)
 
 
@@ -127,7 +127,7 @@ NamePattern = Annotated[Text, AfterValidator(check_pattern)]
 
 
 class FeedEntry(Entry):
-    """A source of data: files that arrive one a period, or records that can be loaded at any time."""
+    """A source of data: one file in each period, or records that can be loaded at any time."""
 
     model_config = ConfigDict(title="Feed")
 
@@ -154,12 +154,12 @@ class FeedEntry(Entry):
     )
     rows: Given[PositiveNumber] = Field(
         None,
-        description="How many rows a second it brings on average: what `plan` and `simulate` reckon with for "
-        "queries over its tables.",
+        description="The average number of rows per second. `plan` and `simulate` use it for queries over "
+        "its tables.",
         examples=[12500],
     )
     node: Given[Text] = Field(
-        None, description="The node that loads it, where there are `nodes` (default: the only one)."
+        None, description="The node that loads it, if there are `nodes` (default: the only one)."
     )
     age_us: Given[Duration] = Field(
         None,
@@ -173,7 +173,7 @@ class FeedEntry(Entry):
         examples=[500],
     )
     path: Given[PathText] = Field(None, description="The directory in which the data files land.")
-    format: Given[FileFormat] = Field(None, description="The data files' format; json is one record a line.")
+    format: Given[FileFormat] = Field(None, description="The files' format; json has one record per line.")
     columns: Given[Text] = Field(
         None,
         alias="schema",
@@ -186,20 +186,20 @@ class FeedEntry(Entry):
     )
     encoding: Given[Encoding] = Field(
         None,
-        description="Only for `format: csv`: the encoding of the files (default utf-8). A file that has "
+        description="Only for `format: csv`: the encoding of the files (default utf-8). A file with "
         "other bytes goes to quarantine.",
     )
     name_timestamp: Given[NamePattern] = Field(
         None,
-        description="A pattern of the files' names, in the directives of strptime. A file's timestamp is "
-        "then read from its name, not from its records.",
+        description="A pattern of file names with the directives of strptime. A file's timestamp is then "
+        "read from its name, not from its records.",
         examples=["packets-%Y%m%dT%H%M%S.csv"],
     )
     lateness_us: Given[Duration] = Field(
         None,
         alias="lateness",
         description="By how much a record may come after newer ones without being late (default 0). "
-        "The tables are staler by that.",
+        "It adds to the staleness of the tables.",
     )
     ahead_us: Given[Duration] = Field(
         None,
@@ -208,12 +208,12 @@ class FeedEntry(Entry):
         "period).",
     )
     after_load: Given[AfterLoad] = Field(
-        None, description="What becomes of a file once it is loaded (default keep)."
+        None, description="What happens to a file after it is loaded (default keep)."
     )
     shed: Given[ShedEntry] = Field(
         None,
-        description="Of each window of time only the records of the highest value are loaded. Only for "
-        "`arrival: files`.",
+        description="Limits each window of time to the records with the highest values. Only for `arrival: "
+        "files`.",
         examples=[{"most": 15, "per": "1s", "value": "speed * 2"}],
     )
 
@@ -263,7 +263,7 @@ def _node(resolution: Resolution, path: Path, entry: FeedEntry) -> str | None:
 
 def _landing(resolution: Resolution, path: Path, entry: FeedEntry) -> Landing:
     if entry.shed is not None and entry.name_timestamp is not None:
-        what = "windows go by the records' own timestamps, and `name_timestamp` says that they are not read"
+        what = "it needs the timestamps of the records, which are not read with `name_timestamp`"
         resolution.report((*path, "shed"), what, "Remove it, or `name_timestamp`")
     for key in ("header", "encoding"):
         if getattr(entry, key) is not None and entry.format != "csv" and entry.arrival == "files":
@@ -316,7 +316,7 @@ def _check_live(check: LiveCheck) -> None:
     used = {table.feed for table in check.warehouse.stored.values()}
     for feed in feeds.values():
         if feed.name not in used:
-            remedy = "Load it with a table, or remove it; `plan` and `simulate` take it as it is"
+            remedy = "Load it with a table, or remove it; `plan` and `simulate` accept it"
             check.report(("feeds", feed.name), feed.place, "no table loads it", remedy)
     relations = {name: _live_relation(check, feed) for name, feed in feeds.items() if feed.name in used}
     check.relations["feeds"] = relations
@@ -325,7 +325,7 @@ def _check_live(check: LiveCheck) -> None:
 def _live_relation(check: LiveCheck, feed: Feed) -> Relation:
     path = ("feeds", feed.name)
     if feed.arrival == "continuous":
-        remedy = "Let its data come in files (`arrival: files`); `plan` and `simulate` take it as it is"
+        remedy = "Let its data come in files (`arrival: files`); `plan` and `simulate` accept it"
         check.report(path, feed.place, "a continuous feed cannot be run yet", remedy)
         return Relation(None, own_time(feed.landing.timestamp))
     for key, remedy in _NEEDED_LIVE.items():
@@ -342,7 +342,7 @@ def _live_relation(check: LiveCheck, feed: Feed) -> Relation:
 
 
 def _checked_names(landing: Landing, schema: str) -> tuple[str, ...]:
-    """The columns of a schema that has what the format and the timestamp need."""
+    """The columns of a schema, after checks of what the format and the timestamp need."""
     columns = parse_columns(schema)
     if landing.format == "csv" and any(column.is_nested for column in columns):
         name = next(column.name for column in columns if column.is_nested)

@@ -11,14 +11,14 @@ from freshline.base.instants import epoch_us
 
 _REMEDY: Final = "Write the files' whole name with strptime's directives, such as `packets-%Y%m%dT%H%M%S.csv`"
 
-# No two of its parts are equal, and none is the one that strptime takes for a part that is missing.
+# All its parts differ from each other, and from the values that strptime assumes for missing parts.
 _SAMPLE: Final = datetime(2031, 11, 23, 22, 47, 58, 123456, tzinfo=UTC)
 
 
 def instant_in_name(pattern: str, name: str) -> int | None:
-    """The instant that a file's name says, in microseconds since the Unix epoch; None where it says none.
+    """The instant in a file's name, in microseconds since the Unix epoch; None if the name has none.
 
-    The pattern is that of the last part of the name, or of as many parts as it has itself.
+    The pattern applies to the last part of the path, or to as many parts as the pattern has.
 
     >>> instant_in_name("%Y/flows-%m%d.csv", "site/2024/flows-0102.csv")
     1704153600000000
@@ -26,15 +26,15 @@ def instant_in_name(pattern: str, name: str) -> int | None:
     parts = pattern.count("/") + 1
     try:
         return epoch_us(datetime.strptime("/".join(name.split("/")[-parts:]), pattern))
-    except (ValueError, re.error):  # the latter where a directive comes twice
+    except (ValueError, re.error):  # re.error if a directive is repeated
         return None
 
 
 def check_pattern(pattern: str) -> str:
-    """The pattern, if it tells an instant: the year, and then down to whatever part without a gap."""
+    """Returns the pattern if it determines an instant: the year, and smaller units without a gap."""
     said = instant_in_name(pattern, _SAMPLE.strftime(pattern)) if "%" in pattern else None
     if said is None:
-        raise InputError(f"{pattern!r} is no pattern of strptime", _REMEDY)
+        raise InputError(f"{pattern!r} is not a strptime pattern", _REMEDY)
     truncated = datetime(_SAMPLE.year, 1, 1, tzinfo=UTC)
     for part in ("month", "day", "hour", "minute", "second", "microsecond"):
         if said == epoch_us(truncated):
@@ -42,4 +42,4 @@ def check_pattern(pattern: str) -> str:
         truncated = truncated.replace(**{part: getattr(_SAMPLE, part)})
     if said == epoch_us(truncated):
         return pattern
-    raise InputError(f"{pattern!r} does not tell an instant", _REMEDY)
+    raise InputError(f"{pattern!r} does not determine an instant", _REMEDY)

@@ -22,9 +22,9 @@ class Node:
 
     name: str
     master: str = "local[1]"
-    speed: Fraction = Fraction(1)  # a step takes its cost divided by it
+    speed: Fraction = Fraction(1)  # a step takes its cost divided by the speed
     policy: NodePolicy = "edf"
-    conf: Mapping[str, str] = field(default_factory=dict)  # Spark's settings
+    conf: Mapping[str, str] = field(default_factory=dict)  # Spark settings
     place: Place = NOWHERE
 
 
@@ -37,20 +37,20 @@ class NodeEntry(Entry):
         None, description="Spark's master (default `local[1]`).", examples=["local[1]", "spark://centre:7077"]
     )
     speed: Given[PositiveNumber] = Field(
-        None, description="How fast it is beside others: a step takes its cost divided by it (default 1)."
+        None, description="Its relative speed: a step takes its cost divided by the speed (default 1)."
     )
     policy: Given[NodePolicy] = Field(
         None,
-        description="The order in which steps run: `edf`, the one that must be done first, or `fifo`, that "
-        "of the oldest file (default edf). Deadlines are proven for `edf` only.",
+        description="The order in which steps run: `edf`, the earliest deadline first, or `fifo`, the oldest "
+        "file first (default edf). Deadlines are proven for `edf` only.",
     )
     conf: Given[dict[str, Setting]] = Field(
-        None, description="Spark's settings of this node.", examples=[{"spark.executor.memory": "2g"}]
+        None, description="Spark settings of this node.", examples=[{"spark.executor.memory": "2g"}]
     )
 
 
 def node_named(resolution: Resolution, path: Path, given: str | None) -> str | None:
-    """The node that a key names, where there is one of that name; what is wrong with it is reported."""
+    """The node that a key names, if it exists; reports errors of the key."""
     names = resolution.names(NODES)
     if given is None or names.has(given):
         return given
@@ -63,7 +63,7 @@ def node_named(resolution: Resolution, path: Path, given: str | None) -> str | N
 
 
 def reachable(links: tuple[tuple[str, str], ...] | None, nodes: Mapping[str, Any], start: str) -> set[str]:
-    """The nodes that can read what is on that node, through others too."""
+    """The nodes that can read what is on `start`, also through other nodes."""
     if links is None:
         return set(nodes)
     found, ahead = {start}, [start]
@@ -125,7 +125,7 @@ def _links(resolution: Resolution) -> tuple[tuple[str, str], ...] | None:
 def _check_ways(
     resolution: Resolution, nodes: Mapping[str, Node], links: tuple[tuple[str, str], ...] | None
 ) -> None:
-    """Reports steps and tables that no node may run: links do not lead there from all that they read."""
+    """Reports steps and tables that no node can run, because links do not lead there from all they read."""
     if links is None or not all(begin in nodes and end in nodes for begin, end in links):
         return
     ways = {name: reachable(links, nodes, name) for name in nodes}

@@ -1,4 +1,4 @@
-"""The section `pools`: numbers of tracks, each under one policy."""
+"""The section `pools`: a number of tracks with one policy."""
 
 from __future__ import annotations
 
@@ -24,39 +24,39 @@ Gains = Literal["fixed", "scheduled"]
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """A number of tracks under one policy."""
+    """A number of tracks with one policy."""
 
     name: str
     tracks: int
     policy: PolicyName = "edf"
     cluster_factor: Fraction = Fraction(10)  # prp only: periods within this factor share a cluster
-    provisioning: Provisioning = "worst"  # adaptive policies only: which cost a table's share is made for
-    recovery: Recovery = "fastest"  # adaptive policies only: one late table as fast as can be, or all at once
+    provisioning: Provisioning = "worst"  # adaptive policies only: the cost behind a table's share
+    recovery: Recovery = "fastest"  # adaptive policies only: one late table at full speed, or all at once
     place: Place = NOWHERE
-    blocking_us: int = 0  # for how long a batch, a job of several files, may block others
-    preemptive: bool = False  # rm over queries only: an iteration is put aside for a more urgent one
-    rescheduling: Rescheduling = "optimistic"  # where input is shed only: when budgets are worked out anew
-    threshold: Fraction | None = None  # permissive only: the weighted error after which they are
-    gains: Gains = "fixed"  # rds-edf and rds-hef only: made for load 100 %, or by the work that there is
-    node: str | None = None  # where its tracks are, in a warehouse with nodes
+    blocking_us: int = 0  # for how long a batch, which is a job of several files, may block others
+    preemptive: bool = False  # rm over queries only: an iteration is interrupted for a more urgent one
+    rescheduling: Rescheduling = "optimistic"  # only if input is shed: when budgets are recomputed
+    threshold: Fraction | None = None  # permissive only: the weighted error that triggers it
+    gains: Gains = "fixed"  # rds-edf and rds-hef only: computed for a load of 100 %, or for the current work
+    node: str | None = None  # the node of its tracks, in a warehouse with nodes
 
     def may_hold(self, held: Held) -> bool:
-        """Whether tables, queries or classes may be in it. An update is never put aside."""
+        """Whether it may hold tables, queries or classes. An update is never interrupted."""
         return held in POLICIES[self.policy].holds and not (held == "tables" and self.preemptive)
 
     @property
     def preempts(self) -> bool:
-        """Whether a job may be put aside for another one."""
+        """Whether a job may be interrupted for another one."""
         return self.preemptive or POLICIES[self.policy].preemptive
 
     @property
     def counted_blocking_us(self) -> int:
-        """`blocking` as bounds count it: where no job starts before its release there are no batches."""
+        """`blocking` as bounds count it: if no job starts before its release, there are no batches."""
         return self.blocking_us if "blocking" in POLICIES[self.policy].options else 0
 
 
 def of_queries(pool: Pool) -> str:
-    """By what a pool that cannot hold tables is one of queries."""
+    """Why a pool that cannot hold tables is one of queries."""
     return "`preemptive: true`" if pool.preemptive else f"`policy: {pool.policy}`"
 
 
@@ -77,7 +77,7 @@ def _only_with(option: str) -> str:
 
 
 class PoolEntry(Entry):
-    """A number of tracks under one policy."""
+    """A number of tracks with one policy."""
 
     model_config = ConfigDict(title="Pool")
 
@@ -90,47 +90,47 @@ class PoolEntry(Entry):
     )
     provisioning: Given[Provisioning] = Field(
         None,
-        description=f"{_only_with('provisioning')}: the cost that a table's share of the tracks is "
-        "made for. With `average` late tables recover faster and bounds hold in expectation only "
+        description=f"{_only_with('provisioning')}: the cost from which a table's share of the "
+        "tracks is computed. With `average` late tables recover faster, but bounds are only expected "
         "(default worst).",
     )
     recovery: Given[Recovery] = Field(
         None,
-        description=f"{_only_with('recovery')}: `fastest` gives one late table all the capacity "
-        "that is spare, `together` lets all of them recover at the same time, each more slowly (default "
+        description=f"{_only_with('recovery')}: `fastest` gives one late table all the spare "
+        "capacity, `together` lets all of them recover at the same time, each more slowly (default "
         "fastest).",
     )
     blocking: Given[Duration] = Field(
         None,
         description=f"{_only_with('blocking')}: for how long a job that loads several files of a backlog may "
-        "block others. Every bound counts it; `freshline plan` says how much all targets bear (default 0).",
+        "block others. Every bound counts it; `freshline plan` shows how much all targets allow (default 0).",
         examples=["1s"],
     )
     preemptive: Given[Flag] = Field(
         None,
-        description=f"{_only_with('preemptive')}, in a pool of queries: whether an iteration is put aside "
+        description=f"{_only_with('preemptive')}, in a pool of queries: whether an iteration is interrupted "
         "for a more urgent one (default false).",
     )
     rescheduling: Given[Rescheduling] = Field(
         None,
-        description=f"{_only_with('rescheduling')}: when it is worked out anew how much each query sheds: "
+        description=f"{_only_with('rescheduling')}: when the amount that each query sheds is recomputed: "
         "`optimistic`: once in every longest stride; `pessimistic`: whenever an iteration ends; "
         "`permissive`: when the weighted error since the last time is above `threshold` (default "
         "optimistic).",
     )
     threshold: Given[Rate] = Field(
         None,
-        description="Only with `rescheduling: permissive`, where it must be: the weighted error, tuples lost "
-        "in the answers by the weight of their queries.",
+        description="Required for `rescheduling: permissive`, and only for it: the weighted error, which "
+        "is the tuples lost in answers times the weight of their queries.",
         examples=[200000],
     )
     gains: Given[Gains] = Field(
         None,
         description=f"{_only_with('gains')}: the gains of the controllers are `fixed`, for a load of 100 %, "
-        "or `scheduled` by the work that was admitted last (default fixed).",
+        "or `scheduled`, for the work that was admitted last (default fixed).",
     )
     node: Given[Text] = Field(
-        None, description="The node that its jobs run on, where there are `nodes` (default: the first)."
+        None, description="The node that its jobs run on, if there are `nodes` (default: the first)."
     )
 
 

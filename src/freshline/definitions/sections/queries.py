@@ -48,14 +48,14 @@ _ANOTHER_POOL: Final = (
 class QuerySource:
     """A table as a query's FROM reads it: in slices, or whole in every part."""
 
-    alias: str  # what the SQL calls it there, in small letters
+    alias: str  # its name in the SQL, in lower case
     table: str
     in_slices: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A query that is answered anew in every stride, over the last window of its tables."""
+    """A query with an answer in every stride, over the last window of its tables."""
 
     name: str
     sql: str
@@ -64,19 +64,19 @@ class Query:
     stride_us: int
     deadline_us: int  # after the release, at most the stride
     weight: Fraction = Fraction(1)
-    keep_least: Fraction = Fraction(0)  # the share of its window that it must read at least
-    cost: Cost | None = None  # of an answer over a window; None: by its operators, or learned
-    selectivity: Fraction | None = None  # declared: rows of the answer over those it reads
-    part_us: int | None = None  # the longest stretch in which it cannot be put aside; None: by default
-    into: str | None = None  # a table of its answers
-    tables: tuple[str, ...] = ()  # that it reads, once each
-    sides: tuple[QuerySource, ...] = ()  # of its FROM, in their order
-    operators: Operator | None = None  # what it is made of; always there in a warehouse that was loaded
+    keep_least: Fraction = Fraction(0)  # the least share of its window that it must read
+    cost: Cost | None = None  # of an answer over a window; None: estimated from its operators, or learned
+    selectivity: Fraction | None = None  # as declared: rows of the answer per row read
+    part_us: int | None = None  # the longest stretch without an interruption; None: the default
+    into: str | None = None  # a table for its answers
+    tables: tuple[str, ...] = ()  # the tables that it reads, each once
+    sides: tuple[QuerySource, ...] = ()  # of its FROM, in order
+    operators: Operator | None = None  # its operator tree; never None in a loaded warehouse
     place: Place = NOWHERE
 
 
 class QueryEntry(Entry):
-    """A query that is answered anew in every stride, over the last window of the tables it reads."""
+    """A query with an answer in every stride, over the last window of the tables that it reads."""
 
     model_config = ConfigDict(title="Query")
 
@@ -90,14 +90,14 @@ class QueryEntry(Entry):
     deadline_us: Given[PositiveDuration] = Field(
         None,
         alias="deadline",
-        description="By when after its release an answer must be there, at most the stride (default: the "
-        "stride).",
+        description="The time from its release to the latest end of an answer, at most the stride (default: "
+        "the stride).",
     )
     weight: Given[PositiveNumber] = Field(
-        None, description="How much an error in its answers counts beside those of others (default 1)."
+        None, description="The weight of an error in its answers, relative to other queries (default 1)."
     )
     keep_least: Given[Share] = Field(
-        None, description="The share of its window that it must read at least (default 0)."
+        None, description="The least share of its window that it must read (default 0)."
     )
     pool: Given[Text] = Field(
         None, description="The pool that answers it (default: the only one that can hold queries)."
@@ -113,10 +113,10 @@ class QueryEntry(Entry):
     part_us: Given[Duration] = Field(
         None,
         alias="part",
-        description="The longest stretch of its work that is not put aside for more urgent queries (default: "
-        "a quarter of the shortest deadline above it).",
+        description="The longest stretch of its work that is not interrupted for more urgent queries "
+        "(default: a quarter of the shortest deadline among those).",
     )
-    into: Given[Text] = Field(None, description="A table of its own that its answers are kept in.")
+    into: Given[Text] = Field(None, description="A new table that stores its answers.")
 
 
 def _resolve(resolution: Resolution) -> dict[str, Any]:
@@ -124,7 +124,7 @@ def _resolve(resolution: Resolution) -> dict[str, Any]:
 
 
 class _Rules:
-    """Fills in defaults, finds what is referred to, and collects what is wrong."""
+    """Fills in defaults, resolves references, and collects errors."""
 
     def __init__(self, resolution: Resolution) -> None:
         self._resolution = resolution
@@ -154,7 +154,7 @@ class _Rules:
             try:
                 names = tables_named(entry.sql)
             except InputError:
-                continue  # it is read once more, and reported then
+                continue  # it is read once more later, and reported then
             yield from (found for name in names if (found := self._names["tables"].find(name)) is not None)
 
     def _check_slices(self, table: StoredDefinition) -> None:
@@ -209,11 +209,11 @@ class _Rules:
         if table is not None:
             line = self._resolution.place(("tables", table)).line
             self._report(
-                path, f"it is called like the table `{table}` of line {line}", "Rename one of the two"
+                path, f"it has the same name as the table `{table}` of line {line}", "Rename one of the two"
             )
 
     def _read(self, path: Path, entry: QueryEntry) -> QuerySql | None:
-        """The SQL, understood; None where it is not, or a table that it reads is wrong by itself."""
+        """The analysed SQL; None if it is invalid, or if a table that it reads is."""
         try:
             named = [self._names["tables"].find(name) for name in tables_named(entry.sql)]
             if any(name is not None and name not in self._readable for name in named):
@@ -255,7 +255,7 @@ class _Rules:
         if not pools.all:
             if self._resolution.names(NODES).all:
                 self._report(path, "there is no pool that it could run in", _ANOTHER_POOL)
-            return None  # otherwise that there is no pool is an error of its own
+            return None  # otherwise the missing pools are an error of their own
         if entry.pool is None:
             free = [
                 name for name, pool in self._pools.items()
@@ -281,7 +281,7 @@ class _Rules:
         return entry.pool
 
     def _check_answers(self) -> None:
-        """Every table of answers is one query's, and nothing else is called so."""
+        """Checks that every table of answers belongs to one query and that its name is unique."""
         taken: dict[str, str] = {}
         for kind, names in self._names.items():
             one = "query" if kind == "queries" else kind.removesuffix("s")

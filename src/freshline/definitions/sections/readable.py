@@ -1,4 +1,4 @@
-"""What queries know of the tables that they read, before anything runs."""
+"""What queries know about the tables that they read, before anything runs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def readable_tables(
     feeds: Mapping[str, Feed],
     order: Sequence[str],
 ) -> dict[str, ReadableTable]:
-    """The wanted tables by name, as far as `order` has them; it visits every table after its sources."""
+    """The wanted tables by name, if they are in `order`, which has every table after its sources."""
     upstream = _upstream(wanted, tables)
     known = {name: tables[name] for name in order if name in upstream and name in tables}
     rows = rows_a_second(known, feeds)
@@ -37,7 +37,7 @@ def readable_tables(
 def rows_a_second(
     tables: Mapping[str, StoredDefinition], feeds: Mapping[str, Feed]
 ) -> dict[str, Fraction | None]:
-    """What feeds bring to each table, sources first; to a derived table comes all that its sources get."""
+    """The rows per second of each table, sources first; a derived table gets the rows of all its sources."""
     rows: dict[str, Fraction | None] = {}
     for name, table in tables.items():
         if table.feed is not None:
@@ -49,7 +49,7 @@ def rows_a_second(
 
 
 def _upstream(wanted: Iterable[str], tables: Mapping[str, StoredDefinition]) -> set[str]:
-    """The tables, and all that they read, directly or not."""
+    """The tables and everything that they read, directly or indirectly."""
     found: set[str] = set()
     ahead = list(wanted)
     while ahead:
@@ -61,7 +61,7 @@ def _upstream(wanted: Iterable[str], tables: Mapping[str, StoredDefinition]) -> 
 
 
 def _relation(table: StoredDefinition, feeds: Mapping[str, Feed], known: Mapping[str, Relation]) -> Relation:
-    """Its columns, where they can be told: what is wrong with its SQL is said when it is to run."""
+    """Its columns, if they are known. A check before a run reports the errors of its SQL."""
     time = own_time(table.timestamp)
     try:
         if table.feed is not None:

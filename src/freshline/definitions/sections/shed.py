@@ -1,4 +1,4 @@
-"""`shed` of a feed: of each window of time the records of the highest value are loaded (paper 002)."""
+"""`shed` of a feed: only the records with the highest values of each window are loaded (paper 002)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _OF_A_RECORD: Final = "Write an expression over the feed's columns, such as `spe
 
 @dataclass(frozen=True, slots=True)
 class Shed:
-    """Of each window of that length, by the records' timestamps, so many of the highest value are loaded."""
+    """Of each window, by the records' timestamps, the `most` records with the highest value are loaded."""
 
     most: int
     per_us: int
@@ -44,7 +44,7 @@ class Shed:
 
     @property
     def rows(self) -> Fraction:
-        """How many are loaded a second, at most."""
+        """The most rows that are loaded per second."""
         return Fraction(self.most * SECOND, self.per_us)
 
     def in_words(self) -> str:
@@ -71,15 +71,15 @@ Most = Annotated[
 
 
 class ShedEntry(Entry):
-    """Of each window of time the records of the highest value are loaded, and no others."""
+    """Only the records with the highest values of each window of time are loaded."""
 
     model_config = ConfigDict(title="Shed")
 
     most: Most = Field(description="How many records of a window are loaded.", examples=[15])
     per_us: PositiveDuration = Field(alias="per", description="The length of a window.", examples=["1s"])
     value: Text = Field(
-        description="What says which records count most: SQL over the feed's columns. Without a value is "
-        "least; of equal ones those go first whose columns are smaller, from the first on.",
+        description="The value of a record: SQL over the feed's columns. NULL is the lowest value. Records "
+        "with equal values are ordered by their columns, smaller ones first.",
         examples=["speed * 2"],
     )
 
@@ -88,14 +88,14 @@ class ShedEntry(Entry):
 
 
 def check_shed_live(check: LiveCheck, feed: Feed) -> None:
-    """Reports a value that cannot be computed of a record, or not for ever."""
+    """Reports a value that cannot be computed from a record, or that changes over time."""
     if feed.shed is None or feed.landing.schema is None:
         return
     path = ("feeds", feed.name, "shed")
     try:
         columns = parse_columns(feed.landing.schema)
     except InputError:
-        return  # it is said of the schema
+        return  # the schema's own check reports it
     try:
         _check_value(feed.shed.value, columns, feed.landing.timestamp)
     except InputError as error:
@@ -103,7 +103,7 @@ def check_shed_live(check: LiveCheck, feed: Feed) -> None:
 
 
 def check_shed_table(check: LiveCheck, table: StoredDefinition) -> None:
-    """Reports a `select` that leaves no way to tell how many of a window's records have been loaded."""
+    """Reports a `select` after which the number of loaded records of a window cannot be counted."""
     assert table.feed is not None
     feed = check.warehouse.feeds[table.feed]
     if feed.shed is None or table.select is None or feed.landing.schema is None:
@@ -112,7 +112,7 @@ def check_shed_table(check: LiveCheck, table: StoredDefinition) -> None:
     try:
         kept = kept_columns(table.select, parse_columns(feed.landing.schema))
     except InputError:
-        return  # it is said where it stands
+        return  # the check of `select` reports it
     remedy = "Select each record once and its timestamp as it stands; a table that reads this one may do more"
     if kept is None:
         check.report(path, table.place, f"its feed `{feed.name}` sheds rows by what is loaded", remedy)
@@ -122,7 +122,7 @@ def check_shed_table(check: LiveCheck, table: StoredDefinition) -> None:
         what = f"its feed `{feed.name}` sheds rows by their timestamps, and `{table.timestamp}` is another"
         check.report(path, table.place, what, remedy)
     if any(name == "input_file_name" for name in unsteady(parse_query(table.select), ())):
-        what = "of rows that were sorted by value nobody knows their file"
+        what = "rows that are sorted by value no longer know their file"
         check.report(path, table.place, what, "Remove `input_file_name`, or the feed's `shed`")
 
 

@@ -1,4 +1,4 @@
-"""How a table's rows are dealt into slices, as a user writes it."""
+"""`slices` of a table: how its rows are divided into slices."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from freshline.sql.slices import Slices
 
 
 class SlicesEntry(Entry):
-    """How a table's rows are dealt into slices."""
+    """How the rows of a table are divided into slices."""
 
     model_config = ConfigDict(title="Slices")
 
     by: Given[Text] = Field(
         None,
-        description="The column by which rows are dealt: equal values are in equal slices, also of another "
-        "table that is dealt by what it is joined with (default: by chance).",
+        description="The column that decides the slice: equal values are in equal slices. Tables can be read "
+        "slice by slice together if their `by` columns join them (default: at random).",
     )
 
     outliers: Given[Text] = Field(
         None,
-        description="A column of numbers: the 3 % of each update's rows that are largest in it, whatever "
-        "their sign, are in no slice, and every query reads them whole. So sums of what is mostly in a few "
-        "large values are estimated well (base tables only; default: none).",
+        description="A column of numbers. The 3 % of an update's rows with its largest absolute values are "
+        "in no slice, and every query reads all of them. That improves estimates of sums that a few large "
+        "values dominate (base tables only; default: none).",
     )
 
     def resolved(self) -> Slices:

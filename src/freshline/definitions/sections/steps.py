@@ -1,4 +1,4 @@
-"""Steps: the tables of an output with an end-to-end deadline, itself and all that it is computed from."""
+"""Steps: an output with an end-to-end deadline, and all tables that it is computed from."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from freshline.definitions.sections.nodes import NODES, node_named
 from freshline.definitions.sections.table_entry import TableEntry
 from freshline.sql.slices import Slices
 
-# What means nothing without a period of one's own, and why.
+# Keys that have no effect without a period, and why.
 _USELESS: Final = {
     "period_us": "a step has no period: it is released when what it reads advances",
     "phase_us": "it has no effect on a step, which is released when what it reads advances",
     "pool": "it has no effect on a step, which runs on a node",
-    "target_lag_us": "it has no effect on a step: what is promised of it is the `deadline` of outputs",
-    "late_after_us": "it has no effect on a step: what is promised of it is the `deadline` of outputs",
+    "target_lag_us": "it has no effect on a step, whose guarantee is the `deadline` of outputs",
+    "late_after_us": "it has no effect on a step, whose guarantee is the `deadline` of outputs",
     "weight": "it has no effect on a step, which has no recovery mode",
     "discard": "it has no effect on a step, which loads every file",
 }
@@ -31,7 +31,7 @@ _ONLY_STEPS: Final = ("node", "selectivity")
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A table without a period, upstream of an output or one itself (paper 002's operator)."""
+    """A table without a period: an output, or a table upstream of one (an operator in paper 002)."""
 
     name: str
     feed: str | None = None
@@ -46,13 +46,13 @@ class Step:
     history_us: int = DAY
     place: Place = NOWHERE
     slices: Slices | None = None
-    node: str | None = None  # where it must run; that of its feed if it loads one; None: anywhere
-    deadline_us: int | None = None  # of an output: how old a record may be when it is committed here
-    selectivity: Fraction = Fraction(1)  # rows out for each row in
+    node: str | None = None  # where it must run; the node of its feed if it loads one; None: anywhere
+    deadline_us: int | None = None  # of an output: how old a record may be at its commit here
+    selectivity: Fraction = Fraction(1)  # rows out per row in
 
 
 def step_names(entries: Mapping[str, TableEntry], sources: Mapping[str, Sequence[str]]) -> set[str]:
-    """The tables with a deadline, and all that they are computed from."""
+    """The tables with a deadline, and all tables that they are computed from."""
     found: set[str] = set()
     ahead = [name for name, entry in entries.items() if entry.deadline_us is not None]
     while ahead:
@@ -66,7 +66,7 @@ def step_names(entries: Mapping[str, TableEntry], sources: Mapping[str, Sequence
 def make_step(
     resolution: Resolution, name: str, entry: TableEntry, sources: tuple[str, ...], timestamp: str | None
 ) -> Step:
-    """The step of an entry; what is wrong with it is reported."""
+    """The step of an entry; reports its errors."""
     path = ("tables", name)
     _check_keys(resolution, path, entry)
     return Step(
@@ -90,7 +90,7 @@ def make_step(
 
 
 def check_no_step(resolution: Resolution, name: str, entry: TableEntry) -> None:
-    """Reports what means nothing on a table with a period."""
+    """Reports keys that have no effect on a table with a period."""
     path = ("tables", name)
     remedy = "Remove it, or add a `deadline` to the table, or to one that is computed from it"
     for key in _ONLY_STEPS:
@@ -102,7 +102,7 @@ def check_no_step(resolution: Resolution, name: str, entry: TableEntry) -> None:
 
 
 def check_feeds(resolution: Resolution, loaded: set[str]) -> None:
-    """Reports what means nothing on a feed that no step loads, once all else is right."""
+    """Reports keys that have no effect on a feed that no step loads, if there are no other errors."""
     if resolution.errors:
         return
     for name, entry in resolution.entries(FEEDS).items():
@@ -160,14 +160,14 @@ def _feed(resolution: Resolution, entry: TableEntry) -> Feed | None:
 
 
 def step_record(step: Step) -> dict[str, Any]:
-    """A step as JSON has it, but for fractions, which are text there."""
+    """A step as a record for JSON; its fractions still have to become text."""
     record = asdict(step)
     del record["place"]
     return record
 
 
 def step_from_record(record: dict[str, Any]) -> Step:
-    """A step that was written as JSON."""
+    """Reads a step that was written as JSON."""
     slices = None if record["slices"] is None else Slices(**record["slices"])
     known = {
         "sources": tuple(record["sources"]),

@@ -1,4 +1,4 @@
-"""What is stored as a table, whenever it is updated: periodic tables and steps alike."""
+"""What periodic tables and steps share: both are stored as tables."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from freshline.sql.slices import Slices
 
 
 class StoredDefinition(Protocol):
-    """What a table holds and what it is computed from, without when that is done."""
+    """What a table holds and what it is computed from, regardless of when it is updated."""
 
     @property
     def name(self) -> str: ...

@@ -1,4 +1,4 @@
-"""What a user may write of a table."""
+"""What a user may write about a table."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class TableEntry(Entry):
     feed: Given[Text] = Field(None, description="The feed that this table loads. It makes a base table.")
     select: Given[Text] = Field(
         None,
-        description="A query over the columns of the feed, for each of its records by itself (default: all "
+        description="A query over the columns of the feed, applied to each record by itself (default: all "
         "columns). Only for a base table.",
         examples=["SELECT ts, src, bytes * 8 AS bits FROM packets WHERE bytes > 0"],
     )
@@ -74,8 +74,8 @@ class TableEntry(Entry):
     )
     lookback_trusted: Given[Flag] = Field(
         None,
-        description="Whether `lookback` is taken to be enough where the SQL joins over a range of time that "
-        "cannot be told from it (default false). Rows would be missing if it were not.",
+        description="Accepts `lookback` as long enough if the SQL does not show the length of a range of "
+        "time that it joins over (default false). If `lookback` is too short, rows are missing.",
     )
     align_us: Given[PositiveDuration] = Field(
         None,
@@ -85,13 +85,13 @@ class TableEntry(Entry):
     )
     pool: Given[Text] = Field(None, description="The pool that updates it (default: the only one).")
     target_lag_us: Given[PositiveDuration] = Field(
-        None, alias="target_lag", description="How stale the table may ever be."
+        None, alias="target_lag", description="The largest staleness that the table may have."
     )
-    cost: Given[CostEntry] = Field(None, description="What an update costs.")
+    cost: Given[CostEntry] = Field(None, description="The cost of an update.")
     late_after_us: Given[PositiveDuration] = Field(
         None,
         alias="late_after",
-        description="A table that is behind its sources by more is late, and recovers where the pool's "
+        description="A table that is further behind its sources is late, and recovers if the pool's "
         f"policy is {one_of(adaptive_policies())} (default: its staleness bound).",
     )
     weight: Given[Rate] = Field(
@@ -102,21 +102,21 @@ class TableEntry(Entry):
     history_us: Given[History] = Field(
         None,
         alias="history",
-        description="How long readers can follow its changes and read it as it was (default: the "
-        "warehouse's `history`).",
+        description="How long readers can follow its changes and read its earlier versions, from a minute to "
+        "a year (default: the warehouse's `history`).",
     )
     slices: Given[SlicesEntry] = Field(
         None,
-        description="Its rows are kept in slices, so that queries can read a part of it instead of the "
-        "whole. Write {} to have them dealt by chance.",
+        description="Divides its rows into slices, so that queries can read a part of it. The reserved "
+        "column `_slice` has the slice of a row. Write {} to divide rows at random.",
         examples=[{"by": "src"}],
     )
     deadline_us: Given[PositiveDuration] = Field(
         None,
         alias="deadline",
-        description="How old a record may be when it is committed here. It makes the table an output: it and "
-        "all that it is computed from are steps, without `period`, and run on `nodes` as soon as there is "
-        "something to do.",
+        description="The largest age of a record at its commit here. It makes the table an output. The table "
+        "and all that it is computed from become steps: they have no `period`, and run on `nodes` as soon as "
+        "there is work.",
         examples=["10s"],
     )
     node: Given[Text] = Field(
@@ -125,11 +125,11 @@ class TableEntry(Entry):
         "best).",
     )
     selectivity: Given[Rate] = Field(
-        None, description="Of a step: rows that it makes for each row that it reads (default 1)."
+        None, description="For a step: rows that it writes for each row that it reads (default 1)."
     )
     discard: Given[DiscardEntry] = Field(
         None,
-        description="Files that change little may be left out where requests need the time. Only for a base "
+        description="Files that change little may be skipped if requests need the time. Only for a base "
         f"table of a feed of files, in a pool with {as_written(discarding_policies())}.",
         examples=[{"key": "sensor", "value": "reading"}],
     )

@@ -1,4 +1,4 @@
-"""Whether tables can be kept up to date by their SQL, a piece of time at a time."""
+"""Checks whether the SQL of tables allows to keep them up to date one piece of time at a time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def check_tables(check: LiveCheck) -> None:
-    """Reports tables that cannot be run, or would not hold what their SQL says."""
+    """Reports tables that cannot run, or would not hold what their SQL says."""
     _Tables(check)
     for table in check.warehouse.tables.values():
         check_discard_live(check, table)
@@ -53,7 +53,7 @@ class _Tables:
     def _derived(self, table: StoredDefinition) -> Relation:
         path = ("tables", table.name)
         if table.sql is None:
-            remedy = "Add the query that gives its rows; `plan` and `simulate` do without"
+            remedy = "Add the query that gives its rows; `plan` and `simulate` do not need it"
             self._report(path, table.place, "`sql` is missing, and a run needs it", remedy)
             return Relation(None, own_time(table.timestamp))
         sources = {name: self._tables[name] for name in table.sources if name in self._tables}
@@ -66,7 +66,7 @@ class _Tables:
             return Relation(None, {})
         check = QueryCheck(parse_query(table.sql), sources)
         if is_clear:
-            # The rest is said of a query that is right so far: most of it would follow from what is wrong.
+            # The rest needs a query that is valid so far; otherwise most of it would be follow-up errors.
             if not check.errors:
                 check.timestamp(table.timestamp)
             if not check.errors:
@@ -90,7 +90,7 @@ class _Tables:
         reach_us = check.result.reach_us
         is_enough = reach_us is not None and table.lookback_us >= reach_us
         if table.lookback_trusted and (is_enough or not check.is_vague):
-            what = "it has no effect: how far back the SQL reads can be told from the SQL"
+            what = "it has no effect: the SQL itself shows how far back it reads"
             self._report((*path, "lookback_trusted"), table.place, what, "Remove it")
         if is_enough or (table.lookback_trusted and check.is_vague):
             return
@@ -100,8 +100,8 @@ class _Tables:
             remedy = "Add the length of the range, such as `lookback: 10 minutes`"
             self._report(path, table.place, what, remedy)
         elif reach_us is None:
-            what = "how long the range of time is that its SQL joins over cannot be told from the SQL"
-            plainly = "Write it as `b.ts BETWEEN a.ts - INTERVAL 1 HOUR AND a.ts` is"
+            what = "its SQL joins over a range of time without showing how long the range is"
+            plainly = "Write it in the form `b.ts BETWEEN a.ts - INTERVAL 1 HOUR AND a.ts`"
             self._report(path, table.place, what, f"{plainly}, or {trust}")
         else:
             what = "it is shorter than the range of time that its SQL joins over"

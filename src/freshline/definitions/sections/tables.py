@@ -36,23 +36,23 @@ class Table:
     sources: tuple[str, ...] = ()
     sql: str | None = None  # of a derived table
     select: str | None = None  # of a base table: SQL over its feed's columns
-    timestamp: str | None = None  # the column; of a base table its feed's unless `select` renames it
-    lookback_us: int = 0  # how far before F a derived table's SQL reads its sources
-    lookback_trusted: bool = False  # that this is enough is taken from the user, not from the SQL
-    align_us: int | None = None  # a derived table is loaded up to the edges of windows of this length
-    phase_us: int = 0  # of a table that is released periodically; elsewhere 0
+    timestamp: str | None = None  # the column; a base table has that of its feed unless `select` renames it
+    lookback_us: int = 0  # how far before F the SQL of a derived table reads its sources
+    lookback_trusted: bool = False  # the user declares that this is enough; the SQL does not show it
+    align_us: int | None = None  # updates of a derived table end at the edges of windows of this length
+    phase_us: int = 0  # of a table that is released periodically; otherwise 0
     target_lag_us: int | None = None
     cost: Cost | None = None
-    late_after_us: int | None = None  # ΔF: a table that is behind by more is late; default its bound
-    weight: Fraction = Fraction(1)  # of several late tables that could recover, the heavier goes first
-    history_us: int = DAY  # so long its commits, and the files they need, are kept for readers
+    late_after_us: int | None = None  # ΔF: a table that is further behind is late; the default is its bound
+    weight: Fraction = Fraction(1)  # of several late tables, the one with the larger weight recovers first
+    history_us: int = DAY  # how long its commits, and the files they need, are kept for readers
     place: Place = NOWHERE
-    slices: Slices | None = None  # a table that continuous queries may read in part
-    discard: Discard | None = None  # of a base table: files that change little may be left out
+    slices: Slices | None = None  # not None: continuous queries may read a part of it
+    discard: Discard | None = None  # of a base table: files that change little may be skipped
 
 
 class _Rules:
-    """Fills in defaults, finds what is referred to, and collects what is wrong."""
+    """Fills in defaults, resolves references, and collects errors."""
 
     def __init__(self, resolution: Resolution) -> None:
         self._resolution = resolution
@@ -62,16 +62,16 @@ class _Rules:
         self._pools, self._feeds = resolution.names(POOLS), resolution.names(FEEDS)
         self._tables = resolution.names(TABLES)
         pools = resolution.records(POOLS)
-        # What is wrong with a pool is said already.
+        # Errors of a pool have been reported already.
         self._pools_of_tables = [
             name for name in self._pools.all if name not in pools or pools[name].may_hold("tables")
         ]
-        self._unclear: set[str] = set()  # tables some of whose sources were not found
-        self._by_files: dict[str, bool] = {}  # whether files upstream release a table, where that is clear
-        self._timestamps: dict[str, str | None] = {}  # the tables' timestamp columns, where they are known
+        self._unclear: set[str] = set()  # tables with sources that were not found
+        self._by_files: dict[str, bool] = {}  # whether files upstream release a table, if that is known
+        self._timestamps: dict[str, str | None] = {}  # the timestamp columns of tables, if known
 
     def fields(self) -> dict[str, Any]:
-        """The fields of the warehouse; they are whole where there are no errors."""
+        """The fields of the warehouse; they are complete if there are no errors."""
         entries = self._entries
         sources = {name: self._sources(name, entry) for name, entry in entries.items()}
         order = self._order(sources)
@@ -99,7 +99,7 @@ class _Rules:
         }
 
     def _sources(self, name: str, entry: TableEntry) -> tuple[str, ...]:
-        """The tables that a table reads, as they are called where they are defined."""
+        """The tables that a table reads, by their defined names."""
         path = ("tables", name)
         if entry.feed is not None:
             self._check_base(path, entry)
@@ -155,7 +155,7 @@ class _Rules:
             return ()
 
     def _found(self, reader: str, references: Sequence[tuple[Path, str]]) -> tuple[str, ...]:
-        """The tables that are referred to; what is wrong with a reference is reported at its path."""
+        """The tables that the references name; reports the errors of a reference at its path."""
         found: dict[str, None] = {}
         for path, reference in references:
             table = self._tables.find(reference)
@@ -242,13 +242,13 @@ class _Rules:
             if self._resolution.names(NODES).all:
                 remedy = "Add one, such as `pools: {updates: {tracks: 1}}`, or a `deadline` downstream"
                 self._report(path, "there is no pool for a table that is no step", remedy)
-            return None  # otherwise that there is no pool is an error of its own
+            return None  # otherwise the missing pools are an error of their own
         of_tables = self._pools_of_tables
         if entry.pool is None:
             if len(of_tables) == 1:
                 return of_tables[0]
             if len(self._resolution.records(POOLS)) < len(self._pools.all):
-                return None  # which pools tables may have is not clear before the wrong ones are mended
+                return None  # the pools of tables are not clear until the invalid ones are corrected
             of = " of tables" if len(of_tables) < len(self._pools.all) else ""
             what = f"`pool` is missing, and there are {len(of_tables)} pools{of}"
             remedy = f"Add `pool` with {one_of(of_tables)}" if of_tables else "Add one with `policy: edf`"
@@ -301,7 +301,7 @@ class _Rules:
         return feed.period_us
 
     def _check_node(self, name: str, pool_name: str, feed_name: str) -> None:
-        """A base table runs where its feed's files land."""
+        """Checks that a base table runs on the node where its feed's files land."""
         pool = self._resolution.records(POOLS).get(pool_name)
         feed = self._resolution.records(FEEDS).get(feed_name)
         if pool and feed and feed.node is not None and pool.node != feed.node:

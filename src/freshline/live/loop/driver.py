@@ -1,4 +1,4 @@
-"""The live driver: it tells the kernel what happens, and does what the kernel says."""
+"""The live driver: it passes events to the kernel and carries out the kernel's instructions."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ _TICK_US = SECOND // 2
 
 
 class LoopHooks:
-    """What a loop calls beside the kernel, in its own thread. Each does nothing unless it is overridden."""
+    """The calls of a loop besides the kernel, in the loop's thread. By default each does nothing."""
 
     def tick(self, now: int, kernel: Kernel) -> None:
-        """Twice a second, and once more when all jobs have ended."""
+        """The loop calls it twice a second, and once more when all jobs have ended."""
 
     def look(self, now: int) -> None:
-        """Before each call of the kernel, which may have to hear something at an instant of its own."""
+        """The loop calls it before each call of the kernel, for events that fall due at a certain instant."""
 
     def carry_out(self, instruction: Instruction) -> None:
-        """What the kernel says beside starting, pausing and cancelling jobs."""
+        """Carries out instructions other than starting, pausing and cancelling jobs."""
 
     def let_go(self) -> None:
-        """Nothing is begun any more; jobs that run are waited for next."""
+        """The loop starts nothing more and waits for running jobs next."""
 
 
 class LiveDriver:
-    """One loop, one thread: it alone talks to the kernel. Tracks and discovery post messages to it."""
+    """One loop in one thread: only it calls the kernel. Tracks and discovery post messages to it."""
 
     def __init__(
         self,
@@ -56,23 +56,23 @@ class LiveDriver:
         self.stopping = False
 
     def tell(self, event: Event) -> None:
-        """What was found out at a tick: the kernel hears of it next. For the driver's own thread only."""
+        """Passes an event to the kernel's next call. Only the driver's thread may call it."""
         self._told.append(event)
 
     def stop(self) -> None:
         """Starts nothing more; the loop ends at the next tick.
 
-        Safe to call from anywhere. A message would be heard sooner, but a signal's handler may run while its
-        own thread holds the queue's lock.
+        Any thread may call it. A message would be quicker, but a signal's handler may run while its own
+        thread holds the queue's lock.
         """
         self.stopping = True
 
     def abandon(self) -> None:
-        """Jobs that run are not waited for: what they have not committed is as if they had never begun."""
+        """Does not wait for running jobs: without a commit they have no effect."""
         self._tracks.abandon()
 
     def run(self, until: int | None = None, grace_s: float = 20.0) -> bool:
-        """Runs until stopped or that instant; then lets running jobs end. Whether all of them did."""
+        """Runs until stopped or until that instant, then waits for jobs; returns whether all have ended."""
         tick_at = self._clock()
         while not self.stopping and (until is None or self._clock() < until):
             wake_at = min(self.kernel.wake_at, tick_at, until or tick_at)
@@ -81,13 +81,13 @@ class LiveDriver:
             now = self._clock()
             if now >= tick_at:
                 self._hooks.tick(now, self.kernel)
-                with suppress(OSError):  # a full disk: what could not be written is tried again
+                with suppress(OSError):  # a full disk: the next tick writes again
                     self._journal.flush()
                 tick_at = now + _TICK_US
         return self._close(grace_s)
 
     def _step(self, messages: Sequence[Message], closing: bool = False) -> None:
-        now = max(self.kernel.now, self._clock())  # a clock that is set back does not turn time
+        now = max(self.kernel.now, self._clock())  # time does not go back with the clock
         made = [message.event(self._observer, now) for message in messages]
         if not closing:
             self._hooks.look(now)
@@ -96,7 +96,7 @@ class LiveDriver:
         if not events and (closing or now < self.kernel.wake_at):
             return
         instructions = self.kernel.handle(now, events, closing)
-        with suppress(OSError):  # a full disk costs lines of the journal, which a replay finds missing
+        with suppress(OSError):  # a full disk loses lines of the journal, and a replay reports that
             self._journal.write(now, events, instructions, closing)
         for instruction in instructions:
             self._do(instruction)
@@ -112,7 +112,7 @@ class LiveDriver:
             self._hooks.carry_out(instruction)
 
     def _close(self, grace_s: float) -> bool:
-        """Jobs that run are let end, and the kernel hears of it; nothing new is started."""
+        """Waits for running jobs and passes their ends to the kernel; starts nothing new."""
         self.stopping = True
         self._hooks.let_go()
         everything_ended = self._tracks.close(grace_s)

@@ -1,4 +1,4 @@
-"""A live run's journal: a header by which a replay makes the same kernel, then every call."""
+"""A live run's journal: a header from which a replay makes the same kernel, then every call."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def journal_of(
     batches: bool,
     node: str | None,
 ) -> Journal:
-    """The journal of a run that begins now; `unknown` are the tables of which no cost is known yet."""
+    """The journal of a run that begins now; `unknown` are the tables without a known cost."""
     header: dict[str, Any] = {"freshline": __version__, "run": run_id, "now": now, "freshness": freshness}
     if unknown:
         header["unknown"] = sorted(unknown)

@@ -1,4 +1,4 @@
-"""The kinds of jobs that can run live: who does them, and who says what their ends mean."""
+"""The kinds of jobs in a live run: the worker and the judge of each."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ class Worker(Protocol):
     """Runs jobs of its kind on one track, in the track's own thread."""
 
     def run(self, job: Any) -> object:
-        """What the job did; whatever it raises is how it failed.
+        """Runs a job; returns its result or raises its failure.
 
-        Of a job that may be put aside it is a generator: each `next` does one part, and it returns what the
-        job did.
+        For a job that can be paused it is a generator: each `next` does one part, and it returns the result.
         """
 
 
@@ -29,9 +28,9 @@ def _for_good(job: Job) -> None:
 class JobKind:
     """One kind of job."""
 
-    worker: Callable[[int], Worker]  # for the track of that number
+    worker: Callable[[int], Worker]  # by track number
     judge: Judge
-    cancel: Callable[[Job], None] = _for_good  # in the driver's thread: it must not take long
+    cancel: Callable[[Job], None] = _for_good  # called in the driver's thread, so it must be quick
 
 
 # By the job's type.

@@ -1,4 +1,4 @@
-"""What other threads have to tell the driver's, each as a message that makes its own event."""
+"""Messages of other threads to the driver's thread; each message makes its own event."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from freshline.kernel.core.events import Event, JobPaused
 from freshline.kernel.tables.events import DataFile, FileArrived
 from freshline.kernel.tables.remote_table import RemoteAdvanced
 
-# Far more than ever wait: a full queue only slows discovery down.
+# Far more than usual: a full queue only slows discovery down.
 _MESSAGES_MAX = 100_000
 
 
 class MessageObserver(Protocol):
-    """Who hears what messages say beyond their events: the kernel need not know it."""
+    """Receives the content of messages that the kernel does not need."""
 
     def landed(self, landed: FileFound) -> None: ...
 
@@ -26,14 +26,14 @@ class MessageObserver(Protocol):
 
 
 class Message(Protocol):
-    """Something that a source of the run found. A further source brings messages of its own."""
+    """A finding of one of the run's sources. Each source has its own messages."""
 
     def event(self, observer: MessageObserver, now: int) -> Event | None:
-        """What the kernel is to hear of it, if anything. Asked once, in the driver's thread."""
+        """The event for the kernel, if any. The driver's thread calls it once."""
 
 
 class Inbox:
-    """The driver's messages: any thread posts, the driver's alone collects."""
+    """The driver's messages: any thread posts, only the driver's thread collects."""
 
     def __init__(self) -> None:
         self._messages: queue.Queue[Message] = queue.Queue(_MESSAGES_MAX)
@@ -42,7 +42,7 @@ class Inbox:
         self._messages.put(message)
 
     def collect(self, timeout_us: int) -> list[Message]:
-        """Waits for a message, then takes all that are there."""
+        """Waits for a message, then returns all that are there."""
         messages: list[Message] = []
         try:
             message = (
@@ -55,13 +55,13 @@ class Inbox:
             return messages
 
     def is_empty(self) -> bool:
-        """Whether everything that was posted has been collected."""
+        """Whether the driver has collected every message."""
         return self._messages.empty()
 
 
 @dataclass(frozen=True, slots=True)
 class FileFound:
-    """A data file was found, and some tables have not loaded it yet."""
+    """A data file was found that some tables have not loaded yet."""
 
     feed: str
     file: DataFile
@@ -76,7 +76,7 @@ class FileFound:
 
 @dataclass(frozen=True, slots=True)
 class RemoteCommit:
-    """A table that another node writes has been committed to: it is as fresh as that."""
+    """Another node has committed to its table, which has this freshness now."""
 
     table: str
     freshness: int
@@ -89,7 +89,7 @@ class RemoteCommit:
 
 @dataclass(frozen=True, slots=True)
 class EmptyFile:
-    """A file without records came: no table loads it."""
+    """A file without records arrived: no table loads it."""
 
     feed: str
     arrival: int
@@ -101,7 +101,7 @@ class EmptyFile:
 
 @dataclass(frozen=True, slots=True)
 class FileRefused:
-    """A feed brought something that should have had records, and is put aside."""
+    """A feed brought a file that cannot be loaded and goes to quarantine."""
 
     feed: str
     at: int
@@ -113,7 +113,7 @@ class FileRefused:
 
 @dataclass(frozen=True, slots=True)
 class JobPutAside:
-    """A job was put aside between two of its parts."""
+    """A job was paused between two of its parts."""
 
     job: Any
 
@@ -122,14 +122,14 @@ class JobPutAside:
 
 
 class Judge(Protocol):
-    """Says what the end of a job of its kind means."""
+    """Decides what the end of a job of its kind means."""
 
     def judge(self, ended: JobEnded, now: int) -> Event: ...
 
 
 @dataclass(frozen=True, slots=True)
 class JobEnded:
-    """A job ended, with what it did or with an exception. Its kind's judge says what that means."""
+    """A job ended with a result or an exception. Its kind's judge decides what that means."""
 
     job: Any  # of that kind
     outcome: object

@@ -1,4 +1,4 @@
-"""What people are to know of a run: assumptions of the bounds that did not hold, files put aside."""
+"""Notes about a run for its users: broken assumptions of the bounds, quarantined files, failures."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Overruns:
 
 @dataclass(frozen=True, slots=True)
 class FallBacks:
-    """How often a pool fell back to `aus`, when last, and why."""
+    """How often a pool fell back to `aus`, the last time and its reason."""
 
     count: int
     at: int
@@ -46,8 +46,7 @@ class FallBacks:
 class RunNotes:
     """The latest notes, and how many files are in quarantine.
 
-    All threads write here: whoever finds something out notes it. A lock makes that safe, and nothing that
-    takes long is done while it is held.
+    All threads write notes. A lock makes that safe; no slow work is done under the lock.
     """
 
     def __init__(self, started: int, now: Clock = clock) -> None:
@@ -55,7 +54,7 @@ class RunNotes:
         self._clock = now
         self._lock = Lock()
         self._latest: deque[tuple[int, str]] = deque(maxlen=_NOTES_MAX)
-        # One note for each table, or for each pool: they would push out all others.
+        # One note for each table and pool, or they would push out all others.
         self._overruns: dict[str, Overruns] = {}
         self._fall_backs: dict[str, FallBacks] = {}
         self._quarantined = 0
@@ -72,16 +71,16 @@ class RunNotes:
 
     @property
     def quarantined(self) -> int:
-        """How many files are in quarantine, as far as known."""
+        """The last known number of files in quarantine."""
         return self._quarantined
 
     def counted(self, quarantined: int) -> None:
-        """They are counted anew now and then, for people take them out."""
+        """Sets the number of files in quarantine: users take files out, so they are counted again."""
         with self._lock:
             self._quarantined = quarantined
 
     def took(self, table: str, took_us: int, assumed_us: int, at: int) -> None:
-        """An update ended; it is noted if it took longer than assumed."""
+        """Notes an update that took longer than assumed."""
         if took_us <= assumed_us:
             return
         with self._lock:
@@ -92,7 +91,7 @@ class RunNotes:
                 self._overruns[table] = replace(worst, count=worst.count + 1)
 
     def look(self, kernel: Kernel) -> None:
-        """Certificates that were given up since the last look."""
+        """Notes the certificates that were given up since the last look."""
         for pool in kernel.pools:
             for at, why in given_up(pool):
                 last = self._fall_backs.get(pool.name, FallBacks(0, -1, ""))
@@ -102,7 +101,7 @@ class RunNotes:
 
     @property
     def lines(self) -> list[str]:
-        """The notes, oldest first; overruns as of the worst one, fall-backs as of the last."""
+        """The notes, oldest first. Overruns have the time of the worst one, fall-backs of the last."""
         with self._lock:
             notes = [
                 *self._latest,

@@ -13,16 +13,16 @@ from freshline.kernel.core.job import Job
 from freshline.live.loop.kinds import Kinds, Worker
 from freshline.live.loop.messages import JobEnded, JobPutAside
 
-# How soon it is seen that running jobs are to be abandoned.
+# How often a close checks whether running jobs are abandoned.
 _LOOK_EVERY_S = 0.1
 
 
-# What is left of a job: each `next` does one part.
+# The rest of a job: each `next` does one part.
 Parts = Generator[Any, None, object]
 
 
 class Tracks:
-    """A thread for each track, for jobs of every kind. It posts how each of them ended, or was put aside."""
+    """A thread for each track, for jobs of every kind. It posts the end or the pause of each job."""
 
     def __init__(
         self, count: int, kinds: Kinds, post: Callable[[JobEnded | JobPutAside], None], now: Clock = clock
@@ -43,7 +43,7 @@ class Tracks:
 
     @property
     def idle(self) -> int:
-        """How many have nothing to do. Any thread may ask."""
+        """The number of idle tracks. Any thread may call it."""
         return len(self._threads) - len(self._busy)
 
     def start(self, job: Job) -> None:
@@ -52,25 +52,25 @@ class Tracks:
         self._inboxes[job.track].put(job)
 
     def pause(self, job: Job) -> None:
-        """Has the job, which was started, put aside after the part that runs, unless it ends before."""
+        """Pauses a started job after its current part, unless it ends before."""
         self._to_pause[job.track] = job
 
     def cancel(self, job: Job) -> None:
-        """Has the job, which was started, end without effect, unless it ends before."""
+        """Ends a started job without effect, unless it ends before."""
         self._kinds[type(job)].cancel(job)
 
     def abandon(self) -> None:
-        """Nobody waits for running jobs any more. Safe in a signal's handler: it takes no lock."""
+        """Stops waiting for running jobs. It takes no lock, so a signal's handler may call it."""
         self._abandoned = True
 
     def close(self, timeout_s: float) -> bool:
-        """Lets running jobs end, all of them for so long at the most, or until abandoned. Whether all did."""
+        """Waits for running jobs until the timeout or `abandon`; returns whether all have ended."""
         for inbox in self._inboxes:
             inbox.put(None)
         return self._join(timeout_s, lambda: self._abandoned)
 
     def finish_cancelled(self, timeout_s: float) -> None:
-        """Lets jobs end that were cancelled outside, abandoned ones too."""
+        """Waits for jobs that were cancelled outside, abandoned ones too."""
         self._join(timeout_s, lambda: False)
 
     def _join(self, timeout_s: float, is_over: Callable[[], bool]) -> bool:
@@ -82,7 +82,7 @@ class Tracks:
 
     def _serve(self, track: int) -> None:
         workers: dict[type[Job], Worker] = {}
-        begun: dict[Job, Parts] = {}  # jobs that were put aside
+        begun: dict[Job, Parts] = {}  # paused jobs
         while (job := self._inboxes[track].get()) is not None:
             kind = self._kinds[type(job)]
             try:
@@ -96,15 +96,15 @@ class Tracks:
                         self._post(JobPutAside(job))
                         continue
                     outcome = done
-            except Exception as error:  # the track's boundary: whatever it was, it is told with its reason
+            except Exception as error:  # the track's boundary: every error is reported with its reason
                 outcome = error
-            self._busy.discard(track)  # before it is posted: the next may be started at once
+            self._busy.discard(track)  # before the post: the next job may start at once
             self._post(JobEnded(job, outcome, self._clock(), kind.judge))
         for parts in begun.values():
             parts.close()
 
     def _run_parts(self, job: Job, parts: Parts) -> tuple[bool, object]:
-        """Whether the job has come to its end, and what it did; otherwise it is to be put aside."""
+        """Runs parts; returns (True, result) at the job's end, or (False, None) if it is to be paused."""
         while self._to_pause[job.track] is not job:
             try:
                 next(parts)

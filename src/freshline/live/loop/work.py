@@ -1,4 +1,4 @@
-"""What a run asks of each kind of work. `live.kinds_of_work` lists the kinds."""
+"""The interface of a kind of work in a run. `live.kinds_of_work` lists the kinds."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 class Work:
-    """One kind of work in a live run. A kind overrides what it needs; everything else does nothing.
+    """One kind of work in a live run. A kind overrides the methods that it needs; others do nothing.
 
-    A run makes one of each kind when its storage, Spark and kernel are there. It calls `warm_up`, `begin` and
-    `start`, and `close` at the end. The driver's thread calls everything here unless a method says otherwise.
+    A run makes one object of each kind when storage, Spark and kernel are open. It calls `warm_up`, `begin`
+    and `start`, and `close` at the end. The driver's thread calls all methods unless a method says otherwise.
     """
 
     def __init__(self, opening: RunOpening) -> None:
@@ -27,74 +27,74 @@ class Work:
     # -- start and end -----------------------------------------------------------------------------
 
     def warm_up(self) -> None:
-        """Before the run: Spark compiles now what would make the first jobs slow."""
+        """Makes Spark compile code before the run, so that the first jobs are not slow."""
 
     def begin(self, run: RunContext) -> None:
-        """The loop is made: from here on the kind has what all kinds share."""
+        """Receives the objects that all kinds share, once the loop is made."""
 
     def start(self) -> None:
-        """The loop is about to run: a kind that has threads of its own starts them."""
+        """Starts the kind's own threads, just before the loop runs."""
 
     def let_go(self) -> None:
-        """Nothing is begun any more; jobs that run are waited for next."""
+        """The run starts nothing more and waits for running jobs next."""
 
     def stop_serving(self) -> None:
-        """The HTTP service ends: clients that still wait get a reply."""
+        """Replies to clients that still wait, before the HTTP service ends."""
 
     def close(self) -> None:
-        """The run has ended."""
+        """Closes the kind at the end of the run."""
 
     # -- jobs ----------------------------------------------------------------------------------------
 
     def kinds(self) -> Kinds:
-        """By type of job, the worker that does it and the judge of its end. Asked after `begin`."""
+        """The worker and the judge of each type of job. The run calls it after `begin`."""
         return {}
 
     def carry_out(self, instruction: Instruction) -> bool:
-        """Does what the kernel says beside starting jobs. Whether the instruction is of this kind."""
+        """Carries out an instruction other than starting a job; returns whether it is of this kind."""
         return False
 
     def look(self, now: int) -> None:
-        """Before each call of the kernel: what the kernel has to hear at an instant of its own."""
+        """Passes events that have fallen due to the kernel, before each of its calls."""
 
     def tick(self, now: int) -> None:
-        """Twice a second."""
+        """The loop calls it twice a second."""
 
-    # -- what others ask -------------------------------------------------------------------------
+    # -- information -----------------------------------------------------------------------------
 
     def status(self, now: int, kernel: Kernel) -> Mapping[str, tuple[Any, ...]]:
         """The rows of this kind's sections, by the section's name."""
         return {}
 
     def said(self) -> Sequence[str]:
-        """What a user should know at the start, as sentences without a full stop."""
+        """Sentences for the user at the start, without a full stop."""
         return ()
 
     def shortcomings(self) -> Sequence[str]:
-        """What of the definitions cannot be kept, as sentences."""
+        """Sentences about definitions that this run cannot keep."""
         return ()
 
     def kept(self) -> Mapping[str, KeptTable]:
-        """The Delta tables that housekeeping looks after. Housekeeping's thread asks too."""
+        """The Delta tables for housekeeping, whose thread calls it too."""
         return {}
 
     def serves(self) -> Mapping[str, Callable[..., Any]]:
-        """By method of `service.running_warehouse.RunningWarehouse`, the function that answers it."""
+        """The functions that answer methods of `service.running_warehouse.RunningWarehouse`, by method."""
         return {}
 
     # -- draining --------------------------------------------------------------------------------------
 
     def announce_drain(self) -> None:
-        """The run is to end when nothing is left to load."""
+        """Announces that the run ends when nothing is left to load."""
 
     def waits_in_vain(self, now: int) -> str | None:
-        """Why something that a draining run waits for will never come."""
+        """The reason why something that a draining run waits for will never come; None if it may."""
         return None
 
     def expects_more(self, is_given_up: Callable[[str], bool]) -> bool:
-        """Whether more may come that is to be loaded before the run ends."""
+        """Whether more may arrive that must be loaded before the run ends."""
         return False
 
     def is_at_work(self, is_given_up: Callable[[str], bool]) -> bool:
-        """Whether jobs of this kind run or wait, beside those of tables, which the kernel knows."""
+        """Whether jobs of this kind run or wait, besides those of tables, which the kernel knows."""
         return False

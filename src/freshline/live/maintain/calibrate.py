@@ -1,4 +1,4 @@
-"""Costs measured beforehand, on the files at hand."""
+"""Measures costs before a run, on existing files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from freshline.storage.control.scratch import scratch_folder
 
 @dataclass(frozen=True, slots=True)
 class CalibrationResult:
-    """How many jobs each table ran, the files that could not be loaded, and why it ended early, if it did."""
+    """The number of jobs by table, the files that could not be loaded, and the reason of an early end."""
 
     jobs: dict[str, int]
     left: list[QuarantinedFile]
@@ -41,10 +41,10 @@ def calibrate(
     settings: Mapping[str, str] | None = None,
     session: SparkSession | None = None,
 ) -> CalibrationResult:
-    """Loads each feed's first files into tables that are thrown away; the history of costs is kept.
+    """Loads each feed's first files into temporary tables; only the history of costs is kept.
 
-    It is the real runner on a storage of its own, so what is measured is what will run. Files stay where
-    they are, those that cannot be loaded too.
+    It uses the real runner on a temporary storage, so it measures the code that will run. All files stay
+    where they are, even those that cannot be loaded.
     """
     if warehouse.nodes:
         what = "what steps cost is measured on the nodes that they run on"
@@ -71,7 +71,7 @@ def calibrate(
                 drain=True,
                 files_max=files_max,
                 warm="all",
-                batches=False,  # what one file costs is to be learned, and of few files
+                batches=False,  # the cost of one file is to be learned, from few files
             ),
         ) as runner:
             runner.run()
@@ -80,10 +80,10 @@ def calibrate(
 
 
 def _trial(warehouse: Warehouse, files_max: int) -> Warehouse:
-    """The warehouse as it is measured: without pauses, and so that few files make updates enough.
+    """The warehouse to measure: without pauses, and with enough updates from few files.
 
-    `edf` starts whole updates ahead of their release, so that nobody waits for periods. Of a derived table an
-    update is whole once it spans its share of the files: a day of them is more than there are.
+    `edf` starts complete updates before their release, so no job waits for its period. An update of a derived
+    table is complete once it spans its share of the files.
     """
     tables, spans_us = dict(warehouse.tables), {}
     for name in warehouse.topological_order:

@@ -1,4 +1,4 @@
-"""A base table that takes over columns which its feed has got since, and slices."""
+"""Migrates a base table to new columns of its feed or to other slices."""
 
 from __future__ import annotations
 
@@ -27,18 +27,16 @@ from freshline.storage.delta.stored_table import StoredTable
 
 @dataclass(frozen=True, slots=True)
 class MigrationResult:
-    """The columns that a table got, what has changed besides, and whom that concerns."""
+    """The columns that a table got, its other changes, and the tables downstream to rebuild."""
 
     added: tuple[str, ...]
-    changed: tuple[str, ...]  # what the next run will ask about
-    to_rebuild: tuple[
-        str, ...
-    ]  # tables downstream whose columns are others now, in the order to rebuild them
-    is_dealt: bool = False  # its rows were written anew, in other slices or in none
+    changed: tuple[str, ...]  # the changes that the next run will ask about
+    to_rebuild: tuple[str, ...]  # tables downstream whose columns differ now, in the order of their rebuilds
+    is_dealt: bool = False  # its rows were rewritten, in other slices or in none
 
 
 def table_to_migrate(warehouse: Warehouse, storage: Path, name: str) -> StoredDefinition:
-    """The base table of that name, if it can be migrated as far as can be told without Spark."""
+    """The base table of that name. InputError if it is clear without Spark that it cannot be migrated."""
     check_runnable(warehouse)
     table = warehouse.stored.get(name)
     if table is None:
@@ -52,10 +50,10 @@ def table_to_migrate(warehouse: Warehouse, storage: Path, name: str) -> StoredDe
 
 
 def migrate(session: SparkSession, warehouse: Warehouse, storage: Path, name: str) -> MigrationResult:
-    """Adds the columns that a base table's definition has and the table lacks; null in the rows there are.
+    """Adds the columns that a base table lacks; they are null in existing rows.
 
-    Where it is sliced otherwise than it is defined, its rows are dealt and written anew. It needs
-    the storage for itself. A table that has every column stays as it is.
+    If the table's slices differ from its definition, its rows are rewritten in new slices. No run may use the
+    storage. A table that has every column stays as it is.
     """
     table = table_to_migrate(warehouse, storage, name)
     layout = StorageLayout(storage)
@@ -72,7 +70,7 @@ def _migrate(
     columns: dict[str, StructType],
 ) -> MigrationResult:
     stored = stored_table(layout, table)
-    assert stored is not None  # it was there a moment ago, and nobody deletes tables
+    assert stored is not None  # it was there a moment ago, and Freshline deletes no tables
     found = column_differences(stored, columns[table.name])
     others = found.without(SLICE_COLUMN)
     now = Computation.of(table, warehouse.feeds)
@@ -103,7 +101,7 @@ def _widened(
     missing: tuple[str, ...],
     is_dealt: bool,
 ) -> Computation | None:
-    """Gives the table the columns that it lacks; by what its rows then are computed."""
+    """Adds the missing columns to the table; returns the computation of its rows."""
     before = stored.computation
     if not missing and not is_dealt:
         return before
@@ -125,7 +123,7 @@ def _widened(
 def _to_rebuild(
     warehouse: Warehouse, layout: StorageLayout, table: StoredDefinition, columns: dict[str, StructType]
 ) -> tuple[str, ...]:
-    """The tables downstream that have other columns than they are defined with, as by `SELECT *`."""
+    """The tables downstream whose columns differ from their definitions now, for example by `SELECT *`."""
     downstream = {table.name}
     found = []
     for name in warehouse.stored_order:

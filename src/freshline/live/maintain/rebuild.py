@@ -1,4 +1,4 @@
-"""A derived table made anew, late records included."""
+"""Rebuilds a derived table, late records included."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from freshline.storage.delta.stored_table import StoredTable
 
 
 def table_to_rebuild(warehouse: Warehouse, storage: Path, name: str) -> StoredDefinition:
-    """The derived table of that name, if it can be rebuilt as far as can be told without Spark."""
+    """The derived table of that name. InputError if it is clear without Spark that it cannot be rebuilt."""
     check_runnable(warehouse)
     table = warehouse.stored.get(name)
     if table is None:
@@ -46,11 +46,10 @@ def table_to_rebuild(warehouse: Warehouse, storage: Path, name: str) -> StoredDe
 
 
 def rebuild(session: SparkSession, warehouse: Warehouse, storage: Path, name: str) -> int:
-    """Replaces a derived table by its query over all its sources' rows up to its freshness; its rows.
+    """Replaces a derived table by its query over all its sources' rows up to its freshness; returns its rows.
 
-    The runner keeps late records out of derived tables; this takes them in. Where the query has other columns
-    than the table, the table gets them in the same commit; so it does the record of what it is computed by.
-    It needs the storage for itself.
+    The runner keeps late records out of derived tables; a rebuild includes them. The same commit gives the
+    table the query's columns and records the computation. No run may use the storage.
     """
     table = table_to_rebuild(warehouse, storage, name)
     layout = StorageLayout(storage)
@@ -68,8 +67,8 @@ def _replace(
     schema = to_arrow_schema(columns[table.name], timezone="UTC")
     stored.check_can_have(schema)
     sources = {name: _source(layout, warehouse.stored[name], columns[name]) for name in table.sources}
-    # A new `align`, or a source that was itself rebuilt with one, may let it reach less far than it did. What
-    # then is missing is loaded by the next run; half a window would never be made whole.
+    # A new `align`, its own or that of a rebuilt source, may lower the freshness. The next run loads the rows
+    # that are then missing; an incomplete window would never be completed.
     reached = [source.freshness for source in sources.values() if source and source.freshness is not None]
     loaded_to = last_edge(min([stored.freshness, *reached]), table.align_us)
     frames = {
@@ -94,7 +93,7 @@ def _replace(
 
 
 def _source(layout: StorageLayout, source: StoredDefinition, columns: StructType) -> StoredTable | None:
-    """A source as it is stored, with the columns that it is defined with; None of one not made yet."""
+    """The stored table of a source, which must have its defined columns; None if it was not made yet."""
     stored = stored_table(layout, source)
     if stored is not None:
         others = column_differences(stored, columns)

@@ -1,4 +1,4 @@
-"""The rows of a base table dealt into slices anew, or into none: all its files are written again."""
+"""Rewrites all files of a base table with its rows in new slices, or in none."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from freshline.storage.delta.stored_table import StoredTable
 def deal_anew(
     session: SparkSession, stored: StoredTable, table: StoredDefinition, columns: StructType, now: Computation
 ) -> None:
-    """One commit replaces all files, and says what rows are computed by now.
+    """Replaces all files in one commit, which also records the computation of the rows.
 
     Columns that the table lacks are null in its rows.
     """

@@ -1,4 +1,4 @@
-"""Nodes that one that drains waits for, and that will never tell that they are done."""
+"""Finds nodes that a draining node waits for in vain, because they will never report their end."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from freshline.live.nodes.node_statuses import runs_now
 from freshline.live.status.status import WarehouseStatus
 from freshline.storage.control.control_folder import ControlFolder
 
-# One that died is started again after a minute at most, and then it takes Spark's time.
+# The supervisor restarts a dead node within a minute; then Spark has to start.
 _PATIENCE_US: Final = 120 * SECOND
 
 
 class AwaitedNodes:
-    """Other nodes, by what their control folders show of them."""
+    """The state of other nodes according to their control folders."""
 
     def __init__(self, controls: Mapping[str, ControlFolder]) -> None:
         self._controls = controls  # by node
         self._missing_since: dict[str, int] = {}  # by node
 
     def in_vain(self, nodes: Collection[str], now: int) -> str | None:
-        """Why it is of no use to wait for these any longer; None as long as it may be."""
+        """The reason why it is useless to wait for these nodes any longer; None if it is not."""
         missing = {node: why for node in nodes if (why := self._missing(node, now)) is not None}
         self._missing_since = {node: self._missing_since.get(node, now) for node in missing}
         for node, why in missing.items():

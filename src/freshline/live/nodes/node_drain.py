@@ -1,4 +1,4 @@
-"""Draining on several nodes: each tells which of its tables get nothing more, and waits for others."""
+"""Draining on several nodes: each node reports which of its tables are final and waits for others."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from freshline.storage.delta.read_table import ReadTable
 
 
 class DrainedTables:
-    """Which tables are final: nothing is left of them to load, nor of anything that they are computed from.
+    """The tables that are final: nothing is left to load for them or for their sources.
 
-    By table and not by node, since two nodes may read one another's tables.
+    This is known by table, not by node, since two nodes may read each other's tables.
     """
 
     def __init__(
@@ -40,17 +40,17 @@ class DrainedTables:
         self._awaited = AwaitedNodes(others)
 
     def announce(self) -> None:
-        """Tells that this node drains."""
+        """Reports that this node drains."""
         if self._told is None:
             self._tell({})
 
     def waits_in_vain(self, kernel: Kernel, now: int) -> str | None:
-        """Why some of those that are waited for will never be final; None as long as they may become so."""
+        """The reason why some awaited table will never be final; None as long as all may become so."""
         final, followed = self._final_elsewhere(kernel), self._part.followed
         return self._awaited.in_vain({node for name, node in followed.items() if name not in final}, now)
 
     def are_sources_final(self, kernel: Kernel, is_given_up: Callable[[str], bool]) -> bool:
-        """Whether nothing more comes from other nodes. What is final here is told on the way."""
+        """Whether nothing more comes from other nodes. It also reports this node's final tables."""
         final = self._final_elsewhere(kernel)
         for name in self._part.whole.stored_order:
             table = self._part.local.stored.get(name)
@@ -62,7 +62,7 @@ class DrainedTables:
         return all(name in final for name in self._part.followed)
 
     def _final_elsewhere(self, kernel: Kernel) -> dict[str, int]:
-        """Those that are followed to where their nodes say that they end, and the kernel has heard of it."""
+        """The followed tables that are final on their nodes and whose last commit the kernel knows."""
         told: dict[str, int] = {}
         for control in self._others.values():
             told |= _read(control.drained)
@@ -79,7 +79,7 @@ class DrainedTables:
     def _tell(self, final: dict[str, int]) -> None:
         if final == self._told:
             return
-        with suppress(OSError):  # a full disk: told the next time
+        with suppress(OSError):  # a full disk: the next call reports it
             replace_text(self._own.drained, json.dumps(final))
             self._told = final
 

@@ -1,4 +1,4 @@
-"""How a node joins the others: with the same definitions, and the same placement."""
+"""Joins a node to the others: with the same definitions and the same placement."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from freshline.storage.control.layout import StorageLayout
 from freshline.storage.control.lease import Identity
 from freshline.storage.control.node_runs import NodeRuns
 
-# What is assumed of a step of which it is not known what it costs.
+# The assumed cost of a step whose cost is not known.
 _PROVISIONAL: Final = Cost(SECOND, Fraction(0))
 
 
 def join_nodes(warehouse: Warehouse, node: str, layout: StorageLayout, identity: Identity) -> StepPlacement:
-    """The placement that this node runs by, and all others. Called with the node's lease held."""
+    """The placement that all nodes use. The caller holds the node's lease."""
     control = layout.control(node)
     control.drained.unlink(missing_ok=True)
     others = [layout.control(other) for other in warehouse.nodes if other != node]
@@ -35,10 +35,10 @@ def join_nodes(warehouse: Warehouse, node: str, layout: StorageLayout, identity:
 
 
 def agreed_placement(warehouse: Warehouse, layout: StorageLayout) -> StepPlacement:
-    """The placement in the storage; made, beside what stays, where it is not one of these steps.
+    """The placement in the storage, or a new one if that does not fit the definitions.
 
-    It lacks one or has one too many, or one may not be where it was: the node is gone, or not its own. Where
-    something else was defined otherwise, a deadline or a cost, nobody moves: only sub-deadlines are others.
+    Steps stay on their nodes if they can. A new or removed step, a removed node or a step with another node
+    needs a new placement. After other changes, of a deadline or a cost, only sub-deadlines change.
     """
     digest = digest_of(warehouse)
     while True:
@@ -63,7 +63,7 @@ def _placed(record: Mapping[str, Any] | None) -> StepPlacement | None:
 
 
 def _staying(warehouse: Warehouse, known: StepPlacement) -> dict[str, str]:
-    """By step, where it was, if that is a node that it may be on and that others that stay lead to."""
+    """By step, its present node, if the step may be there and the nodes of its sources have links to it."""
     ways = {node: reachable(warehouse.links, warehouse.nodes, node) for node in warehouse.nodes}
     found: dict[str, str] = {}
     for name in warehouse.step_order:
@@ -76,16 +76,16 @@ def _staying(warehouse: Warehouse, known: StepPlacement) -> dict[str, str]:
 
 
 def make_placement(warehouse: Warehouse, kept: Mapping[str, str] | None = None) -> StepPlacement:
-    """A placement of all steps, those that are `kept` where they are. InputError where there is none.
+    """A placement of all steps, with those in `kept` where they are. InputError if there is none.
 
-    Steps of unknown cost, or of unknown rows where these count, are taken to need a second. Where not all
-    outputs can be in time it is the one with its deadlines stretched.
+    Steps of unknown cost, or of unknown rows if these count, are assumed to take a second. If not all outputs
+    can be in time, the deadlines are stretched.
     """
     unknown = unknown_costs(warehouse)
     steps = {**warehouse.steps}
     steps |= {name: replace(steps[name], cost=_PROVISIONAL) for name in unknown}
     found = plan_outputs(replace(warehouse, steps=steps), kept=kept or None)
-    if found.placed is None and kept:  # links have changed: nothing leads to where these would stay
+    if found.placed is None and kept:  # links have changed, and some step is cut off from its sources
         found = plan_outputs(replace(warehouse, steps=steps))
     if found.placed is None:
         reasons = {output.reason for output in found.outputs if output.reason is not None}

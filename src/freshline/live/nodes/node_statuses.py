@@ -1,4 +1,4 @@
-"""A warehouse on several nodes as one: what each node tells of itself, put together."""
+"""Merges the statuses of a warehouse's nodes into one."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ _SILENCE_MAX_US: Final = 10 * SECOND
 
 
 def read_statuses(warehouse: Warehouse, layout: StorageLayout) -> list[WarehouseStatus]:
-    """What the nodes of a warehouse last told, but for those that have never run; InputError if none has."""
+    """The last statuses of all nodes that have ever run; InputError if none has."""
     controls = layout.controls(warehouse.nodes)
     found = [WarehouseStatus.read(control.status) for control in controls if control.status.exists()]
     return found or [WarehouseStatus.read(controls[0].status)]
 
 
 def runs_now(status: WarehouseStatus, now_us: int) -> bool:
-    """Whether the runner that wrote this still runs, as far as can be seen from here.
+    """Whether the runner of this status still runs, as far as this process can see.
 
-    One that starts writes when it has come further, which may take its time.
+    A runner that starts writes its status at each step of the start, which may take long.
     """
     is_here = status.host == socket.gethostname()
     if now_us - status.at_us > _SILENCE_MAX_US and not (is_here and status.is_opening):
@@ -41,12 +41,12 @@ def runs_now(status: WarehouseStatus, now_us: int) -> bool:
     except ProcessLookupError:
         return False
     except PermissionError:
-        return True  # it is there, and somebody else's
+        return True  # the process exists and has another owner
     return True
 
 
 def as_one(warehouse: Warehouse, statuses: Sequence[WarehouseStatus]) -> WarehouseStatus:
-    """The warehouse by what its nodes told, or its only run did."""
+    """The status of the warehouse from those of its nodes or its only run."""
     if not warehouse.nodes:
         return statuses[0]
     outputs = [name for name, step in warehouse.steps.items() if step.deadline_us is not None]
@@ -54,7 +54,7 @@ def as_one(warehouse: Warehouse, statuses: Sequence[WarehouseStatus]) -> Warehou
 
 
 def _loading(warehouse: Warehouse, output: str) -> list[str]:
-    """The steps that load what an output is computed from."""
+    """The steps upstream of an output that load files."""
     found, ahead = {output}, [output]
     while ahead:
         sources = set(warehouse.steps[ahead.pop()].sources) - found
@@ -64,7 +64,7 @@ def _loading(warehouse: Warehouse, output: str) -> list[str]:
 
 
 def _starting(status: WarehouseStatus) -> Progress | None:
-    """How far a node's start is, with its name."""
+    """The progress of a node's start, with its name."""
     starting = status.starting
     return None if starting is None else replace(starting, doing=f"node {status.node}: {starting.doing}")
 
@@ -72,11 +72,10 @@ def _starting(status: WarehouseStatus) -> Progress | None:
 def together(
     statuses: Sequence[WarehouseStatus], tables: Sequence[str], upstream: Mapping[str, Sequence[str]]
 ) -> WarehouseStatus:
-    """The status of a warehouse by those of its nodes, of which there is at least one.
+    """The status of a warehouse from those of its nodes, at least one.
 
-    `tables` are the names of all tables and steps, in the order of definition; `upstream` are, by output, the
-    steps that load what it is computed from. A node that has not run for long may still tell of steps that
-    have moved to another node, or are gone.
+    `tables` are the names of all tables and steps, in the order of definition; `upstream` has, by output, the
+    steps upstream that load files. A stopped node's old status may have steps that have moved or are gone.
     """
     newest_last = sorted(statuses, key=lambda status: status.at_us)
     nodes = NodeMerge(statuses, newest_last, tables, upstream)

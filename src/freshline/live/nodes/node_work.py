@@ -28,7 +28,7 @@ _TELL_EVERY_US: Final = 5 * SECOND
 
 
 class NodeWork(Work):
-    """The steps that this node has, and what it knows of other nodes. Without nodes it is empty."""
+    """The steps of this node and its connection to other nodes. Without nodes it is empty."""
 
     def __init__(self, opening: RunOpening) -> None:
         super().__init__(opening)
@@ -74,18 +74,18 @@ class NodeWork(Work):
         }
 
     def shortcomings(self) -> Sequence[str]:
-        """What the placement of steps falls short of."""
+        """Sentences about deadlines that the placement of steps does not keep."""
         placed = self.opening.resources.placed
         return () if placed is None else placed.shortcomings
 
     def serves(self) -> Mapping[str, Callable[..., Any]]:
-        """Clients ask the first node, which answers for all of them."""
+        """The first node answers clients for all nodes."""
         if self._node is not None and self._node != next(iter(self._warehouse.nodes)):
             return {}
         return {"status": self._status_of_all, "results": self._results}
 
     def announce_drain(self) -> None:
-        """Other nodes may wait for this one: it drains too."""
+        """Reports that this node drains, since other nodes may wait for it."""
         if self._node is not None:
             self._drained.announce()
 
@@ -94,7 +94,7 @@ class NodeWork(Work):
         return None if self._node is None else self._drained.waits_in_vain(kernel, now)
 
     def expects_more(self, is_given_up: Callable[[str], bool]) -> bool:
-        """Whether tables of other nodes that are read here have not ended."""
+        """Whether tables of other nodes that this node reads are not final yet."""
         kernel = self.opening.kernel
         return self._node is not None and not self._drained.are_sources_final(kernel, is_given_up)
 
@@ -103,7 +103,7 @@ class NodeWork(Work):
         return any(step.at_work and not is_given_up(step.name) for step in steps)
 
     def _tell_costs(self, now: int) -> None:
-        """Every few seconds, what jobs took here, for `plan` and `place`; of steps as at speed 1."""
+        """Writes the durations of jobs every few seconds, for `plan` and `place`; steps at speed 1."""
         if self._node is None or now < self._tell_costs_at:
             return
         self._tell_costs_at = now + _TELL_EVERY_US
@@ -114,15 +114,15 @@ class NodeWork(Work):
             past = resources.history.runs(name)[-RUNS_TOLD:]
             scale = speed if name in local.steps else 1
             runs[name] = [run._replace(duration_us=int(run.duration_us * scale)) for run in past]
-        with suppress(OSError):  # a full disk: told the next time
+        with suppress(OSError):  # a full disk: the next call writes it
             tell_runs(self.opening.setup.control.runs, runs)
 
     def _results(self, query: str) -> dict[str, Any] | None:
-        """A query's newest answer, on whichever node it was computed."""
+        """A query's newest answer from any node."""
         return newest(self._layout.controls(self._warehouse.nodes), query)
 
     def _status_of_all(self, own: WarehouseStatus) -> WarehouseStatus:
-        """The warehouse's status, by what this node and the others have told last."""
+        """The warehouse's status, from this node's and the last ones of the others."""
         if self._node is None:
             return own
         others = [each for each in read_statuses(self._warehouse, self._layout) if each.node != self._node]

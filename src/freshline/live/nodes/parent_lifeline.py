@@ -1,4 +1,4 @@
-"""A process that ends with the one that started it, however that ends."""
+"""Ends a process when its parent ends, however that ends."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ _STANDARD_INPUT: Final = 0
 
 
 def end_with_parent() -> None:
-    """Has this process told to end (SIGTERM) when its standard input does.
+    """Sends SIGTERM to this process when its standard input closes.
 
-    Whoever started it holds the other end, and never writes. It is closed when that one goes, by `kill -9`
-    too.
+    The parent holds the other end and never writes. The system closes it when the parent ends, even by
+    `kill -9`.
     """
 
     def wait() -> None:
-        # Not by `sys.stdin`, whose lock a thread that waits would hold at the interpreter's end.
+        # Not `sys.stdin`: a waiting thread would hold its lock at the interpreter's end.
         while os.read(_STANDARD_INPUT, 1):
             pass
         os.kill(os.getpid(), signal.SIGTERM)

@@ -1,4 +1,4 @@
-"""That all nodes of a warehouse run the same definitions: each says by which it runs, and asks the others."""
+"""Ensures that all nodes of a warehouse run the same definitions: each writes a digest for the others."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from freshline.storage.control.lease import Identity, holding_run
 
 
 def digest_of(warehouse: Warehouse) -> str:
-    """What two files have in common that define the same: comments and spelling are left out."""
+    """The digest of the definitions. Comments and spelling of a file do not change it."""
     return blake2b(json.dumps(to_record(warehouse)).encode(), digest_size=16).hexdigest()
 
 
 def agree(mine: ControlFolder, others: Iterable[ControlFolder], digest: str, identity: Identity) -> None:
-    """Says by which definitions this node runs; InputError where one that runs has others.
+    """Writes this node's digest; InputError if another running node has a different one.
 
-    Called with the lease held. Of two nodes that start together at least one sees what the other has said.
-    What a run before has said counts for nothing: who holds the lease now is about to say something else.
+    The caller holds the lease. Of two nodes that start together, at least one sees the other's digest. The
+    digest of an earlier run is ignored: the present holder of the lease will write its own.
     """
     replace_text(mine.definitions, json.dumps({"digest": digest, "run": identity.run}))
     for other in others:
@@ -35,7 +35,7 @@ def agree(mine: ControlFolder, others: Iterable[ControlFolder], digest: str, ide
 
 
 def _said(path: Path) -> tuple[str | None, str | None]:
-    """The digest, and the run that said it."""
+    """The digest and the run that wrote it."""
     try:
         record = json.loads(path.read_bytes())
         return str(record["digest"]), str(record["run"])

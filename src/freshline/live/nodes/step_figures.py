@@ -1,4 +1,4 @@
-"""What is seen of steps and outputs during a run."""
+"""Figures of steps and outputs during a run."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ NO_ROWS: Final[Instants] = np.array([], np.int64)
 
 @dataclass(frozen=True, slots=True)
 class CommittedStep:
-    """A step of a job that is committed, and when that was."""
+    """A committed step of a job and the time of its commit."""
 
     part: StepRun
     committed: LoadResult | None  # None: before this run
     at: int
-    instants: Instants  # of the rows of an output that are not late
+    instants: Instants  # of an output's rows that are not late
 
 
 @dataclass(slots=True)
@@ -48,7 +48,7 @@ class _Seen:
 
 
 class StepFigures:
-    """Counts what each step did. The driver's thread alone asks it, and tells it."""
+    """Counts the work of each step. Only the driver's thread uses it."""
 
     def __init__(self, warehouse: Warehouse, node: str, troubles: FailureCounts) -> None:
         self._steps = warehouse.steps
@@ -57,7 +57,7 @@ class StepFigures:
         self._seen = {name: _Seen() for name in warehouse.steps}
 
     def done(self, done: CommittedStep) -> None:
-        """A step was committed."""
+        """Counts a committed step."""
         name = done.part.name
         seen, deadline_us = self._seen[name], self._steps[name].deadline_us
         seen.misses += done.at > done.part.instance.deadline
@@ -71,7 +71,7 @@ class StepFigures:
             seen.rows_missed += int((ages_us > deadline_us).sum())
 
     def steps(self, kernel: Kernel) -> tuple[StepStatus, ...]:
-        """How the steps are."""
+        """The statuses of the steps."""
         return tuple(
             StepStatus(
                 name=step.name,
@@ -89,7 +89,7 @@ class StepFigures:
         )
 
     def outputs(self) -> tuple[OutputStatus, ...]:
-        """How old their rows were."""
+        """The statuses of the outputs, with the ages of their rows."""
         return tuple(
             OutputStatus(
                 name=name,
@@ -107,7 +107,7 @@ class StepFigures:
 
 
 def rows_of(table: ReadTable, committed: LoadResult) -> Instants:
-    """The timestamps of the rows that a commit brought, but for late ones."""
+    """The timestamps of a commit's rows, without late ones."""
     has_late = LATE_COLUMN in table.schema.names
     columns = [table.timestamp, *([LATE_COLUMN] if has_late else [])]
     found = [NO_ROWS]

@@ -1,4 +1,4 @@
-"""What a running warehouse tells of its steps and outputs."""
+"""The status of steps and outputs."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from freshline.planning.plan.step_placement import StepPlacement
 
 @dataclass(frozen=True)
 class PlacementStatus:
-    """What the placement that nodes run by falls short of."""
+    """The placement of the nodes and the deadlines that it does not keep."""
 
-    stretch: float  # of all deadlines; 1 where they are kept
-    unproven: tuple[tuple[str, str], ...]  # the outputs that may be late, and why
-    assumed: tuple[str, ...]  # steps of which no cost was known
-    shortcomings: tuple[str, ...]  # all that as sentences
+    stretch: float  # of all deadlines; 1 if they are kept
+    unproven: tuple[tuple[str, str], ...]  # outputs that may be late, with the reason
+    assumed: tuple[str, ...]  # steps without a known cost
+    shortcomings: tuple[str, ...]  # the above as sentences
 
     @classmethod
     def of(cls, placed: StepPlacement) -> Self:
@@ -38,28 +38,28 @@ class PlacementStatus:
         return cls(record["stretch"], unproven, tuple(record["assumed"]), tuple(record["shortcomings"]))
 
     def record(self) -> dict[str, Any]:
-        """The placement as people's programs read it."""
+        """The placement as JSON for users' programs."""
         unproven = [{"output": output, "reason": why} for output, why in self.unproven]
         return {"stretch": self.stretch, "unproven": unproven, "assumed": list(self.assumed)}
 
 
 @dataclass(frozen=True)
 class StepStatus:
-    """A step at one instant. What is counted is since its node's run began."""
+    """A step at one instant. Counts are since its node's run began."""
 
     name: str
     node: str
     sub_deadline_us: int | None
-    misses: int  # instances that were done after their own deadline
-    backlog: int  # instances that are there and not done
+    misses: int  # instances finished after their own deadline
+    backlog: int  # instances that are waiting or running
     rows: int
     rows_late: int
     freshness_us: int | None
-    message: str | None = None  # what went wrong last
-    rows_shed: int = 0  # records that gave way to others of their window
+    message: str | None = None  # the last failure
+    rows_shed: int = 0  # records that `shed` left out
 
     def record(self) -> dict[str, Any]:
-        """The step as people's programs read it."""
+        """The step as JSON for users' programs."""
         return {
             "name": self.name,
             "node": self.node,
@@ -76,19 +76,19 @@ class StepStatus:
 
 @dataclass(frozen=True)
 class OutputStatus:
-    """An output at one instant: how old its rows were when they were committed."""
+    """An output at one instant: the ages of its rows at their commits."""
 
     name: str
     node: str
     deadline_us: int
     rows: int
-    misses: int  # rows older than the deadline, and records that came too late to reach it
+    misses: int  # rows older than the deadline, and records too late to reach the output
     p50_us: int | None
     p95_us: int | None
     max_us: int | None
 
     def record(self) -> dict[str, Any]:
-        """The output as people's programs read it."""
+        """The output as JSON for users' programs."""
         return {
             "name": self.name,
             "node": self.node,
@@ -114,7 +114,7 @@ class OutputSection(StatusSection[OutputStatus]):
         return OutputStatus(**record)
 
     def merged(self, nodes: NodeMerge) -> tuple[OutputStatus, ...]:
-        """A record that came late to a step reaches no output: it has missed each output downstream."""
+        """The outputs. A record that came late to a step counts as a miss of each output downstream."""
         late = {step.name: step.rows_late for step in STEPS.merged(nodes)}
         return tuple(
             replace(row, misses=row.misses + sum(late.get(each, 0) for each in nodes.upstream[name]))
@@ -127,7 +127,7 @@ class OutputSection(StatusSection[OutputStatus]):
 
 
 class StepSection(StatusSection[StepStatus]):
-    """The steps: an output's own table and those it is computed from. A late step shows before its output."""
+    """The steps: an output's table and its sources. A late step shows before its output does."""
 
     name = "steps"
     leads = True
@@ -168,7 +168,7 @@ class PlacementSection(StatusSection[PlacementStatus]):
 
 
 def placement_rows(placed: StepPlacement | None) -> dict[str, tuple[PlacementStatus, ...]]:
-    """The section of the placement, as a status has it."""
+    """The rows of the placement's section."""
     return {PLACEMENT.name: () if placed is None else (PlacementStatus.of(placed),)}
 
 
@@ -178,7 +178,6 @@ PLACEMENT = PlacementSection()
 
 
 def _output_table(outputs: Sequence[OutputStatus]) -> Table:
-    """The outputs, as they are now."""
     names = {"output": False, "node": False, "deadline": True, "rows": True, "missed": True}
     table = columns(names | {"p50": True, "p95": True, "max": True})
     for row in outputs:
@@ -198,7 +197,6 @@ def _output_table(outputs: Sequence[OutputStatus]) -> Table:
 
 
 def _step_table(steps: Sequence[StepStatus]) -> Table:
-    """The steps, as they are now."""
     table = columns(
         {"step": False, "node": False, "due after": True, "missed": True, "backlog": True, "rows": True}
         | {"late": True}

@@ -1,4 +1,4 @@
-"""Steps on Spark: what a track does with a job of them, and what its end means."""
+"""Runs jobs of steps on Spark, and judges their ends."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from freshline.storage.delta.stored_table import StoredTable
 
 
 class _Commit(NamedTuple):
-    """What a step last committed, for which instance, and when."""
+    """A step's last commit: its result, instance and time."""
 
     instance: Instance
     committed: LoadResult
@@ -28,11 +28,11 @@ class _Commit(NamedTuple):
 
 
 class StepWorker:
-    """Does the steps of a job one after the other, each a load with a commit of its own.
+    """Runs the steps of a job one after the other; each is a load with its own commit.
 
-    A job may fail between two commits. What is committed stands, although the kernel does the job again: the
-    tables themselves say how far they are, and of files the instance that was done last is known here. It
-    counts as it was then, for what is seen of the step.
+    A job may fail between two commits. Its commits stand, although the kernel retries the job: the tables
+    have their freshness, and for files this object knows the last instance. In the step's figures such a
+    commit counts as it was.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class StepWorker:
         self._last: dict[str, _Commit] = {}  # by step
 
     def run(self, job: StepJob) -> tuple[CommittedStep, ...] | None:
-        """What was done; None where the first one's file could not be loaded, and nothing was done."""
+        """The committed steps; None if the first step's file could not be loaded and nothing was done."""
         done: list[CommittedStep] = []
         for part in job.parts:
             this = self._do(job, part)
@@ -73,7 +73,7 @@ class StepWorker:
         return CommittedStep(part, last.committed, last.at, instants)
 
     def _load(self, job: StepJob, part: StepRun) -> Load | None:
-        """What the step has to load into its table; None where it is done."""
+        """The load of a step; None if it is already committed."""
         reached = self._tables[part.name].freshness
         loaded_from = max(part.loaded_from, reached or 0)
         if part.files:
@@ -96,7 +96,7 @@ class StepWorker:
 
 
 class StepJudge:
-    """Judges how jobs of steps ended. The driver's thread alone asks it."""
+    """Judges the ends of jobs of steps. Only the driver's thread uses it."""
 
     def __init__(self, book: StepFigures, failures: LoadFailures) -> None:
         self._book = book
@@ -112,7 +112,7 @@ class StepJudge:
         for part in job.parts:
             if self.on_loaded is not None and part.files:
                 self.on_loaded(part.name, [str(file.name) for file in part.files])
-        if outcome is None:  # its file was put aside; all are as fresh as they were
+        if outcome is None:  # its file was quarantined; all steps keep their freshness
             return StepsDropped(job)
         for done in outcome:
             self._book.done(done)

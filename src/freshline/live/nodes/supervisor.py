@@ -1,4 +1,4 @@
-"""The nodes of a warehouse on this machine: a process each, started again when it dies."""
+"""Runs the nodes of a warehouse on this machine, each in a process that is restarted when it dies."""
 
 from __future__ import annotations
 
@@ -14,37 +14,37 @@ from typing import Final
 from freshline.base.back_off import back_off_us
 from freshline.base.duration import SECOND
 
-# How a node's process says that it lost what it cannot do without, Spark or its lease.
+# The exit code of a node's process that has lost Spark or its lease.
 LOST: Final = 3
-# It was refused: definitions that differ, a lease that somebody holds. Trying again would change nothing.
+# The exit code of a rejected node: other definitions, a lease in use. A retry would change nothing.
 REFUSED: Final = 2
 _POLL_S: Final = 0.1
-# Who ran for so long has not failed by how it starts.
+# A process that ran this long has started well: its failures are counted from 0 again.
 _WELL_AFTER_S: Final = 60.0
 _ABANDONED_MAX_S: Final = 20.0
 
-Command = Callable[[str], Sequence[str]]  # of a node
+Command = Callable[[str], Sequence[str]]  # by node
 
 
 @dataclass
 class _Node:
-    """A node's process, or what became of the last one."""
+    """A node's process, or the end of the last one."""
 
     name: str
     process: subprocess.Popen[bytes] | None = None
     started: float = 0.0
     start_at: float = 0.0
     failures: int = 0  # since it last ran well
-    told: int = 0  # how often its process was told to end
-    ended_by: int | None = None  # the exit code of one that is over for good
-    codes: list[int] = field(default_factory=list)  # of all that ended
+    told: int = 0  # how often its process was asked to end
+    ended_by: int | None = None  # the exit code of the last process, if it is not restarted
+    codes: list[int] = field(default_factory=list)  # of all ended processes
 
 
 class Supervisor:
-    """Starts processes, and starts those again that die, at ever longer intervals.
+    """Starts processes and restarts those that die, at ever longer intervals.
 
-    A process that ends in order, with exit code 0 or 1, or by a signal that it heard, has ended; one that was
-    refused too.
+    It does not restart a process that ended normally, with exit code 0 or 1 or after a signal, or one that
+    was rejected.
     """
 
     def __init__(
@@ -58,11 +58,11 @@ class Supervisor:
         self._command = command
         self._say = say
         self._clock = clock
-        self._told = 0  # how often it was told to stop
+        self._told = 0  # how often `stop` was called
         self._give_up_at: float | None = None
 
     def run(self, look: Callable[[], None] = lambda: None) -> int:
-        """Until all have ended; their highest exit code. `look` is called ten times a second."""
+        """Runs until all have ended; returns their highest exit code. It calls `look` ten times a second."""
         try:
             while any(node.ended_by is None for node in self._nodes):
                 for node in self._nodes:
@@ -74,12 +74,12 @@ class Supervisor:
         return max(node.ended_by or 0 for node in self._nodes)
 
     def stop(self) -> None:
-        """Tells all to end; the second time to end at once. Safe in a signal's handler."""
+        """Asks all to end; the second time, to end at once. Safe in a signal's handler."""
         self._told += 1
 
     @property
     def processes(self) -> dict[str, int]:
-        """By node, the number of the process that runs."""
+        """The process numbers of running nodes, by node."""
         return {node.name: node.process.pid for node in self._nodes if node.process is not None}
 
     def _attend(self, node: _Node) -> None:
@@ -99,7 +99,7 @@ class Supervisor:
 
     def _start(self, node: _Node) -> None:
         node.started = self._clock()
-        # In a session of its own: what is typed at a terminal reaches us alone, and we pass it on.
+        # In a session of its own: the terminal's signals reach only this process, which passes them on.
         node.process = subprocess.Popen(
             self._command(node.name), stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, start_new_session=True
         )
@@ -134,7 +134,7 @@ class Supervisor:
         self._say(f"node {node.name} {_died(code)}: it is started again in {wait_s:.0f} s")
 
     def _kill(self) -> None:
-        """Nothing is left behind, whatever happened here."""
+        """Kills all processes, so that none is left behind after an error."""
         for node in self._nodes:
             if node.process is not None:
                 self._end_group(node)

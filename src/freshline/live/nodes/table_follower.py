@@ -1,4 +1,4 @@
-"""Following the tables that other nodes write: a thread that tells the driver when one has gone on."""
+"""Follows the tables of other nodes: a thread that reports their commits to the driver."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from freshline.spark.errors import sentence
 from freshline.storage.delta.followed_table import FollowedTable
 
 LOOK_EVERY_S: Final = 0.05
-# A look may be answered by what a network's file system remembers; a listing of the log is not.
+# A network file system may answer a look from its cache; it does not for a listing of the log.
 RELOAD_EVERY_S: Final = 1.0
 
-# That a table is as fresh as that, since when it could be, and since when it is.
+# A table's new freshness, the arrival of its data and the time of the commit.
 Tell = Callable[[str, int, int | None, int | None], Message]
 
 
 class TableFollower:
-    """Looks for the next commit of every followed table, and posts how fresh each has become."""
+    """Looks for the next commit of every followed table and posts the new freshness."""
 
     def __init__(
         self, tables: Mapping[str, FollowedTable], notes: RunNotes, tell: Tell, now: Clock = clock
@@ -32,7 +32,7 @@ class TableFollower:
         self._tell = tell
         self._clock = now
         self._told: dict[str, int] = {name: table.freshness or 0 for name, table in tables.items()}
-        self._troubles: dict[str, str] = {}  # by table: what was last reported
+        self._troubles: dict[str, str] = {}  # by table: the last reported failure
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="follow", daemon=True)
         self._post: Callable[[Message], None] = lambda message: None
@@ -61,7 +61,7 @@ class TableFollower:
             table.look()
             if listing:
                 table.reload()
-        except Exception as error:  # out of reach, damaged, cleaned just now: who follows goes on looking
+        except Exception as error:  # unreachable, damaged or just cleaned: the next look retries
             if self._troubles.get(name) != (trouble := sentence(error)):
                 self._troubles[name] = trouble
                 self._notes.note(self._clock(), f"{name}: its log cannot be followed: {trouble}")

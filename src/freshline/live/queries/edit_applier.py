@@ -1,4 +1,4 @@
-"""An edited file, taken by the warehouse that runs: its queries come and go, and nothing else changes."""
+"""Applies an edited file to a running warehouse: only its queries may change."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from freshline.kernel.core.events import Event
 from freshline.live.loop.messages import Message, MessageObserver
 from freshline.spark.answering.window_reading import PreparedQuery
 
-# Well below what a request may take (`service.guard`).
+# Well below the timeout of a request (`service.guard`).
 _DECISION_MAX_S: Final = 60.0
 _NAMED_MAX: Final = 10
 
-Prepare = Callable[[Warehouse], Mapping[str, PreparedQuery]]  # its queries, as Spark understands them
+Prepare = Callable[[Warehouse], Mapping[str, PreparedQuery]]  # the queries as Spark has analysed them
 Decide = Callable[[Mapping[str, PreparedQuery], int], dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
 class QueriesEdited:
-    """The queries of an edited file. Its sender waits for the reply."""
+    """The message with the queries of an edited file. Its sender waits for the reply."""
 
     queries: Mapping[str, PreparedQuery]
     decide: Decide
     reply: Future[dict[str, Any]]
 
     def event(self, observer: MessageObserver, now: int) -> Event | None:
-        """None: `decide` tells the kernel of each query that comes or goes."""
-        if self.reply.set_running_or_notify_cancel():  # otherwise its sender has gone
+        """None: `decide` passes an event for each query that comes or goes to the kernel."""
+        if self.reply.set_running_or_notify_cancel():  # otherwise its sender has left
             try:
                 self.reply.set_result(self.decide(self.queries, now))
             except InputError as error:
@@ -45,7 +45,7 @@ class QueriesEdited:
 
 
 class EditApplier:
-    """Reads files in the threads of their senders, and has the driver's decide on their queries."""
+    """Reads files in the threads of their senders; the driver's thread decides on their queries."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class EditApplier:
         self._closed = False
 
     def apply(self, text: str, timeout_s: float = _DECISION_MAX_S) -> dict[str, Any]:
-        """What becomes of the file's queries; InputError where it is wrong, or more than they differs."""
+        """The outcome for each of the file's queries; InputError if it is wrong or has other differences."""
         edited = loads(text)
         check_runnable(edited)
         check_only_queries_differ(self._warehouse, edited)
@@ -80,13 +80,13 @@ class EditApplier:
         try:
             return reply.result(timeout_s)
         except (TimeoutError, CancelledError):
-            # Either nothing comes of it, or it was decided just now.
+            # The edit is either cancelled or was decided just now.
             if reply.cancel() or reply.cancelled():
                 raise TimeoutError from None
             return reply.result()
 
     def close(self) -> None:
-        """The run ends: no edit is decided any more."""
+        """Rejects all edits from now on: the run ends."""
         with self._lock:
             self._closed = True
             if self._waiting is not None:
@@ -94,7 +94,7 @@ class EditApplier:
 
 
 def of_node(running: Warehouse, edited: Warehouse, node: str | None) -> Warehouse:
-    """The edited file with the queries of that node; InputError where those of others differ."""
+    """The edited file with the queries of that node; InputError if those of other nodes differ."""
     if node is None:
         return edited
     before, after = (_elsewhere(warehouse, node) for warehouse in (running, edited))
@@ -122,7 +122,7 @@ def _elsewhere(warehouse: Warehouse, node: str) -> dict[str, Query]:
 
 
 def check_only_queries_differ(running: Warehouse, edited: Warehouse) -> None:
-    """InputError that names what else differs."""
+    """Raises InputError that names all other differences."""
     found = differences(running, edited, but=(QUERIES.name,))
     if found:
         named = ", ".join(f"`{path}`" for path in found[:_NAMED_MAX])

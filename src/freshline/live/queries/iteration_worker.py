@@ -1,4 +1,4 @@
-"""Iterations of queries on Spark: part by part on their track, within their budgets; what their ends mean."""
+"""Runs iterations of queries on Spark, part by part within their budgets, and judges their ends."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from freshline.sql.slices import SLICES
 
 @dataclass(frozen=True, slots=True)
 class QueryAnswering:
-    """What all tracks answer queries with, and where answers go."""
+    """The objects that all tracks share to answer queries."""
 
     results: ResultFiles
     tables: QueryTables
 
 
 class IterationWorker:
-    """A track's own session, in which it answers queries."""
+    """Answers queries on a track, in the track's own session."""
 
     def __init__(
         self, session: SparkSession, pool: str, track: int, answering: QueryAnswering, now: Clock = clock
@@ -46,7 +46,7 @@ class IterationWorker:
         use_track(session, pool, track)
 
     def run(self, job: Iteration) -> Generator[None, None, IterationResult]:
-        """Each `next` reads some slices; the last one puts them together."""
+        """Each `next` reads some slices; the last one merges them."""
         query = running_query(job.task.asked)
         fitted = query.costs.fitted
         began, lap = self._clock(), _Lap()
@@ -61,7 +61,7 @@ class IterationWorker:
             reading.read(slices)
             pacing.took(began, slices, reading.rows_of_part(slices), lap.us())
             yield
-            lap.us()  # it may have been put aside
+            lap.us()  # it may have been paused
         finished_us, rows = self._answer(job, query.prepared, reading)
         pacing.rested(lap.us())
         query.costs.enter([*pacing.parts, PastPart(began, pacing.rest_us, 0, rows)])
@@ -69,7 +69,7 @@ class IterationWorker:
         return IterationResult(keep, finished_us, pacing.spent_us, is_known, pacing.looked)
 
     def _answer(self, job: Iteration, prepared: PreparedQuery, reading: WindowReading) -> tuple[int, int]:
-        """When the answer was there, and how many rows it has."""
+        """Writes the answer; returns its time and its number of rows."""
         query, outcome = prepared.query, reading.outcome()
         finished_us = self._clock()
         record = outcome.record(query.name, job.release, job.deadline, finished_us)
@@ -80,7 +80,7 @@ class IterationWorker:
 
 
 class _Lap:
-    """The time since it was asked last."""
+    """Measures the time since its last call."""
 
     def __init__(self) -> None:
         self._at = time.perf_counter_ns()
@@ -91,7 +91,7 @@ class _Lap:
 
 
 class IterationListener(Protocol):
-    """Hears how iterations ended, in the driver's thread."""
+    """Receives the ends of iterations, in the driver's thread."""
 
     def answered(self, job: Iteration, done: IterationResult, now: int) -> None: ...
 
@@ -99,11 +99,11 @@ class IterationListener(Protocol):
 
 
 class IterationJudge:
-    """Judges how iterations ended. One that failed is over: the next is due soon, and others wait."""
+    """Judges the ends of iterations. A failed one is not retried: the next is due soon, and others wait."""
 
     def __init__(self, watcher: IterationListener, stop: Callable[[str], None]) -> None:
         self._watcher = watcher
-        self._stop = stop  # for what no other attempt helps with
+        self._stop = stop  # for errors that no retry helps with
 
     def judge(self, ended: JobEnded, now: int) -> Event:
         job: Iteration = ended.job

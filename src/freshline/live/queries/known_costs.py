@@ -1,4 +1,4 @@
-"""What the windows of queries hold and what their answers cost, measured from the records of runs."""
+"""Measures queries from the records of runs: the rows of their windows and the costs of answers."""
 
 from __future__ import annotations
 
@@ -14,19 +14,21 @@ from freshline.sql.operators import Aggregate
 
 
 class QueryMeasurer:
-    """Measures queries without reading anything. The driver's thread alone asks it."""
+    """Measures queries without reading tables. Only the driver's thread uses it."""
 
     def __init__(self, rows: WindowRows) -> None:
         self._rows = rows
 
     def watch(self, query: Query) -> None:
-        """The query will be measured."""
+        """Prepares to measure the query."""
         for table in query.tables:
             self._rows.keep(table, query.window_us)
 
     def measure(self, task: QueryTask, now: int, shortest_us: int) -> QueryMeasure:
-        """What its last window holds, and what an answer over that costs, in parts that are no longer than
-        a quarter of the shortest deadline on its track, unless they would read next to nothing."""
+        """The rows of its last window, and the cost of an answer over it.
+
+        Parts take at most a quarter of the shortest deadline on its track, with a minimum.
+        """
         asked = running_query(task.asked)
         query = asked.prepared.query
         to = min((table.freshness for table in task.sources), default=now)
@@ -44,6 +46,6 @@ class QueryMeasurer:
 
 
 def _selectivity(query: Query, planned: QueryMeasure, fitted: FittedParts) -> Fraction:
-    """Every tuple counts in an aggregate: its rows tell nothing."""
+    """The share of rows that an answer has. In an aggregate every row counts."""
     is_told = query.selectivity is not None or isinstance(query.operators, Aggregate)
     return planned.selectivity if is_told else fitted.selectivity

@@ -1,4 +1,4 @@
-"""The queries of a run: which run, which come and go, and when they are measured."""
+"""The queries of a run: which are admitted, which come and go, and when they are measured."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from freshline.base.duration import seconds
 from freshline.definitions.sections.queries import Query
 from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.assembly.query_tracks import asked_of, track_name
-from freshline.kernel.core.events import Event
 from freshline.kernel.core.kernel import Kernel
 from freshline.kernel.core.timers import NEVER
 from freshline.kernel.queries.events import LoadMeasured
@@ -32,11 +31,11 @@ from freshline.planning.plan.query_loads import query_loads
 from freshline.spark.answering.window_reading import PreparedQuery
 from freshline.storage.control.history import History
 
-Tell = Callable[[Event], None]
+Tell = Callable[[QueryAdded | QueryRemoved | LoadMeasured], None]
 
 
 class LiveQueries:
-    """Knows of each query what the kernel does not. The driver's thread alone asks it and tells it."""
+    """The state of each query beyond the kernel's. Only the driver's thread uses it."""
 
     def __init__(
         self,
@@ -47,17 +46,17 @@ class LiveQueries:
         history: History,
         prepared: Mapping[str, PreparedQuery],
     ) -> None:
-        self._warehouse = warehouse  # as it is declared
+        self._warehouse = warehouse  # as declared
         self._kernel = kernel
         self._measuring = measuring
         self._history = history
         self._tell: Tell = lambda event: None
-        self._admitted: dict[str, RunningQuery] = {}  # in the order in which they came
+        self._admitted: dict[str, RunningQuery] = {}  # in the order of admission
         self._refused: dict[str, tuple[Query, QueryRefusal]] = {}
         self._reschedulings = {
             pool.name: self._rescheduling(pool.name) for pool in kernel.pools if shedding_of(pool)
         }
-        self._due_at = dict.fromkeys(self._reschedulings, kernel.now)  # when they are measured next
+        self._due_at = dict.fromkeys(self._reschedulings, kernel.now)  # the time of the next measurement
         for task in queries_of(kernel):
             task.asked = self._admit(RunningQuery.of(task.asked, prepared[task.name], history))
         for planned in plan.queries:
@@ -66,12 +65,12 @@ class LiveQueries:
         self._running = {name: query.prepared for name, query in self._admitted.items()}
 
     def attach(self, tell: Tell) -> None:
-        """`tell` hands events on to the kernel."""
+        """`tell` passes events to the kernel."""
         self._tell = tell
 
     @property
     def running(self) -> Mapping[str, PreparedQuery]:
-        """Those that are admitted. Any thread may ask: it is replaced, and never changed."""
+        """The admitted queries. Any thread may read the mapping: it is replaced, never changed."""
         return self._running
 
     @property
@@ -81,7 +80,7 @@ class LiveQueries:
     # -- which come and go ------------------------------------------------------------------------------
 
     def decide(self, edited: Mapping[str, PreparedQuery], now: int) -> dict[str, Any]:
-        """Takes the queries of an edited file, and says what becomes of each. One that was edited is new."""
+        """Applies an edited file; returns the outcome for each query. An edited query is a new one."""
         unchanged = [name for name in edited if self._running.get(name) is edited[name]]
         removed = [name for name in self._admitted if name not in unchanged]
         for name in removed:
@@ -103,7 +102,7 @@ class LiveQueries:
         }
 
     def _comes(self, prepared: PreparedQuery) -> None:
-        """It is admitted to the least loaded track where it fits, or refused."""
+        """Admits a query to the least loaded track where it fits, or refuses it."""
         query = prepared.query
         names = [
             track_name(query.pool, number + 1) for number in range(self._warehouse.pools[query.pool].tracks)
@@ -131,7 +130,7 @@ class LiveQueries:
         return query
 
     def _loads(self) -> list[tuple[str, QueryLoad]]:
-        """Those that are admitted, each with its kernel's pool: as measured last, or as they came."""
+        """The loads of admitted queries with their pools, as measured last or as admitted."""
         at_work = {task.name: task for task in queries_of(self._kernel)}
         loads = []
         for name, asked in self._admitted.items():
@@ -141,7 +140,7 @@ class LiveQueries:
         return loads
 
     def _load_of(self, query: Query) -> QueryLoad:
-        """What a query that comes asks for, among those that are there."""
+        """The load of a new query beside the present ones."""
         queries = {name: query.prepared.query for name, query in self._admitted.items()}
         among = replace(self._warehouse, queries={**queries, query.name: query})
         loads = query_loads(with_known_costs(among, self._history), self._warehouse.pools[query.pool])
@@ -150,13 +149,13 @@ class LiveQueries:
     # -- measuring -----------------------------------------------------------------------------------------
 
     def look(self, now: int) -> None:
-        """Before the kernel is called: measures those for which it is time."""
+        """Measures the queries that are due, before a call of the kernel."""
         for pool, due_at in self._due_at.items():
             if due_at <= now:
                 self._measure(pool, now)
 
     def _measure(self, pool: str, now: int) -> None:
-        # Not those that go: by the time that the kernel hears it another may have the name.
+        # Leaving queries are left out: another may have the name when the event reaches the kernel.
         tasks = [task for task in queries_of(self._kernel) if task.pool.name == pool and self._is_there(task)]
         if not tasks:
             return  # it stays due until a query comes
@@ -183,11 +182,11 @@ class LiveQueries:
         self._lost(job, Fraction(1), now)
 
     def _is_there(self, task: QueryTask) -> bool:
-        """Whether it is not at its last iteration: another may have its name."""
+        """Whether the query is still admitted: after its last iteration another may have its name."""
         return self._admitted.get(task.name) is task.asked
 
     def _lost(self, job: Iteration, share: Fraction, now: int) -> None:
-        """Of an iteration's window so much was not read."""
+        """Records the share of an iteration's window that was not read."""
         pool, load = job.task.pool.name, job.task.load
         rescheduling = self._reschedulings.get(pool)
         if rescheduling is not None and rescheduling.is_due(
@@ -198,11 +197,11 @@ class LiveQueries:
     # -- status --------------------------------------------------------------------------------------------
 
     def refusals(self) -> list[str]:
-        """Of each that was refused, why."""
+        """A sentence with the reason for each refused query."""
         return [f"query {name} is refused: {refused.reason}" for name, (_, refused) in self._refused.items()]
 
     def statuses(self) -> tuple[QueryStatus, ...]:
-        """Those that run, come or go, and those that were refused."""
+        """The statuses of queries that run, come or leave, and of refused ones."""
         tasks = queries_of(self._kernel)
         at_work = {task.name: task for task in tasks}
         found = [self._status(name, at_work.get(name)) for name in self._admitted]

@@ -1,4 +1,4 @@
-"""How many slices an iteration reads next, so that it ends within its budget and gives way in time."""
+"""The size of an iteration's next part, so that it ends within its budget and other jobs get their turn."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from freshline.sql.slices import SLICES
 
 # One slice has no scatter: an estimate needs two.
 _SLICES_LEAST: Final = 2
-# How much the first part of an iteration reads where it is not known yet what parts cost, by turns: parts of
-# unlike sizes tell the cost of a part from that of a row, also where there is time for one part only.
+# The sizes, in turn, of an iteration's first part while costs are not known. Parts of different sizes
+# separate the cost of a part from that of a row, even if there is time for one part only.
 UNKNOWN: Final = (SLICES // 16, SLICES // 4, SLICES)
-# Where it is known, so often an iteration looks again, by a part of another size.
+# Once costs are known, every so many iterations one reads a part of another size.
 _LOOK_EVERY: Final = 16
 _LOOK_SHARE: Final = 8
 
 
 class Pacing:
-    """The parts of one iteration: what they took, and what the next one may be."""
+    """The parts of one iteration: their durations and the size of the next."""
 
     def __init__(
         self,
@@ -29,8 +29,8 @@ class Pacing:
         part_us: int,
         fitted: FittedParts | None,
         rows_per_slice: float,
-        look: int = 0,  # so many slices are read even where there seems to be no time for any
-        rows_first: int = 0,  # that the first part reads beside its slices
+        look: int = 0,  # slices to read even if there seems to be no time
+        rows_first: int = 0,  # rows that the first part reads besides its slices
     ) -> None:
         self._number = number
         self._look = look
@@ -42,21 +42,21 @@ class Pacing:
         self._rows_per_slice = rows_per_slice
         self._rows_first = rows_first
         self.spent_us = 0
-        self.rest_us = 0  # of that, beside parts
+        self.rest_us = 0  # the share of `spent_us` outside parts
         self.read = 0
         self.rows = 0
         self.parts: list[PastPart] = []
-        self.looked = False  # whether it read though there seemed to be no time for it
+        self.looked = False  # whether it read although there seemed to be no time
 
     def next_slices(self) -> int:
-        """Of how many slices the next part is; 0: there is none."""
+        """The number of slices of the next part; 0: there is none."""
         left = self._most - self.read
         if left <= 0:
             return 0
         return min(left, self._unknown() if self._fitted is None else self._known(self._fitted))
 
     def took(self, began: int, slices: int, rows: int, took_us: int) -> None:
-        """A part of the iteration that began then has read so many slices."""
+        """Records a part of the iteration that began at `began`."""
         self.parts.append(PastPart(began, took_us, slices, rows))
         self.spent_us += took_us
         self.read += slices
@@ -65,7 +65,7 @@ class Pacing:
         self._rows_first = 0
 
     def rested(self, took_us: int) -> None:
-        """Something beside parts took so long."""
+        """Records time spent outside parts."""
         self.spent_us += took_us
         self.rest_us += took_us
 
@@ -92,7 +92,7 @@ class Pacing:
             return UNKNOWN[(self._number - 1) % len(UNKNOWN)]
         if self._budget_us is None:
             return SLICES
-        # As if it were all the rows: a part of more takes no more than as many times longer.
+        # All the time is put down to the rows: a larger part takes at most proportionally longer.
         last = self.parts[-1]
         left_us = self._budget_us - self.spent_us
         if last.duration_us > left_us:

@@ -1,4 +1,4 @@
-"""What the parts of some answers took, kept over runs."""
+"""The durations of parts of answers, kept over runs."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from freshline.storage.control.history import PARTS_KEPT, History
 
 
 class PartCosts:
-    """The parts of answers to one query or one SQL text. Any thread may enter and ask: a lock.
+    """The parts of answers to one query or one SQL text. A lock lets any thread use it.
 
-    The first answer of a run counts for nothing: Spark compiles for it, and that takes many times as long.
+    The first answer of a run does not count: Spark compiles for it, which takes many times as long.
     """
 
     def __init__(self, history: History, key: str) -> None:
@@ -24,8 +24,8 @@ class PartCosts:
         self._lock = Lock()
         self._parts = deque(history.parts(key), PARTS_KEPT)
         self._fitted: FittedParts | None = None
-        self._is_new = True  # whether parts have come or gone since the fit
-        self._is_warm = False  # whether there was an answer in this run
+        self._is_new = True  # whether parts were added or removed since the fit
+        self._is_warm = False  # whether this run has had an answer
 
     @property
     def parts(self) -> list[PastPart]:
@@ -34,35 +34,34 @@ class PartCosts:
 
     @property
     def fitted(self) -> FittedParts | None:
-        """What an answer costs; None where that is not known yet."""
+        """The fitted cost of an answer; None if it is not known yet."""
         with self._lock:
             if self._is_new:
                 self._fitted, self._is_new = fit_parts(self._parts), False
             return self._fitted
 
     def warm_up(self) -> bool:
-        """An answer has ended; whether it was the first of this run."""
+        """Records the end of an answer; returns whether it was the first of this run."""
         with self._lock:
             was_warm, self._is_warm = self._is_warm, True
             return not was_warm
 
     def add(self, parts: Sequence[PastPart]) -> None:
-        """Parts of an answer took so long."""
+        """Records the parts of an answer."""
         with self._lock:
             self._parts.extend(parts)
             self._is_new = True
-        with suppress(sqlite3.Error):  # the next run knows a cost less
+        with suppress(sqlite3.Error):  # the next run has one cost less
             self._history.record_parts(self._key, parts)
 
     def forget_part(self) -> None:
-        """Forgets the oldest part."""
         with self._lock:
             if self._parts:
                 self._parts.popleft()
                 self._is_new = True
 
     def forget_answer(self) -> None:
-        """Forgets the oldest answer, as long as the others tell what an answer costs."""
+        """Forgets the oldest answer, if the others are enough for a fit."""
         with self._lock:
             oldest = self._parts[0].iteration if self._parts else 0
             others = [part for part in self._parts if part.iteration != oldest]

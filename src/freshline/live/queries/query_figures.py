@@ -1,4 +1,4 @@
-"""What is observed of the queries of a run: answers, misses, and what misses are put down to."""
+"""Figures of the queries of a run: answers, misses and the reasons of misses."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final, Literal
 from freshline.kernel.queries.iteration import Iteration
 
 Why = Literal["failed", "unknown cost", "look", "own cost", "others"]
-# Which of the assumptions did not hold.
+# The assumption that did not hold.
 _IN_WORDS: Final[dict[Why, str]] = {
     "failed": "failed",
     "unknown cost": "ran before its cost was known",
@@ -20,18 +20,18 @@ _IN_WORDS: Final[dict[Why, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class IterationResult:
-    """What an iteration did."""
+    """The result of an iteration."""
 
     keep: float
     finished_us: int
-    ran_us: int  # without what it was put aside for
-    known: bool  # whether it was known what its parts would cost
-    looked: bool = False  # whether it read beyond its budget, to learn what that costs now
+    ran_us: int  # without pauses
+    known: bool  # whether the cost of its parts was known
+    looked: bool = False  # whether it read beyond its budget, to learn the present cost
 
 
 @dataclass(slots=True)
 class QueryFigures:
-    """A query since it came."""
+    """The figures of a query since its admission."""
 
     iterations: int = 0
     misses: dict[Why, int] = field(default_factory=dict)
@@ -40,7 +40,7 @@ class QueryFigures:
     budget_us: int | None = None  # of the last iteration
     finished_us: int | None = None
     looks: int = 0
-    message: str | None = None  # what went wrong last
+    message: str | None = None  # the last failure
 
     @property
     def missed(self) -> int:
@@ -48,12 +48,12 @@ class QueryFigures:
 
     @property
     def missed_because(self) -> str | None:
-        """What its misses are put down to."""
+        """The reasons of its misses as a sentence."""
         said = [f"{count} {_IN_WORDS[why]}" for why, count in self.misses.items()]
         return ", ".join(said) or None
 
     def answered(self, job: Iteration, done: IterationResult) -> None:
-        """An answer is there."""
+        """Counts an answer."""
         self.iterations += 1
         self.budget_us = job.budget_us
         self.keep = done.keep
@@ -65,7 +65,7 @@ class QueryFigures:
             self._missed(_cause(job, done))
 
     def failed(self, reason: str, now: int) -> None:
-        """There is no answer."""
+        """Counts a failure."""
         self.iterations += 1
         self.keep = 0.0
         self.finished_us = now

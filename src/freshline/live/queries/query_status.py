@@ -1,4 +1,4 @@
-"""What a running warehouse tells of its continuous queries."""
+"""The status of continuous queries."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from freshline.base.duration import format_duration, seconds
 from freshline.live.status.screen_table import columns, count
 from freshline.live.status.section import ROWS_MAX, StatusSection, more_rows, percent
 
-# COMING: it is to join its pool. LEAVING: it goes after its iteration. ENDED: together with the run.
+# COMING: it will join its pool. LEAVING: it leaves after its iteration. ENDED: the run has ended.
 QueryState = Literal["RUNNING", "COMING", "LEAVING", "REFUSED", "ENDED"]
 _STYLES: Mapping[QueryState, str] = {
     "RUNNING": "green",
@@ -34,19 +34,19 @@ class QueryStatus:
     pool: str
     stride_us: int | None = None
     deadline_us: int | None = None
-    budget_us: int | None = None  # of its last iteration; None: as long as it takes
-    iterations: int = 0  # that are over, since it came
+    budget_us: int | None = None  # of its last iteration; None: no limit
+    iterations: int = 0  # finished, since its admission
     misses: int = 0
     missed_because: str | None = None
     keep: float | None = None  # of its last answer
     keep_mean: float | None = None
-    finished_us: int | None = None  # when that was there
-    message: str | None = None  # what went wrong last
-    period_least_us: int | None = None  # of one that was refused
-    looks: int = 0  # iterations that read beyond their budget, to learn what that costs now
+    finished_us: int | None = None  # the time of that answer
+    message: str | None = None  # the last failure
+    period_least_us: int | None = None  # of a refused query
+    looks: int = 0  # iterations that read beyond their budget, to learn the present cost
 
     def record(self) -> dict[str, Any]:
-        """The query as people's programs read it."""
+        """The query as JSON for users' programs."""
         return {
             "name": self.name,
             "state": self.state,
@@ -95,7 +95,6 @@ QUERIES = QuerySection()
 
 
 def _query_table(queries: Sequence[QueryStatus]) -> Table:
-    """The queries, as they are now."""
     names = {"query": False, "state": False, "stride": True, "deadline": True, "budget": True}
     table = columns(names | {"answers": True, "missed": True, "keep": True, "mean": True})
     for row in queries[:ROWS_MAX]:

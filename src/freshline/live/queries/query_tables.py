@@ -1,4 +1,4 @@
-"""Tables that answers are kept in, where queries say `into`."""
+"""The tables of answers, for queries with `into`."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from freshline.storage.control.layout import StorageLayout
 
 
 class QueryTables:
-    """Opened with their first answer, for all tracks: two queries may follow one another in one table."""
+    """Opens a table at its first answer, for all tracks. An edited query may continue the old one's table."""
 
     def __init__(self, layout: StorageLayout) -> None:
         self._layout = layout
         self._lock = Lock()
         self._locks: dict[str, Lock] = {}  # by name
-        self._open: dict[str, tuple[PreparedQuery, AnswersTable]] = {}  # by name, and for whom
+        self._open: dict[str, tuple[PreparedQuery, AnswersTable]] = {}  # by name, with the query
 
     def add(self, prepared: PreparedQuery, outcome: ReadingOutcome, job: Iteration, finished_us: int) -> None:
         name = prepared.query.into
@@ -34,7 +34,7 @@ class QueryTables:
             known[1].add(outcome, job.release, job.deadline, finished_us)
 
     def kept(self) -> dict[str, KeptTable]:
-        """Those that are to be looked after. Only readers need their logs."""
+        """The tables for housekeeping. Only readers need their logs."""
         with self._lock:
             return {
                 name: KeptTable(table.stored, self._locks[name], prepared.query.name, table.newest)

@@ -1,4 +1,4 @@
-"""Queries that are answered a few times before a run begins, so that what they cost is known."""
+"""Answers queries a few times before a run begins, to learn their costs."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from freshline.spark.answering.window_reading import PreparedQuery
 from freshline.spark.errors import sentence
 
 _logger = logging.getLogger(__name__)
-# Parts of unlike sizes, in as many answers as it takes to tell a part's cost from a row's.
+# Parts of different sizes, in enough answers to separate a part's cost from a row's.
 _PARTS: Final = (16, 48, 192)
 _ANSWERS: Final = 7
 
 
 def warm_up(session: SparkSession, queries: Sequence[RunningQuery]) -> None:
-    """Answers queries over what is there; of one whose cost is known once, of one without data never.
+    """Answers queries over the present data: once if the cost is known, never without data.
 
-    The first answers count for nothing: they have Spark compile. All are answered in turn, so that those that
-    count are of a Spark which has done all of it before. What a query cannot compute it is told when it runs.
+    The first answers do not count: Spark compiles for them. The queries take turns, so that the answers that
+    count come from a warm Spark. A query that fails here reports its error when it runs.
     """
     known = {query.name for query in queries if query.costs.fitted is not None}
     left = list(queries)
@@ -44,7 +44,7 @@ def _is_answered(session: SparkSession, query: RunningQuery, counts: bool) -> bo
     to_us = min(edge for edge in edges if edge is not None)
     try:
         parts = _answer(session, prepared, to_us)
-    except Exception as error:  # what a query can do to Spark has no end of names
+    except Exception as error:  # a query can make Spark raise any error
         _logger.info("%s cannot be warmed up: %s", query.name, sentence(error))
         return False
     if counts:

@@ -1,4 +1,4 @@
-"""Continuous queries in a live run, and how their parts hang together."""
+"""Continuous queries as a kind of work in a live run."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class QueryWork(Work):
         self._answering = QueryAnswering(self.results, self._tables)
 
     def warm_up(self) -> None:
-        """Costs that are not known yet are learned from what is there."""
+        """Learns unknown costs from the present data."""
         session = session_for_queries(self.opening.resources.session)
         warm_up(session, self.queries.admitted)
 
@@ -90,7 +90,7 @@ class QueryWork(Work):
         return {"apply": self._edits.apply}
 
     def prepare(self, edited: Warehouse) -> Mapping[str, PreparedQuery]:
-        """The queries of an edited file as Spark understands them. InputError where it does not."""
+        """The queries of an edited file, analysed by Spark. InputError if Spark rejects one."""
         return self._prepared(edited, self.queries.running)
 
     def _prepared(self, warehouse: Warehouse, known: Mapping[str, PreparedQuery]) -> dict[str, PreparedQuery]:

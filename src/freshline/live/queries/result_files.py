@@ -1,4 +1,4 @@
-"""The newest answer of each query: a file in the storage, replaced at once."""
+"""The newest answer of each query: a file in the storage that is replaced as a whole."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ class ResultFiles:
         self._folder = folder
 
     def write(self, query: str, record: Mapping[str, Any]) -> None:
-        """Keeps an answer (`spark.answering.window_reading.Outcome.record`) instead of the one before."""
+        """Replaces the last answer by this one (`spark.answering.window_reading.ReadingOutcome.record`)."""
         self._folder.mkdir(exist_ok=True)
         replace_text(self._path(query), json.dumps(plain(record)))
 
     def read(self, query: str) -> dict[str, Any] | None:
-        """A query's newest answer as JSON has it; None where there is none."""
+        """A query's newest answer as JSON; None if there is none."""
         if not is_name(query):
             return None
         try:
@@ -39,6 +39,6 @@ class ResultFiles:
 
 
 def newest(controls: Iterable[ControlFolder], query: str) -> dict[str, Any] | None:
-    """A query's newest answer, on whichever node it was computed."""
+    """A query's newest answer from any node."""
     found = (ResultFiles(control.results).read(query) for control in controls)
     return next((record for record in found if record is not None), None)

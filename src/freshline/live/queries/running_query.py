@@ -1,4 +1,4 @@
-"""A query of a live run: what the kernel is told of it, and what its tracks and the driver share of it."""
+"""A query of a live run: its specification for the kernel, and the state that tracks and driver share."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from freshline.storage.control.history import History
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RunningQuery(QuerySpec):
-    """To the kernel and its journal it is a specification like any other, which carries the rest along.
+    """To the kernel and its journal it is an ordinary specification; it carries the rest along.
 
-    A query that is edited is another one, though its name is the same and the old one may still be at its
-    last iteration: each of them has what belongs to it. The driver's thread alone uses `figures`.
+    An edited query is a new object with its own state, although it has the same name and the old one may
+    still be at its last iteration. Only the driver's thread uses `figures`.
     """
 
     prepared: PreparedQuery = field(kw_only=True)

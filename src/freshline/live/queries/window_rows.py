@@ -1,4 +1,4 @@
-"""How many rows the newest windows of tables hold, counted without reading them."""
+"""Counts the rows in the newest windows of tables, without reading the tables."""
 
 from __future__ import annotations
 
@@ -18,41 +18,41 @@ class LoadedRows(NamedTuple):
 
 
 class WindowRows:
-    """By table, what was loaded lately. The driver's thread alone asks and tells.
+    """The latest loads of each table. Only the driver's thread uses it.
 
-    How rows lie within what was loaded together is not known: they are taken to be spread evenly.
+    The distribution of rows within a load is not known: it is assumed to be even.
     """
 
     def __init__(self, files: Callable[[str], Iterable[LiveFile]]) -> None:
-        self._files = files  # of a table, as it is now
+        self._files = files  # the present files of a table
         self._loaded: dict[str, deque[LoadedRows]] = {}  # by table
         self._longest_us: dict[str, int] = {}
 
     def keep(self, table: str, window_us: int) -> None:
-        """Windows of that length will be asked for."""
+        """Keeps enough loads for windows of that length."""
         if window_us > self._longest_us.get(table, -1):
             self._longest_us[table] = window_us
             self._loaded[table] = deque(sorted(_of(file) for file in self._files(table) if file.rows))
 
     def loaded(self, table: str, after: int, to: int, rows: int) -> None:
-        """An update has loaded rows."""
+        """Records the rows of an update."""
         longest_us = self._longest_us.get(table)
         if longest_us is None:
-            return  # no window is asked for
+            return  # no query reads the table
         known = self._loaded[table]
         if rows:
-            # What a table that was empty loads begins anywhere: it is counted as if it began with the window.
+            # A first load may begin at any time: it counts as if it began with the window.
             known.append(LoadedRows(min(max(after, to - longest_us), to - 1), to, rows))
         while known and known[0].to <= to - longest_us:
             known.popleft()
 
     def rows(self, table: str, after: int, to: int) -> int:
-        """About how many rows have timestamps in (after, to]."""
+        """The estimated number of rows with timestamps in (after, to]."""
         return round(sum(_share(loaded, after, to) for loaded in self._loaded[table]))
 
 
 def _of(file: LiveFile) -> LoadedRows:
-    """A file, as far as its statistics tell; where they do not it may be in every window."""
+    """A file's rows by its statistics; without statistics they may be in every window."""
     to = file.newest if file.newest is not None else 1 << 62
     oldest = file.oldest if file.oldest is not None else to
     return LoadedRows(min(oldest - 1, to - 1), to, file.rows)

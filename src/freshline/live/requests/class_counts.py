@@ -1,4 +1,4 @@
-"""What is observed of the service classes of a run."""
+"""Counts the requests of the service classes of a run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class _Count:
 
 
 class ClassCounts:
-    """By class, what became of its requests since the run began. The driver's thread alone counts."""
+    """By class, the outcomes of its requests since the run began. Only the driver's thread uses it."""
 
     def __init__(self, classes: Iterable[str]) -> None:
         self._counts = {name: _Count() for name in classes}

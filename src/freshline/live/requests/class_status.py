@@ -1,4 +1,4 @@
-"""What a running warehouse tells of its service classes."""
+"""The status of service classes."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ _STYLES: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class ClassStatus:
-    """A service class at one instant: how it fared in its last period, and since the run began."""
+    """A service class at one instant: figures of its last period and since the run began."""
 
     name: str
     pool: str
-    error: float  # that its answers may have on average
-    ate: float | None = None  # that they had; None: nobody was answered
-    admitted: float | None = None  # the share of its requests; None: nobody asked
-    quota: float | None = None  # the error that requests get parts for, where its policy has quotas
+    error: float  # the allowed average error of its answers
+    ate: float | None = None  # their average error; None: no answers
+    admitted: float | None = None  # the share of its requests; None: no requests
+    quota: float | None = None  # the error that requests get parts for, if its policy has quotas
     waiting: int = 0  # requests
-    answered: int = 0  # since the run began, as what follows
+    answered: int = 0  # since the run began, like all that follow
     error_mean: float | None = None
     rejected: int = 0
     unanswered: int = 0  # by their deadline
-    withdrawn: int = 0  # by who asked
-    state: str = "IDLE"  # or KEPT, SETTLING, BROKEN: whether it gets the error that it was promised
+    withdrawn: int = 0  # by the client
+    state: str = "IDLE"  # or KEPT, SETTLING, BROKEN: whether the promised error is kept
 
     def record(self) -> dict[str, Any]:
-        """The class as people's programs read it."""
+        """The class as JSON for users' programs."""
         return {"class": self.name, **{key: value for key, value in vars(self).items() if key != "name"}}
 
 
@@ -61,7 +61,6 @@ CLASSES = ClassSection()
 
 
 def _class_table(classes: Sequence[ClassStatus]) -> Table:
-    """The service classes, as they are now."""
     names = {
         "class": False,
         "state": False,

@@ -1,4 +1,4 @@
-"""A request of a run, from its question to its answer."""
+"""A request of a run, from the question to the answer."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ReadPlan:
-    """In which parts a request is read."""
+    """The parts in which a request is read."""
 
     prepared: PreparedRequest
     extent: RequestExtent
     sizes: tuple[int, ...]  # slices, by part
-    parts_us: tuple[int, ...]  # what parts are expected to cost
+    parts_us: tuple[int, ...]  # the expected costs
 
 
 class LiveRequest:
-    """What tracks, the driver and the client that waits share of a request.
+    """The state of a request that tracks, the driver and the waiting client share.
 
-    The service's threads submit it, wait for `reply`, write its answer out, and drop it
-    (`service.running_warehouse`). The session that it is read in is its own, from its first part until it is
-    over and no part runs.
+    The service's threads submit it, wait for `reply`, write its answer and drop it
+    (`service.running_warehouse`). It has a session of its own, from its first part until it has ended and no
+    part runs.
     """
 
     def __init__(
@@ -61,14 +61,14 @@ class LiveRequest:
         self._requests = requests
         self._post = post
         self._clock = now
-        self.reply: Future[None] = Future()  # done once there is an answer; or with a `ServiceFailure`
-        self.request: Request | None = None  # once the kernel has heard of it
-        self.failure: ServiceFailure | None = None  # why there is no answer, where that is known
-        self.attempts = 0  # that failed
+        self.reply: Future[None] = Future()  # done with the answer, or with a `ServiceFailure`
+        self.request: Request | None = None  # set once the kernel knows it
+        self.failure: ServiceFailure | None = None  # why there is no answer, if known
+        self.attempts = 0  # failed ones
         self._plan: ReadPlan | None = None
         self._answer: RequestAnswer | None = None
         self._parts_done = 0
-        self._lock = Lock()  # over what follows
+        self._lock = Lock()  # protects the attributes below
         self._is_submitted = False
         self._is_dropped = False
         self._run: RequestRun | None = None
@@ -76,10 +76,10 @@ class LiveRequest:
         self._is_reading = False
         self._lent: Any = None
 
-    # -- for the client that waits -----------------------------------------------------------------------
+    # -- for the waiting client --------------------------------------------------------------------------
 
     def submit(self) -> None:
-        """Reads the question, and tells the driver. `ServiceFailure` where it cannot be asked."""
+        """Reads the question and passes it to the driver. `ServiceFailure` if it cannot be answered."""
         with self._lock:
             if self._is_dropped:
                 return
@@ -92,7 +92,7 @@ class LiveRequest:
         self._post(RequestSubmitted(self._requests, self))
 
     def drop(self) -> None:
-        """The client has gone. Of a request that was answered there is nothing to be said."""
+        """Withdraws the request: its client has left. Does nothing if it was answered."""
         with self._lock:
             self._is_dropped = True
             was_submitted, self._is_submitted = self._is_submitted, False
@@ -123,7 +123,7 @@ class LiveRequest:
         return self._put_together().table()
 
     def _put_together(self) -> RequestAnswer:
-        """By the thread that writes it out: the driver has no time for it."""
+        """Merges the answer in the thread that writes it: the driver has no time for that."""
         if self._answer is None:
             assert self._run is not None, "nothing was read"
             try:
@@ -148,14 +148,14 @@ class LiveRequest:
         return self.request
 
     def heard(self, number: int) -> Request:
-        """The kernel is told of it, under that number."""
+        """The request for the kernel, with that number."""
         about, plan = self.question, self.plan
         tables = plan.prepared.sql.tables
         self.request = Request(number, about.class_name, about.asked_us, self.deadline, plan.parts_us, tables)
         return self.request
 
     def read(self, part: int, sessions: RequestSessions, tables: Mapping[str, ReadTable]) -> None:
-        """A part, by the thread of its track. `PartCancelled` where it is over."""
+        """Reads a part in the thread of its track. `PartCancelled` if the request has ended."""
         run = self._run or self._begin(sessions, tables)  # one thread at a time reads
         with self._lock:
             if self._is_over:
@@ -170,7 +170,7 @@ class LiveRequest:
                 self._tidy(sessions)
 
     def _begin(self, sessions: RequestSessions, tables: Mapping[str, ReadTable]) -> RequestRun:
-        """Without the lock: a new session takes a while, and the driver may want to end it."""
+        """Begins to read, without the lock: a new session takes a while, and the driver may end it."""
         session = sessions.take()
         try:
             run = RequestRun(self.plan.prepared, session, tables)
@@ -182,7 +182,7 @@ class LiveRequest:
         return run
 
     def end(self, sessions: RequestSessions) -> bool:
-        """Nothing more is read: a part that runs is cancelled. Whether it was begun."""
+        """Ends the reading and cancels a running part; returns whether the reading had begun."""
         with self._lock:
             self._is_over = True
             run, is_reading = self._run, self._is_reading
@@ -197,17 +197,17 @@ class LiveRequest:
             self._lent = None
 
     def answer(self, parts_done: int) -> None:
-        """It is answered by the parts that were read."""
+        """Answers it from the parts that were read."""
         self._parts_done = parts_done
         self._resolve(None)
 
     def fail(self, failure: ServiceFailure) -> None:
-        """It has no answer."""
+        """Ends it without an answer."""
         self._resolve(failure)
 
     def _resolve(self, failure: ServiceFailure | None) -> None:
         if not self.reply.set_running_or_notify_cancel():
-            return  # the client has gone
+            return  # the client has left
         if failure is None:
             self.reply.set_result(None)
         else:
@@ -216,7 +216,7 @@ class LiveRequest:
 
 @dataclass(frozen=True, slots=True)
 class RequestSubmitted:
-    """A question, read, for the kernel."""
+    """The message with a request for the kernel."""
 
     requests: LiveRequests
     request: LiveRequest
@@ -227,7 +227,7 @@ class RequestSubmitted:
 
 @dataclass(frozen=True, slots=True)
 class RequestDropped:
-    """The client has gone."""
+    """The message that a client has left."""
 
     requests: LiveRequests
     request: LiveRequest
@@ -237,12 +237,12 @@ class RequestDropped:
 
 
 def failure_of(refused: RequestRefused) -> ServiceFailure:
-    """What is not taken, as the client is told."""
+    """The client's failure for a refused request."""
     return ServiceFailure(refused.code, refused.what, refused.remedy)
 
 
 def instant(at_us: int | None) -> str | None:
-    """An instant as JSON has it.
+    """An instant as in JSON.
 
     >>> instant(1_500_000)
     '1970-01-01T00:00:01.500000Z'

@@ -1,4 +1,4 @@
-"""The requests of a run that are not over: what the kernel says of each, and what becomes of it."""
+"""The open requests of a run, and the kernel's instructions for them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from freshline.service.failures import no_answer, rejected, stopping
 
 
 class LiveRequests:
-    """Knows the requests that are not over. The driver's thread alone says what becomes of one.
+    """The open requests. Only the driver's thread decides their outcomes.
 
     Tracks look their request up; a client's thread posts a message.
     """
@@ -22,29 +22,29 @@ class LiveRequests:
     def __init__(self, sessions: RequestSessions, counts: ClassCounts) -> None:
         self._sessions = sessions
         self._counts = counts
-        self._lock = Lock()  # over what follows
+        self._lock = Lock()  # protects the attributes below
         self._is_closed = False
-        self._coming: dict[int, LiveRequest] = {}  # by identity: the driver has yet to hear of them
+        self._coming: dict[int, LiveRequest] = {}  # by identity: the driver does not know them yet
         self._open: dict[int, LiveRequest] = {}  # by number
         self._last = 0
 
     def find(self, number: int) -> LiveRequest | None:
-        """The request of that number, unless it is over. Any thread."""
+        """The open request of that number. Any thread may call it."""
         with self._lock:
             return self._open.get(number)
 
     def expect(self, asked: LiveRequest) -> None:
-        """The driver is about to be told of it. Its client is told at least when the run stops."""
+        """Adds a request before its message: its client gets a reply at least when the run stops."""
         with self._lock:
             if self._is_closed:
                 raise stopping()
             self._coming[id(asked)] = asked
 
     def submitted(self, asked: LiveRequest, now: int) -> Event | None:
-        """What the kernel hears of a request."""
+        """The event of a new request."""
         with self._lock:
             if self._coming.pop(id(asked), None) is None:
-                return None  # its client has gone, or the run stops
+                return None  # its client has left, or the run stops
             if asked.deadline <= now:
                 self._counts.unanswered(asked.question.class_name)
                 asked.fail(no_answer())
@@ -55,9 +55,9 @@ class LiveRequests:
         return RequestArrived(request)
 
     def withdrawn(self, asked: LiveRequest) -> Event | None:
-        """Its client has gone: its parts are not worth another moment."""
+        """The event of a request whose client has left: its parts are not needed any more."""
         with self._lock:
-            self._coming.pop(id(asked), None)  # it overtook the question itself
+            self._coming.pop(id(asked), None)  # the message may overtake that of the request
         request = asked.request
         if request is None or self._over(request.number) is None:
             return None
@@ -66,13 +66,13 @@ class LiveRequests:
         return RequestWithdrawn(request.number, request.class_name)
 
     def cancel(self, number: int) -> None:
-        """The part of it that runs is to end."""
+        """Cancels the running part of a request."""
         asked = self.find(number)
         if asked is not None:
             asked.end(self._sessions)
 
     def carry_out(self, instruction: Instruction) -> bool:
-        """What the kernel says of a request. Whether the instruction is of a request."""
+        """Carries out an instruction for a request; returns whether it was one."""
         if isinstance(instruction, RejectRequest):
             asked = self._over(instruction.request.number)
             if asked is not None:
@@ -101,7 +101,7 @@ class LiveRequests:
             return self._open.pop(number, None)
 
     def close(self) -> None:
-        """The run stops: no request is answered any more, and parts that run are cancelled."""
+        """Ends all requests and cancels their running parts: the run stops."""
         with self._lock:
             self._is_closed = True
             left = [*self._coming.values(), *self._open.values()]

@@ -1,4 +1,4 @@
-"""Parts of requests on Spark, each on its track; and what their ends mean."""
+"""Runs parts of requests on Spark, and judges their ends."""
 
 from __future__ import annotations
 
@@ -27,17 +27,16 @@ from freshline.sql.slices import SLICES
 from freshline.storage.delta.read_table import ReadTable
 
 _logger = logging.getLogger(__name__)
-# A part that fails for no fault of the request is tried once more: there is no time for a back-off.
+# A part that fails without fault of the request is retried once: there is no time for a back-off.
 _ATTEMPTS_MAX = 2
-# Costs are learned by SQL (`live.requests.request_costs`). A part for which Spark has to compile takes many
-# times as long as the next one. A policy that planned with that cost would admit no request, and never learn
-# better.
+# Costs are learned by SQL (`live.requests.request_costs`). A part takes many times as long if Spark has to
+# compile. A policy that planned with that cost would admit no request and never learn the true cost.
 _OUTLIER = 4
 
 
 @dataclass(frozen=True, slots=True)
 class RequestReading:
-    """What all tracks answer requests with."""
+    """The objects that all tracks share to answer requests."""
 
     requests: LiveRequests
     sessions: RequestSessions
@@ -46,14 +45,14 @@ class RequestReading:
 
 
 class PartWorker:
-    """A track that reads parts of requests, each in the request's own session."""
+    """Reads parts of requests on a track, each in the request's own session."""
 
     def __init__(self, session: SparkSession, pool: str, serving: RequestReading) -> None:
         self._serving = serving
         use_pool(session, pool)
 
     def run(self, job: RequestPart) -> int:
-        """How long the part took, in microseconds."""
+        """Reads a part; returns its duration in microseconds."""
         serving, request = self._serving, job.request
         asked = serving.requests.find(request.number)
         if asked is None:
@@ -69,11 +68,11 @@ class PartWorker:
 
 
 class PartJudge:
-    """Judges how parts ended. The driver's thread alone asks it."""
+    """Judges the ends of parts. Only the driver's thread uses it."""
 
     def __init__(self, requests: LiveRequests, stop: Callable[[str], None]) -> None:
         self._requests = requests
-        self._stop = stop  # for what no other attempt helps with
+        self._stop = stop  # for errors that no retry helps with
 
     def judge(self, ended: JobEnded, now: int) -> Event:
         job: RequestPart = ended.job
@@ -99,7 +98,7 @@ class PartJudge:
         asked.attempts += 1
         _logger.warning("a part of a request of %s failed: %s", asked.question.class_name, sentence(error))
         if asked.attempts < _ATTEMPTS_MAX:
-            return False  # if time is up before it is read, that is what is to be said
+            return False  # the reply if time is up before a retry succeeds
         asked.failure = ServiceFailure(
             "failed", "Spark could not read the tables", "Ask again; see the run's notes"
         )

@@ -1,4 +1,4 @@
-"""What requests have cost, by their SQL, and what the next one will."""
+"""The costs of requests by their SQL, and estimates for the next ones."""
 
 from __future__ import annotations
 
@@ -17,47 +17,47 @@ from freshline.planning.costs.requests import PartCost, assumed_cost, learned_co
 from freshline.storage.control.history import History
 from freshline.storage.delta.files import LiveFile
 
-# New SQL comes every day: so many texts are remembered, those that were asked last.
+# The number of texts to remember, those that were asked last: users keep sending new SQL.
 _TEXTS_MAX: Final = 256
-_TEXTS_MORE: Final = 64  # before some are forgotten
+_TEXTS_MORE: Final = 64  # texts beyond the limit before some are forgotten
 _KIND: Final = "request "
 _IN_GENERAL: Final = _KIND + "bytes"
 
 
 @dataclass(frozen=True, slots=True)
 class RequestExtent:
-    """What a request would read of its tables as they are: of those in slices, and of the others whole."""
+    """The data that a request would read now: of tables in slices and of tables that are read whole."""
 
     rows: int
     size: int  # bytes
 
     @classmethod
     def of(cls, files: Iterable[LiveFile]) -> Self:
-        """All of these files."""
+        """The extent of these files."""
         found = list(files)
         return cls(sum(file.rows for file in found), sum(file.size for file in found))
 
 
 class RequestCosts:
-    """By SQL, what parts of requests took. Any thread may enter and ask: a lock."""
+    """The durations of requests' parts, by SQL. A lock lets any thread use it."""
 
     def __init__(self, history: History) -> None:
         self._history = history
         self._lock = Lock()
         self._known: OrderedDict[str, PartCosts] = OrderedDict()
-        # What a byte costs in general. Its parts have bytes where others have rows.
+        # The general cost of a byte. Its parts count bytes instead of rows.
         self._in_general = PartCosts(history, _IN_GENERAL)
         self._usual = usual_cost(self._in_general.parts)
 
     def cost(self, text: str, extent: RequestExtent) -> PartCost:
-        """What its parts cost, as far as it is known, and otherwise as the bytes suggest."""
+        """The cost of its parts: the known one, or else an estimate from the bytes."""
         with self._lock:
             assumed = assumed_cost(self._usual, extent.size)
             parts = self._of(text).parts
         return learned_cost(parts, extent.rows, assumed) if parts else assumed
 
     def enter(self, text: str, extent: RequestExtent, parts: Sequence[PastPart]) -> None:
-        """An answer's parts took so long, over tables of that extent. Their rows are those read."""
+        """Records the parts of an answer over tables of that extent. Their rows are the rows read."""
         if not parts:
             return
         share = extent.size / max(1, extent.rows)
@@ -73,7 +73,7 @@ class RequestCosts:
             self._usual = usual
 
     def forget_oldest(self, text: str) -> None:
-        """It is refused for what it once cost: it would never be known that it costs less by now."""
+        """Forgets the oldest cost of a refused request, which may be cheaper now."""
         with self._lock:
             self._of(text).forget_part()
 

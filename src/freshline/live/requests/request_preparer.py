@@ -1,4 +1,4 @@
-"""Questions read: SQL that Spark has looked at, and the parts that its answer is read in."""
+"""Prepares requests: Spark analyses the SQL, and the answer is divided into parts."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ from freshline.spark.errors import sentence
 from freshline.sql.request_sql import RequestRefused, RequestSql, read_request
 from freshline.sql.slices import SLICES
 
-# What Spark said of SQL is kept: of so many texts, those that were asked last.
+# The number of analysed texts to keep, those that were asked last.
 _KEPT_MAX: Final = 256
 _WARM_PARTS: Final = (1, 4, 16)
 _logger = logging.getLogger(__name__)
 
 
 class RequestPreparer:
-    """Reads questions, in the threads of their clients."""
+    """Prepares questions in the threads of their clients."""
 
     def __init__(self, opened: RunResources, sessions: RequestSessions, book: RequestCosts) -> None:
         self._tables = opened.tables.readable
         self._schemas = opened.schemas
-        self._readable = readable(opened.part.whole, opened.schemas)  # other nodes' tables too
+        self._readable = readable(opened.part.whole, opened.schemas)  # including other nodes' tables
         self._sessions = sessions
         self._book = book
         self._lock = Lock()
         self._kept: OrderedDict[str, PreparedRequest] = OrderedDict()
 
     def prepare(self, question: Question) -> ReadPlan:
-        """`ServiceFailure` where it cannot be asked."""
+        """The plan of a question; `ServiceFailure` if it cannot be answered."""
         try:
             prepared = self._prepared(read_request(question.sql, self._readable))
             extent, cost = self._cost(prepared.sql)
@@ -54,7 +54,7 @@ class RequestPreparer:
         return ReadPlan(prepared, extent, sizes, parts_us)
 
     def warm_up(self) -> None:
-        """Answers something over the table that has most rows, in parts."""
+        """Answers a request over the table with the most rows, in parts."""
         tables = sorted(self._readable, key=lambda name: -self._extent((name,)).rows)
         if not tables or not self._extent(tables[:1]).rows:
             return
@@ -66,7 +66,7 @@ class RequestPreparer:
                 signals.check()
                 run.read(slices)
             run.answer()
-        except Exception as error:  # what can go wrong with Spark has no end of names
+        except Exception as error:  # Spark can raise any error
             _logger.info("requests cannot be warmed up: %s", sentence(error))
         finally:
             self._sessions.give_back(session)
@@ -89,7 +89,7 @@ class RequestPreparer:
         return prepared
 
     def _cost(self, sql: RequestSql) -> tuple[RequestExtent, PartCost]:
-        """What it would read, and what parts of that cost, as far as it is known."""
+        """The extent of its data and the cost of its parts, as far as known."""
         extent = self._extent(sql.tables)
         return extent, self._book.cost(sql.text, extent)
 

@@ -1,4 +1,4 @@
-"""Spark sessions that are lent: to read SQL, and to each request while it is answered."""
+"""A pool of Spark sessions: to analyse SQL, and for each request while it is answered."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from pyspark.sql import SparkSession
 
 from freshline.spark.answering.window_reading import session_for_queries
 
-# What is asked is taken literally. Otherwise Spark puts the machine's environment, and its own settings, for
-# `${env:HOME}` and the like, in texts too, and that only after the SQL was looked at.
+# SQL is taken literally. Otherwise Spark replaces `${env:HOME}` and the like by the machine's environment
+# and its own settings, even within texts, and only after the checks of the SQL.
 _SUBSTITUTES: Final = "spark.sql.variable.substitute"
 
 
 class RequestSessions:
-    """Views are a session's: two requests that are at work share none, whichever tracks their parts run on.
+    """Views belong to a session, so two running requests never share one, on whichever tracks they run.
 
-    There are as many as were ever lent at a time; any thread may ask.
+    There are as many sessions as were ever in use at a time; any thread may use the pool.
     """
 
     def __init__(self, session: SparkSession) -> None:

@@ -1,4 +1,4 @@
-"""Requests of service classes in a live run, and how their parts hang together."""
+"""Requests of service classes as a kind of work in a live run."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class RequestWork(Work):
         self._judge = PartJudge(self.requests, opening.lose)
 
     def warm_up(self) -> None:
-        """The first request does not wait for all that Spark compiles then."""
+        """Makes Spark compile, so that the first request does not have to wait for it."""
         if self._warehouse.classes:
             self._preparing.warm_up()
 
@@ -52,7 +52,7 @@ class RequestWork(Work):
         self.requests.close()
 
     def ask(self, question: Question) -> LiveRequest:
-        """A question on its way; `ServiceFailure` where there is no such class."""
+        """The request of a question; `ServiceFailure` if there is no such class."""
         name = question.class_name
         if name not in self._warehouse.classes:
             remedy = Names(CLASSES.name, self._warehouse.classes).remedy(name)

@@ -1,1 +1,1 @@
-"""One run as a whole: how it opens, learns, reports and ends."""
+"""One run as a whole: its start, loop, learned costs and end."""

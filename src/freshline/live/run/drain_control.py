@@ -1,4 +1,4 @@
-"""How a run that is to leave nothing out comes to its end."""
+"""Ends a draining run when nothing is left to load."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from freshline.live.loop.work import Work
 
 
 class DrainControl:
-    """Ends a run when nothing is left to load. It does not wait for periods: nothing more will come."""
+    """Ends a run when nothing is left to load. It does not wait for periods: no more files will come."""
 
     def __init__(
         self,
@@ -25,11 +25,11 @@ class DrainControl:
     ) -> None:
         self._works = works
         self._inbox = inbox
-        self._attempts = attempts  # by table: how often its present job has failed
+        self._attempts = attempts  # by table: the failures of its present job
         self._tell = tell
         self._stop = stop
-        self.begun = False  # whether the kernel was told so
-        self.in_vain = False  # whether it ended without what it waited for
+        self.begun = False  # whether the kernel knows
+        self.in_vain = False  # whether an awaited table never came
 
     def consider(self, now: int, kernel: Kernel) -> None:
         """At each tick."""
@@ -42,7 +42,7 @@ class DrainControl:
             return
         if any(work.expects_more(self._is_given_up) for work in self._works):
             return
-        if not self._inbox.is_empty():  # asked last: what has been found by now is there, or was heard
+        if not self._inbox.is_empty():  # checked last: every file found by now is in the inbox or collected
             return
         if self._is_at_work():
             return
@@ -57,5 +57,5 @@ class DrainControl:
 
     def _is_given_up(self, table: str) -> bool:
         attempts = self._attempts(table)
-        # Of a step, whose files are tried with the last of these attempts, one more.
+        # A step has one more attempt: the last of these tries its files.
         return (self.begun and attempts >= ATTEMPTS_MAX) or attempts > ATTEMPTS_MAX

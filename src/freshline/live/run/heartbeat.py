@@ -1,4 +1,4 @@
-"""The lease's heartbeat, from the moment it is taken: opening Spark alone takes longer than a lease lives."""
+"""The lease's heartbeat, from the start on: Spark alone takes longer to start than a lease lives."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _EVERY_S = 2.0
 
 
 class Heartbeat:
-    """A thread that renews a lease every two seconds, and says so if it is lost."""
+    """A thread that renews a lease every two seconds and reports its loss."""
 
     def __init__(self, lease: Lease, lost: Callable[[str], None]) -> None:
         self._lease = lease
@@ -38,19 +38,19 @@ class Heartbeat:
                 self._lost(str(error))
                 return
             except OSError:
-                continue  # the storage is in trouble; a lease that is really lost is found at the next beat
+                continue  # a failure of the storage; the next beat finds out whether the lease is lost
 
 
 @contextmanager
 def sole_writer(layout: StorageLayout, nodes: Collection[str], doing: str) -> Iterator[None]:
-    """The storage is ours alone while this lasts, whichever nodes run on it."""
+    """Holds the leases of all nodes within this context, so that no run uses the storage."""
     identity = Identity.mine(f"{doing}-{uuid4().hex[:6]}")
     with ExitStack() as stack:
         for control in layout.controls(nodes):
             layout.prepare(control)
             lease = Lease.acquire(control.lease, identity)
             stack.callback(lease.release)
-            # Should the lease be lost all the same, the commit of whoever has it then makes ours fail.
+            # If the lease is lost all the same, a commit of its new holder makes ours fail.
             heartbeat = Heartbeat(lease, lambda reason: None)
             heartbeat.start()
             stack.callback(heartbeat.stop)

@@ -1,4 +1,4 @@
-"""What updates cost, as far as it is known: learned by runs before, and by this one."""
+"""The costs of updates, learned by earlier runs and by this one."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from freshline.storage.control.history import History
 
 _LEARN_EVERY_US = 10 * SECOND
 _BATCHES_EVERY_US = 2 * SECOND
-# What is assumed of a table before it has ever run: it gets no bound, and its pool none.
+# The assumed cost of a table that has never run: neither it nor its pool gets a bound.
 _PROVISIONAL = Cost(SECOND, Fraction(1, 10))
 
 
 class LearnedPlan:
-    """The plan with declared and learned costs. `unknown` tables have neither: they get no bound."""
+    """The plan with declared and learned costs. `unknown` tables have neither and get no bound."""
 
     def __init__(self, declared: Warehouse, history: History) -> None:
         self._declared = with_known_costs(declared, history)
@@ -41,11 +41,11 @@ class LearnedPlan:
         self.plan, self.unknown = self._make_plan(self._declared)
 
     def _look(self, now: int) -> bool:
-        """Now and then, whether costs have become known. Then there is another plan."""
+        """Checks at intervals whether costs have become known; then makes a new plan and returns True."""
         if not self.unknown or now < self._look_at:
             return False
         self._look_at = now + _LEARN_EVERY_US
-        # Asked first, for a table of few runs costs little to look up, and fitting all the others much.
+        # Checked first: looking up a table with few runs is cheap, fitting all the others is not.
         if not any(len(self._history.runs(name)) >= RUNS_LEAST for name in self.unknown):
             return False
         plan, unknown = self._make_plan(self._settled())
@@ -55,17 +55,17 @@ class LearnedPlan:
         return True
 
     def with_placement(self, placed: StepPlacement | None) -> Plan:
-        """The plan with the costs that are known by now, and where steps run."""
+        """The plan with the costs known by now and the placement of steps."""
         return replace(self.plan, placed=placed)
 
     def events(self, now: int, kernel: Kernel) -> list[Event]:
-        """What the kernel hears where costs have become known, and with them bounds."""
+        """The events for the kernel if costs, and with them bounds, have become known."""
         events: list[Event] = [learned(kernel, self.plan)] if self._look(now) else []
         batches = self._batches(now, tables_of(kernel))
         return [*events, BatchCostsLearned(batches)] if batches else events
 
     def _batches(self, now: int, tasks: Iterable[TableTask]) -> dict[str, BatchCost]:
-        """Now and then, what batches cost: of tables that may start some, where it is not what they know."""
+        """At intervals, the changed costs of batches, for tables that may start batches."""
         if now < self._look_at_batches:
             return {}
         self._look_at_batches = now + _BATCHES_EVERY_US
@@ -91,7 +91,7 @@ class LearnedPlan:
         return without_bounds(plan, unknown), unknown
 
     def _settled(self) -> Warehouse:
-        """What is declared, and what was learned where a pool lacks no cost: its bounds count with that."""
+        """The warehouse with declared costs, and learned ones for pools in which every cost is known."""
         open_pools = {self._declared.tables[name].pool for name in self.unknown}
         counted = self.plan.warehouse.tables
         tables = {

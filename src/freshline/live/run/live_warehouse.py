@@ -1,4 +1,4 @@
-"""What a run answers over HTTP: each method of the service, by the kind of work that serves it."""
+"""The run's side of the HTTP service: each method is answered by a kind of work."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from freshline.service.running_warehouse import ServiceRequest
 
 
 class LiveWarehouse:
-    """Answers from frozen records, from files, or by the driver's reply: it owns nothing of the run.
+    """Answers from frozen records, from files or by the driver's reply; it has no state of its own.
 
     `serves` has, by method, the function of the kind of work that answers it.
     """

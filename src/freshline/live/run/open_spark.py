@@ -1,4 +1,4 @@
-"""The Spark of a run: its own, which the run closes, or the caller's."""
+"""Opens the Spark of a run: its own, which the run closes, or the caller's."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from freshline.spark.session.session import open_session
 def open_spark(site: RunSetup, scratch: Path, stack: ExitStack, ending: RunEnd) -> SparkSession:
     if site.session is not None:
         return site.session
-    # Registered first: a signal may come when Spark has started and `open_session` has not returned.
+    # Registered first: a signal may come after Spark's start and before `open_session` returns.
     stack.callback(lambda: ending.interrupted and end_java())
     session = open_session(site.warehouse.name, site.master, site.settings, scratch / "spark")
     stack.callback(_stop_spark, session, ending)
-    driver_limit(session)  # a setting that is wrong is told now, not by every update
+    driver_limit(session)  # reports a wrong setting now, not at every update
     return session
 
 

@@ -1,4 +1,4 @@
-"""The storage of a run: held by a lease, with a scratch folder, and with the placement of steps."""
+"""Opens the storage of a run: lease, scratch folder and placement of steps."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from freshline.storage.control.scratch import scratch_folder
 def open_storage(
     site: RunSetup, run_id: str, stack: ExitStack, lose: Callable[[str], None]
 ) -> tuple[Path, StepPlacement | None]:
-    """The storage is ours from here on; the run's scratch folder in it, and where steps are placed."""
+    """Takes the lease; returns the run's scratch folder and the placement of steps."""
     layout, control = site.layout, site.control
     layout.prepare(control, private=is_local(site.master))
     stack.enter_context(modes_of(layout.root))

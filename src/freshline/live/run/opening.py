@@ -1,4 +1,4 @@
-"""What a run needs before anything can be loaded: the storage for itself, Spark, the tables."""
+"""Opens the resources of a run: the storage, Spark and the tables."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def open_site(
     lose: Callable[[str], None],
     listener: Callable[[Progress], None] | None = None,
 ) -> RunResources:
-    """Opens everything, in this order; the stack closes it in the other. The lease is held all the time.
+    """Opens everything in order; the stack closes it in reverse. The lease is held throughout.
 
-    `listener` hears how far it is.
+    `listener` receives the progress.
     """
     share_arenas()
     scratch, placed = open_storage(site, run_id, stack, lose)

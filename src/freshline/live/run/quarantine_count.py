@@ -1,4 +1,4 @@
-"""How many files are in quarantine, counted again every few seconds."""
+"""Counts the files in quarantine every few seconds."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _COUNT_EVERY_US: Final = 3 * SECOND
 
 
 class QuarantineCount:
-    """The quarantine of a run, and its count. People take files out, so the storage's is counted again."""
+    """The quarantine of a run and its count, which changes when users take files out."""
 
     def __init__(self, layout: StorageLayout, given: Quarantine | None, notes: RunNotes) -> None:
         self.quarantine = given or Quarantine(layout.quarantine)
@@ -23,7 +23,7 @@ class QuarantineCount:
         notes.counted(len(self.quarantine.entries()))
 
     def look(self, now: int, at_once: bool) -> None:
-        """Counts if it is time, or at once."""
+        """Counts if a count is due, or at once."""
         if self._recounts and (now >= self._count_at or at_once):
             self._count_at = now + _COUNT_EVERY_US
             self._notes.counted(self.quarantine.count())

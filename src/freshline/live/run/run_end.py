@@ -1,4 +1,4 @@
-"""How a run is to end."""
+"""The end of a run: its reason and whether to wait for jobs."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class RunEnd:
-    """Why a run stops, and what is waited for then.
+    """Why a run stops, and whether to wait for its jobs.
 
-    Any thread may say so, and a signal's handler: each field is written whole, and nothing takes a lock.
+    Any thread and a signal's handler may write it: a field is written as a whole, without a lock.
     """
 
     because: str | None = None
-    lost: bool = False  # it had to stop: somebody else has the storage, or Spark is gone
-    abandoned: bool = False  # nobody waits for jobs, nor for housekeeping
-    interrupted: bool = False  # by a signal, perhaps while it was being opened: not even Spark is waited for
+    lost: bool = False  # it had to stop: another runner has the storage, or Spark has ended
+    abandoned: bool = False  # it waits neither for jobs nor for housekeeping
+    interrupted: bool = False  # by a signal, perhaps during the start: it does not even wait for Spark

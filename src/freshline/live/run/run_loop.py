@@ -1,4 +1,4 @@
-"""The loop of a run: driver, tracks and kinds of work, and what is looked after at each tick."""
+"""The loop of a run: driver, tracks and kinds of work, and the work of each tick."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _HOUSEKEEPING_MAX_S = 30
 
 
 class RunLoop(LoopHooks):
-    """Makes the driver, and does what it asks for: the kinds of work look, learn, drain and are tidied up."""
+    """Makes the driver and its hooks: for all kinds of work, learning, draining and housekeeping."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class RunLoop(LoopHooks):
             opening, records, self._quarantine.quarantine, options.files_max, self.inbox.post
         )
         kernel = opening.kernel
-        # By track; clusters of a pool share Spark's.
+        # By track; clusters of a pool share Spark's pool.
         pools = [pool.name.partition("/")[0] for pool in kernel.pools for _ in range(pool.tracks)]
         context = RunContext(records, self.loading, self.inbox, self._tell, pools, self.plan)
         for work in works:
@@ -72,14 +72,14 @@ class RunLoop(LoopHooks):
         self.published = records.reporter.status(kernel.now, kernel)
 
     def open(self, stack: ExitStack, is_abandoned: Callable[[], bool]) -> None:
-        """Starts the threads of all kinds, which the stack ends."""
+        """Starts the threads of all kinds; the stack ends them."""
         stack.callback(self._finish_housekeeping, is_abandoned)
         for work in self._works:
             stack.callback(work.close)
             work.start()
 
     def plan(self) -> Plan:
-        """With the costs that are known by now."""
+        """The plan with the costs known by now."""
         return self._learned_plan.with_placement(self._opening.resources.placed)
 
     # -- what the driver calls -------------------------------------------------------------------------
@@ -103,7 +103,7 @@ class RunLoop(LoopHooks):
         stopping = self.driver.stopping
         self._quarantine.look(now, stopping)
         if stopping:
-            return  # nothing is begun any more
+            return  # the run starts nothing more
         if not self.drain.begun:
             self._learn(now, kernel)
         self._housekeeper.consider(now, kernel)
@@ -111,7 +111,7 @@ class RunLoop(LoopHooks):
             self.drain.consider(now, kernel)
 
     def _learn(self, now: int, kernel: Kernel) -> None:
-        """Where costs have become known the kernel goes on with them, and with the bounds that they give."""
+        """Passes costs that have become known to the kernel, with the bounds that follow."""
         before = self._learned_plan.plan
         for event in self._learned_plan.events(now, kernel):
             self._tell(event)
@@ -119,7 +119,7 @@ class RunLoop(LoopHooks):
             self._records.learn(self.plan())
 
     def _publish(self, status: WarehouseStatus) -> None:
-        with suppress(OSError):  # a full disk; that the file is old can be seen in it
+        with suppress(OSError):  # a full disk; the file's own time shows that it is old
             status.write(self._opening.setup.control.status)
         self.published = status
         if self.on_status is not None:
@@ -131,7 +131,7 @@ class RunLoop(LoopHooks):
         self.driver.tell(event)
 
     def _ended(self, message: JobEnded | JobPutAside) -> None:
-        """A track's thread tells how a job ended: if Spark is gone, that is why."""
+        """Receives the end of a job from a track's thread; if Spark has ended, that is the reason."""
         if isinstance(message, JobEnded) and isinstance(message.outcome, Exception):
             gone = spark_ended(self._opening.resources.session)
             message = message if gone is None else replace(message, outcome=gone)
@@ -141,5 +141,5 @@ class RunLoop(LoopHooks):
         return {name: table for work in self._works for name, table in work.kept().items()}
 
     def _finish_housekeeping(self, is_abandoned: Callable[[], bool]) -> None:
-        for _ in range(10 * _HOUSEKEEPING_MAX_S):  # in parts, so that it can be cut short
+        for _ in range(10 * _HOUSEKEEPING_MAX_S):  # in short waits, so that it can be interrupted
             self._housekeeper.finish(0.0 if is_abandoned() else 0.1)

@@ -1,4 +1,4 @@
-"""How a run is started, beside its warehouse and its folders."""
+"""The options of a run, besides its warehouse and its folders."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ from freshline.storage.control.quarantine import Quarantine
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """What a caller may choose for a run. The defaults are those of `freshline run`."""
+    """The options of a run. The defaults are those of `freshline run`."""
 
     master: str | None = None  # of Spark; None: this machine
     settings: Mapping[str, str] | None = None  # of Spark
     session: SparkSession | None = None  # the caller's own Spark, which the run does not close
     history: Path | None = None  # instead of the storage's
-    quarantine: Quarantine | None = None  # instead of the storage's: then nothing is moved
+    quarantine: Quarantine | None = None  # instead of the storage's: files then stay in place
     drain: bool = False  # stop when nothing is left to load; do not wait for releases of derived tables
     files_max: int | None = None  # of each feed
-    warm: Warm = "first"  # what is warmed up before the first file is looked for; a benchmark wants all
-    accepted: Sequence[str] = ()  # tables that were changed and go on all the same
-    accept_landing: bool = False  # directories that do not look like landing directories are accepted
+    warm: Warm = "first"  # the plans to warm up before the search for files; a benchmark needs all
+    accepted: Sequence[str] = ()  # changed tables that continue all the same
+    accept_landing: bool = False  # accept directories that do not look like landing directories
     batches: bool = True  # a job may take several files of a backlog
-    on_start: Callable[[Progress], None] | None = None  # hears how far the start is
-    node: str | None = None  # only what is on that node is run
+    on_start: Callable[[Progress], None] | None = None  # receives the progress of the start
+    node: str | None = None  # run only this node's part
 
 
 def run_setup(warehouse: Warehouse, folder: Path, storage: Path, options: RunOptions) -> RunSetup:
-    """Where the run is to be, checked: bad definitions, tables and landing directories are errors."""
+    """The checked setup of a run: bad definitions, tables and landing directories are errors."""
     check_runnable(warehouse)
     check_tables(warehouse, options.accepted, "--accept-change")
     node = options.node
@@ -46,7 +46,7 @@ def run_setup(warehouse: Warehouse, folder: Path, storage: Path, options: RunOpt
     landing = landing_directories(replace(warehouse, feeds=feeds), folder, storage)
     layout = StorageLayout(storage)
     control = layout.control(node)
-    if options.quarantine is None and not options.accept_landing:  # with another one nothing is moved
+    if options.quarantine is None and not options.accept_landing:  # with another quarantine no file is moved
         loaded = any(layout.tables.glob("*"))
         check_directories(warehouse, landing, control.landing, loaded=loaded)
     return RunSetup(

@@ -62,7 +62,7 @@ class Runner:
     def __enter__(self) -> Self:
         try:
             self._open()
-        except BaseException as error:  # by a signal, too: what is open is closed
+        except BaseException as error:  # also by a signal: closes what is open
             self._close(error)
             raise
         return self
@@ -73,11 +73,11 @@ class Runner:
         try:
             self._close(error)
         except (OSError, sqlite3.Error) as failure:
-            # A full disk: all is closed, the tables are as they were committed, and there is a run to sum up.
+            # A full disk, for example: all is closed, the commits stand, and the run still has its summary.
             _logger.warning("at the end of run %s: %s", self.run_id, sentence(failure))
 
     def _close(self, error: BaseException | None) -> None:
-        """A run that was interrupted, and did not fail, waits for nothing; nothing interrupts its closing."""
+        """Closes the run; signals do not interrupt that. If a signal ended the run, it waits for nothing."""
         interrupted = error is not None and not isinstance(error, Exception)
         self._end.interrupted = interrupted
         self._end.abandoned = self._end.abandoned or interrupted
@@ -100,7 +100,7 @@ class Runner:
         if setup.warm != "none":
             for work in self.works:
                 work.warm_up()
-        # Only now: what queries are to answer from then on would wait for the end of that, all of it late.
+        # Only now: iterations that fell due during the warm-up would all be late.
         now = clock()
         kernel.begin(now)
         local = resources.part.local
@@ -130,13 +130,13 @@ class Runner:
     # -- running -----------------------------------------------------------------------------------------
 
     def run(self, for_us: int | None = None) -> None:
-        """Runs until stopped, for so long, or (draining) until there is nothing left to load."""
+        """Runs until stopped, for a duration, or (draining) until nothing is left to load."""
         loop = self.loop
         ended = not self.lost and loop.driver.run(None if for_us is None else clock() + for_us)
         if not ended:
-            with suppress(Py4JError, OSError):  # there may be no Spark any more
+            with suppress(Py4JError, OSError):  # Spark may have ended
                 self._session.sparkContext.cancelAllJobs()
-            # One that was about to commit does so while the storage is ours.
+            # A job that is about to commit can do so while this run holds the lease.
             loop.tracks.finish_cancelled(_CANCELLED_MAX_S)
 
     def stop(self, why: str) -> None:
@@ -145,7 +145,7 @@ class Runner:
             self._loop.driver.stop()
 
     def abandon(self) -> None:
-        """A run that is to stop waits no longer: what is not committed is loaded by the next one."""
+        """Stops waiting for jobs: the next run loads what they have not committed."""
         self._end.abandoned = True
         if self._loop is not None:
             self._loop.driver.abandon()
@@ -155,7 +155,7 @@ class Runner:
         self._end.because = why
         self.stop(why)
 
-    # -- what is known of it ---------------------------------------------------------------------------
+    # -- information -----------------------------------------------------------------------------------
 
     @property
     def loop(self) -> RunLoop:
@@ -164,7 +164,7 @@ class Runner:
 
     @property
     def on_status(self) -> Callable[[WarehouseStatus], None] | None:
-        """Hears each status, twice a second."""
+        """A callback for each status, twice a second."""
         return self._on_status
 
     @on_status.setter
@@ -178,7 +178,7 @@ class Runner:
 
     @property
     def plan(self) -> Plan:
-        """With the costs that are known by now."""
+        """The plan with the costs known by now."""
         return self.loop.plan()
 
     def work(self, kind: type[W]) -> W:
@@ -187,12 +187,12 @@ class Runner:
 
     @property
     def shortcomings(self) -> list[str]:
-        """What of the definitions this run cannot keep, as sentences."""
+        """Sentences about definitions that this run cannot keep."""
         return [sentence for work in self.works for sentence in work.shortcomings()]
 
     @property
     def incomplete(self) -> bool:
-        """Whether it was to leave nothing out, and another node did not let it."""
+        """Whether a draining run ended before another node had finished its tables."""
         return self.loop.drain.in_vain
 
     @property
@@ -201,5 +201,5 @@ class Runner:
 
     @property
     def lost(self) -> bool:
-        """Whether it had to stop: another runner has the storage, or Spark is gone."""
+        """Whether it had to stop: another runner has the storage, or Spark has ended."""
         return self._end.lost

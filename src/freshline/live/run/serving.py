@@ -1,4 +1,4 @@
-"""The HTTP service of a run. A run whose service cannot start goes on without it."""
+"""The HTTP service of a run. A run whose service cannot start continues without it."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ def serve(
     notes: RunNotes,
     stack: ExitStack,
 ) -> None:
-    """Clients that may read the storage can ask the run, if it is the one that answers for the warehouse."""
+    """Serves clients that may read the storage, if this run answers for the warehouse."""
     serves: dict[str, Callable[..., Any]] = {
         name: answer for work in works for name, answer in work.serves().items()
     }
     if "status" not in serves:
         return  # another node answers for the warehouse
-    # FastAPI takes a second to import, and Spark is there by now.
+    # FastAPI takes a second to import; Spark has started by now.
     from freshline.service.server import serving
 
     try:

@@ -1,4 +1,4 @@
-"""How far the start of a run is, for those who wait for it."""
+"""Reports the progress of a run's start."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from freshline.live.status.status import Progress, WarehouseStatus
 
 
 class StartUp:
-    """Writes the status until the run itself does; `listener` hears of it too.
+    """Writes the status until the run itself does; `listener` receives the progress too.
 
-    `node` and `sections` are of a warehouse with nodes. Where the run never comes about, the status is again
-    what it was before: that of the run before.
+    `node` and `sections` are for a warehouse with nodes. If the start fails, the status of the run before is
+    restored.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class StartUp:
         self._told: Progress | None = None
 
     def open(self) -> None:
-        """The storage is ours: the status too."""
+        """Begins to write the status, once this run holds the lease."""
         with suppress(OSError):
             self._before = self._path.read_bytes()
 
@@ -63,7 +63,7 @@ class StartUp:
             node=self._node,
             sections=self._sections,
         )
-        with suppress(OSError):  # a full disk; that the file is old can be seen in it
+        with suppress(OSError):  # a full disk; the file's own time shows that it is old
             status.write(self._path)
             self._last = self._path.read_bytes()
         if self._listener is not None:

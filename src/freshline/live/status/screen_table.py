@@ -8,10 +8,10 @@ from rich.table import Table
 
 
 def columns(names: Mapping[str, bool]) -> Table:
-    """An empty table that cuts words rather than break them; a column is right-aligned where true."""
+    """An empty table that cuts words instead of breaking them; True: a right-aligned column."""
     table = Table(box=None, header_style="bold", padding=(0, 1, 0, 0), pad_edge=False)
     for name, right in names.items():
-        # Numbers are never cut; names are, the longest first. They hold no blanks, so they do not wrap.
+        # Numbers are never cut; names are, the longest first. Names have no blanks, so they do not wrap.
         table.add_column(name, justify="right" if right else "left", no_wrap=right, overflow="ellipsis")
     return table
 

@@ -1,7 +1,7 @@
-"""What a section of a run's status is: the rows of one kind, as JSON, on a screen and in a summary.
+"""A section of a run's status: the rows of one kind, as JSON, on a screen and in a summary.
 
-A kind of work has its sections in its own folder; `live.kinds_of_work` lists them all. Everything that goes
-over a status (its file, the merge over nodes, view, summary) goes over that list.
+A kind of work has its sections in its own folder; `live.kinds_of_work` lists them all. The status file, the
+merge over nodes, the view and the summary all use that list.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ ROWS_MAX = 25  # of a table on a screen
 
 @dataclass(frozen=True, slots=True)
 class NodeMerge:
-    """The statuses of a warehouse's nodes, the oldest first, and what is needed to merge their rows.
+    """The statuses of a warehouse's nodes, the oldest first, and the data to merge their rows.
 
-    `names` are all tables and steps, in the order of definition; `upstream` are, by output, the steps that
-    load what it is computed from.
+    `names` are all tables and steps, in the order of definition; `upstream` has, by output, the steps
+    upstream that load files.
     """
 
     statuses: Sequence[WarehouseStatus]
@@ -37,16 +37,16 @@ class NodeMerge:
 
 
 class StatusSection(Generic[Row]):
-    """One section. The defaults are for rows that are frozen dataclasses with a method `record`."""
+    """One section. By default its rows are frozen dataclasses with a method `record`."""
 
     name: ClassVar[str]  # in the status file and in `freshline status --json`
-    single: ClassVar[bool] = False  # it has one row at most, which is null in JSON where it is missing
+    single: ClassVar[bool] = False  # it has at most one row, which is null in JSON if it is missing
     leads: ClassVar[bool] = False  # the view shows it before the others
     alone: ClassVar[bool] = False  # the view shows it even without rows, if no other section has any
     rank: ClassVar[int] = 0  # the place of its lines in the summary and among messages
 
     def told(self, rows: Sequence[Any]) -> Any:
-        """The rows, or the one row there is where there is one at most."""
+        """The rows; for a single section its row or None."""
         return next(iter(rows), None) if self.single else rows
 
     def read(self, record: dict[str, Any]) -> Row:
@@ -54,16 +54,16 @@ class StatusSection(Generic[Row]):
         raise NotImplementedError
 
     def record(self, row: Row, as_of_us: int) -> dict[str, Any]:
-        """A row as people's programs read it."""
+        """A row as JSON for users' programs."""
         found: dict[str, Any] = row.record()  # type: ignore[attr-defined]
         return found
 
     def summary_record(self, row: Row, at_us: int) -> dict[str, Any]:
-        """A row as the summary of a run has it in JSON."""
+        """A row in the JSON of a run's summary."""
         return self.record(row, at_us)
 
     def ended(self, row: Row) -> Row:
-        """The row of a run that has ended without a last word."""
+        """The row after a run that ended without a last status."""
         return row
 
     def merged(self, nodes: NodeMerge) -> tuple[Row, ...]:
@@ -71,7 +71,7 @@ class StatusSection(Generic[Row]):
         return tuple(row for status in nodes.statuses for row in status.rows(self))
 
     def heading(self, rows: Sequence[Row]) -> list[str]:
-        """Sentences that stand above everything else in the view."""
+        """Sentences at the top of the view."""
         return []
 
     def view(self, rows: Sequence[Row], as_of_us: int) -> list[RenderableType]:
@@ -79,7 +79,7 @@ class StatusSection(Generic[Row]):
         return []
 
     def lines(self, rows: Sequence[Row], as_of_us: int) -> dict[str, list[str]]:
-        """What there is to say of the rows in the view, under the titles of `live.status.view`."""
+        """Lines about the rows for the view, by the titles of `live.status.view`."""
         return {}
 
     def summary(self, rows: Sequence[Row], at_us: int) -> list[RenderableType]:
@@ -87,7 +87,7 @@ class StatusSection(Generic[Row]):
         return self.view(rows, at_us) if rows else []
 
     def exceeded(self, rows: Sequence[Row], at_us: int) -> int:
-        """How many targets were exceeded at any time of the run."""
+        """The number of targets that were exceeded at any time of the run."""
         return 0
 
     def verdict_lines(self, rows: Sequence[Row], at_us: int) -> list[str]:
@@ -95,24 +95,24 @@ class StatusSection(Generic[Row]):
         return []
 
     def unexplained(self, rows: Sequence[Row], asserted_max_us: Mapping[str, int | None]) -> list[Text]:
-        """What broke although every assumption held."""
+        """Bounds that did not hold although every assumption did."""
         return []
 
 
 def newest_by_name(section: StatusSection[Any], nodes: NodeMerge) -> dict[str, Any]:
-    """By name, the row of the node that wrote last: after a move, an old node may still tell of it."""
+    """By name, the row of the node that wrote last: after a move, an old node's status may still have it."""
     found = {row.name: row for status in nodes.newest_last for row in status.rows(section)}
     return {name: found[name] for name in nodes.names if name in found}
 
 
 def more_rows(rows: Sequence[Any], what: str) -> list[RenderableType]:
-    """How many rows a screen leaves out."""
+    """A line with the number of rows that the screen leaves out."""
     hidden = len(rows) - ROWS_MAX
     return [Text(f"... and {hidden} more{what}.", style="dim")] if hidden > 0 else []
 
 
 def line(sentence: str, style: str) -> Text:
-    """One line of a screen, cut where the screen ends."""
+    """One line of a screen, cut at its edge."""
     return Text(printable(sentence), style=style, no_wrap=True, overflow="ellipsis")
 
 

@@ -1,4 +1,4 @@
-"""What a running warehouse tells the outside: records, and the file that another terminal reads."""
+"""The status of a running warehouse: its records and the file that other processes read."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from freshline.live.status.section import Row, StatusSection
 
 @dataclass(frozen=True)
 class TrackStatus:
-    """A track at one instant, and the table whose job it runs."""
+    """A track at one instant and the table of its job."""
 
     number: int
     pool: str
@@ -28,7 +28,7 @@ class TrackStatus:
 
 @dataclass(frozen=True)
 class PoolStatus:
-    """A pool, and the policy that it behaves as: another one, where its own is of no use without a bound."""
+    """A pool and its effective policy, which differs if its own is of no use without a bound."""
 
     name: str
     policy: PolicyName
@@ -37,7 +37,7 @@ class PoolStatus:
 
 @dataclass(frozen=True)
 class Progress:
-    """What a start is at, and how far it is where that can be counted."""
+    """The present activity of a start, and its progress if that can be counted."""
 
     doing: str
     done: int = 0
@@ -49,10 +49,10 @@ class Progress:
 
 @dataclass(frozen=True)
 class WarehouseStatus:
-    """A running warehouse at one instant, and the process that runs it.
+    """A running warehouse at one instant and its process.
 
-    `sections` are the rows of each kind of work, by the section's name. Each is an attribute too:
-    `status.tables` are the rows of the section of that name, `status.placement` is its one row or None.
+    `sections` has the rows of each kind of work, by the section's name. Each section is an attribute too:
+    `status.tables` are its rows, `status.placement` is its only row or None.
     """
 
     name: str
@@ -64,14 +64,14 @@ class WarehouseStatus:
     tracks: tuple[TrackStatus, ...]
     broken_assumptions: tuple[str, ...]  # the latest, oldest first
     quarantined: int  # files
-    recoveries: tuple[str, ...] = ()  # those that go on, and the latest that are over, the last first
+    recoveries: tuple[str, ...] = ()  # present ones and the latest ended ones, the last first
     pools: tuple[PoolStatus, ...] = ()
-    starting: Progress | None = None  # what is left to do of its start
-    node: str | None = None  # whose run it is, in a warehouse with nodes; None where it is of all of them
+    starting: Progress | None = None  # the progress of its start
+    node: str | None = None  # the node of this run; None: no nodes, or all of them
     sections: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        # A section without rows is the same as none, so that equal statuses are equal.
+        # A section without rows is left out, so that equal statuses compare equal.
         filled = {name: rows for name, rows in self.sections.items() if rows}
         object.__setattr__(self, "sections", filled)
 
@@ -86,19 +86,19 @@ class WarehouseStatus:
         return self.sections.get(section.name, ())
 
     def changed(self, **values: Any) -> Self:
-        """The same with other fields, or with other rows in some sections."""
+        """A copy with other fields, or with other rows in some sections."""
         rows = {name: value for name, value in values.items() if name not in vars(self)}
         fields = {name: value for name, value in values.items() if name not in rows}
         return replace(self, **fields, sections={**self.sections, **rows})
 
     @property
     def is_opening(self) -> bool:
-        """Whether nothing can be loaded yet, and nothing is known of what will run."""
+        """Whether the run is still opening: nothing can be loaded, and its sections are empty."""
         known = (self.rows(each) for each in kinds_of_work.sections() if not each.single)
         return self.starting is not None and not any(known)
 
     def of_the_past(self) -> Self:
-        """The same, of a run that has ended without a last word."""
+        """The status after a run that ended without a last status."""
         return self.changed(
             **{
                 section.name: tuple(map(section.ended, self.rows(section)))
@@ -107,7 +107,7 @@ class WarehouseStatus:
         )
 
     def record(self, as_of_us: int) -> dict[str, Any]:
-        """What `freshline status --json` prints, and the service answers."""
+        """The JSON of `freshline status --json` and of the service."""
         shown: dict[str, Any] = {
             "starting": None if self.starting is None else vars(self.starting),
             "pools": [vars(pool) for pool in self.pools],
@@ -117,7 +117,7 @@ class WarehouseStatus:
         return shown
 
     def summary_record(self, stopped_because: str | None, holds: bool) -> dict[str, Any]:
-        """What a run showed, at its end, as JSON."""
+        """The JSON of a run's summary."""
         shown: dict[str, Any] = {
             "name": self.name,
             "run": self.run_id,
@@ -134,7 +134,7 @@ class WarehouseStatus:
         }
 
     def to_json(self) -> str:
-        # `vars` because `dataclasses.asdict` copies every value, which is most of the time it takes.
+        # `vars`, because `dataclasses.asdict` copies every value, which takes most of the time.
         record = {name: value for name, value in vars(self).items() if name != "sections"}
         record["tracks"] = [vars(track) for track in self.tracks]
         record["pools"] = [vars(pool) for pool in self.pools]
@@ -164,7 +164,7 @@ class WarehouseStatus:
         )
 
     def write(self, path: Path) -> None:
-        """Replaces the one before."""
+        """Replaces the status file."""
         path.parent.mkdir(parents=True, exist_ok=True)
         replace_text(path, self.to_json())
 

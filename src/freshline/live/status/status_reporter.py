@@ -1,4 +1,4 @@
-"""How a running warehouse is, put together from what its kinds of work tell, and the notes."""
+"""Makes the status of a running warehouse from its kinds of work and the notes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Rows = Mapping[str, tuple[Any, ...]]
 
 @dataclass(frozen=True, slots=True)
 class RunIdentity:
-    """Which run a status is of."""
+    """The run of a status."""
 
     warehouse: str
     run_id: str
@@ -27,9 +27,9 @@ class RunIdentity:
 
 
 class StatusReporter:
-    """Makes the status, a frozen record. The driver's thread alone asks for it.
+    """Makes the status, a frozen record. Only the driver's thread uses it.
 
-    `sources` tell the rows of their sections; each kind of work adds its own.
+    `sources` give the rows of their sections; each kind of work adds its own source.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class StatusReporter:
         self.learn(plan)
 
     def learn(self, plan: Plan) -> None:
-        """Costs became known, and bounds with them."""
+        """Uses a plan with newly known costs and bounds."""
         self._pools = tuple(
             PoolStatus(pool.name, pool.policy, pool.behaves_as(plan.tables)) for pool in plan.pools
         )

@@ -1,4 +1,4 @@
-"""What a run showed, at its end: observed staleness beside what was proven and asked for."""
+"""The summary of a run: observed staleness beside bounds and targets."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _REASONS_MAX = 10
 
 
 def targets_exceeded(status: WarehouseStatus) -> int:
-    """How many targets were exceeded at any time of the run."""
+    """The number of targets that were exceeded at any time of the run."""
     return sum(each.exceeded(status.rows(each), status.at_us) for each in kinds_of_work.sections())
 
 
@@ -26,9 +26,9 @@ def show_summary(
     ended_us: int,
     asserted_max_us: Mapping[str, int | None] | None = None,
 ) -> None:
-    """Prints, for every row of every section, how the run went, and whether targets were kept.
+    """Prints the figures of every row of every section, and whether targets were kept.
 
-    `asserted_max_us` is, by table, the worst staleness while its bound was asserted; without it every bound
+    `asserted_max_us` has, by table, the worst staleness while its bound was asserted; without it every bound
     counts as asserted throughout.
     """
     screen.print(
@@ -57,7 +57,7 @@ def show_summary(
 def _show_reasons(
     screen: Console, status: WarehouseStatus, asserted_max_us: Mapping[str, int | None]
 ) -> None:
-    """A bound is proven on assumptions: either one of them broke, or the proof or its implementation did."""
+    """Prints why bounds did not hold: a broken assumption, or an error in the proof or its implementation."""
     broken = status.broken_assumptions
     if broken:
         title = "Assumptions that did not hold"

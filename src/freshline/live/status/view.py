@@ -22,8 +22,7 @@ _LINES_MAX = 5  # of messages and of broken assumptions
 def render(status: WarehouseStatus, now_us: int, running: bool = True) -> RenderableType:
     """The warehouse as it was at `status.at_us`, with staleness as of now.
 
-    Not `running`: the runner has gone; then staleness is as of its last word, and the heading says how old
-    that is.
+    If not `running`, the runner has ended: staleness is as of its last status, and the heading has its age.
     """
     as_of_us = now_us if running else status.at_us
     parts: list[RenderableType] = [_heading(status, now_us, running)]

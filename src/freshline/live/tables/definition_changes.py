@@ -1,4 +1,4 @@
-"""Definitions that were changed between two runs: refused, or taken on from here."""
+"""Finds definitions that changed between two runs, and rejects or accepts them."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ from freshline.storage.delta.stored_table import StoredTable
 
 @dataclass(frozen=True, slots=True)
 class OpenTables:
-    """A warehouse's tables, and what there is to say of their definitions."""
+    """A warehouse's open tables and sentences about their definitions."""
 
     tables: dict[str, StoredTable]
-    followed: dict[str, FollowedTable]  # that other nodes write
+    followed: dict[str, FollowedTable]  # written by other nodes
     said: tuple[str, ...]
 
     @property
@@ -41,7 +41,7 @@ class OpenTables:
 
 
 def check_tables(warehouse: Warehouse, names: Collection[str], option: str) -> None:
-    """Refuses names that no table has."""
+    """Rejects names that no table has."""
     unknown = [name for name in names if name not in warehouse.stored]
     if unknown:
         what = f"{option} {unknown[0]}: there is no table {unknown[0]}"
@@ -51,10 +51,10 @@ def check_tables(warehouse: Warehouse, names: Collection[str], option: str) -> N
 def open_tables(
     part: NodeShare, layout: StorageLayout, columns: Mapping[str, StructType], accepted: Collection[str]
 ) -> OpenTables:
-    """All tables of a part, made where they are missing. Those that were changed are refused together.
+    """Opens all tables of a part and makes missing ones. All changed tables are rejected together.
 
-    Rows that were computed by one definition and rows by another would stand side by side, and nobody could
-    tell. A changed table that is `accepted` goes on all the same, and its history says so.
+    Otherwise a table would mix rows of two definitions, which readers could not tell apart. A changed table
+    in `accepted` continues all the same, and its history records that.
     """
     opening = _Opening(part, accepted)
     for name in part.followed:
@@ -84,7 +84,7 @@ def open_tables(
 
 
 class _Opening:
-    """What is found while tables are opened; nothing is recorded before all have been looked at."""
+    """The findings while tables are opened; nothing is recorded before all are checked."""
 
     def __init__(self, part: NodeShare, accepted: Collection[str]) -> None:
         self._warehouse = part.whole
@@ -146,20 +146,20 @@ class _Opening:
 
 
 def stored_table(layout: StorageLayout, table: StoredDefinition) -> StoredTable | None:
-    """A table as it is stored; None where it was never made."""
+    """The stored table; None if it was never made."""
     assert table.timestamp is not None
     path = layout.table(table.name)
     return StoredTable.open(path, table.timestamp) if (path / "_delta_log").is_dir() else None
 
 
 def column_differences(stored: StoredTable, columns: StructType) -> SchemaDifferences:
-    """In what a table's columns differ from those it is defined with."""
+    """The differences of a table's columns from its definition."""
     defined = Schema.from_arrow(to_arrow_schema(columns, timezone="UTC"))
     return differences(Schema.from_arrow(stored.schema), defined)
 
 
 def columns_remedy(table: StoredDefinition, found: SchemaDifferences) -> str:
-    """What to do about a table that has other columns than its definition."""
+    """The remedy for a table whose columns differ from its definition."""
     if table.feed is None:
         return _rebuild(table.name)
     others = found.without(SLICE_COLUMN)
@@ -179,7 +179,7 @@ def columns_remedy(table: StoredDefinition, found: SchemaDifferences) -> str:
 def _refusal(table: StoredDefinition, changed: list[str], is_dealt_anew: bool) -> InputError:
     what = f"table {table.name} has changed since its rows were computed: {_and(changed)}"
     if is_dealt_anew:
-        # Rows of both kinds side by side would join wrongly, slice by slice.
+        # Rows of both kinds in one table would join wrongly, slice by slice.
         return InputError(
             what, _rebuild(table.name) if table.feed is None else _deal(table.name), table.place
         )
@@ -199,7 +199,7 @@ def _rebuild(name: str) -> str:
 
 
 def _spark(stored: str) -> str:
-    """A stored type as SQL has it; a nested one is too long to write out."""
+    """A stored type in SQL; a nested one is too long to write out."""
     return "its old type" if stored.startswith("{") else stored
 
 

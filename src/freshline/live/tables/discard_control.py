@@ -1,4 +1,4 @@
-"""Which files change too little to be loaded: how much that is now, and what is offered to which table."""
+"""Decides which files change too little to be loaded: the present limit, and the offers to tables."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from freshline.landing.key_values import KeyValues
 from freshline.storage.delta.last_values import DiscardLimit, FileOffer, LastValues
 from freshline.storage.delta.stored_table import StoredTable
 
-# By so much a second the factor of a table that is not read falls (paper 003, section 4.1).
+# The decrease per second of the factor of a table that is not read (paper 003, section 4.1).
 _FALL: Final = 0.1
 
 
 class DataErrorFactor:
-    """By how much errors of a table's data weigh (def): as for the class that read it, less and less since.
+    """The weight of errors in a table's data (def): that of the class that read it, then falling.
 
     >>> factor = DataErrorFactor(least=1.0)
     >>> factor.read(3.0, 0)
@@ -39,15 +39,15 @@ class DataErrorFactor:
         return max(self._least, self._last - _FALL * max(0, now_us - self._read_at) / SECOND)
 
     def read(self, factor: float, now_us: int) -> None:
-        """A request of a class with that factor reads the table."""
+        """Records that a request of a class with that factor reads the table."""
         self._last = max(self.at(now_us), factor)
         self._read_at = now_us
 
 
 class DiscardControl:
-    """Tables that do without files which change little.
+    """The tables that discard files which change little.
 
-    The driver's thread says how large mwde is and which class reads what, `watch` asks: hence the lock.
+    The driver's thread sets mwde and the classes that read tables, the file watch reads them: hence the lock.
     """
 
     def __init__(self, warehouse: Warehouse) -> None:
@@ -64,7 +64,7 @@ class DiscardControl:
         self._lock = Lock()
 
     def recall(self, tables: Mapping[str, StoredTable]) -> None:
-        """What tables have stored, found again when a run begins."""
+        """Reads the stored values of tables when a run begins."""
         for name, values in self.last_values.items():
             discard = self._tables[name].discard
             assert discard is not None
@@ -72,13 +72,14 @@ class DiscardControl:
             values.recall(tables[name], key._replace(name=discard.key), value._replace(name=discard.value))
 
     def columns(self, feed: str) -> dict[str, tuple[str, str]]:
-        """By table that loads a feed: which columns of its files are compared."""
+        """The columns of a feed's files to compare, by table that loads the feed."""
         of_feed = {name: self._columns[name] for name, table in self._tables.items() if table.feed == feed}
         return {name: (key.name, value.name) for name, (key, value) in of_feed.items()}
 
     def look(self, now_us: int, kernel: Kernel) -> None:
-        """What policies have decided, and what is being read. Before each call of the kernel: a part that has
-        ended runs still, as far as it knows.
+        """Takes over the policies' decisions and the running requests.
+
+        It comes before each call of the kernel, to which a part that has just ended still runs.
         """
         if not self._tables:
             return
@@ -94,12 +95,12 @@ class DiscardControl:
                         self.read(table, factor, now_us)
 
     def limit(self, pool: str, mwde: float) -> None:
-        """A pool's policy has said how much may be left out of its tables."""
+        """Sets the limit that a pool's policy has decided for its tables."""
         with self._lock:
             self._mwde[pool] = mwde
 
     def read(self, table: str, factor: float, now_us: int) -> None:
-        """A request of a class with that factor reads a table."""
+        """Records that a request of a class with that factor reads a table."""
         with self._lock:
             if table in self._factors:
                 self._factors[table].read(factor, now_us)
@@ -107,7 +108,7 @@ class DiscardControl:
     def offers(
         self, found: Mapping[str, KeyValues | None], now_us: int, until_us: int | None = None
     ) -> dict[str, FileOffer]:
-        """What becomes of a file that was found, by table. No record of it is newer than `until_us`."""
+        """The offers of a found file, by table. None of its records is newer than `until_us`."""
         with self._lock:
             limits = {
                 name: DiscardLimit(

@@ -1,4 +1,4 @@
-"""Whether a feed is silent, brings nothing to load, or brings old data (paper 001, Definition 2)."""
+"""Detects a feed that is silent, brings nothing to load, or brings old data (paper 001, Definition 2)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from freshline.kernel.recovery.terms import FINDING_US
 
 
 class FeedHealth:
-    """One feed, as far as its files tell."""
+    """The state of one feed according to its files."""
 
     def __init__(self, feed: Feed, started: int) -> None:
         assert feed.period_us is not None
@@ -17,65 +17,65 @@ class FeedHealth:
         self._pace_us = feed.period_us // 2
         self._age_max_us = feed.jitter_us + feed.timestamp_jitter_us + feed.landing.lateness_us + FINDING_US
         self._started = started
-        self.first_came: int | None = None  # when its first file came, loaded or refused
+        self.first_came: int | None = None  # the arrival of its first file, loaded or rejected
         self.last_arrival = started
         self._last_empty = started
         self._newest = 0
         self._silence_told = False
         self._age_us = 0
         self._age_told = False
-        self._piled_up = False  # whether its last file came right after the one before
+        self._piled_up = False  # whether its last file arrived right after the one before
 
     @property
     def name(self) -> str:
         return self._feed.name
 
     def came(self, at: int) -> None:
-        """It brought something that has records, or should have."""
+        """Records the arrival of a file with records, or of one that should have some."""
         if self.first_came is None:
             self.first_came = max(at, self._started)
 
     def landed(self, arrival: int, timestamp: int) -> None:
-        """A file with records came."""
+        """Records a file with records."""
         self._piled_up = arrival - self.last_arrival < self._pace_us
-        # Files that were found together come by their timestamps, not in the order in which they were found.
+        # Files that were found together are reported by their timestamps, not in the order of arrival.
         self.last_arrival = max(arrival, self.last_arrival)
-        # Files that are late by themselves are no sign of old data.
+        # A single late file is no sign of old data.
         self._newest = max(timestamp, self._newest)
         self._age_us = arrival - self._newest
         self._silence_told = False
 
     def empty(self, at: int) -> None:
-        """A file without records came: a sign of life, though no table becomes fresher by it."""
+        """Records a file without records: the feed is alive, but no table becomes fresher."""
         self._last_empty = at
         self._silence_told = False
 
     def not_looked_for(self, at: int) -> None:
-        """Nobody looks for its files yet: it is not silent."""
+        """Records that its files are not searched for yet: it is not silent."""
         self.last_arrival = self._last_empty = at
 
     def is_silent(self, now: int) -> bool:
-        """Whether it delivers nothing, not even empty files."""
+        """Whether it brings no files, not even empty ones."""
         return now - max(self.last_arrival, self._last_empty) > self._overdue_us
 
     def is_dry(self, now: int) -> bool:
-        """Whether it delivers nothing to load: then no bound holds."""
+        """Whether it brings nothing to load: then no bound holds."""
         return now - self.last_arrival > self._overdue_us
 
     @property
     def is_old(self) -> bool:
-        """Whether it may be punctual and yet brings old data only: then no bound holds either."""
+        """Whether it brings only old data, even if in time: then no bound holds either."""
         return self._age_us > self._age_max_us
 
     def tell_silence(self, now: int) -> str | None:
-        """What to note when it falls silent, once."""
+        """The note when it falls silent, once."""
         if self._silence_told or not self.is_silent(now):
             return None
         self._silence_told = True
         return f"feed {self.name} has gone silent"
 
     def tell_age(self) -> str | None:
-        """What to note when its data is old, once until it is not. A backlog is old for another reason."""
+        """The note when its data is old, once until it is not. A backlog does not count: it is old anyway."""
         if self._piled_up:
             return None
         told, self._age_told = self._age_told, self.is_old

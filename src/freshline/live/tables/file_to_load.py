@@ -1,4 +1,4 @@
-"""A data file on its way into its tables, with what is known of it."""
+"""A data file on its way into its tables, with its facts."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from freshline.spark.loading.load import FileFacts
 class FileToLoad(DataFile):
     """A data file that carries its facts through message, backlog and job to the track that loads it.
 
-    To the kernel and its journal it is a data file like any other. Facts are replaced as a whole, by the
-    thread that finds files, where a file is overwritten before it is loaded: any thread may read them.
+    To the kernel and its journal it is an ordinary data file. If a file is overwritten before it is loaded,
+    the file watch replaces the facts as a whole: any thread may read them.
     """
 
     facts: FileFacts
@@ -25,7 +25,7 @@ class FileToLoad(DataFile):
 
 
 def files_to_load(files: Iterable[DataFile]) -> tuple[FileToLoad, ...]:
-    """A live job's files: each of them was found with its facts."""
+    """A live job's files, which all have facts."""
     found = []
     for file in files:
         assert isinstance(file, FileToLoad), f"{file} has no facts"

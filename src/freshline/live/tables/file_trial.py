@@ -1,4 +1,7 @@
-"""Which of a load's files are to blame for its failures: found by trying them, not by the error's name."""
+"""Which of a load's files are to blame for its failures, and what becomes of them.
+
+They are found by trying them, not by the error's name.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -14,16 +17,22 @@ from typing import Final
 
 from pyspark.sql import SparkSession
 
+from freshline.live.loop.failures import ATTEMPTS_MAX
+from freshline.live.tables.file_watch import FileWatch
 from freshline.live.tables.landing_feeds import LandingFeeds
+from freshline.live.tables.quarantine_queue import QuarantineQueue
 from freshline.spark.errors import SENTENCE_MAX, sentence
 from freshline.spark.loading.load import Load, LoadFile
 from freshline.spark.loading.malformed import malformed_record
 from freshline.spark.loading.updater import Updater
 from freshline.spark.loading.warm_up import write_made_up
+from freshline.storage.delta.stored_table import StoredTable
 
 # Where made-up rows fail, so many other files are tried before the definition is held to be at fault.
 _OTHERS_MAX: Final = 5
 _CHUNK: Final = 1 << 20
+# For the last that loaded files: others only compact, or clean up.
+_COMMITS_SEARCHED: Final = 10
 
 
 class NotTheFile(Exception):  # noqa: N818  (it is what was found)
@@ -189,3 +198,69 @@ class _Case:
     def _seen(self, file: LoadFile) -> tuple[int, int, int]:
         seen = os.stat(self._landing / file.facts.consumed.name)
         return seen.st_ino, seen.st_size, seen.st_mtime_ns
+
+
+class FileBlame:
+    """Tries a load's files, puts bad ones aside, and has those that are out of reach looked for anew."""
+
+    def __init__(
+        self,
+        feeds: LandingFeeds,
+        trial: FileTrial,
+        refusals: QuarantineQueue,
+        watch: FileWatch,
+        attempts: Callable[[str], int],
+    ) -> None:
+        self._feeds = feeds
+        self._trial = trial
+        self._refusals = refusals
+        self._watch = watch
+        self._attempts = attempts  # by table: how often its present load has failed already
+
+    def may_be_why(self, load: Load) -> bool:
+        """Whether a load that has just failed has done so often enough for its files to be tried."""
+        return bool(load.files) and self._attempts(load.table) + 1 >= ATTEMPTS_MAX
+
+    def judge(self, session: SparkSession, load: Load, error: Exception) -> Findings:
+        return self._trial.judge(session, load, error)
+
+    def put_aside(self, load: Load, bad: Mapping[LoadFile, str]) -> None:
+        """Moves files into quarantine, each with what is wrong with it."""
+        table = load.table
+        feed, attempts = self._feeds.of(table), self._attempts(table) + 1
+        for file, reason in bad.items():
+            name = file.facts.consumed.name
+            self._refusals.put(feed, name, self._feeds.landing(feed) / name, reason, attempts)
+
+    def leave(self, load: Load, files: Iterable[LoadFile]) -> None:
+        """The load is about to end without these files: no fault of theirs."""
+        for file in files:
+            self._watch.leave(load.table, file.facts.consumed.name)
+
+
+class OtherFiles:
+    """Files that a suspect can be compared with."""
+
+    def __init__(
+        self,
+        feeds: LandingFeeds,
+        tables: Mapping[str, StoredTable],
+        archive: Path,
+        waiting: Callable[[str], Sequence[str]],
+    ) -> None:
+        self._feeds = feeds
+        self._tables = tables
+        self._archive = archive
+        self._waiting = waiting  # by feed: the names of files that some table has yet to load
+
+    def of(self, table: str) -> list[Path]:
+        """Files of a table's feed: the last that it has loaded, then those that wait, newest first."""
+        feed, stored = self._feeds.of(table), self._tables[table]
+        commits = [files for _, files in stored.consumed_since(max(-1, stored.version - _COMMITS_SEARCHED))]
+        loaded = [file.name for files in reversed(commits) for file in files][:1]
+        paths = [
+            folder / name
+            for name in (*loaded, *reversed(self._waiting(feed)))
+            for folder in (self._feeds.landing(feed), self._archive / feed)
+        ]
+        return [path for path in paths if path.is_file()]

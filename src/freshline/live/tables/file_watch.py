@@ -1,4 +1,4 @@
-"""The thread that looks for data files."""
+"""The thread that searches for data files."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ from freshline.spark.loading.load import FileFacts
 from freshline.storage.delta.files import ConsumedFile
 
 _EVERY_MAX_S = 0.5
-# What is read of one feed in one look: a backlog must not keep the files of other feeds from being found.
+# The most files of one feed in one look: a backlog must not delay the search for other feeds' files.
 _BYTES_MAX = 2 << 20
 
 
 class FileWatch:
-    """Finds the files of all feeds, reads their timestamps off the tracks, and posts them to the driver."""
+    """Finds the files of all feeds, reads their timestamps outside the tracks and posts the files."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class FileWatch:
         self._warmth = warmth or WarmPlans()
         self._discarding = discarding
         self._files_left = dict.fromkeys(feeds.read, files_max)
-        # One for all feeds, and warm by the time that Spark is.
+        # One reader for all feeds; it is warm as soon as Spark is.
         reads_parquet = any(feeds[name].landing.format == "parquet" for name in feeds.read)
         self._process = ParquetProcess() if reads_parquet else None
         self._discoveries = {
@@ -72,17 +72,17 @@ class FileWatch:
             )
             for name in feeds.read
         }
-        # By feed and name, and by the tables that have yet to load it: the file that each was told of.
+        # By feed and name, then by table that has not loaded it: the file that was posted for the table.
         self._files: dict[tuple[str, str], dict[str, FileToLoad]] = {}
-        self._left: set[tuple[str, str]] = set()  # (table, name) of files that a running job leaves
-        self._again: deque[tuple[str, str]] = deque()  # (feed, name) of files to be looked for anew
-        self._lock = threading.Lock()  # for these: tables load files while others are found
-        self._untold: list[tuple[str, Callable[[], None]]] = []  # by feed: what is still to be done
-        self._troubles: dict[tuple[str, str | None], str] = {}  # by feed and folder: what was last reported
-        self._backlogged: deque[str] = deque()  # feeds with files that no look has reached yet
-        self._begun: set[str] = set()  # feeds whose files of before the run have been found
+        self._left: set[tuple[str, str]] = set()  # (table, name) of files that a running job leaves out
+        self._again: deque[tuple[str, str]] = deque()  # (feed, name) of files to search for again
+        self._lock = threading.Lock()  # for the above: tables load files while others are found
+        self._untold: list[tuple[str, Callable[[], None]]] = []  # by feed: posts to retry
+        self._troubles: dict[tuple[str, str | None], str] = {}  # by feed and folder: the last report
+        self._backlogged: deque[str] = deque()  # feeds with files beyond the limit of a look
+        self._begun: set[str] = set()  # feeds whose files from before the run have been found
         self._stop = threading.Event()
-        self._looks = 0  # how often all feeds were looked at
+        self._looks = 0  # the number of looks at all feeds
         self._found_at_look = 0
         shortest = min((feeds[name].period_us or SECOND for name in feeds.read), default=SECOND)
         self._every_s = min(_EVERY_MAX_S, shortest / SECOND / 20)
@@ -101,11 +101,11 @@ class FileWatch:
             self._process.close()
 
     def is_quiet(self) -> bool:
-        """Whether the last looks found nothing: a file that cannot be read yet is tried a few times."""
+        """Whether the last looks found nothing; a file that cannot be read yet is retried a few times."""
         return self._looks - self._found_at_look > 4
 
     def loaded(self, table: str, names: Iterable[str]) -> None:
-        """A table has loaded these files, or they were put aside."""
+        """Forgets files that a table has loaded or that were quarantined."""
         feed = self._feeds.of(table)
         with self._lock:
             for name in names:
@@ -120,19 +120,19 @@ class FileWatch:
                     self._again.append((feed, name))
 
     def leave(self, table: str, name: str) -> None:
-        """A table's job is about to end without this file, which is out of reach: it is looked for anew."""
+        """Marks an unreachable file that a table's job leaves out: it is searched for again."""
         with self._lock:
             self._left.add((table, name))
 
     def waiting(self, feed: str) -> list[str]:
-        """The names of a feed's files that some table has yet to load, as they were found."""
+        """The names of a feed's files that some table has not loaded, in the order found."""
         with self._lock:
             return [name for of, name in self._files if of == feed]
 
     def _run(self) -> None:
         look_at = time.monotonic()
-        # While there is a backlog there is no pause; others are looked at no more often for it: a file that
-        # cannot be read yet is given time.
+        # With a backlog there is no pause. Other feeds are not looked at more often: a file that cannot be
+        # read yet needs time.
         while not self._stop.wait(0 if self._backlogged else max(0.0, look_at - time.monotonic())):
             if time.monotonic() >= look_at:
                 self._look()
@@ -144,16 +144,16 @@ class FileWatch:
                 feed, name = self._again.popleft()
                 self._discoveries[feed].look_again(name)
                 self._found_at_look = self._looks
-            # Discovery tells of a file once: what the storage's trouble prevented is tried again.
+            # Discovery reports a file once: a post that failed because of the storage is retried.
             self._untold = [(feed, tell) for feed, tell in self._untold if not self._tell(feed, tell)]
             if self._untold or self._backlogged or self._refusals.are_fresh():
                 self._found_at_look = self._looks
 
     def _look(self) -> None:
-        """Looks at every feed whose tables are warm; of one with a backlog, parts are read in between."""
+        """Looks at every feed whose tables are warm; backlogs are read in parts in between."""
         for feed in self._discoveries:
             if any(self._warmth.is_awaited(table) for table in self._feeds.readers(feed)):
-                self._found_at_look = self._looks + 1  # nobody knows what it has
+                self._found_at_look = self._looks + 1  # its content is not known
             elif feed not in self._backlogged:
                 self._scan(feed)
         self._looks += 1
@@ -161,7 +161,7 @@ class FileWatch:
     def _scan(self, feed: str) -> None:
         try:
             found = self._discoveries[feed].scan(self._clock(), _BYTES_MAX)
-        except (OSError, sqlite3.Error) as error:  # what was found is told by the next scan
+        except (OSError, sqlite3.Error) as error:  # the next scan reports the files
             self._report(feed, sentence(error))
             return
         if found.left:
@@ -171,7 +171,7 @@ class FileWatch:
             self._complain(feed, found)
 
     def _complain(self, feed: str, found: DiscoveredFiles) -> None:
-        """Says what cannot be looked at; that a directory is not there, once a file should be in it."""
+        """Reports folders that cannot be read; a missing directory only once a file should be there."""
         for folder, trouble in found.troubles.items():
             self._report(feed, f"{folder}: {trouble}" if folder else trouble, folder)
         if found.link is not None:
@@ -190,18 +190,18 @@ class FileWatch:
         for refused in refusals:
             self._refusals.put(feed, refused.name, refused.path, refused.reason, 1)
         for repeated in found.repeated:
-            # Loaded long ago: if it cannot be cleared away now, the next run does it.
+            # Loaded before: if it cannot be removed now, the next run does so.
             self._tell(repeated.feed, partial(self._books.forget, repeated.feed, _consumed(repeated)))
         for changed in found.changed:
-            # Overwritten before it was loaded: the commit notes what is there now.
+            # Overwritten before it was loaded: the commit records the new content.
             with self._lock:
                 self._correct(changed)
-            if changed.timestamp_us is not None:  # tables that had skipped it are to load what it is now
+            if changed.timestamp_us is not None:  # tables that had skipped it must load the new content
                 self._untold.append((changed.feed, partial(self._landed, changed, waited)))
         self._untold += [(landed.feed, partial(self._landed, landed, waited)) for landed in found.landed]
 
     def _tell(self, feed: str, tell: Callable[[], None]) -> bool:
-        """Whether it could be told."""
+        """Posts; returns whether that worked."""
         try:
             tell()
         except (OSError, sqlite3.Error) as error:
@@ -211,7 +211,7 @@ class FileWatch:
         return True
 
     def _report(self, feed: str, trouble: str, folder: str | None = None) -> None:
-        if self._troubles.get((feed, folder)) != trouble:  # once, not at every look
+        if self._troubles.get((feed, folder)) != trouble:  # not at every look
             self._troubles[feed, folder] = trouble
             self._notes.note(self._clock(), f"{feed}: its files cannot be taken in: {trouble}")
 
@@ -234,9 +234,9 @@ class FileWatch:
         self._post(FileFound(landed.feed, file, wanting, landed.arrival_us, waited))
 
     def _hand_out(self, landed: FoundFile, timestamp_us: int) -> tuple[frozenset[str], FileToLoad]:
-        """The tables that are to be told of a file, and what they are told.
+        """The tables that need a file, and the file to post.
 
-        Some may know of it already: it may go and come back before it is loaded, from quarantine too.
+        Some tables may have it already: a file can disappear and come back before it is loaded.
         """
         with self._lock:
             missing = self._books.missing(landed.feed, landed.name)
@@ -248,7 +248,7 @@ class FileWatch:
             return wanting, file
 
     def _correct(self, landed: FoundFile) -> dict[str, FileToLoad]:
-        """What tables were told of and have yet to load, now with what has just been found in it."""
+        """The posted files of that name that tables have not loaded, with their facts updated."""
         waiting = self._files.get((landed.feed, landed.name), {})
         if waiting:
             for table, file in waiting.items():
@@ -259,7 +259,7 @@ class FileWatch:
         return waiting
 
     def _facts(self, landed: FoundFile, tables: Collection[str]) -> FileFacts:
-        # A name's timestamp is not that of a record.
+        # A timestamp from a name is not one of a record.
         newest = None if landed.oldest_us is None else landed.newest_us
         offers = {}
         if self._discarding is not None:
@@ -268,7 +268,7 @@ class FileWatch:
         return FileFacts(_consumed(landed), landed.records, landed.oldest_us, newest, offers)
 
     def _let_go(self, table: str, facts: FileFacts) -> None:
-        """A table does not wait for what was found there: it is loaded, put aside or overwritten."""
+        """Drops a table's offer: the file was loaded, quarantined or overwritten."""
         if self._discarding is not None and table in facts.offers:
             self._discarding.last_values[table].let_go(facts.offers[table])
 

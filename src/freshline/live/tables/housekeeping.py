@@ -1,4 +1,4 @@
-"""Compaction, checkpoints, vacuum, and logs that end with their tables' history."""
+"""Housekeeping of tables: compaction, checkpoints, vacuum and the clean-up of logs."""
 
 from __future__ import annotations
 
@@ -21,38 +21,38 @@ from freshline.storage.control.sqlite_wal import fold
 from freshline.storage.delta.ledger import Ledger
 from freshline.storage.delta.stored_table import StoredTable
 
-# A commit takes longer the more live files there are, and a reader opens each of them.
+# More live files make commits slower, and a reader opens each of them.
 _SMALL_FILES_MAX = 40
 _SMALL_BYTES = 8 << 20
 _TARGET_BYTES = 64 << 20
 _COMMITS_PER_CHECKPOINT = 50
-# A log is cut after so much of its history, so that each time a small part of it goes.
+# A log is cut this often within its history, so that each cut is small.
 _CUTS_PER_HISTORY = 24
 _CUT_EVERY_LEAST_US, _CUT_EVERY_MOST_US = MINUTE, HOUR
-# A warehouse whose tracks are never all idle is looked after when it is so many times as urgent, and one in
-# which jobs always wait when it is that urgent: else its files would become more and more.
+# The urgency of a chore in a warehouse whose tracks are never all idle, and in one with waiting jobs:
+# otherwise its files would become more and more.
 _PATIENCE = 3
 _CROWDED_PATIENCE = 4
 _FOLD_EVERY_US = MINUTE
 _VACUUM_EVERY_US = HOUR
-# Never below the longest job: a running one's files are not in the log yet.
+# More than the longest job takes: the files of a running job are not in the log yet.
 _ORPHANS_OLDER_THAN = timedelta(hours=6)
 
 
 @dataclass(frozen=True, slots=True)
 class KeptTable:
-    """A table that is looked after."""
+    """A table for housekeeping."""
 
     table: StoredTable
-    lock: Lock  # whoever writes and housekeeping take turns
+    lock: Lock  # writers and housekeeping take turns
     writer: str  # the task that adds to it
-    log_taken: Callable[[], int]  # the version up to which nobody here needs its log any more
+    log_taken: Callable[[], int]  # the version up to which this run does not need its log any more
 
 
 def kept_tables(
     tables: Mapping[str, StoredTable], locks: Mapping[str, Lock], ledger: Ledger
 ) -> dict[str, KeptTable]:
-    """The tables that updates add to: the ledger has to have taken what their logs say."""
+    """The tables of updates: the ledger needs their logs until it has applied them."""
     return {
         name: KeptTable(table, locks[name], name, partial(ledger.applied, name))
         for name, table in tables.items()
@@ -61,31 +61,32 @@ def kept_tables(
 
 @dataclass(frozen=True, slots=True)
 class _Trouble:
-    """What keeps failing with a table, how often it has, and when to try again."""
+    """A repeated failure with a table, its count and the time of the retry."""
 
-    kind: object  # of the error, without what is different each time, as names of new files are
+    kind: object  # of the error, without parts that differ each time, such as names of new files
     attempts: int
     retry_at: int
 
 
 @dataclass(frozen=True, slots=True)
 class _Chore:
-    """Something to do, and for whom."""
+    """A piece of work for a table."""
 
     name: str
     work: Callable[[], None]
 
 
 class Housekeeper:
-    """Does one thing at a time, in a thread of its own.
+    """Does one chore at a time, in a thread of its own.
 
-    What needs the disk alone is done at any time: cleaning logs, folding the books' write-ahead logs. Vacuum
-    takes a processor for a second or two where a history is long, but nobody waits for it: one idle track is
-    enough, and after long not even that. What needs the table waits until all tracks are idle, or after long
-    until one is, and starts only if it expects to be done, by twice what the table took last time, before the
-    kernel wants to be woken; after longer still it waits no more. What it cannot foresee is a file: an update
-    of the table it is at then waits for it. Where it fails the table is as it was, updates go on, and the
-    other tables have their turn.
+    Chores that only need the disk run at any time: cleaning logs and checkpoints of SQLite's logs. A vacuum
+    takes a processor for a second or two if a history is long, but no job waits for it: one idle track is
+    enough, and after a long wait none is needed.
+
+    Chores that need the table wait until all tracks are idle, after a long wait until one is. They start only
+    if twice their last duration ends before the kernel's next wake-up; when they are urgent enough they wait
+    no more. A file cannot be foreseen: an update of the same table then waits. After a failure the table is
+    unchanged, updates go on, and other tables have their turn.
     """
 
     def __init__(
@@ -95,7 +96,7 @@ class Housekeeper:
         note: Callable[[int, str], None],
     ) -> None:
         self._tables_now = tables
-        self._tables = tables()  # as they were when it was considered last: those of answers come later
+        self._tables = tables()  # as of the last call of `consider`: tables of answers come later
         self._books = books
         self._note = note  # (instant, text)
         self._thread: threading.Thread | None = None
@@ -107,7 +108,7 @@ class Housekeeper:
         self._troubles: dict[str, _Trouble] = {}
 
     def consider(self, now: int, kernel: Kernel) -> None:
-        """Called by the driver now and then."""
+        """Starts a chore if one is due. The driver calls it at intervals."""
         if self._thread is not None and self._thread.is_alive():
             return
         self._tables = self._tables_now()
@@ -130,7 +131,7 @@ class Housekeeper:
             self._folded_at = now
             return _Chore("books", self._fold)
         for name, kept in self._tables.items():
-            # Soon after the start too: a run may be shorter than the time between two.
+            # Also soon after the start: a run may be shorter than the interval.
             due_at = self._cut_at.setdefault(name, now + _CUT_EVERY_LEAST_US)
             if due_at <= now and self._may(f"log of {name}", now):
                 part_us = kept.table.history_us // _CUTS_PER_HISTORY
@@ -148,7 +149,7 @@ class Housekeeper:
         return None
 
     def _heavy(self, now: int, kernel: Kernel) -> _Chore | None:
-        """The most urgent table: the first would else have all the turns where they are rare."""
+        """The chore of the most urgent table, so that the first table does not get all of the rare turns."""
         busy = {task.name for task in kernel.tasks if task.state == RUNNING}
         waiting = any(task.state == READY for task in kernel.tasks)
         crowded = waiting or not any(pool.idle for pool in kernel.pools)
@@ -171,7 +172,7 @@ class Housekeeper:
         return trouble is None or trouble.retry_at <= now
 
     def _urgency(self, name: str, table: StoredTable) -> float:
-        """From 1 on the table is in need."""
+        """How urgently the table needs a chore; from 1 on it does."""
         commits = table.version - self._checkpointed[name]
         return max(_small_files(table) / (_SMALL_FILES_MAX + 1), commits / _COMMITS_PER_CHECKPOINT)
 
@@ -180,7 +181,7 @@ class Housekeeper:
         try:
             chore.work()
             self._troubles.pop(chore.name, None)
-        # The thread's boundary: a full disk, a damaged file, another writer. Nobody else would hear of it.
+        # The thread's boundary, for a full disk, a damaged file, another writer: the error is reported here.
         except Exception as error:
             self._failed(chore.name, error, now)
         give_back()
@@ -191,7 +192,7 @@ class Housekeeper:
         kept.table.clean_log(kept.log_taken())
 
     def _vacuum(self, name: str, now: int) -> None:
-        """Without the table's lock: what it removes has not been the table's for long."""
+        """Runs a vacuum without the table's lock: its files left the table long ago."""
         self._tables[name].table.vacuum(_ORPHANS_OLDER_THAN)
         self._vacuumed[name] = now
 
@@ -208,7 +209,7 @@ class Housekeeper:
             self._checkpointed[name] = table.version
 
     def _failed(self, name: str, error: Exception, now: int) -> None:
-        """Tells of it once, not at every attempt, and leaves it alone for ever longer."""
+        """Reports a failure once, not at every attempt, and retries at ever longer intervals."""
         before, kind = self._troubles.get(name), (type(error), getattr(error, "errno", None))
         attempts = 1 if before is None else before.attempts + 1
         self._troubles[name] = _Trouble(kind, attempts, now + back_off_us(attempts, MINUTE, HOUR))

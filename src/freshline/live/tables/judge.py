@@ -1,4 +1,4 @@
-"""What the end of an update means: how fresh its table is now, or when it is tried again."""
+"""Judges the end of an update: its table's new freshness, or the time of the retry."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from freshline.storage.delta.commits import TableTaken
 class FailureCounts:
     """By table, the failures since its last success.
 
-    The driver's thread writes, tracks ask how often a job has failed before: hence the lock.
+    The driver's thread writes and tracks read them; hence the lock.
     """
 
     def __init__(self) -> None:
@@ -28,19 +28,19 @@ class FailureCounts:
         self._troubles: dict[str, FailureStreak] = {}
 
     def attempts(self, table: str) -> int:
-        """How often the table's present job has failed already."""
+        """The failures of the table's present job."""
         with self._lock:
             trouble = self._troubles.get(table)
             return 0 if trouble is None else trouble.attempts
 
     def reason(self, table: str) -> str | None:
-        """Why it failed last."""
+        """The reason of its last failure."""
         with self._lock:
             trouble = self._troubles.get(table)
             return None if trouble is None else trouble.reason or None
 
     def failed(self, table: str, reason: str, now: int) -> int:
-        """Once more; when to try again."""
+        """Counts a failure; returns the time of the retry."""
         with self._lock:
             trouble = self._troubles.setdefault(table, FailureStreak())
             trouble.attempts += 1
@@ -48,21 +48,21 @@ class FailureCounts:
             return trouble.retry_at(now)
 
     def over(self, table: str) -> bool:
-        """The table's job has succeeded. Whether it had failed before."""
+        """Ends the table's failures after a success; returns whether there were any."""
         with self._lock:
             return self._troubles.pop(table, None) is not None
 
 
 class LoadFailures:
-    """What failures of jobs that write tables mean, of whatever kind. The driver's thread alone asks it."""
+    """Handles failures of jobs of any kind that write tables. Only the driver's thread uses it."""
 
     def __init__(self, troubles: FailureCounts, notes: RunNotes, stop: Callable[[str], None]) -> None:
         self._troubles = troubles
         self._notes = notes
-        self._stop = stop  # for what no other attempt helps with
+        self._stop = stop  # for errors that no retry helps with
 
     def failed(self, name: str, error: BaseException, now: int) -> int:
-        """A job of that table or step has failed; when to try again."""
+        """Handles a failed job of that table or step; returns the time of the retry."""
         reason = sentence(error)
         retry_at = self._troubles.failed(name, reason, now)
         if isinstance(error, TableTaken):
@@ -73,12 +73,12 @@ class LoadFailures:
         return retry_at
 
     def over(self, name: str) -> bool:
-        """A job has succeeded. Whether it had failed before."""
+        """Ends the failures after a success; returns whether there were any."""
         return self._troubles.over(name)
 
 
 class UpdateJudge:
-    """Judges how updates ended. The driver's thread alone asks it."""
+    """Judges the ends of updates. Only the driver's thread uses it."""
 
     def __init__(self, observation: LiveObservation, failures: LoadFailures, notes: RunNotes) -> None:
         self._observation = observation
@@ -87,18 +87,18 @@ class UpdateJudge:
         self.on_loaded: Callable[[str, Sequence[str]], None] | None = None  # (table, names of files)
         # (table, from, to, rows)
         self.on_committed: Callable[[str, int, int, int], None] | None = None
-        self.on_discarded: Callable[[str, int], None] | None = None  # (table, how many files)
+        self.on_discarded: Callable[[str, int], None] | None = None  # (table, number of files)
 
     def judge(self, ended: JobEnded, now: int) -> Event:
         job: Update = ended.job
         name, outcome = job.task.name, ended.outcome
-        self._observation.ending(job.task, now)  # before the kernel hears of the end
+        self._observation.ending(job.task, now)  # before the kernel gets the end
         if isinstance(outcome, BaseException):
             return self._failed(job, outcome, now)
         self._observation.succeeded(job.task, now, after_failures=self._failures.over(name))
         if self.on_loaded is not None and job.files:
             self.on_loaded(name, [str(file.name) for file in job.files])
-        if outcome is None:  # its files were put aside; the table stays as fresh as it was
+        if outcome is None:  # its files were quarantined; the table's freshness stays
             return UpdateFinished(job, job.loaded_from)
         assert isinstance(outcome, LoadResult)
         self._notes.took(name, ended.at - job.start, job.worst_case_us, ended.at)

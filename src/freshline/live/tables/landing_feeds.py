@@ -1,4 +1,4 @@
-"""The feeds whose files are loaded: where they land, and which tables load them."""
+"""The feeds whose files are loaded, their landing directories and their tables."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class LandingFeeds:
 
     @property
     def read(self) -> list[str]:
-        """The feeds that some table loads and whose files land somewhere."""
+        """The feeds that some table loads and that have a landing directory."""
         return [name for name in self._landing if name in self._readers]
 
     def __getitem__(self, name: str) -> Feed:
@@ -38,5 +38,5 @@ class LandingFeeds:
         return self._readers[name]
 
     def landing(self, name: str) -> Path:
-        """Where a feed's files land."""
+        """The landing directory of a feed."""
         return self._landing[name]

@@ -1,4 +1,4 @@
-"""What is remembered of loaded files and of updates, on disk."""
+"""The records of loaded files and updates on disk."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _logger = logging.getLogger(__name__)
 
 
 class LoadRecords:
-    """Ledger and history, and what becomes of files that are loaded."""
+    """Ledger and history, and the clean-up of loaded files."""
 
     def __init__(self, feeds: LandingFeeds, ledger: Ledger, history: History, archive: Path) -> None:
         self._feeds = feeds
@@ -30,7 +30,7 @@ class LoadRecords:
         self._archive = archive
 
     def known(self, feed: str, name: str) -> ConsumedFile | None:
-        """A file as it was loaded; None while some table of its feed has yet to load it."""
+        """A file as it was loaded; None while some table of its feed has not loaded it."""
         found = [self._ledger.find(table, name) for table in self._feeds.readers(feed)]
         return found[0] if all(found) else None
 
@@ -39,43 +39,43 @@ class LoadRecords:
         return {table for table in self._feeds.readers(feed) if self._ledger.find(table, name) is None}
 
     def enter(self, load: Load, update: LoadResult, duration_us: int) -> None:
-        """A load's commit stands: remember its files and its cost. A crash before this loses nothing.
+        """Records the files and the cost of a committed load. A crash before this loses nothing.
 
-        Nor does trouble with it: a load that failed after its commit would load its files again.
+        Errors here do not fail the load: after its commit it would load its files again.
         """
         table = load.table
-        if update.computed:  # what a commit alone takes says nothing of what an update costs
+        if update.computed:  # a commit without a Spark job says nothing about the cost of an update
             read = update.rows + update.rows_shed  # it read all of them
             rows = read if update.rows_in is None else update.rows_in
             files = len(update.consumed) - update.discarded
             run = PastRun(load.start, duration_us, rows, load.length_us, files)
-            with suppress(sqlite3.Error):  # a cost less to learn from
+            with suppress(sqlite3.Error):  # one cost less to learn from
                 self._history.record(table, run)
         try:
             self._ledger.record(table, update.version, update.consumed)
             for consumed in update.consumed:
                 self.forget(self._feeds.of(table), consumed)
         except (sqlite3.Error, OSError) as error:
-            # The ledger reads what it missed from the table's log; a file left in its place is known.
+            # The ledger catches up from the table's log; a file that stays in its place is known.
             _logger.warning("after an update of %s: %s", table, sentence(error))
 
     def enter_empty(self, feed: str, seen: ConsumedFile) -> None:
-        """A file without records needs no job: it is done with as if it had had one."""
+        """Records a file without records, which needs no job, as loaded."""
         for table in self._feeds.readers(feed):
             self._ledger.remember(table, seen)
         self.forget(feed, seen)
 
     def forget(self, feed: str, loaded: ConsumedFile) -> None:
-        """Does with a loaded file what its feed says: once every table has it, it may be moved or deleted."""
+        """Moves or deletes a loaded file as its feed declares, once every table has loaded it."""
         action = self._feeds[feed].landing.after_load
         path = self._feeds.landing(feed) / loaded.name
-        # A correction may have taken its place meanwhile: what is not loaded stays, and is found.
+        # A correction may have replaced it meanwhile: a file that is not loaded stays and is found.
         if action == "keep" or not loaded.is_at(path):
             return
         for reader in self._feeds.readers(feed):
             known = self._ledger.find(reader, loaded.name)
             if known is None or known.digest != loaded.digest:
-                return  # another table has yet to load it, or has loaded something else
+                return  # another table has not loaded it, or has loaded other content
         if action == "delete":
             path.unlink(missing_ok=True)
         else:

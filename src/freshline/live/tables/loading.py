@@ -1,4 +1,4 @@
-"""What loads the files of a run: found by the watch, loaded by tracks, put aside where they are at fault."""
+"""Loads the files of a run: the watch finds them, tracks load them, bad ones go to quarantine."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from collections.abc import Callable
 from threading import Lock
 
 from freshline.live.loop.messages import Message
-from freshline.live.tables.blame_files import FileBlame, OtherFiles
 from freshline.live.tables.discard_control import DiscardControl
-from freshline.live.tables.file_trial import FileTrial
+from freshline.live.tables.file_trial import FileBlame, FileTrial, OtherFiles
 from freshline.live.tables.file_watch import FileWatch
 from freshline.live.tables.housekeeping import KeptTable, kept_tables
 from freshline.live.tables.landing_feeds import LandingFeeds
@@ -22,7 +21,7 @@ from freshline.storage.control.quarantine import Quarantine
 
 
 class Loading:
-    """The parts that load files, for tables and for steps."""
+    """The objects that load files, for tables and for steps."""
 
     def __init__(
         self,
@@ -66,9 +65,9 @@ class Loading:
         self._blame = FileBlame(feeds, trial, refusals, self.watch, records.troubles.attempts)
 
     def worker(self, pool: str, track: int) -> SparkWorker:
-        """Loads files on a track, whose jobs run in that pool of Spark."""
+        """The worker of a track, whose jobs run in that pool of Spark."""
         return SparkWorker(self._session, pool, track, self._updates, self._blame)
 
     def kept(self) -> dict[str, KeptTable]:
-        """The tables that are loaded here, for housekeeping."""
+        """The loaded tables, for housekeeping."""
         return kept_tables(self._tables, self._locks, self._ledger)

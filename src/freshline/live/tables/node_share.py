@@ -1,4 +1,4 @@
-"""The part of a warehouse that a run is for: all of it, or what is on one node."""
+"""The part of a warehouse that a run has: all of it, or the part of one node."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from freshline.definitions.warehouse import Warehouse
 
 @dataclass(frozen=True, slots=True)
 class NodeShare:
-    """A run writes the tables of `local`, and follows others: those that are read here and written elsewhere.
+    """A run writes the tables of `local` and follows the tables of other nodes that it reads.
 
-    `local` has the pools, feeds, tables, steps, queries and classes that are here; their sources may not be.
+    `local` has this node's pools, feeds, tables, steps, queries and classes; their sources may be elsewhere.
     """
 
     whole: Warehouse
@@ -23,12 +23,12 @@ class NodeShare:
 
 
 def all_of(warehouse: Warehouse) -> NodeShare:
-    """The part of a run that is alone."""
+    """The whole warehouse, for a run without nodes."""
     return NodeShare(warehouse, None, warehouse, {})
 
 
 def part_of(warehouse: Warehouse, node: str, placement: Mapping[str, str]) -> NodeShare:
-    """What is on a node; `placement` says of each step where it is."""
+    """The part of a node; `placement` has the node of each step."""
     pools = {name: pool for name, pool in warehouse.pools.items() if pool.node == node}
     tables = {name: table for name, table in warehouse.tables.items() if table.pool in pools}
     steps = {name: step for name, step in warehouse.steps.items() if placement[name] == node}
@@ -42,7 +42,7 @@ def part_of(warehouse: Warehouse, node: str, placement: Mapping[str, str]) -> No
     for_queries = [name for name in pools.keys() - of_tables if pools[name].may_hold("queries")]
     asked = bool(for_queries) and node == next(iter(warehouse.nodes))
     if classes or asked:
-        read |= set(warehouse.stored)  # whoever asks may ask any
+        read |= set(warehouse.stored)  # a request may read any table
     local = replace(
         warehouse,
         pools=pools,

@@ -1,4 +1,4 @@
-"""What a live run shows of its tables and feeds: staleness, lag, rows, which bounds are asserted."""
+"""Observes the tables and feeds of a live run: staleness, lag, rows and asserted bounds."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from freshline.spark.loading.load_result import LoadResult
 
 @dataclass(slots=True)
 class ObservedTable:
-    """What is remembered of one table during a run."""
+    """The observations of one table during a run."""
 
     rows: int = 0
     rows_late: int = 0
@@ -38,7 +38,7 @@ class ObservedTable:
 
 
 class LiveObservation:
-    """Hears of everything before the kernel does, and looks twice a second; in the driver's thread alone."""
+    """Receives all events before the kernel and looks twice a second. Only the driver's thread uses it."""
 
     def __init__(
         self, warehouse: Warehouse, plan: Plan, started: int, notes: RunNotes, warmth: WarmPlans
@@ -56,11 +56,11 @@ class LiveObservation:
         self.learn(plan)
 
     def learn(self, plan: Plan) -> None:
-        """Costs became known, and bounds with them."""
+        """Uses a plan with newly known costs and bounds."""
         self._plans = {table.name: table for table in plan.tables}
 
     def resume(self, kernel: Kernel) -> None:
-        """What the run before left undone has a known reason: that it ended."""
+        """Puts the backlog of the run before down to its end."""
         for task in tables_of(kernel):
             behind_us = task.intake.trailing_edge(kernel.now) - task.freshness
             self.tables[task.name].recovering = not task.empty and behind_us > task.period_us
@@ -81,7 +81,7 @@ class LiveObservation:
     # -- what comes --------------------------------------------------------------------------------
 
     def landed(self, landed: FileFound) -> None:
-        """A file came. After a silence, or while no runner ran, a backlog has a known reason."""
+        """Records a file. A backlog after a silence or a time without a runner has a known reason."""
         feed = self.feeds[landed.feed]
         feed.came(landed.arrival)
         tables = [name for name in landed.tables if name in self.tables]  # the others are steps
@@ -98,30 +98,30 @@ class LiveObservation:
                 self._notes.note(landed.arrival, age)
 
     def emptied(self, feed: str, at: int) -> None:
-        """A file without records came."""
+        """Records a file without records."""
         self.feeds[feed].empty(at)
 
     def came(self, feed: str, at: int) -> None:
-        """A feed brought something that has records, or should have."""
+        """Records the arrival of a file with records, or of one that should have some."""
         self.feeds[feed].came(at)
 
     # -- how updates end ---------------------------------------------------------------------------
 
     def ending(self, task: TableTask, now: int) -> None:
-        """An update ends, well or badly; its table may have recovered by it."""
+        """Records the end of an update, successful or not; its table may have recovered."""
         self.recoveries.notice(task, now, self._plans[task.name].expected)
 
     def failed(self, table: str) -> None:
         self.asserted.suspend([table])
 
     def succeeded(self, task: TableTask, now: int, after_failures: bool) -> None:
-        """Staleness and lag are at their worst just now; what piled up during failures has a known reason."""
+        """Records staleness and lag, which are at their worst. A backlog of failures has a known reason."""
         self._observe(task, now)
         if after_failures:
             self.tables[task.name].recovering = True
 
     def committed(self, job: Update, update: LoadResult, now: int, ended_at: int) -> None:
-        """Rows were loaded; does the table's bound count from here on?"""
+        """Records loaded rows and decides whether the table's bound counts from here on."""
         name = job.task.name
         seen, feed = self.tables[name], self.feed_of(name)
         seen.rows += update.rows
@@ -158,7 +158,7 @@ class LiveObservation:
         self.asserted.suspend(name for name, table in self._warehouse.tables.items() if table.feed in dry)
 
     def _observe(self, task: TableTask, now: int) -> None:
-        """Staleness and lag just before they change; nothing to say before the first load."""
+        """Records staleness and lag just before they change; nothing before the first load."""
         if task.empty:
             return
         seen = self.tables[task.name]
@@ -172,11 +172,11 @@ class LiveObservation:
             seen.samples.append((now, staleness_us))
 
     def state(self, task: TableTask, now: int, sources: Sequence[TableState], failed: bool) -> TableState:
-        """The one word for how the table is, given those for its sources: these are asked first."""
+        """The state of the table, given the states of its sources."""
         seen, feed = self.tables[task.name], self.feed_of(task.name)
         lag_us = None if task.empty else max(0, task.intake.trailing_edge(now) - task.freshness)
         if "RECOVERING" in sources:
-            seen.recovering = True  # what its sources catch up with comes down to it
+            seen.recovering = True  # the backlog of its sources reaches it too
         elif lag_us is not None and lag_us <= task.period_us:
             seen.recovering = False
         rule = recovery_rule(task)
@@ -189,7 +189,7 @@ class LiveObservation:
             silent=feed is not None and feed.is_silent(now),
             failed=failed,
             upstream_failed="FAILED" in sources or "UPSTREAM_FAILED" in sources,
-            # A policy with a recovery mode says itself which tables recover.
+            # A policy with a recovery mode knows which tables recover.
             recovering=seen.recovering and rule is None,
             in_recovery=is_recovering(task),
         )

@@ -1,4 +1,4 @@
-"""Files on their way into quarantine: what cannot be moved now is moved later, and holds up nothing."""
+"""Files on their way into quarantine: a file that cannot be moved now is moved later and blocks nothing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from freshline.storage.control.quarantine import Quarantine
 
 @dataclass(slots=True)
 class _Refusal:
-    """A file that is to be put aside, as it was when that was decided."""
+    """A file to be quarantined, as it was at the decision."""
 
     feed: str
     name: str
@@ -26,12 +26,12 @@ class _Refusal:
     reason: str
     attempts: int  # to load it
     seen: tuple[int, int, int]
-    trouble: FailureStreak = field(default_factory=FailureStreak)  # with putting it aside
+    trouble: FailureStreak = field(default_factory=FailureStreak)  # of moves into quarantine
     retry_at: int = 0
 
 
 class QuarantineQueue:
-    """Puts files into quarantine, for the thread that finds them and for tracks."""
+    """Moves files into quarantine, for the file watch and for tracks."""
 
     def __init__(
         self,
@@ -48,16 +48,16 @@ class QuarantineQueue:
         self._lock = Lock()
 
     def put(self, feed: str, name: str, path: Path, reason: str, attempts: int) -> None:
-        """Puts a file aside, or where that fails leaves it where it is and tries again later."""
+        """Quarantines a file; if that fails, the file stays where it is and the move is retried later."""
         with self._lock:
             seen = _seen(path)
-            # Its sender may have taken it back, or another table of the feed may have put it aside.
+            # Its sender may have taken it back, or another table of the feed may have quarantined it.
             if seen is not None:
                 self._post(FileRefused(feed, self._clock()))
                 self._try(_Refusal(feed, name, path, reason, attempts, seen))
 
     def try_again(self) -> None:
-        """Puts aside what could not be before; what has changed since is left alone, for it is found anew."""
+        """Retries failed moves; a file that has changed since is left alone, because it is found again."""
         if not self._waiting:
             return
         with self._lock:
@@ -70,7 +70,7 @@ class QuarantineQueue:
                         del self._waiting[refusal.feed, refusal.name]
 
     def are_fresh(self) -> bool:
-        """Whether some file has been tried a few times only: one that waits for nothing more waits for it."""
+        """Whether some file has had few attempts only: a draining run waits for these."""
         with self._lock:
             return any(refusal.trouble.attempts < ATTEMPTS_MAX for refusal in self._waiting.values())
 
@@ -94,7 +94,7 @@ class QuarantineQueue:
 
 
 def _seen(path: Path) -> tuple[int, int, int] | None:
-    """What a file is known by; None where it is not there, or nobody can tell."""
+    """The identity of a file; None if it is gone or unreachable."""
     try:
         seen = os.stat(path)
     except OSError:

@@ -1,4 +1,4 @@
-"""The recoveries of a run: by when each must be over, and how that compared."""
+"""The recoveries of a run: when each is due, and when it ended."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from freshline.planning.plan.plan import TablePlan
 
 _logger = logging.getLogger(__name__)
 _OVER_MAX: Final = 50
-# How far a recovery has come, as far as it was logged.
+# The last logged stage of a recovery.
 _BEGUN: Final = 1
 _PROMISED: Final = 2
 _OVER: Final = 3
@@ -27,7 +27,7 @@ _OVER: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class RecoveryDue:
-    """When a table is to have caught up; only an estimate while it waits to enter recovery mode."""
+    """When a table should have caught up; only an estimate while it waits to enter recovery mode."""
 
     at: int
     estimated: bool = False
@@ -35,21 +35,21 @@ class RecoveryDue:
 
 @dataclass(slots=True)
 class _Noticed:
-    """A recovery, and what was last logged of it."""
+    """A recovery and its last log entry."""
 
     recovery: Recovery
     logged: int = 0
     due: int | None = None
 
     def is_put_off(self) -> bool:
-        """Whether it is due noticeably later than was logged: by a tenth of the time that was promised."""
+        """Whether it is due noticeably later than logged: by a tenth of the promised time."""
         if self.due is None or self.recovery.due is None:
             return False
         return (self.recovery.due - self.due) * 10 >= self.due - self.recovery.entered
 
 
 class Recoveries:
-    """The recoveries that go on, and the latest that are over."""
+    """The present recoveries and the latest ended ones."""
 
     def __init__(self, started: int) -> None:
         self._started = started
@@ -57,20 +57,20 @@ class Recoveries:
         self._kept: deque[tuple[str, Recovery]] = deque(maxlen=_OVER_MAX)
 
     def notice(self, task: TableTask, now: int, expected: bool) -> None:
-        """Looks whether the table has begun to recover, or has recovered, and logs it."""
+        """Logs whether the table has begun to recover or has recovered."""
         rule = recovery_rule(task)
         if rule is None or rule.recovery is None:
             return
         last = self._last.get(task.name)
         if last is None or last.recovery is not rule.recovery:
             if last is not None:
-                self._log(task.name, last, now, expected)  # it may have ended since the last look
+                self._log(task.name, last, now, expected)  # it may have ended since then
             last = self._last[task.name] = _Noticed(rule.recovery)
             self._kept.append((task.name, rule.recovery))
         self._log(task.name, last, now, expected)
 
     def _log(self, table: str, noticed: _Noticed, now: int, expected: bool) -> None:
-        """A line when it begins, one with the promise if that comes later or changes, one when it is over."""
+        """Logs the beginning, the promise if it comes later or changes, and the end."""
         recovery = noticed.recovery
         if recovery.ended is not None:
             reached, said = _OVER, self._compared(recovery, expected)
@@ -88,7 +88,7 @@ class Recoveries:
     def lines(
         self, kernel: Kernel, now: int, due: Mapping[str, RecoveryDue], plans: Mapping[str, TablePlan]
     ) -> list[str]:
-        """A sentence for each: those that go on, those that wait, and those that are over, the last first."""
+        """A sentence for each recovery: present ones, waiting ones and ended ones, the last first."""
         lines = [
             f"{task.name}: recovering{_by(due.get(task.name), now)}"
             for task in tables_of(kernel)
@@ -123,7 +123,7 @@ def _by(due: RecoveryDue | None, now: int) -> str:
 
 
 def dues(kernel: Kernel, now: int) -> dict[str, RecoveryDue]:
-    """By task, when those that recover, and those that wait to, are to have caught up."""
+    """By task that recovers or waits to, when it should have caught up."""
     found: dict[str, RecoveryDue] = {}
     for pool in kernel.pools:
         if admission(pool) is not None:
@@ -133,7 +133,7 @@ def dues(kernel: Kernel, now: int) -> dict[str, RecoveryDue]:
 
 def _dues_of_pool(kernel: Kernel, pool: TrackPool, now: int) -> dict[str, RecoveryDue]:
     found: dict[str, RecoveryDue] = {}
-    turn: int | None = now  # when the next one that waits could enter; None where nobody knows
+    turn: int | None = now  # when the next waiting task can enter; None: not known
     for task in tables_of(kernel):
         if task.pool is pool and is_recovering(task):
             recovery = adaptive(task).recovery
@@ -142,7 +142,7 @@ def _dues_of_pool(kernel: Kernel, pool: TrackPool, now: int) -> dict[str, Recove
                 found[task.name] = RecoveryDue(due)
             turn = None if due is None or turn is None else max(turn, due)
     for task in waiting(pool, now):
-        # Its backlog grows until it is its turn.
+        # Its backlog grows until its turn.
         taken_us = None if turn is None else adaptive(task).time_to_recover(now, turn)
         if turn is None or taken_us is None:
             break

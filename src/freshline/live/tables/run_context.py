@@ -1,4 +1,4 @@
-"""What a run is made of: where it runs, what it has opened, and what its kinds of work share."""
+"""The objects of a run: its setup, its open resources, and the context that its kinds of work share."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from freshline.storage.delta.ledger import Ledger
 if TYPE_CHECKING:
     from freshline.live.tables.loading import Loading
 
-# Which plans are warmed up before the first file is looked for: those that are begun first, all, or none.
+# The plans to warm up before the search for files: the first ones, all, or none.
 Warm = Literal["first", "all", "none"]
 
 
 @dataclass(frozen=True, slots=True)
 class RunSetup:
-    """A warehouse, or a node of it, and where it is to run: its files, its storage, its Spark."""
+    """A warehouse, or a node of it, with its landing directories, storage and Spark."""
 
     warehouse: Warehouse
     node: str | None
@@ -43,7 +43,7 @@ class RunSetup:
     layout: StorageLayout
     control: ControlFolder  # of this run
     history: Path
-    accepted: Sequence[str]  # tables that were changed and go on all the same
+    accepted: Sequence[str]  # changed tables that continue all the same
     master: str | None
     settings: Mapping[str, str] | None
     session: SparkSession | None  # the caller's, which the caller closes
@@ -52,10 +52,10 @@ class RunSetup:
 
 @dataclass(frozen=True, slots=True)
 class RunResources:
-    """What a run has opened."""
+    """The open resources of a run."""
 
     part: NodeShare
-    placed: StepPlacement | None  # where steps run, in a warehouse with nodes
+    placed: StepPlacement | None  # the placement of steps, in a warehouse with nodes
     scratch: Path
     session: SparkSession
     history: History
@@ -68,22 +68,22 @@ class RunResources:
 
 @dataclass(frozen=True, slots=True)
 class RunOpening:
-    """What a kind of work is made from."""
+    """The arguments of a kind of work."""
 
     setup: RunSetup
     resources: RunResources
     plan: Plan
     kernel: Kernel
-    lose: Callable[[str], None]  # the run has to stop, for that reason; any thread may say so
+    lose: Callable[[str], None]  # stops the run for that reason; any thread may call it
 
 
 @dataclass(frozen=True, slots=True)
 class RunContext:
-    """What the kinds of work share while a run goes on."""
+    """The objects that the kinds of work share during a run."""
 
     records: RunRecords
     loading: Loading
     inbox: Inbox  # any thread posts to it
-    tell: Callable[[Event], None]  # the kernel hears of the event next; for the driver's thread only
-    pools: Sequence[str]  # by track, the pool of Spark that its jobs run in
-    plan: Callable[[], Plan]  # with the costs that are known by now
+    tell: Callable[[Event], None]  # passes an event to the kernel; for the driver's thread only
+    pools: Sequence[str]  # by track: the Spark pool of its jobs
+    plan: Callable[[], Plan]  # with the costs known by now

@@ -1,4 +1,4 @@
-"""What a live run knows of itself: notes, failures, what was observed of tables, and its status."""
+"""The records of a live run: notes, failures, observations of tables and the status."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from freshline.planning.plan.plan import Plan
 
 
 class RunRecords:
-    """Makes these parts, and has them look twice a second.
+    """Makes these records and updates them twice a second.
 
-    Any thread may ask `notes` and `troubles`; everything else here belongs to the driver's thread.
+    Any thread may use `notes` and `troubles`; everything else belongs to the driver's thread.
     """
 
     def __init__(
@@ -47,13 +47,13 @@ class RunRecords:
         self.reporter.sources.append(lambda now, kernel: {TABLES.name: self._statuses.rows(now, kernel)})
 
     def learn(self, plan: Plan) -> None:
-        """Costs became known, and bounds with them."""
+        """Uses a plan with newly known costs and bounds."""
         self.observation.learn(plan)
         self._statuses.learn(plan)
         self.reporter.learn(plan)
 
     def look(self, now: int, kernel: Kernel) -> WarehouseStatus:
-        """How everything is now."""
+        """Updates the records; returns the present status."""
         self.observation.look(now, kernel)
         self.notes.look(kernel)
         return self.reporter.status(now, kernel)

@@ -17,8 +17,8 @@ def draw_staleness(
 ) -> Path:
     """Draws each table's (instant, staleness) samples against bound and target, as PNG.
 
-    A span (what, from, to), such as ("packets down", ...), is shaded in every table's axes: the tables that
-    an outage leaves alone are half of what there is to see.
+    A span (what, from, to), such as ("packets down", ...), is shaded in the axes of every table, even if an
+    outage does not affect the table.
     """
     # matplotlib is slow to import
     from freshline.pictures.figures import CURVES_MAX, save

@@ -1,4 +1,4 @@
-"""What a running warehouse tells of its tables."""
+"""The status of tables."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from freshline.kernel.tables.state import TableState, exceeds
 from freshline.live.status.screen_table import columns, count
 from freshline.live.status.section import ROWS_MAX, NodeMerge, StatusSection, more_rows, newest_by_name
 
-# From the most troubled to the least.
+# From the worst to the best.
 STYLES: Mapping[TableState, str] = {
     "FAILED": "bold red",
     "UPSTREAM_FAILED": "red",
@@ -50,46 +50,46 @@ class TableStatus:
     staleness_bound_us: int | None
     target_lag_us: int | None
     period_us: int
-    backlog: int  # files that arrived and are not loaded
-    loaded_rows: int  # since the runner started, as late rows and jobs
+    backlog: int  # files that have arrived and are not loaded
+    loaded_rows: int  # since the runner started, like late rows and jobs
     late_rows: int
     jobs: int  # finished
-    message: str | None  # what went wrong last
+    message: str | None  # the last failure
     staleness_max_us: int | None
     lag_max_us: int | None
     running_on: int | None  # the track
     expected: bool = False  # its bound holds in expectation only
-    recovery_due_us: int | None = None  # by when a late table is to have caught up
+    recovery_due_us: int | None = None  # when a late table should have caught up
     recovery_estimated: bool = False  # nothing is promised yet: others recover first
-    came_us: int | None = None  # when the first of what it is to load came; None: nothing, in this run
-    shed_rows: int = 0  # since the runner started: records that gave way to others of their window
+    came_us: int | None = None  # the first arrival of data for it; None: none in this run
+    shed_rows: int = 0  # since the runner started: records that `shed` left out
     discarded_files: int = 0  # since then: files that changed too little to be loaded
 
     @property
     def lag_us(self) -> int | None:
-        """How far the table is behind what could be loaded; None before the first load."""
+        """How far the table is behind the data that could be loaded; None before the first load."""
         if self.freshness_us is None or self.trailing_edge_us is None:
             return None
         return max(0, self.trailing_edge_us - self.freshness_us)
 
     def staleness_us(self, now_us: int) -> int | None:
-        """How old the newest record is; None before the first load."""
-        # A record may be dated a little ahead of its arrival: the table is not fresher than now.
+        """The age of the newest record; None before the first load."""
+        # A record's timestamp may be a little after its arrival: the table is not fresher than now.
         return None if self.freshness_us is None else max(0, now_us - self.freshness_us)
 
     def unloaded_us(self, now_us: int) -> int | None:
-        """How long there has been something to load for a table that has never loaded anything."""
+        """How long a table that has never loaded anything has had data to load."""
         if self.freshness_us is not None or self.came_us is None:
             return None
         return max(0, now_us - self.came_us)
 
     def misses_target(self, now_us: int) -> bool:
-        """Whether the table is staler than its target allows, or has been without a row for longer."""
+        """Whether the table is staler than its target, or has had no row for longer than that."""
         age_us = self.unloaded_us(now_us) if self.freshness_us is None else self.staleness_us(now_us)
         return exceeds(age_us, self.target_lag_us)
 
     def record(self, as_of_us: int) -> dict[str, Any]:
-        """The table at that instant as people's programs read it."""
+        """The table at that instant as JSON for users' programs."""
         due_us = self.recovery_due_us
         return {
             "name": self.name,
@@ -172,7 +172,7 @@ class TableSection(StatusSection[TableStatus]):
     def unexplained(
         self, rows: Sequence[TableStatus], asserted_max_us: Mapping[str, int | None]
     ) -> list[Text]:
-        """A bound is asserted once the table is fresh: what had piled up when the run began broke nothing."""
+        """Exceeded bounds. A bound counts once the table is fresh: a backlog at the start breaks nothing."""
         above = [
             row for row in rows if exceeds(row.staleness_max_us, row.staleness_bound_us) and not row.expected
         ]
@@ -196,7 +196,7 @@ TABLES = TableSection()
 
 
 def verdict(table: TableStatus) -> Verdict | None:
-    """What there is to say of a table at the end of a run; nothing of one without a target that is well."""
+    """The verdict on a table at the end of a run; None for a table without a target or a problem."""
     if exceeds(table.staleness_max_us, table.target_lag_us):
         return "exceeded"
     if table.freshness_us is None:
@@ -207,7 +207,7 @@ def verdict(table: TableStatus) -> Verdict | None:
 
 
 def shed_lines(shed: Mapping[str, int]) -> list[str]:
-    """By table or step, how many rows were left out by `shed`."""
+    """A line for each table or step with rows that `shed` left out."""
     return [
         f"{name}: {count(number)} rows, which gave way to others of their window"
         for name, number in shed.items()
@@ -277,7 +277,7 @@ def _summary_table(rows: Sequence[TableStatus], at_us: int) -> Table:
 
 
 def _shown(rows: Sequence[TableStatus], now_us: int) -> Sequence[TableStatus]:
-    # Rows that change places are hard to follow: they are sorted only where some must be left out.
+    # Rows that change places are hard to follow: they are sorted only if some must be left out.
     if len(rows) <= ROWS_MAX:
         return rows
     return sorted(rows, key=lambda row: (not row.misses_target(now_us), _URGENCY[row.state]))[:ROWS_MAX]

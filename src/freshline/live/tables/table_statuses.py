@@ -1,4 +1,4 @@
-"""How the tables of a run are, put together from the kernel, what was observed, and failures."""
+"""Makes the statuses of tables from the kernel, the observations and the failures."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from freshline.planning.plan.plan import Plan
 
 
 class TableStatuses:
-    """Makes the rows of the status. The driver's thread alone asks for them."""
+    """Makes the rows of the status. Only the driver's thread uses it."""
 
     def __init__(
         self, warehouse: Warehouse, plan: Plan, observation: LiveObservation, failures: FailureCounts
@@ -27,7 +27,7 @@ class TableStatuses:
         self.learn(plan)
 
     def learn(self, plan: Plan) -> None:
-        """Costs became known, and bounds with them."""
+        """Uses a plan with newly known costs and bounds."""
         self._plans = {table.name: table for table in plan.tables}
 
     def rows(self, now: int, kernel: Kernel) -> tuple[TableStatus, ...]:
@@ -40,7 +40,7 @@ class TableStatuses:
         return tuple(rows[name] for name in self._warehouse.tables)
 
     def recoveries(self, now: int, kernel: Kernel) -> tuple[str, ...]:
-        """The recoveries that go on, and the latest that are over, as sentences."""
+        """Sentences about the present recoveries and the latest ended ones."""
         return tuple(self._observation.recoveries.lines(kernel, now, dues(kernel, now), self._plans))
 
     def _row(
@@ -76,7 +76,7 @@ class TableStatuses:
 
 
 def _last(instants: Iterable[int | None]) -> int | None:
-    """When all had come; None where one has not."""
+    """The last of these instants; None if one is missing."""
     last = 0
     for at in instants:
         if at is None:

@@ -1,4 +1,4 @@
-"""Tables in a live run: their files are found and loaded, and what is discarded is decided."""
+"""Tables as a kind of work in a live run: their files are found, and loaded or discarded."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from freshline.planning.costs.bounds import average_us
 
 
 class TableWork(Work):
-    """The tables that have a period. Their rows of the status are told by `RunRecords`."""
+    """The tables that have a period. `RunRecords` makes their rows of the status."""
 
     def begin(self, run: RunContext) -> None:
         self._run = run
@@ -44,8 +44,8 @@ class TableWork(Work):
         self._run.loading.watch.stop()
 
     def _discarded(self, table: str, files: int) -> None:
-        """The pool's policy hears what time it has gained."""
+        """Passes the time that was saved to the pool's policy."""
         definition = self._run.plan().warehouse.tables[table]
-        if definition.cost is not None:  # it is learned, perhaps not yet
+        if definition.cost is not None:  # otherwise it may not be known yet
             cost_us = average_us(definition.cost, definition.period_us)
             self._run.tell(UpdateDiscarded(table, files * cost_us))

@@ -1,4 +1,4 @@
-"""What a track does with an update: the load, and its entry in the records on disk."""
+"""Runs updates on a track: the load and its entry in the records on disk."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from threading import Lock
 from pyspark.sql import SparkSession
 
 from freshline.kernel.tables.update import Update
-from freshline.live.tables.blame_files import FileBlame
 from freshline.live.tables.file_to_load import files_to_load
+from freshline.live.tables.file_trial import FileBlame
 from freshline.live.tables.load_records import LoadRecords
 from freshline.spark.errors import sentence
 from freshline.spark.loading.load import Jump, Load
@@ -26,7 +26,7 @@ _logger = logging.getLogger(__name__)
 
 
 class UpdateRunner:
-    """Does loads and enters them in the records, for all tracks."""
+    """Runs loads and enters them in the records, for all tracks."""
 
     def __init__(self, updater: Updater, books: LoadRecords, locks: Mapping[str, Lock]) -> None:
         self._updater = updater
@@ -42,7 +42,7 @@ class UpdateRunner:
 
 
 class SparkWorker:
-    """Does the loads of one track, in a session of its own."""
+    """Runs the loads of one track, in a session of its own."""
 
     def __init__(
         self, session: SparkSession, pool: str, track: int, updates: UpdateRunner, bad_files: FileBlame
@@ -53,20 +53,20 @@ class SparkWorker:
         use_track(session, pool, track)
 
     def run(self, job: Update) -> LoadResult | None:
-        """What the update loaded; None where none of its files could be loaded."""
+        """The result of an update; None if none of its files could be loaded."""
         return self.load(load_of(job))
 
     def load(self, load: Load) -> LoadResult | None:
-        """What was loaded; None where none of the files could be loaded, and the files are the cause.
+        """The result of a load; None if no file could be loaded and the files are at fault.
 
-        Bad files are put aside before the rest is committed: whatever fails in between, the load has done
-        nothing, and its files that are still there are loaded by the next attempt.
+        Bad files are quarantined before the rest is committed. If something fails in between, nothing is
+        loaded, and the retry loads the remaining files.
         """
         try:
             return self._updates.run(self._session, load)
         except TableTaken:
-            raise  # nothing to find out: another runner writes the table
-        except Exception as error:  # what a file can do to Spark has no end of names
+            raise  # no fault of files: another runner writes the table
+        except Exception as error:  # a file can make Spark raise any error
             if not self._bad_files.may_be_why(load):
                 raise
             found = self._bad_files.judge(self._session, load, error)
@@ -79,7 +79,7 @@ class SparkWorker:
         return update
 
     def _one_by_one(self, load: Load) -> LoadResult:
-        """Loads files that fail only together. If one fails after all, it and the rest are left for later."""
+        """Loads files one by one that fail only together. If one fails, it and the rest are left."""
         updates: list[LoadResult] = []
         for number, file in enumerate(load.files):
             after = updates[-1].freshness if updates else load.after
@@ -88,9 +88,7 @@ class SparkWorker:
                 updates.append(self._updates.run(self._session, alone))
             except TableTaken:
                 raise
-            except (
-                Exception
-            ) as error:  # whatever it is, what is committed stands, and the load has not failed
+            except Exception as error:  # the commits so far stand, so the load has not failed
                 if not updates:
                     raise
                 _logger.warning("of %s, whose files are loaded alone: %s", load.table, sentence(error))
@@ -100,7 +98,7 @@ class SparkWorker:
 
 
 def load_of(job: Update) -> Load:
-    """The load that an update asks for."""
+    """The load of an update."""
     jump = None
     if job.jump_to > job.loaded_to:
         near = job.loaded_to + job.task.period_us

@@ -1,1 +1,1 @@
-"""Plans of updates that Spark compiles before the first file is looked for."""
+"""Warms Spark up: it compiles the plans of updates before the search for files."""

@@ -1,4 +1,4 @@
-"""Which plans a run warms up first, and how long its start waits for them."""
+"""The order in which a run warms plans up, and how long its start waits for them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from freshline.spark.loading.same_plan import alike
 from freshline.spark.loading.warm_up import WarmUp
 from freshline.storage.delta.ledger import Ledger
 
-# A feed's newest files tell whether some are waiting. No more depends on it than what is warmed up first.
+# A feed's newest files show whether some are waiting. Only the order of the warm-up depends on it.
 _NEWEST: Final = 20
 
 
@@ -31,7 +31,7 @@ def plans_to_warm(
     columns: Mapping[str, StructType],
     ledger: Ledger,
 ) -> list[tuple[str, ...]]:
-    """Those of tables with waiting files first, then those of tables that are computed from them."""
+    """The plans of tables with waiting files first, then those of tables downstream."""
     newest = {feed: _newest(folder) for feed, folder in landing.items()}
     waiting: set[str] = set()
     for name in warehouse.stored_order:
@@ -55,16 +55,16 @@ def _newest(landing: Path) -> list[str]:
 def open_warming(
     part: NodeShare, warmth: WarmPlans, warm_up: WarmUp, session: SparkSession, folder: Path
 ) -> WarmUpThreads:
-    """Threads that warm plans up: one a track, and at most one a core."""
+    """Starts threads that warm plans up: one for each track, at most one for each core."""
     tracks = sum(pool.tracks for pool in part.local.pools.values()) + bool(part.local.steps)
-    at_once = min(tracks, session.sparkContext.defaultParallelism)  # so many cores Spark has
+    at_once = min(tracks, session.sparkContext.defaultParallelism)  # Spark's cores
     return WarmUpThreads(warmth, warm_up, session, folder, at_once)
 
 
 def await_warmth(
     warmth: WarmPlans, warming: WarmUpThreads, say: Callable[[Progress], None], enough: int | None
 ) -> None:
-    """Until so many plans are warm, or all of them: nothing would be quick before."""
+    """Waits until enough plans are warm: nothing would be quick before."""
 
     def is_enough() -> bool:
         progress = warmth.progress()

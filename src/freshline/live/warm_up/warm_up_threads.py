@@ -1,4 +1,4 @@
-"""The threads that warm Spark up, from before the first file is looked for until every plan is warm."""
+"""The threads that warm Spark up, from before the search for files until every plan is warm."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from freshline.spark.session.session import use_group
 
 _GROUP: Final = "warm-up"
 _LOOK_EVERY_S: Final = 0.05
-# How long the end of a run waits for jobs that it has cancelled.
+# How long the end of a run waits for its cancelled jobs.
 _ENDING_S: Final = 10.0
 _logger = logging.getLogger(__name__)
 
 
 class WarmUpThreads:
-    """So many threads, each with a session of its own, as updates are later on.
+    """Threads with a session each, like the tracks of updates.
 
-    One of them goes on whatever the tracks do, for feeds wait for it. The others begin another plan only
-    while there are as many idle tracks.
+    The first thread always goes on, because feeds wait for it. The others begin another plan only while there
+    are as many idle tracks.
     """
 
     def __init__(
@@ -60,16 +60,16 @@ class WarmUpThreads:
             thread.start()
 
     def mind(self, idle: Callable[[], int]) -> None:
-        """From now on there are tracks at work: so many are idle."""
+        """From now on, tracks are at work; `idle` gives the number of idle ones."""
         self._idle = idle
 
     def wait(self, is_enough: Callable[[], bool]) -> None:
-        """Until that is so, or all is done. In parts: whoever waits may be interrupted."""
+        """Waits until that is so or all plans are done, in short waits that a signal can interrupt."""
         while not is_enough() and any(thread.is_alive() for thread in self._threads):
             self._stop.wait(_LOOK_EVERY_S)
 
     def close(self, abandoned: Callable[[], bool]) -> None:
-        """Ends it wherever it is. Who has no time does not wait for it: it fails when Spark ends."""
+        """Ends the threads at once. If the run is abandoned, it does not wait: they fail when Spark ends."""
         self._stop.set()
         give_up_at = time.monotonic() + _ENDING_S
         while (
@@ -77,7 +77,7 @@ class WarmUpThreads:
             and not abandoned()
             and time.monotonic() < give_up_at
         ):
-            with suppress(Py4JError, OSError):  # there may be no Spark any more
+            with suppress(Py4JError, OSError):  # Spark may have ended
                 self._session.sparkContext.cancelJobGroup(_GROUP)
             self._join()
         shutil.rmtree(self._folder, ignore_errors=True)
@@ -92,8 +92,8 @@ class WarmUpThreads:
             try:
                 session = session or self._new_session()
                 self._warm_up.run(session, plan[0], lambda: not self._stop.is_set())
-            # The thread's boundary. Of made-up rows not everything can be computed, and Spark may end: that
-            # is no reason not to go on.
+            # The thread's boundary. Made-up rows do not fit every query, and Spark may end: neither stops the
+            # warm-up of other plans.
             except Exception as error:
                 _logger.debug("not warmed up: %s: %s", plan[0], error)
                 self._warmth.gave_up(plan[0])
@@ -106,7 +106,7 @@ class WarmUpThreads:
         return self._session.newSession()
 
     def _may_begin(self, number: int) -> bool:
-        """Waits until there is an idle track for this thread too. Whether there is anything left to do."""
+        """Waits until there is an idle track for this thread too; returns whether a plan is left."""
         while 0 < number >= self._idle() and self._warmth.progress() is not None:
             if self._stop.wait(_LOOK_EVERY_S):
                 break

@@ -1,4 +1,4 @@
-"""The table of a query's answers (`into`): their rows, with intervals and what each answer was made of."""
+"""The table of a query's answers (`into`): their rows, intervals and the data behind each answer."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _NUMBERS: Final = {"_keep": pa.float64(), "_rows_seen": pa.int64()}
 
 
 class AnswersTable:
-    """One query's. An answer is a commit; one without rows is a commit without rows."""
+    """The answers of one query. Each answer is a commit, even if it has no rows."""
 
     def __init__(self, stored: StoredTable) -> None:
         self.stored = stored
@@ -41,7 +41,7 @@ class AnswersTable:
         return cls(StoredTable.open_or_create(path, name, schema, WINDOW_TO, history_us=history_us))
 
     def add(self, outcome: ReadingOutcome, released_us: int, deadline_us: int, finished_us: int) -> int:
-        """The version that has the answer."""
+        """Adds an answer; returns its version."""
         facts = {
             "_window_from": outcome.window[0],
             WINDOW_TO: outcome.window[1],
@@ -55,7 +55,7 @@ class AnswersTable:
         for estimate in outcome.answer.estimates:
             low, high = interval_names(estimate.column)
             rows[estimate.row] |= {low: estimate.low, high: estimate.high}
-        # Of windows that end at the same instant the later answer does not move the table's freshness.
+        # If two windows end at the same instant, the second answer does not move the table's freshness.
         freshness = max(outcome.window[1], self.stored.freshness or 0)
         return self.stored.commit(None, freshness, (), {"rows": len(rows)}, written=self._written(rows))
 
@@ -74,7 +74,7 @@ class AnswersTable:
 
 
 def answers_schema(query: str, answer: StructType, estimated: list[str]) -> pa.Schema:
-    """The answer's columns, those of the iteration, and the ends of intervals where there are any."""
+    """The columns of the answer, of the iteration and of the intervals' ends, if there are any."""
     try:
         check_answer_columns(answer.names, estimated)
     except InputError as error:

@@ -1,13 +1,14 @@
-"""How far off an answer from some of the slices may be: 95 % intervals, from the scatter between slices.
+"""95 % intervals of an answer from some of the slices, computed from the scatter between slices.
 
-Slices are a sample without replacement of 256. A total is scaled, an average is a ratio of two totals; the
-variance of both is that between slices, less the share that was read. Of variances it is found by leaving out
-one slice after the other (the jackknife). Student's t has a degree of freedom less than slices were read.
+Slices are a sample without replacement of 256. A total is scaled, an average is a ratio of two totals. The
+variance of both is that between slices, less the share that was read. The variance of a variance comes from
+leaving out one slice after the other (the jackknife). Student's t has one degree of freedom less than the
+number of slices read.
 
-By itself that covers too little where a group has few rows, or where few of them make up most of it. A
-request's answer says of which values this is so. A continuous query's does not: there an interval is at least
-as wide as that of rows dealt one by one, with a few rows of all groups' lent to each; and t has as many
-degrees of freedom as there are slices that matter for the group, not as were read.
+By itself such an interval is too narrow for a group with few rows, or if few rows make up most of the group.
+A request's answer marks these values. A continuous query's answer does not: its intervals are at least as
+wide as for rows sampled one by one, with a few average rows added to each group. Its t has as many degrees of
+freedom as there are slices that matter for the group, not as were read.
 """
 
 from __future__ import annotations
@@ -20,35 +21,35 @@ import numpy.typing as npt
 from freshline.sql.slices import SLICES
 
 Numbers = npt.NDArray[np.float64]
-# So many rows of the average of all groups are lent to each: to a total, and to the scatter of an average.
+# The number of average rows that are added to each group: for a total, and for the scatter of an average.
 _LENT: Final = 2.0
 _LENT_SCATTER: Final = 1.0
-# Student's t, 97.5 %, of 1 to 10 degrees of freedom; beyond them by its expansion.
+# Student's t, 97.5 %, for 1 to 10 degrees of freedom; beyond that its expansion is used.
 _T: Final = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
 _Z: Final = 1.959964
 
 
 class Groups:
-    """Partial results of slices, each of a group in a slice: the number of its group, of `size`.
+    """Partial results, one for each group in each slice; `group` has the group number of each, below `size`.
 
-    What rows in no slice come to, by group, is known: it is told where it matters.
+    The results of rows in no slice are exact: methods take them as arguments where they matter.
     """
 
     def __init__(self, group: npt.NDArray[np.int64], size: int, slices: int, lends: bool = True) -> None:
         self._group = group
         self._size = size
-        self._slices = slices  # that were read
+        self._slices = slices  # the number read
         self._share = slices / SLICES
-        self._lends = lends  # whether groups of few rows are to be covered too
+        self._lends = lends  # whether intervals must hold for groups with few rows too
 
     def added(self, values: Numbers) -> Numbers:
-        """By group."""
+        """The sums by group."""
         return np.asarray(np.bincount(self._group, weights=values, minlength=self._size), np.float64)
 
     def of_total(self, totals: Numbers, counts: Numbers, squares: Numbers) -> Numbers:
-        """By group, half the length of the interval of a total, scaled.
+        """By group, half the length of the interval of a scaled total.
 
-        It is of partial totals, of the numbers of values that they add up, and of these values' squares.
+        `totals` are partial totals, with the `counts` of their values and the sums of the values' `squares`.
         """
         total, squared = self.added(totals), self.added(totals**2)
         between = self._between(squared - total**2 / self._slices) * SLICES**2 / self._slices
@@ -63,7 +64,7 @@ class Groups:
     def of_mean(
         self, totals: Numbers, counts: Numbers, squares: Numbers, known: tuple[Numbers, Numbers]
     ) -> Numbers:
-        """The same of an average; NaN where nothing tells how far values lie apart.
+        """By group, half the length of the interval of an average; NaN if the scatter is not known.
 
         `known` are totals and counts of rows in no slice.
         """
@@ -72,7 +73,7 @@ class Groups:
         mean = (known[0] + seen / self._share) / np.where(all_rows > 0, all_rows, 1.0)
         left = totals - mean[self._group] * counts
         apart = self.added(left**2) - self.added(left) ** 2 / self._slices
-        # Of an average that is of all rows, scaled.
+        # The average is one of all rows, scaled.
         size = np.maximum(1.0, all_rows * self._share)
         between = self._between(apart) * self._slices / size**2
         if not self._lends:
@@ -83,9 +84,9 @@ class Groups:
         return self._half(np.maximum(between, by_rows), left)
 
     def of_scatter(self, cells: Numbers, none: Numbers) -> Numbers:
-        """The same of what is computed from all slices, from what it is without each of them in turn.
+        """By group, half the length of the interval of a value, from its values without each slice in turn.
 
-        `cells` has that for every slice in which a group has rows, `none` for every other one.
+        `cells` has these for every slice in which a group has rows, `none` for all other slices.
         """
         present = self.added(np.ones(len(cells)))
         absent = self._slices - present
@@ -95,7 +96,7 @@ class Groups:
         return self._plain(factor * apart)
 
     def _plain(self, variance: Numbers) -> Numbers:
-        """By Student's t; one slice alone tells of no scatter."""
+        """The interval by Student's t; a single slice has no scatter."""
         if self._slices == 1:
             return np.full(self._size, np.nan)
         return student_t(np.full(self._size, self._slices - 1.0)) * np.sqrt(variance)
@@ -106,7 +107,7 @@ class Groups:
         return (1 - self._share) * np.maximum(0.0, squared) / (self._slices - 1)
 
     def _scatter(self, rows: Numbers, mean: Numbers, apart: Numbers) -> float:
-        """How far values of one group lie apart, squared: of all groups, or else of the groups' means."""
+        """The variance within a group over all groups; if that is not known, the variance of their means."""
         freedom = (rows - 1).clip(0).sum()
         if freedom > 0:
             return float(apart.sum() / freedom)

@@ -1,4 +1,4 @@
-"""What is computed from aggregates: its value as Spark has it, and how it follows each of them."""
+"""Formulas over aggregates: their values as Spark computes them, and their derivatives."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Value = int | float | None
 
 
 def value_of(node: exp.Expr, values: Mapping[int, Any]) -> Value:
-    """The value of one group; `values` are those of other outputs, by number. What divides by 0 has none."""
+    """The value for one group; `values` are those of other outputs, by number. Division by 0 gives None."""
     node = node.unnest()
     if isinstance(node, exp.Column):
         found: Value = values[int(node.name)]
@@ -44,10 +44,10 @@ def _checked(value: int | float) -> int | float:
 
 
 def slopes(node: exp.Expr, values: Mapping[int, Numbers]) -> tuple[Numbers, dict[int, Numbers]]:
-    """By group, the value and by how much it changes with each output; NaN where there is none.
+    """By group, the value and its derivative by each output; NaN if there is none.
 
-    An estimate that depends on several totals varies as the sum of these with such weights does: of a ratio
-    that is the estimate by residuals.
+    An estimate from several totals varies like their sum weighted with these derivatives. For a ratio that
+    is the estimate by residuals.
     """
     node = node.unnest()
     if isinstance(node, exp.Column):
@@ -80,7 +80,7 @@ def _computed(node: exp.Expr, value: Numbers, other: Numbers) -> Numbers:
 
 
 def _partial(node: exp.Expr, value: Numbers, other: Numbers) -> tuple[Numbers, Numbers]:
-    """By how much it changes with what stands left and right in it."""
+    """The derivatives by the left and the right operand."""
     one = np.ones(len(value))
     if isinstance(node, exp.Add):
         return one, one

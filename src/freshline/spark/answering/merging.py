@@ -1,7 +1,7 @@
-"""The answers of a query's parts put together: rows, scaled where slices are missing, and estimates.
+"""Merges the answers of a query's parts: rows, scaled if slices are missing, and estimates.
 
-From all slices the answer is Spark's own: integers and decimals to the last digit, doubles but for the order
-in which they are added up.
+From all slices the answer is the same as Spark's: integers and decimals to the last digit, doubles except for
+the order of addition.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from freshline.sql.slices import NO_SLICE, SLICES
 Integers = npt.NDArray[np.int64]
 _EXACT: Final = pa.decimal128(38, 0)
 _LARGEST: Final = (1 << 63) - 1
-# As Spark divides decimals: to 38 digits after the point, then to those of the type.
+# Spark divides decimals to 38 digits after the point, then rounds to those of the type.
 _WIDE: Final = Context(prec=120, rounding=ROUND_HALF_UP)
 _QUOTIENT: Final = Decimal(1).scaleb(-38)
-# What is computed with doubles may be off by its last digits: so wide an interval is at least.
+# The least width of an interval: the last digits of a result in doubles may be wrong.
 _ROUNDING: Final = 1e-12
 
 
 class Estimate(NamedTuple):
-    """A value of the answer that comes from some of the slices, and where it lies with 95 % probability.
+    """An estimated value of the answer and its 95 % interval.
 
-    None: on that side nothing is known. So it is with `min` and `max`, which are of what was seen.
+    A bound is None if it is not known. For `min` and `max`, of the rows that were read, one side is unknown.
     """
 
     row: int
@@ -65,18 +65,18 @@ class AnswerColumn:
     name: str
     kind: str
     values: list[Any]
-    bounds: list[Bounds] | None = None  # of what is estimated: (None, None) where nothing is known
-    seen: list[int] | None = None  # of aggregates: how many values of slices that were read are behind each
+    bounds: list[Bounds] | None = None  # of an estimated column; (None, None): not known
+    seen: list[int] | None = None  # of an aggregate: the number of values read for each
 
 
 @dataclass(frozen=True, slots=True)
 class MergedColumns:
     columns: list[AnswerColumn]
-    scaled: list[bool]  # of each row, whether rows of its group may be in slices that were not read
+    scaled: list[bool]  # by row: whether unread slices may have rows of its group
 
 
 def merge(partials: Partials, schema: StructType, parts: Sequence[pa.Table], slices: int) -> MergedAnswer:
-    """The answer of parts that together read so many slices; `schema` is the answer's."""
+    """The answer from parts that together read `slices` slices; `schema` is the answer's."""
     if not slices:
         return MergedAnswer((), ())
     if not partials.outputs:
@@ -97,7 +97,7 @@ def merge(partials: Partials, schema: StructType, parts: Sequence[pa.Table], sli
 def merged_columns(
     partials: Partials, schema: StructType, parts: Sequence[pa.Table], slices: int, lends: bool = True
 ) -> MergedColumns:
-    """The columns of a grouped answer; `lends`: intervals are to hold for groups of few rows too."""
+    """The columns of a grouped answer; `lends`: intervals must hold for groups with few rows too."""
     return _Merging(partials, schema, pa.concat_tables(parts).combine_chunks(), slices, lends).merged()
 
 
@@ -118,7 +118,7 @@ class _Merging:
         group, first = _groups([parts[name] for name in partials.keys], parts.num_rows)
         self._size = len(first) if partials.keys else 1
         self._keys = parts.select(list(partials.keys)).take(pa.array(first)) if partials.keys else None
-        # Rows of no slice were all read, and are added as they are.
+        # Rows in no slice were all read and are added without scaling.
         sampled = np.asarray(parts[SLICE].to_numpy()) != NO_SLICE
         self._parts, self._group = parts.filter(sampled), group[sampled]
         self._known, self._known_group = parts.filter(~sampled), group[~sampled]
@@ -150,7 +150,7 @@ class _Merging:
         return AnswerColumn(output.name, output.kind, values, self._bounds(output, values, halves), seen)
 
     def _formula(self, output: OutputColumn, found: Mapping[int, AnswerColumn]) -> AnswerColumn:
-        """Computed from other columns. Its error is that of a total of how it follows each of them."""
+        """A column computed from others. Its error is that of a total weighted with the derivatives."""
         assert output.formula is not None
         numbers = sorted({int(column.name) for column in output.formula.find_all(exp.Column)})
         values = [
@@ -164,14 +164,14 @@ class _Merging:
             of_cell = np.nan_to_num(weight)[self._group]
             cell, squares = self._influence(self._partials.outputs[number], known[number])
             cells += of_cell * cell
-            scatter += np.abs(of_cell) * np.sqrt(np.maximum(0.0, squares))  # as if all went together
+            scatter += np.abs(of_cell) * np.sqrt(np.maximum(0.0, squares))  # as if all were fully correlated
             rows = np.maximum(rows, self._doubles(self._partials.outputs[number].count))
         halves = self._groups.of_total(cells, rows, scatter**2)
         seen = [min(each) for each in zip(*(found[number].seen or () for number in numbers), strict=True)]
         return AnswerColumn(output.name, output.kind, values, self._bounds(output, values, halves), seen)
 
     def _influence(self, output: OutputColumn, value: Numbers) -> tuple[Numbers, Numbers]:
-        """What each partial result adds to an aggregate, as a total of them does; and its rows' squares."""
+        """Each partial result's contribution to an aggregate, as to a total, and its rows' squares."""
         counts = self._doubles(output.count)
         if output.kind == "count":
             return counts, counts
@@ -185,12 +185,12 @@ class _Merging:
         return left / size, (squares - 2 * mean * totals + mean**2 * counts) / size**2
 
     def _which_scaled(self) -> list[bool]:
-        """Of each group, whether rows of it may be in slices that were not read."""
+        """By group, whether unread slices may have rows of it."""
         missing = self._slices < SLICES
         if self._keys is None or not self._partials.whole or not missing:
             return [missing] * self._size
-        # Rows without a key are dealt by chance, so theirs is a group like any other. And of a group of which
-        # only rows of no slice were seen it is not known whether its slice was read.
+        # Rows without a key get random slices, so their group is like any other. If only rows in no slice
+        # were seen of a group, it is not known whether its slice was read.
         known = [self._keys[name].is_valid().to_numpy(zero_copy_only=False) for name in self._partials.whole]
         seen = np.bincount(self._group, minlength=self._size) > 0
         return [not (is_seen and any(each)) for is_seen, *each in zip(seen, *known, strict=True)]
@@ -222,7 +222,7 @@ class _Merging:
     def _mean(
         self, output: OutputColumn, group: int, totals: tuple[Any, Any], counts: tuple[int, int]
     ) -> Any:
-        """Rows in no slice stand for themselves, those of slices for those that were not read too."""
+        """The averages. Rows in slices also represent those that were not read; rows in no slice do not."""
         if not any(counts):
             return None
         weight = Fraction(SLICES, self._slices) if self._scaled[group] and counts[1] else Fraction(1)
@@ -278,7 +278,7 @@ class _Merging:
         return round if isinstance(kind, IntegralType) else float
 
     def _scale(self, seen: Any, known: Any, group: int, rounded: Callable[[Fraction], Any]) -> Any:
-        """What was seen of slices, for all of them, and what is known besides."""
+        """The scaled value of the slices that were read, plus that of rows in no slice."""
         if isinstance(seen, float):
             return known + (seen * SLICES / self._slices if self._scaled[group] else seen)
         value = seen + known
@@ -289,12 +289,12 @@ class _Merging:
         return value
 
     def _added(self, name: str) -> tuple[list[Any], list[Any]]:
-        """A column added up by group: of slices, and of rows in none."""
+        """The sums of a column by group: of rows in slices and of rows in none."""
         seen = _added(self._parts[name], self._group, self._size)
         return seen, _added(self._known[name], self._known_group, self._size)
 
     def _extremes(self, output: OutputColumn) -> list[Any]:
-        """Compared as Spark does, to which NaN is the largest number."""
+        """The values of min or max, compared as in Spark: NaN is the largest number."""
         found: list[Any] = [None] * self._size
         is_better = _is_less if output.kind == "min" else _is_greater
         for parts, groups in ((self._parts, self._group), (self._known, self._known_group)):
@@ -313,7 +313,7 @@ def _groups(keys: Sequence[pa.ChunkedArray], rows: int) -> tuple[Integers, Integ
     first = np.zeros(min(rows, 1), np.int64)
     for key in keys:
         codes = _codes(key)
-        # Kept below the number of rows, so that no product runs over.
+        # Numbers stay below the number of rows, so that no product overflows.
         _, first, group = np.unique(
             group * (codes.max(initial=0) + 1) + codes, return_index=True, return_inverse=True
         )
@@ -330,7 +330,7 @@ def _codes(key: pa.ChunkedArray) -> Integers:
 
 
 def _added(column: pa.ChunkedArray, group: Integers, size: int) -> list[Any]:
-    """A column added up by group: exactly, but for doubles."""
+    """The sums of a column by group, exact except for doubles."""
     if pa.types.is_floating(column.type):
         values = pc.fill_null(column.cast(pa.float64()), 0.0).to_numpy()
         return list(np.bincount(group, weights=values, minlength=size).tolist())

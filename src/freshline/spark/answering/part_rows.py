@@ -1,8 +1,8 @@
-"""Which rows a part reads, said so that Spark has the code for it already.
+"""Conditions for the rows that a part reads, written so that Spark can reuse its generated code.
 
-Window and slices are others in every part. As plain numbers Spark would write them into the code that it
-generates, compile that for every part, and run it cold. Arrays it hands over beside the code: so the window's
-bounds stand in arrays, by slice. What can be skipped of the files is said to Parquet's reader itself.
+Each part has another window and other slices. Spark would write plain numbers into the code that it
+generates, compile that for every part and run it cold. It passes arrays as arguments of the code, so the
+window's bounds are in arrays, by slice. Parquet's reader gets a filter of its own to skip parts of the files.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from freshline.spark.session.quoting import quoted
 from freshline.sql.columns import SLICE_COLUMN
 from freshline.sql.slices import NO_SLICE, SLICES
 
-# Where Parquet's reader looks for what it may skip.
+# The setting with the filter of Parquet's reader.
 _SKIPPING: Final = "parquet.private.read.filter.predicate"
 SETTINGS: Final = {
-    # Otherwise Spark puts there what it makes of the conditions that it knows.
+    # Otherwise Spark would overwrite it with a filter of its own.
     "spark.sql.parquet.filterPushdown": "false",
-    # A part's slices are side by side in a file: cut in a few large pieces, one task would have all of them.
+    # A part's slices are adjacent in a file: with a few large partitions one task would read all of them.
     "spark.sql.files.maxPartitionBytes": "16m",
     "spark.sql.files.openCostInBytes": "1m",
 }
@@ -32,25 +32,25 @@ SETTINGS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class SliceRange:
-    """So many slices from the first on, around the ring, and the rows of no slice with the first ones."""
+    """`count` slices from the first on, around the ring. The first range includes the rows in no slice."""
 
     first: int
     count: int
-    is_first: bool = True  # of the parts: it has the rows that are in no slice
+    is_first: bool = True  # of all parts: it has the rows in no slice
 
     @property
     def is_all(self) -> bool:
         return self.count == SLICES and self.is_first
 
     def has(self, number: int) -> bool:
-        """Whether a slice is among them; `NO_SLICE` stands for outliers, and for rows of another writer."""
+        """Whether a slice is in the range; `NO_SLICE` stands for outliers and rows of another writer."""
         if number == NO_SLICE:
             return self.is_first
         return (number - self.first) % SLICES < self.count
 
 
 ALL: Final = SliceRange(0, SLICES)
-# By place in the arrays: rows of no slice come first.
+# Places in the arrays: rows in no slice come first.
 _PLACES: Final = range(NO_SLICE, SLICES)
 _PLACE: Final = f"coalesce({SLICE_COLUMN}, {NO_SLICE}) - ({NO_SLICE})"
 
@@ -61,15 +61,15 @@ def rows_of(slices: SliceRange) -> str:
 
 
 def rows_in_window(window: tuple[int, int], timestamp: str, slices: SliceRange | None) -> str:
-    """The condition for a window, in microseconds, and slices; None for a table that has no such column."""
+    """The condition for a window, in microseconds, and slices (None: the table has no slices)."""
     after, to = (f"timestamp_micros({instant})" for instant in window)
     column = quoted(timestamp)
     place = _PLACE
     if slices is None:
-        # Always 0, but Spark does not know.
+        # This is always 0, but Spark does not know that.
         place = f"CAST(unix_micros({column}) & 0 AS int)"
         slices = ALL
-    # Of slices that are not wanted the window is empty.
+    # For other slices the window is empty.
     return (
         f"{column} > get(array_repeat({after}, {len(_PLACES)}), {place})"
         f" AND {column} <= get({_by_place(slices, to, after)}, {place})"
@@ -85,7 +85,7 @@ def _by_place(slices: SliceRange, wanted: str, other: str) -> str:
 
 @contextmanager
 def skipping_other(session: SparkSession, slices: SliceRange) -> Iterator[None]:
-    """Files that are read meanwhile are read without most of the rows of other slices."""
+    """Within this context readers of files skip most of the rows of other slices."""
     if slices.is_all:
         yield
         return
@@ -97,7 +97,7 @@ def skipping_other(session: SparkSession, slices: SliceRange) -> Iterator[None]:
 
 
 def skipping_none(session: SparkSession) -> dict[str, str]:
-    """Options of a table of which all rows are read, whatever is skipped of others."""
+    """The options of a table whose rows are all read, whatever readers skip of others."""
     api, column = _parquet(session)
     return {_SKIPPING: _text(session, api.notEq(column, NO_SLICE - 1))}
 
@@ -109,7 +109,7 @@ def _predicate(session: SparkSession, slices: SliceRange) -> str:
     if end < SLICES:
         wanted = getattr(api, "and")(at_least, at_most)
     else:
-        # Around the ring's end: those from 0 on begin after the rows of no slice.
+        # Around the ring's end: slices from 0 on begin after the rows in no slice.
         wanted = getattr(api, "or")(at_least, getattr(api, "and")(api.gtEq(column, 0), at_most))
     if slices.is_first:
         none = getattr(api, "or")(api.eq(column, NO_SLICE), api.eq(column, None))

@@ -1,8 +1,8 @@
-"""A continuous query rewritten to be answered in parts.
+"""Rewrites a continuous query so that it can be answered in parts.
 
-A part gives the groups of its rows by slice, with what can be added up afterwards: of `avg` a sum and a
-count, of sums the squares too, by which their scatter is known. Without groups a part gives its rows. What is
-computed from aggregates is computed when they are put together, so they are columns of a part too.
+A part gives the groups of its rows by slice, with columns that can be added up later: a sum and a count for
+`avg`, and squares for the scatter of sums. Without groups a part gives its rows. Formulas over aggregates are
+computed after the merge, so their aggregates are columns of a part too.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from freshline.sql.formulas import Kind, aggregates_in, is_formula, kind_of
 from freshline.sql.query_sql import QuerySql
 from freshline.sql.slices import NO_SLICE
 
-SLICE: Final = "_s"  # in what a part gives: its rows' slice
+SLICE: Final = "_s"  # a part's column with the slice
 _INNER: Final = "_rows"
 _INPUT: Final = "_input_of_formula_"
 _KINDS: Final[dict[type[exp.Expr], str]] = {
@@ -53,7 +53,7 @@ SCATTERS: Final = frozenset({"var_samp", "var_pop", "stddev_samp", "stddev_pop"}
 
 @dataclass(frozen=True, slots=True)
 class OutputColumn:
-    """A column of the answer: a key by its number, or an aggregate, whose partial columns are numbered."""
+    """A column of the answer: a key, a formula or an aggregate with numbered partial columns."""
 
     name: str
     kind: str  # "key", "formula", or one of the aggregates below
@@ -62,29 +62,29 @@ class OutputColumn:
 
     @property
     def total(self) -> str:
-        """The partial column of what is added up, or of the least or greatest value."""
+        """The partial column with the sum, the least or the greatest value."""
         return f"_t{self.number}"
 
     @property
     def count(self) -> str:
-        """The one of how many values there are, nulls left out."""
+        """The partial column with the number of values, without nulls."""
         return f"_c{self.number}"
 
     @property
     def squares(self) -> str:
-        """The one of the values' squares; of a variance of how far they lie from their average, squared."""
+        """The partial column with the sum of squares; for a variance, of the distances from the average."""
         return f"_q{self.number}"
 
 
 @dataclass(frozen=True, slots=True)
 class Partials:
-    """What a part asks Spark, over views of the tables of its FROM, and what to make of the answers."""
+    """The SQL of a part, over views of the tables in its FROM, and the columns to merge from the results."""
 
     sql: str
-    outputs: tuple[OutputColumn, ...]  # none of a query without groups
+    outputs: tuple[OutputColumn, ...]  # empty for a query without groups
     keys: tuple[str, ...]  # partial columns
-    whole: tuple[str, ...]  # those by which rows are dealt: all rows of such a group are in one slice
-    inputs: int = 0  # so many of the last outputs are there for formulas alone
+    whole: tuple[str, ...]  # the slices' keys: all rows of such a group are in one slice
+    inputs: int = 0  # how many of the last outputs only formulas use
 
     @property
     def shown(self) -> tuple[OutputColumn, ...]:
@@ -93,17 +93,17 @@ class Partials:
 
 
 def view(place: int) -> str:
-    """What the table at that place of the FROM is called in a part's SQL."""
+    """The name in a part's SQL of the table at that place of the FROM."""
     return f"_side_{place}"
 
 
 def as_written(select: exp.Query) -> str:
-    """The SQL of a query that was parsed."""
+    """The SQL of a parsed query."""
     return select.sql(SPARK, comments=False, unsupported_level=ErrorLevel.RAISE)
 
 
 def with_inputs(sql: QuerySql) -> QuerySql:
-    """The same with the aggregates of its formulas as columns of their own, after the others."""
+    """The query with the aggregates of its formulas as additional columns at the end."""
     select = sql.select.copy()
     there = [part.unalias().unnest() for part in select.expressions]
     for part in [*there]:
@@ -115,9 +115,9 @@ def with_inputs(sql: QuerySql) -> QuerySql:
 
 
 def partials_of(sql: QuerySql, sliced: Collection[int], types: Mapping[str, DataType]) -> Partials:
-    """The rewrite, where the tables at these places of the FROM are read in slices.
+    """Rewrites a query; `sliced` are the places of the FROM whose tables are read in slices.
 
-    `types` are those of the answer's columns, in their order, and of what `with_inputs` adds to them.
+    `types` are those of the answer's columns, in order, and of those that `with_inputs` adds.
     """
     select = sql.select.copy()
     _rename(select)
@@ -133,7 +133,7 @@ class _Grouped:
         self._sql = sql
         self._sliced = sliced
         self._types = types
-        self._keys = list(sql.keys)  # then what the answer has of them, where it is written otherwise
+        self._keys = list(sql.keys)  # then the answer's keys that are written differently
         self._arguments: list[exp.Expr] = []
         self._partial: list[str] = []
         self._parts = [part.unalias().unnest() for part in sql.select.expressions]
@@ -158,7 +158,7 @@ class _Grouped:
         return Partials(text, outputs, keys, tuple(self._whole()), inputs)
 
     def _slice(self) -> exp.Expr:
-        """A row's slice; that of another writer's has none either."""
+        """The expression of a row's slice; a row of another writer has none."""
         alias = exp.to_identifier(self._sql.tables.all[min(self._sliced)].alias, quoted=True)
         none = exp.cast(exp.Literal.number(NO_SLICE), "smallint")
         return exp.Coalesce(this=exp.column(SLICE_COLUMN, alias), expressions=[none])
@@ -186,7 +186,7 @@ class _Grouped:
         elif output.kind == "distinct":
             self._partial.append(f"count(DISTINCT {value}) AS {output.total}")
         elif output.kind in SCATTERS:
-            # As Spark adds them up: from sums of squares large values would leave nothing but rounding.
+            # Spark adds up distances from the average: sums of squares of large values would lose all digits.
             self._partial.append(f"avg(CAST({value} AS double)) AS {output.total}")
             squares = f"var_pop(CAST({value} AS double)) * count({value})"
             self._partial.append(f"{squares} AS {output.squares}")
@@ -195,7 +195,7 @@ class _Grouped:
         return output
 
     def _formula(self, name: str, kind: DataType, node: exp.Expr) -> exp.Expr:
-        """It over the numbers of its aggregates. Raises InputError where it is not computed as Spark does."""
+        """A formula over the numbers of its aggregates. Raises InputError if Spark computes it otherwise."""
         aggregates, types = aggregates_in(node), [*self._types.values()]
         places = [self._parts.index(each) for each in aggregates]
         kinds = [_computed_with(types[place]) for place in places]
@@ -208,11 +208,11 @@ class _Grouped:
         return node.copy().transform(numbered)
 
     def _added(self, output: OutputColumn, kind: DataType, value: str) -> None:
-        """What is added up of a sum or an average, and the squares that tell of its scatter."""
+        """Adds the partial columns of a sum or an average: the sum, and the squares for its scatter."""
         if not isinstance(kind, NumericType):
             what = f"`{output.name}` is {kind.simpleString()}, of which no part of the rows gives an estimate"
             raise InputError(what, f"Use {output.kind} of numbers")
-        # As Spark itself has it: an average of integers is one of doubles.
+        # In Spark too an average of integers is one of doubles.
         is_double = output.kind == "avg" and not isinstance(kind, DecimalType)
         added = f"CAST({value} AS double)" if is_double else value
         self._partial.append(f"sum({added}) AS {output.total}")
@@ -220,7 +220,7 @@ class _Grouped:
         self._partial.append(f"sum({squared} * {squared}) AS {output.squares}")
 
     def _whole(self) -> list[str]:
-        """The keys that are what a table in slices is dealt by."""
+        """The keys that a table in slices is sliced by."""
         tables = self._sql.tables
         dealt_by = {
             (place, slices.by.lower())
@@ -244,7 +244,7 @@ def _computed_with(kind: DataType) -> Kind:
 
 
 def _check_compared(name: str, kind: DataType, nested: bool) -> None:
-    """Raises InputError for values that are not compared here as Spark does: collated, or in their parts."""
+    """Raises InputError for types that Spark compares otherwise: collated strings and nested values."""
     is_collated = isinstance(kind, StringType) and kind != StringType()
     if is_collated or (not nested and isinstance(kind, ArrayType | MapType | StructType | VariantType)):
         what = f"`{name}` is {kind.simpleString()}, which is not compared in parts of the rows"
@@ -252,7 +252,7 @@ def _check_compared(name: str, kind: DataType, nested: bool) -> None:
 
 
 def _rename(select: exp.Select) -> None:
-    """Has the query read views; what it calls its tables stays."""
+    """Makes the query read the views, under the aliases that it has for its tables."""
     nodes = [select.args["from_"].this, *(join.this for join in select.args.get("joins") or ())]
     for place, node in enumerate(nodes):
         alias = exp.TableAlias(this=exp.to_identifier(node.alias_or_name, quoted=True))

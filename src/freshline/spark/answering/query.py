@@ -1,4 +1,4 @@
-"""Questions about tables as they are, without a runner."""
+"""Queries over stored tables, without a runner."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from freshline.storage.delta.stored_table import StoredTable
 
 
 def check_query(warehouse: Warehouse, storage: Path, sql: str) -> None:
-    """Raises `InputError` where the SQL is no query over tables that are there. It does without Spark."""
+    """Raises `InputError` if the SQL is not a query over existing tables. It does not use Spark."""
     by_folded = {name.lower(): name for name in warehouse.stored}
     for named in tables_named(sql):
         name = by_folded.get(named.lower())
@@ -33,7 +33,7 @@ def check_query(warehouse: Warehouse, storage: Path, sql: str) -> None:
 def query(session: SparkSession, warehouse: Warehouse, storage: Path, sql: str) -> DataFrame:
     """The answer to a SQL query over the warehouse's tables, each at its newest commit.
 
-    The slices of rows are there for a query that names their column.
+    The column of slices is visible to a query that names it.
     """
     check_query(warehouse, storage, sql)
     layout = StorageLayout(storage)
@@ -46,7 +46,7 @@ def query(session: SparkSession, warehouse: Warehouse, storage: Path, sql: str) 
         files = [str(stored.path / file.path) for file in stored.files]
         rows = read_parquet(session, files, from_arrow_schema(stored.schema))
         if not asks_for_slices:
-            rows = rows.drop(SLICE_COLUMN)  # not a column of the user: `*` leaves it out
+            rows = rows.drop(SLICE_COLUMN)  # not a user's column, so `*` leaves it out
         rows.createOrReplaceTempView(table.name)
     try:
         return session.sql(sql)
@@ -55,7 +55,7 @@ def query(session: SparkSession, warehouse: Warehouse, storage: Path, sql: str) 
 
 
 def is_too_deep(error: Exception) -> bool:
-    """Whether Java had no room left for an expression."""
+    """Whether an expression was too deep for Java's stack."""
     return any(words in str(error) for words in ("StackOverflowError", "FAILED_TO_PARSE_TOO_COMPLEX"))
 
 

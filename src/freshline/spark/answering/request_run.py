@@ -1,7 +1,7 @@
-"""One request on Spark: its tables read in parts of some slices each, and what they come to so far.
+"""One request on Spark: it reads its tables in parts of some slices each, and has an answer after each.
 
-All parts read the tables as the first found them. One thread reads; any other may ask for the answer
-meanwhile, or have the part that runs cancelled.
+All parts read the same version of the tables. One thread reads; any other may take the answer so far or
+cancel the current part.
 """
 
 from __future__ import annotations
@@ -38,32 +38,32 @@ from freshline.sql.request_sql import NOW, RequestRefused, RequestSql, SlicedReq
 from freshline.sql.slices import SLICES
 from freshline.storage.delta.read_table import ReadTable
 
-# Fewer rows behind a value tell little: neither it nor its interval is to be relied on.
+# With fewer rows neither a value nor its interval is reliable.
 FEW_ROWS: Final = 30
-# What an answer may have at most, and all its parts by group and slice: it goes through the driver's memory.
+# Limits for an answer's rows and for its groups by slice: both are in the driver's memory.
 ROWS_MAX: Final = 1_000_000
 CELLS_MAX: Final = 4 * ROWS_MAX
 _JOB_GROUP: Final = "spark.jobGroup.id"
-# Joins that compare each row with each: there is no end to them, and no way to stop them inside.
+# Joins that compare each row with each: they may never end, and Spark cannot cancel them inside.
 _EACH_WITH_EACH: Final = ("NestedLoopJoin", "CartesianProduct")
 
 Interval = tuple[float, float] | None
 
 
 class PartCancelled(Exception):  # noqa: N818  (it is what happened)
-    """A part was cancelled. What was read before stays."""
+    """A part was cancelled. The parts before it still count."""
 
 
 @dataclass(frozen=True, slots=True)
 class RequestAnswer:
-    """What is known so far. `intervals` and `few` are by row and column, as `rows` is."""
+    """The answer so far. `intervals` and `few` are by row and column, like `rows`."""
 
     schema: StructType
     rows: tuple[tuple[Any, ...], ...]
-    intervals: tuple[tuple[Interval, ...], ...]  # None: of keys, of min and max, and where nothing is known
+    intervals: tuple[tuple[Interval, ...], ...]  # None: a key, min or max, or not known
     few: tuple[tuple[bool, ...], ...]
-    slices: int  # that were read
-    freshness: Mapping[str, int | None]  # by table, in microseconds; None: nothing was ever loaded
+    slices: int  # the number read
+    freshness: Mapping[str, int | None]  # by table, in microseconds; None: never loaded
     notes: tuple[str, ...] = ()
 
     @property
@@ -79,17 +79,17 @@ class RequestAnswer:
         return self.slices == SLICES
 
     def table(self) -> pa.Table:
-        """The rows as Arrow has them."""
+        """The rows as an Arrow table."""
         schema = to_arrow_schema(self.schema, timezone="UTC")
         columns = [pa.array([row[at] for row in self.rows], field.type) for at, field in enumerate(schema)]
         return pa.Table.from_arrays(columns, schema=schema)
 
 
 class PreparedRequest:
-    """A request that Spark has looked at; it may run many times, in several sessions."""
+    """A request that Spark has analysed; it may run many times, in several sessions."""
 
     def __init__(self, session: SparkSession, sql: RequestSql, schemas: Mapping[str, StructType]) -> None:
-        """Makes views without rows in the session, by the tables' names. Raises RequestRefused."""
+        """Makes empty views with the tables' names in the session. Raises RequestRefused."""
         self.sql = sql
         self.schemas = {name: schemas[name] for name in sql.tables}
         self.named = {column.name.lower() for column in sql.query.find_all(exp.Column)}
@@ -103,11 +103,11 @@ class PreparedRequest:
 
     @property
     def is_whole(self) -> bool:
-        """Whether it is answered in one part."""
+        """Whether it is answered in a single part."""
         return self.rewritten is None
 
     def _rewritten(self, session: SparkSession, request: SlicedRequest) -> SlicedQuery | None:
-        """None where parts would not give what Spark gives."""
+        """The rewritten request; None if parts would not give the same answer as Spark."""
         sql = with_inputs(request.sql)
         of_tables = [self.schemas[each.table.name] for each in sql.tables.all]
         try:
@@ -120,7 +120,7 @@ class PreparedRequest:
 
 
 class RequestRun:
-    """A request as it is answered: `read` by one thread, `answer` and `cancel` by any."""
+    """A running request: one thread calls `read`; any thread may call `answer` and `cancel`."""
 
     def __init__(
         self,
@@ -130,9 +130,9 @@ class RequestRun:
         start: int | random.Random | None = None,
         now_us: int | None = None,
     ) -> None:
-        """Slices are read from `start` on, or from one that is drawn; to all parts it is `now_us`, or now.
+        """Slices are read from `start` on, or from a random one. All parts use the time `now_us`, or now.
 
-        The session is the reader's own.
+        The session must belong to the reading thread.
         """
         self._prepared = prepared
         self._session = session
@@ -144,7 +144,7 @@ class RequestRun:
             for name, snapshot in self._snapshots.items()
         }
         self._group = f"request-{uuid.uuid4().hex}"
-        self._lock = threading.Lock()  # over what follows
+        self._lock = threading.Lock()  # protects the attributes below
         self._is_cancelled = False
         self._parts: list[pa.Table] = []
         self._slices = 0
@@ -157,7 +157,7 @@ class RequestRun:
 
     @property
     def is_whole(self) -> bool:
-        """Whether it has one part only, of all slices."""
+        """Whether it has a single part, of all slices."""
         return self._reading is None
 
     @property
@@ -165,10 +165,10 @@ class RequestRun:
         return SLICES - self._slices
 
     def read(self, slices: int) -> None:
-        """A part: the next so many slices, or all of a request that is whole.
+        """Reads a part: the next `slices` slices, or all of a request that is whole.
 
-        Raises `PartCancelled` if the part was cancelled, `RequestRefused` if the answer is too large. Other
-        errors are Spark's, such as that of a row for which there is no answer.
+        Raises `PartCancelled` if the part was cancelled and `RequestRefused` if the answer is too large.
+        Other errors are Spark's, for example for a row that cannot be computed.
         """
         if not self.slices_left or slices < 1:
             return
@@ -192,14 +192,14 @@ class RequestRun:
             self._slices += read
 
     def cancel(self) -> None:
-        """Ends the part that is being read, at once; there will be no other."""
+        """Ends the current part at once; no other follows."""
         with self._lock:
             self._is_cancelled = True
         context: Any = self._session.sparkContext
         context._jsc.sc().cancelJobGroupAndFutureJobs(self._group)
 
     def answer(self) -> RequestAnswer:
-        """From the parts that were read so far. Raises RequestRefused for a sum beyond its type."""
+        """The answer from the parts so far. Raises RequestRefused for a sum beyond its type."""
         with self._lock:
             parts, slices = [*self._parts], self._slices
         freshness = {name: snapshot.freshness for name, snapshot in self._snapshots.items()}
@@ -252,7 +252,7 @@ class RequestRun:
 
 
 def _analysed(session: SparkSession, sql: RequestSql) -> tuple[StructType, str, bool]:
-    """The answer's columns, what to ask for all of it, and whether what was parsed is what was written."""
+    """The answer's columns, the SQL for all of it, and whether the parsed SQL is the same to Spark."""
     try:
         written = session.sql(sql.text)
         _check_joins(written)
@@ -277,7 +277,7 @@ def _check_joins(frame: DataFrame) -> None:
 
 
 def _positional(rows: pa.Table) -> pa.Table:
-    """With columns by number: two may be called alike."""
+    """The rows with numbered columns: two columns may have the same name."""
     return rows.rename_columns([str(number) for number in range(rows.num_columns)])
 
 
@@ -292,7 +292,7 @@ def _is_few(column: AnswerColumn, row: int) -> bool:
 
 @contextmanager
 def _job_group(session: SparkSession, group: str) -> Iterator[None]:
-    """This thread's Spark jobs are of the group meanwhile."""
+    """Within this context this thread's Spark jobs belong to the group."""
     context = session.sparkContext
     before = context.getLocalProperty(_JOB_GROUP)
     context.setJobGroup(group, "Freshline, a request", interruptOnCancel=True)

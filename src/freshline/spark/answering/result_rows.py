@@ -1,4 +1,4 @@
-"""HAVING, ORDER BY, LIMIT and OFFSET on the rows of an answer that was put together from parts."""
+"""HAVING, ORDER BY, LIMIT and OFFSET on the rows of an answer that was merged from parts."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _SORTED = (BinaryType, BooleanType, DateType, NumericType, TimestampNTZType, Tim
 
 
 def can_apply(clauses: ResultClauses, types: Sequence[DataType]) -> bool:
-    """Whether outputs of these types are compared here as Spark compares them."""
+    """Whether outputs of these types can be compared here as in Spark."""
     return all(isinstance(types[number], NumericType) for number in clauses.compared()) and all(
         isinstance(types[key.output], _SORTED) or types[key.output] == StringType() for key in clauses.order
     )
 
 
 def chosen(clauses: ResultClauses, columns: Sequence[Sequence[Any]]) -> list[int]:
-    """The numbers of the rows that are left, in their order; `columns` are all outputs."""
+    """The numbers of the resulting rows, in order; `columns` are all outputs."""
     rows = range(len(columns[0]) if columns else 0)
     having = clauses.having
     kept = [row for row in rows if having is None or _holds(having, columns, row) is True]
@@ -44,7 +44,7 @@ def chosen(clauses: ResultClauses, columns: Sequence[Sequence[Any]]) -> list[int
 
 
 def _holds(node: exp.Expr, columns: Sequence[Sequence[Any]], row: int) -> bool | None:
-    """As SQL has it: what compares with nothing is neither true nor false."""
+    """Whether a row fulfils the condition, as in SQL: a comparison with null is neither true nor false."""
     node = node.unnest()
     if isinstance(node, exp.And | exp.Or):
         sides = _holds(node.this, columns, row), _holds(node.expression, columns, row)
@@ -73,7 +73,7 @@ def _value(node: exp.Expr, columns: Sequence[Sequence[Any]], row: int) -> Any:
         return columns[number_of(node)][row]
     if node.is_int:
         return int(node.name)
-    # As Spark reads numbers: with an exponent they are doubles, else decimals.
+    # To Spark numbers with an exponent are doubles, others decimals.
     return float(node.name) if "e" in node.name.lower() else Decimal(node.name)
 
 
@@ -89,7 +89,7 @@ def _compared(kind: type[exp.Expr], one: Any, other: Any) -> bool | None:
 
 
 def _sign(one: Any, other: Any) -> int:
-    """Below 0 where the one is less. To Spark NaN is the largest number, and a double makes both doubles."""
+    """Below 0 if `one` is less, as in Spark: NaN is the largest number, and a double makes both doubles."""
     if isinstance(one, float) or isinstance(other, float):
         one, other = float(one), float(other)
         if isnan(one) or isnan(other):

@@ -1,7 +1,7 @@
-"""Variances and standard deviations from partial counts, averages and squared distances from these.
+"""Variances and standard deviations from partial counts, averages and squared distances from averages.
 
-Distances are taken from a group's own average, so that large values lose nothing to rounding. Rows of slices
-that were read stand for those of others too: each counts as often as there are slices to one that was read.
+Distances are taken from a group's own average, so that large values lose nothing to rounding. Rows of the
+slices that were read also represent those of other slices: each counts 256 / (slices read) times.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ import numpy as np
 from freshline.spark.answering.estimates import Groups, Numbers
 from freshline.sql.slices import SLICES
 
-# Bounds are found for the logarithm, and lie as many times above as below.
+# Bounds are computed for the logarithm, so both have the same ratio to the value.
 _LEAST = 1e-300
 
 
 @dataclass(frozen=True, slots=True)
 class Moments:
-    """By group: how many values, their distances from a point, and these squared."""
+    """By group: the number of values, the sum of their distances from a point and of the squares."""
 
     count: Numbers
     first: Numbers
@@ -36,7 +36,7 @@ class Moments:
         return Moments(self.count[group], self.first[group], self.second[group])
 
     def variance(self, kind: str, weight: float) -> Numbers:
-        """NaN where there is none. One row of a sample, which counts `weight` times, tells of no scatter."""
+        """The variances; NaN if there is none. One row of a sample, which counts `weight` times, has none."""
         apart = np.maximum(0.0, self.second - self.first**2 / np.where(self.count > 0, self.count, 1.0))
         if kind.endswith("pop") and weight == 1:
             return np.where(self.count > 0, apart / np.maximum(1.0, self.count), np.nan)
@@ -48,7 +48,7 @@ class Moments:
 
 
 class Scatter:
-    """Cells are partial results of a group in a slice; `known` those of rows that are in none, by group."""
+    """`cells` are partial results of groups in slices; `known` those of rows in no slice, by group."""
 
     def __init__(self, groups: Groups, group: np.ndarray, cells: Moments, known: Moments) -> None:
         self._groups = groups
@@ -58,13 +58,13 @@ class Scatter:
         self._seen = Moments(*(groups.added(each) for each in (cells.count, cells.first, cells.second)))
 
     def values(self, kind: str, slices: int, scaled: np.ndarray) -> Numbers:
-        """By group; `scaled` says of which rows may be in slices that were not read."""
+        """The values by group; `scaled` marks groups that may have rows in unread slices."""
         estimated = self._value(self._known.plus(self._seen, SLICES / slices), kind, SLICES / slices)
         exact = self._value(self._known.plus(self._seen, 1.0), kind, 1.0)
         return np.where(scaled, estimated, exact)
 
     def bounds(self, kind: str, slices: int, values: Numbers) -> tuple[Numbers, Numbers]:
-        """95 % intervals: of the logarithm, by leaving out one slice after the other."""
+        """95 % intervals, computed for the logarithm by leaving out one slice after the other."""
         if slices == 1:
             return np.full(len(values), np.nan), np.full(len(values), np.nan)
         weight = SLICES / (slices - 1)
@@ -85,7 +85,7 @@ Cells = tuple[np.ndarray, Numbers, Numbers, Numbers]  # group, count, average, s
 
 
 def scatter_of(groups: Groups, cells: Cells, known: Cells, size: int) -> Scatter:
-    """From partial results of slices, and of rows that are in none."""
+    """The scatter from partial results of slices and of rows in no slice."""
     centre = _centres(cells, known, size)
     return Scatter(groups, cells[0], _moments(cells, centre), _by_group(known, centre, size))
 

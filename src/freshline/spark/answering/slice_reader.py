@@ -1,7 +1,7 @@
-"""The slices of tables read part by part, from one of them on around the ring.
+"""Reads the slices of tables part by part, from one slice on around the ring.
 
-A part is a Spark job of its own, so that a reader can be put aside, or end, between two of them. All parts
-read the same files. The first also reads the rows that are in no slice.
+A part is a Spark job of its own, so a reader can pause or end between two parts. All parts read the same
+files. The first part also reads the rows in no slice.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Window = tuple[int, int]  # (from, to], in microseconds
 
 
 class SliceReader:
-    """What was read so far, by slice. Others of the session may read between two parts."""
+    """The parts read so far. Other readers of the session may read between two parts."""
 
     def __init__(
         self,
@@ -39,8 +39,8 @@ class SliceReader:
         session: SparkSession,
         files: Sequence[Sequence[Path]],  # by place in the FROM
         first: int,
-        windows: Sequence[tuple[str, Window]] | None = None,  # likewise, with the column of time; None: all
-        sql: str | None = None,  # what a part asks, where it is not quite what was rewritten
+        windows: Sequence[tuple[str, Window]] | None = None,  # by place, with the time column; None: all rows
+        sql: str | None = None,  # a part's SQL if it differs from the rewritten one
     ) -> None:
         self._rewritten = rewritten
         self._sql = rewritten.partials.sql if sql is None else sql
@@ -49,7 +49,7 @@ class SliceReader:
         self.first = first
         self._windows = windows
         self._frames: list[DataFrame] = []
-        self.slices = 0  # that were read
+        self.slices = 0  # the number read
         self.parts: list[pa.Table] = []
 
     @property
@@ -57,11 +57,11 @@ class SliceReader:
         return SLICES - self.slices
 
     def ring(self, begin: int, end: int) -> list[int]:
-        """The numbers of the slices from the one read after `begin` others up to the one after `end`."""
+        """The numbers of the slices from the one read after `begin` others to the one after `end`."""
         return [(self.first + number) % SLICES for number in range(begin, end)]
 
     def read(self, slices: int) -> None:
-        """A part: the next so many slices, of those that are left."""
+        """Reads a part: the next `slices` slices, or fewer if fewer are left."""
         slices = min(slices, self.slices_left)
         if slices < 1:
             return
@@ -82,7 +82,7 @@ class SliceReader:
         self.slices += slices
 
     def _table(self, place: int) -> DataFrame:
-        """The files that have rows of the window."""
+        """The rows of a table's files that have rows in the window."""
         rewritten = self._rewritten
         options = {} if place in rewritten.sliced else skipping_none(self._session)
         return read_parquet(self._session, [*map(str, self._files[place])], rewritten.schemas[place], options)

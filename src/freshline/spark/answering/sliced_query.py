@@ -1,4 +1,4 @@
-"""A SELECT that Spark has looked at, and that can be read in parts of some slices each."""
+"""A SELECT that Spark has analysed and that can be read in parts of some slices each."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from freshline.sql.query_sql import QuerySql
 
 
 class SlicedQuery:
-    """What parts ask Spark, and of which columns. `answer` says what the whole answer's types are."""
+    """The SQL of the parts and the columns that they read. `answer` has the types of the whole answer."""
 
     def __init__(
         self, sql: QuerySql, sides: Collection[int], schemas: Sequence[StructType], answer: StructType
     ) -> None:
-        """`schemas` are those of the tables of the FROM, in their order; `sql` has its inputs."""
+        """`schemas` are those of the tables in the FROM, in order; `sql` includes its inputs."""
         self.schemas = schemas
         self.schema = answer
         self._named = named_columns(sql)
@@ -37,24 +37,24 @@ class SlicedQuery:
 
 
 def named_columns(sql: QuerySql) -> set[str]:
-    """What it names, in small letters."""
+    """The names of columns in the SQL, in lower case."""
     return {column.name.lower() for column in columns_of(sql.select)}
 
 
 def visible_columns(schema: StructType, named: Collection[str]) -> list[str]:
-    """The columns of a table that SQL can name which names these; `*` has no other."""
+    """The columns of a table that are visible to SQL with these names; `*` includes no others."""
     own = {SLICE_COLUMN, *(() if LATE_COLUMN in named else (LATE_COLUMN,))}
     return [name for name in schema.names if name not in own]
 
 
 def show_empty(session: SparkSession, name: str, schema: StructType, named: Collection[str]) -> None:
-    """Makes a view of a table without rows, for Spark to look at SQL by."""
+    """Makes an empty view of a table, for Spark's analysis of SQL."""
     shown = StructType([schema[each] for each in visible_columns(schema, named)])
     session.createDataFrame([], shown).createOrReplaceTempView(name)
 
 
 def readable(warehouse: Warehouse, schemas: Mapping[str, StructType]) -> dict[str, ReadableTable]:
-    """The tables as SQL knows them."""
+    """The tables that SQL can read."""
     own = (LATE_COLUMN, SLICE_COLUMN)
     return {
         name: ReadableTable(
@@ -68,7 +68,7 @@ def readable(warehouse: Warehouse, schemas: Mapping[str, StructType]) -> dict[st
 
 
 def is_same(one: DataFrame, other: DataFrame) -> bool:
-    """Whether Spark takes two queries for one: `IS NOT NULL` and `NOT ... IS NULL` are the same there."""
+    """Whether two queries are the same to Spark, as `IS NOT NULL` and `NOT ... IS NULL` are."""
     return bool(_plan(one).sameResult(_plan(other)))
 
 
@@ -77,7 +77,7 @@ def _plan(frame: DataFrame) -> Any:
 
 
 def _sliced_together(places: Sequence[int], sql: QuerySql, schemas: Sequence[StructType]) -> frozenset[int]:
-    """The places of the FROM that are read in slices: of keys that Spark compares otherwise, only one."""
+    """The places of the FROM that are read in slices; one only if the slices' keys do not match."""
     kinds = {}
     for place in places:
         slices = sql.tables.all[place].table.slices

@@ -1,7 +1,7 @@
-"""One iteration of a continuous query on Spark: its window read in parts of some slices each.
+"""One iteration of a continuous query on Spark: it reads its window in parts of some slices each.
 
-A part is a Spark job of its own, so that an iteration can be put aside, or end, between two of them. All
-parts read the tables' files of the iteration's beginning.
+A part is a Spark job of its own, so an iteration can pause or end between two parts. All parts read the
+tables' files as of the iteration's beginning.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ from freshline.storage.delta.slice_counts import Counts, SliceCounts
 
 @dataclass(frozen=True, slots=True)
 class ReadingOutcome:
-    """What an iteration came to so far."""
+    """The answer of an iteration so far."""
 
     answer: MergedAnswer
     window: tuple[int, int]  # (from, to], in microseconds
-    keep: Fraction  # the share of its slices that was read
-    rows_seen: int  # of all windows, those of tables that are read whole included
+    keep: Fraction  # the share of its slices that were read
+    rows_seen: int  # of all windows, including tables that are read whole
 
     def record(self, query: str, released_us: int, deadline_us: int, finished_us: int) -> dict[str, Any]:
-        """As `freshline results` has it; instants in seconds since the epoch."""
+        """The record of `freshline results`; instants in seconds since the epoch."""
         return {
             "query": query,
             "window": [instant / SECOND for instant in self.window],
@@ -61,7 +61,7 @@ class ReadingOutcome:
 
 
 def session_for_queries(session: SparkSession) -> SparkSession:
-    """A session of its own for iterations, in which parts skip what they do not read."""
+    """A new session for iterations, with the settings that let parts skip rows of files."""
     own = session.newSession()
     for key, value in SETTINGS.items():
         own.conf.set(key, value)
@@ -69,7 +69,7 @@ def session_for_queries(session: SparkSession) -> SparkSession:
 
 
 class PreparedQuery:
-    """A query that Spark has looked at. Its iterations may be of several sessions, one after the other."""
+    """A query that Spark has analysed. Its iterations may use several sessions, one after the other."""
 
     def __init__(
         self,
@@ -97,12 +97,12 @@ class PreparedQuery:
         return self.rewritten.sliced
 
     def begin(self, session: SparkSession, to_us: int, first: int | None = None) -> WindowReading:
-        """An iteration over the window that ends there, its slices read from `first` on, or from any."""
+        """An iteration over the window that ends at `to_us`. It reads from slice `first`, or a random one."""
         return WindowReading(self, session, to_us, random.randrange(SLICES) if first is None else first)
 
 
 class WindowReading:
-    """The slices of a window, read from one of them on around the ring."""
+    """Reads the slices of a window, from one of them on around the ring."""
 
     def __init__(self, prepared: PreparedQuery, session: SparkSession, to_us: int, first: int) -> None:
         self._prepared = prepared
@@ -118,7 +118,7 @@ class WindowReading:
 
     @property
     def slices(self) -> int:
-        """That were read."""
+        """The number of slices read."""
         return self._reading.slices
 
     @property
@@ -126,29 +126,29 @@ class WindowReading:
         return self._reading.slices_left
 
     def read(self, slices: int) -> None:
-        """A part: the next so many slices. Other iterations of the session may have had theirs before."""
+        """Reads a part: the next `slices` slices. Other iterations of the session may read in between."""
         self._reading.read(slices)
 
     def outcome(self) -> ReadingOutcome:
-        """The answer from what was read so far."""
+        """The answer from the parts so far."""
         reading, prepared = self._reading, self._prepared
         answer = merge(prepared.rewritten.partials, prepared.rewritten.schema, reading.parts, reading.slices)
         return ReadingOutcome(answer, self.window, Fraction(reading.slices, SLICES), self._rows_seen())
 
     def rows(self) -> int:
-        """How many the windows hold, of all tables."""
+        """The number of rows in the windows of all tables."""
         return sum(int(np.sum(counts)) for counts in self._counted())
 
     def rows_in_slices(self) -> int:
-        """Of the tables that are read in slices, all rows of slices, read or not."""
+        """The number of rows in slices, read or not, of the tables that are read in slices."""
         return self._rows_of(range(SLICES))
 
     def rows_in_none(self) -> int:
-        """Of these tables, the rows that are in no slice: the first part reads them."""
+        """The number of these tables' rows in no slice, which the first part reads."""
         return self._rows_of([NO_SLICE])
 
     def rows_of_part(self, slices: int) -> int:
-        """Of these tables, the rows of the last part, which was of so many slices."""
+        """The number of these tables' rows in the last part, which had `slices` slices."""
         reading = self._reading
         ring = reading.ring(reading.slices - slices, reading.slices)
         return self._rows_of([*ring, NO_SLICE] if slices == reading.slices else ring)
@@ -158,7 +158,7 @@ class WindowReading:
         return sum(int(counted[place][list(slices)].sum()) for place in self._prepared.sliced)
 
     def _counted(self) -> list[Counts]:
-        """Rows in the windows, by slice."""
+        """The number of rows in the windows, by slice."""
         if self._counts is None:
             prepared = self._prepared
             self._counts = [
@@ -180,7 +180,7 @@ class WindowReading:
 def _analysed(
     session: SparkSession, query: Query, sql: QuerySql, schemas: Mapping[str, StructType]
 ) -> StructType:
-    """The answer's columns. What is rewritten here must be to Spark what the user wrote."""
+    """The answer's columns. Spark must take the parsed SQL as the same query as the user's."""
     named = named_columns(sql)
     for side in query.sides:
         show_empty(session, side.table, schemas[side.table], named)

@@ -1,4 +1,4 @@
-"""Which of a load's files are left out since they change little, and what its table has stored after it."""
+"""Leaves out files of a load that change little, and keeps track of the values that its table has."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from freshline.storage.delta.stored_table import StoredTable
 
 
 class DiscardFilter:
-    """What tables with `discard` do without. All other tables load every file."""
+    """The discarding of tables with `discard`. All other tables load every file."""
 
     def __init__(self, last_values: Mapping[str, LastValues]) -> None:
         self._last_values = last_values  # by table with `discard`
 
     def kept(self, table: str, facts: Sequence[FileFacts]) -> tuple[list[FileFacts], list[bool]]:
-        """The files that a load of a table has to read, and of each of its files whether it is left out."""
+        """The files that a load has to read, and for each of its files whether it is left out."""
         known = self._last_values.get(table)
         if known is None:
             return [*facts], [False] * len(facts)
@@ -36,9 +36,9 @@ class DiscardFilter:
         landing: Path,
         work: Callable[[list[FileFacts], tuple[ConsumedFile, ...]], LoadResult],
     ) -> LoadResult:
-        """Has the work done for the files that are kept, and notes what is stored then.
+        """Does the work for the files that are kept, and records the values stored then.
 
-        What is not certain is forgotten: a file may have been overwritten after it was found and before it
+        Uncertain values are forgotten: a file may have been overwritten after it was found and before it
         was read, another program may have written to the table, and the work may fail after its commit.
         """
         files, flags = self.kept(load.table, facts)
@@ -60,5 +60,5 @@ class DiscardFilter:
 def _is_there(landing: Path, file: ConsumedFile) -> bool:
     try:
         return file.is_at(landing / file.name)
-    except OSError:  # the commit stands, whatever can be said of its files
+    except OSError:  # the commit stands, even if its files cannot be checked
         return False

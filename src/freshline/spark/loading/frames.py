@@ -26,23 +26,23 @@ from freshline.sql.query import parse_query
 from freshline.storage.delta.extent import Extent
 
 NONE_LATE = "false"
-# What Spark tells of a job that has ended is there at once, or never.
+# An observation of a finished job arrives at once or never.
 _TOLD_S = 60.0
 _LOOK_EVERY_S = 0.005
-# Spark takes these in a path for a pattern, unless a backslash stands before them.
+# Spark takes these characters of a path as a pattern, unless a backslash precedes them.
 _PATTERN = re.compile(r"[\\{}\[\]*?]")
-# Spark's own word to its file sources for a path that is no pattern.
+# Spark's internal option for a path that is not a pattern.
 _NO_PATTERNS = ("__globPaths__", "false")
 
 
 def read_files(
     session: SparkSession, feed: Feed, paths: Sequence[str], malformed: str | None = None
 ) -> DataFrame:
-    """A feed's data files with the declared schema. What does not fit it fails: nothing is nulled away.
+    """A feed's data files with the declared schema. A record that does not fit is an error, not a null.
 
-    Where a column is named for them, records of CSV and JSON that do not fit are in it instead, as texts.
-    Of a record in JSON a key that is absent is a null, as JSON has it. Of a Parquet file a whole column would
-    be: one that lacks a declared column is refused as soon as it is found.
+    With `malformed`, a column of that name has the records of CSV and JSON that do not fit, as texts. A key
+    that a JSON record lacks is a null. In a Parquet file a whole column would be: a file that lacks a
+    declared column is rejected as soon as it is found.
     """
     landing = feed.landing
     assert landing.schema is not None
@@ -50,9 +50,9 @@ def read_files(
     schema = landing.schema if malformed is None else f"{landing.schema}, {quoted(malformed)} string"
     reader = session.read.schema(schema)
     if landing.format == "csv":
-        # With a header its names must be the schema's.
+        # A header must have the schema's names.
         reader = reader.option("header", landing.header).option("enforceSchema", not landing.header)
-        # A quote within quotes is doubled, as everybody but Spark has it.
+        # A quote within quotes is doubled, as is common; Spark's default differs.
         reader = reader.option("escape", '"').option("encoding", landing.encoding)
     if landing.format != "parquet":
         reader = reader.option("mode", "FAILFAST" if malformed is None else "PERMISSIVE")
@@ -62,17 +62,17 @@ def read_files(
 
 
 def load_files(reader: DataFrameReader, paths: Sequence[str]) -> DataFrame:
-    """The rows of files by their very names, at least one: of `a[1].csv` Spark would read `a1.csv`.
+    """The rows of files by their exact names, at least one: for `a[1].csv` Spark would read `a1.csv`.
 
-    What could be a pattern is escaped. Hadoop then looks it up by parts, and fails on one with a colon. Such
-    a file is read alone, without patterns: of several Spark would then read each several times.
+    Characters of patterns are escaped. Hadoop then looks a path up by its parts, and fails on one with a
+    colon. Such a file is read alone, without patterns: Spark would read each of several files repeatedly.
     """
     alone = [path for path in paths if ":" in path and _PATTERN.search(path)]
     together = sorted(set(paths).difference(alone)) if alone else paths
     frames = [reader.load([_PATTERN.sub(r"\\\g<0>", path) for path in together])] if together else []
     reader = reader.option(*_NO_PATTERNS)
     frames += [reader.load([path]) for path in alone]
-    while len(frames) > 1:  # in pairs: Spark recurses into what it unites
+    while len(frames) > 1:  # in pairs: Spark recurses into unions
         pairs = zip_longest(frames[::2], frames[1::2])
         frames = [one if other is None else one.union(other) for one, other in pairs]
     return frames[0]
@@ -81,14 +81,14 @@ def load_files(reader: DataFrameReader, paths: Sequence[str]) -> DataFrame:
 def read_parquet(
     session: SparkSession, paths: Sequence[str], schema: StructType, options: Mapping[str, str] | None = None
 ) -> DataFrame:
-    """The rows of a table's files; none, with the same columns, of no files."""
+    """The rows of a table's files; without files, no rows with the same columns."""
     if not paths:
         return no_rows(session, schema)
     return load_files(session.read.schema(schema).options(**(options or {})).format("parquet"), paths)
 
 
 def no_rows(session: SparkSession, schema: StructType | str) -> DataFrame:
-    """None, with these columns. PySpark's own `createDataFrame` takes several times as long."""
+    """A frame with these columns and no rows. PySpark's `createDataFrame` takes several times as long."""
     columns = DataType.fromDDL(schema) if isinstance(schema, str) else schema
     java: Any = session._jsparkSession
     assert session._jvm is not None
@@ -99,10 +99,10 @@ def no_rows(session: SparkSession, schema: StructType | str) -> DataFrame:
 def base_rows(
     session: SparkSession, table: StoredDefinition, feed: Feed, files: DataFrame, late: str | None = None
 ) -> DataFrame:
-    """A base table's rows of its feed's rows: all of them, or what its `select` says.
+    """A base table's rows: its feed's rows, or the result of its `select` over them.
 
-    `late` is an expression that says which of them came late; it becomes a column. Of Parquet files the texts
-    are checked on the way.
+    `late` is an expression for records that came late; it becomes a column. Texts of Parquet files are
+    checked too.
     """
     assert feed.landing.schema is not None
     marked = () if late is None else (f"{late} AS {LATE_COLUMN}",)
@@ -113,7 +113,7 @@ def base_rows(
         files = files.selectExpr(*checked)
     plain = plain_projection(table.select)
     if plain is not None and late in (None, NONE_LATE):
-        return plain.of(files, *marked)  # in one step: a constant does not ask whose column a name means
+        return plain.of(files, *marked)  # in one step: a constant `late` names no column
     if plain is None:
         files.createOrReplaceTempView(feed.name)
     rows = session.sql(table.select) if plain is None else plain.of(files)
@@ -121,14 +121,14 @@ def base_rows(
 
 
 def is_one_pass(table: StoredDefinition) -> bool:
-    """Whether a base table's rows are made of the records in one pass, with no query within."""
+    """Whether a base table's rows come from the records in one pass, without subqueries."""
     return table.select is None or plain_projection(table.select) is not None
 
 
 def keeps_records(session: SparkSession, table: StoredDefinition, feed: Feed) -> bool:
-    """Whether a base table has a row for each of its feed's records, whatever its `select` makes of it.
+    """Whether a base table has one row for each of its feed's records.
 
-    Spark's own plan says so: it has nothing between the records and the rows but columns.
+    That is so if Spark's plan only computes columns between the records and the rows.
     """
     assert feed.landing.schema is not None
     if table.select is None:
@@ -141,7 +141,7 @@ def keeps_records(session: SparkSession, table: StoredDefinition, feed: Feed) ->
 
 
 class ObservedRecords:
-    """The records that Spark reads, observed on their way to a `select`: no other job is needed."""
+    """The number and times of the records that Spark reads for a `select`, observed without another job."""
 
     def __init__(self, records: DataFrame, timestamp: str) -> None:
         self._observation = Observation()
@@ -153,9 +153,9 @@ class ObservedRecords:
         )
 
     def extent(self) -> Extent:
-        """Which they were, once they have been read.
+        """The extent of the records, once Spark has read them.
 
-        Spark tells it by a message to itself, which it drops when it is swamped: then it would never come.
+        It comes by an internal message that Spark drops under load; hence the timeout.
         """
         told, give_up_at = self._observation._jo, time.monotonic() + _TOLD_S
         while told is not None and not told.future().isCompleted():
@@ -167,10 +167,10 @@ class ObservedRecords:
 
 
 def late_expression(timestamp: str, freshness: int, oldest: int | None) -> str:
-    """Which records came late: those at or below the table's freshness.
+    """The expression for late records: those at or below the table's freshness.
 
-    Where none is that old, that is a constant. It is worth the case: Spark writes the freshness into the code
-    that it generates, and would compile every update anew.
+    If none is that old, it is a constant: Spark writes the freshness into the code that it generates, and
+    would compile that for every update.
     """
     if oldest is not None and oldest > freshness:
         return NONE_LATE
@@ -178,7 +178,7 @@ def late_expression(timestamp: str, freshness: int, oldest: int | None) -> str:
 
 
 def keeps_timestamp(table: StoredDefinition, feed: Feed) -> bool:
-    """Whether a base table's timestamps are its feed's, untouched by its `select`."""
+    """Whether a base table's timestamps are its feed's, unchanged by its `select`."""
     if table.select is None:
         return True
     for projection in parse_query(table.select).selects:
@@ -207,7 +207,7 @@ def derived_rows(
 
 
 def source_rows(rows: DataFrame, schema: StructType, timestamp: str, after: int | None, to: int) -> DataFrame:
-    """Of a table's rows those of a range that are not late, as derived tables read them."""
+    """The rows of a range that are not late, as derived tables read them."""
     frame = between(rows, timestamp, after, to)
     if LATE_COLUMN in schema.names:
         frame = frame.where(f"NOT {LATE_COLUMN}")

@@ -1,4 +1,4 @@
-"""Texts that are none: Parquet files may hold any bytes in a column of strings, and Spark passes them on."""
+"""Invalid texts: a string column of a Parquet file may have any bytes, and Spark passes them on."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ NO_TEXT: Final = "bytes that are no text"
 
 @lru_cache(maxsize=1_024)
 def checked_columns(schema: str) -> tuple[str, ...] | None:
-    """Expressions for all columns of a schema that fail where a text is not UTF-8; None if it has no texts.
+    """Expressions for all columns of a schema that fail if a text is not UTF-8; None if it has no texts.
 
-    A table that took such bytes could not be read by others: to Delta, Arrow and Python a string is UTF-8.
+    Other programs could not read a table with such bytes: to Delta, Arrow and Python a string is UTF-8.
     """
     declared, conditions = _declared(schema), text_conditions(schema)
     if not conditions:
@@ -30,7 +30,7 @@ def checked_columns(schema: str) -> tuple[str, ...] | None:
 
 
 def text_conditions(schema: str) -> dict[str, str]:
-    """By column that has texts: the condition that all of them are."""
+    """By column with texts: the condition that all of them are valid."""
     found = {
         field.name: _is_text(quoted(field.name), field.dataType, 0) for field in _declared(schema).fields
     }
@@ -52,7 +52,7 @@ def _checked(name: str, kind: DataType, condition: str) -> str:
 
 
 def _is_text(value: str, kind: DataType, depth: int) -> str | None:
-    """A condition that all texts in a value are UTF-8, nulls included; None where it has no texts."""
+    """The condition that all texts in a value are UTF-8 or null; None if it has no texts."""
     if isinstance(kind, StringType):
         return f"ifnull(is_valid_utf8({value}), true)"
     if isinstance(kind, ArrayType):

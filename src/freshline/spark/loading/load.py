@@ -1,4 +1,4 @@
-"""What Spark is to load into a table."""
+"""The description of a load: the range and the files that Spark loads into a table."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from freshline.storage.delta.last_values import FileOffer
 
 @dataclass(frozen=True, slots=True)
 class FileFacts:
-    """What was found in a file: what its commit will note, and what is known of its records."""
+    """The facts about a file: its entry in the commit and the extent of its records."""
 
     consumed: ConsumedFile
-    records: int  # how many it has
-    oldest: int | None  # their timestamps, where they are known
+    records: int
+    oldest: int | None  # the records' timestamps, if known
     newest: int | None
     offers: Mapping[str, FileOffer] = field(default_factory=dict)  # by table with `discard`
 
@@ -33,11 +33,11 @@ class LoadFile(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Jump:
-    """How far a load may take its table beyond `Load.to`, where no source has a row."""
+    """How far a load may move its table beyond `Load.to` if no source has a row there."""
 
-    to: int  # at most
-    near: int  # where the next row is found up to here, it does not matter which row it is
-    reached: Callable[[int | None], int]  # by the sources' next row (None: there is none), the freshness
+    to: int  # the limit
+    near: int  # if the next row is up to here, any such row will do
+    reached: Callable[[int | None], int]  # the freshness by the sources' next row (None: there is none)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,18 +45,18 @@ class Load:
     """One load: (`after`, `to`] into a table."""
 
     table: str
-    number: int  # of the job that it is part of
+    number: int  # of its job
     after: int  # the table's freshness F
     to: int  # its new freshness NF
     files: tuple[LoadFile, ...] = ()  # oldest first; none for a derived table
-    is_first: bool = False  # the table has loaded nothing yet: there is no lower limit
+    is_first: bool = False  # the table is empty: there is no lower limit
     jump: Jump | None = None
-    start: int = 0  # when its job was started
-    came_at: int | None = None  # of a step: when the burst came to its source; the commit notes it
+    start: int = 0  # the start of its job
+    came_at: int | None = None  # of a step: when its burst came to the source; the commit has it
 
     @property
     def length_us(self) -> int:
-        """How much time it covers; 0 of a first load, which has no lower limit."""
+        """The length of its range; 0 for a first load, which has no lower limit."""
         return 0 if self.is_first else self.to - self.after
 
     def only(self, files: Sequence[LoadFile]) -> Load:

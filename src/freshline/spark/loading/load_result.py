@@ -1,4 +1,4 @@
-"""What an update did, once it is committed."""
+"""The result of a committed update."""
 
 from __future__ import annotations
 
@@ -9,19 +9,17 @@ from freshline.storage.delta.files import ConsumedFile, LiveFile
 
 @dataclass(frozen=True, slots=True)
 class LoadResult:
-    """What an update did."""
-
     freshness: int
     rows: int
     rows_late: int
     version: int  # of the Delta table
     consumed: tuple[ConsumedFile, ...]
-    rows_shed: int = 0  # records of its files that gave way to others of their window
-    computed: bool = True  # by Spark; what has nothing to load only commits how far it is
-    files: tuple[LiveFile, ...] = ()  # that the commit added
-    rows_in: int | None = None  # of a step: what it read, by which it costs
+    rows_shed: int = 0  # records that `shed` left out
+    computed: bool = True  # by Spark; without anything to load, only the freshness is committed
+    files: tuple[LiveFile, ...] = ()  # added by the commit
+    rows_in: int | None = None  # of a step: the rows read, on which its cost depends
 
     @property
     def discarded(self) -> int:
-        """How many of its files changed too little to be loaded."""
+        """The number of its files that changed too little to be loaded."""
         return sum(file.discarded for file in self.consumed)

@@ -1,4 +1,4 @@
-"""Where in a file the trouble is that Spark complains about."""
+"""Finds the record and the column of a file that Spark cannot read."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from freshline.sql.columns import parse_columns
 _COLUMN: Final = "_malformed_record"
 _RECORD_MAX: Final = 120
 _NO_TEXT: Final = "[INVALID_UTF8_STRING]"
-# What Java says of a value that is none of its type: CSV's readers do not say of which column.
+# Java's messages about a value of a wrong type: CSV readers do not name the column.
 _VALUES: Final = (re.compile(r'For input string: "(.*?)"'), re.compile(r"Text '(.*?)' could not be parsed"))
 
 
 def malformed_record(session: SparkSession, feed: Feed, path: Path, said: str) -> str:
-    """Words that name the first record that Spark cannot read, and the column; none where it reads all.
+    """Names the first record that Spark cannot read, and the column; empty if Spark reads all records.
 
-    `said` is what Spark said of the file. Of CSV and JSON the record is as it stands in the file.
+    `said` is Spark's message about the file. Records of CSV and JSON are quoted as in the file.
     """
     if feed.landing.format == "parquet":
         return _column_of_no_text(session, feed, path) if said.startswith(_NO_TEXT) else ""
@@ -52,7 +52,7 @@ def _column_of_no_text(session: SparkSession, feed: Feed, path: Path) -> str:
 
 
 def _csv_column(feed: Feed, record: str, said: str) -> str | None:
-    """The one column that has the value which was complained about."""
+    """The column with the value that Spark's message names, if only one column has it."""
     value = next((found[1] for pattern in _VALUES if (found := pattern.search(said))), None)
     assert feed.landing.schema is not None
     names = [column.name for column in parse_columns(feed.landing.schema)]

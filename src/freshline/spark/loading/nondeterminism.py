@@ -1,7 +1,7 @@
-"""What a query says that has another value each time it is asked, as Spark's own analysis has it.
+"""Expressions of a query that have another value each time, according to Spark's analysis.
 
-Of the text alone not all of it can be told: `day < concat('to', 'day')` compares with today if `day` is a
-date, and with a word if it is a text.
+The text alone does not tell: `day < concat('to', 'day')` compares with today if `day` is a date, and with a
+word if it is a text.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame
 
 from freshline.sql.nondeterminism import moving_word
 
-# What Spark's rules replace by a value when a query starts, and what is another one the next time.
+# Expressions that Spark replaces by a value when a query starts: the value differs the next time.
 _CURRENT: Final = frozenset(
     {"current_date", "current_time", "current_timestamp", "current_user", "localtime", "localtimestamp",
      "now", "session_user", "user"}
@@ -23,14 +23,14 @@ _TIMES: Final = ("date", "timestamp", "timestamp_ntz")
 
 
 def unsteady(rows: DataFrame) -> list[str]:
-    """The names of what has no lasting value, in the order in which Spark's plan has them.
+    """The names of such expressions, in the order of Spark's plan.
 
-    Aggregates that depend on the order of rows, such as `first`, are not among them: whatever they give is
-    what the query says.
+    Aggregates that depend on the order of rows, such as `first`, are not among them: any of their values is
+    a correct answer.
     """
     analyzed = rows._jdf.queryExecution().analyzed()
     plan = _rules(rows).ReplaceExpressions.apply(analyzed)
-    # Spark tells at once whether there is anything; to look for it takes a call for every expression.
+    # Spark tells at once whether there are any; the search needs a call for every expression.
     if analyzed.deterministic() and not _is_replaced(rows, plan):
         return []
     names = (_name(expression) for expression in _expressions(plan))
@@ -44,7 +44,7 @@ def _rules(rows: DataFrame) -> Any:
 
 
 def _is_replaced(rows: DataFrame, plan: Any) -> bool:
-    """Whether the rules that ask the clock, or who the user is, find something to replace."""
+    """Whether the rules for the clock and the current user find something to replace."""
     rules = _rules(rows)
     catalogs = rows.sparkSession._jsparkSession.sessionState().catalogManager()
     replaced = rules.SpecialDatetimeValues.apply(rules.ComputeCurrentTime.apply(plan))

@@ -1,7 +1,7 @@
-"""The rows of an update that are in no slice: those with the largest values of a column, whatever their sign.
+"""The rows of an update that are in no slice: those with the largest absolute values of a column.
 
-Of sums over such values a sample tells little: most of the sum may be in a few of them. There are at most 3 %
-of them, so reading them besides costs next to nothing.
+A sample estimates sums over such values badly: a few of them may make up most of the sum. They are at most
+3 % of the rows, so reading all of them costs little.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from freshline.spark.session.quoting import quoted
 from freshline.sql.columns import SLICE_COLUMN
 from freshline.sql.slices import NO_SLICE, OUTLIERS
 
-# How finely Spark tells values apart to find how large the largest are: a ten-thousandth of the rows.
+# The accuracy of Spark's percentile: a ten-thousandth of the rows.
 _ACCURACY: Final = 10_000
 
 
 def outliers_marked(rows: pa.Table, column: str | None) -> pa.Table:
-    """The rows, outliers in no slice; exactly so many, of which ties are broken by their order."""
+    """The rows, of which the 3 % with the largest absolute values are in no slice."""
     count = rows.num_rows * OUTLIERS.numerator // OUTLIERS.denominator
     if column is None or not count:
         return rows
@@ -38,9 +38,9 @@ def outliers_marked(rows: pa.Table, column: str | None) -> pa.Table:
 
 
 def outliers_marked_by_spark(frame: DataFrame, column: str | None) -> DataFrame:
-    """The same for more rows than the driver takes: those above the value that 3 % are above, about.
+    """The same for more rows than the driver takes: about 3 %, those above a percentile.
 
-    Spark reads the rows once more for that.
+    Spark reads the rows once more for the percentile.
     """
     if column is None:
         return frame

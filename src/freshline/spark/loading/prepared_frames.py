@@ -1,7 +1,7 @@
-"""Plans that Spark has analysed once, read with other files ever after.
+"""Plans that Spark analyses once and that are then used with other files.
 
-To look a data source up, to check its options and to resolve the columns anew is a seventh of a small update,
-and comes out the same each time: of an update only the files are new.
+The look-up of a data source, the check of its options and the resolution of columns take a seventh of a small
+update. Their result is the same each time: only the files of an update are new.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _FILES = "org.apache.spark.sql.execution.datasources"
 
 
 class PreparedFrames:
-    """The plans of a warehouse's updates, by session and name. Tracks share it; a session is one track's."""
+    """The plans of a warehouse's updates, by session and name. Tracks share it, not sessions."""
 
     def __init__(self) -> None:
         self._plans: dict[tuple[SparkSession, Hashable], PreparedPlan] = {}
@@ -29,10 +29,10 @@ class PreparedFrames:
         paths: Sequence[str],
         make: Callable[[], DataFrame],
     ) -> DataFrame:
-        """The rows of these files, as `make` reads them; whatever it does else must be the same each time.
+        """The rows of these files, as `make` reads them; the rest of its plan must be the same each time.
 
-        It is asked the first time, where Spark's plan cannot be used again, and where a file is missing: it
-        says so, and a plan that is used again would not.
+        `make` is called the first time, if Spark's plan cannot be used again, and if a file is missing: it
+        raises the error, which a plan that is used again would not.
         """
         plan = self._plans.get((session, name))
         if plan is not None and paths and all(Path(path).exists() for path in paths):
@@ -44,13 +44,13 @@ class PreparedFrames:
 
 
 class PreparedPlan:
-    """A plan that reads one relation of files, and does one thing after the other with it."""
+    """A plan that reads one relation of files and processes it in steps, one after the other."""
 
     def __init__(self, session: SparkSession, above: Sequence[Any], leaf: Any) -> None:
         jvm = session._jvm
         assert jvm is not None
         self._session = session
-        self._above = above  # what is done with the rows, the last step first
+        self._above = above  # the steps, the last one first
         self._leaf = leaf
         self._relation = relation = leaf.relation()
         root = relation.location().rootPaths().head().toUri()
@@ -65,7 +65,7 @@ class PreparedPlan:
         nothing = getattr(getattr(jvm.scala, "None$"), "MODULE$")
         not_kept = getattr(getattr(files, "NoopCache$"), "MODULE$")
         self._index = files.InMemoryFileIndex
-        # Not the files that it was made with: of many, that would be a long text.
+        # Without the original files, which could be a long text.
         options = relation.options().removed("path").removed("paths")
         self._listing = (
             options,
@@ -84,14 +84,14 @@ class PreparedPlan:
         self._columns = (leaf.output(), leaf.catalogTable(), leaf.isStreaming(), leaf.stream())
 
     def of(self, paths: Sequence[str]) -> DataFrame:
-        """The same with the rows of these files, by their very names; they must be there."""
+        """The same plan over these files, by their exact names; they must exist."""
         session = self._session._jsparkSession
         places = [self._path(*self._file_system, str(Path(path).absolute())) for path in paths]
         index = self._index(session, self._listed(places), *self._listing)
         plan = self._leaf.copy(self._relation.copy(index, *self._reading, session), *self._columns)
         for step in reversed(self._above):
             plan = step.withNewChildren(self._listed([plan]))
-        plan.setAnalyzed()  # as it was with the other files, and nothing but the files is new
+        plan.setAnalyzed()  # the analysis is that of the other files: only the files are new
         return DataFrame(self._rows(session, plan), self._session)
 
     def _listed(self, values: Sequence[Any]) -> Any:
@@ -102,10 +102,10 @@ class PreparedPlan:
 
 
 def prepared(frame: DataFrame) -> PreparedPlan | None:
-    """A frame's plan to be used again; None where it reads more than one relation, or no files.
+    """A frame's plan to be used again; None if it reads more than one relation, or no files.
 
-    What is within an expression, such as another query, is not looked at: there must be none. None too where
-    this Spark has other classes than the one that this was written for.
+    There must be no subqueries: expressions are not looked into. None also if this version of Spark has other
+    classes than expected.
     """
     try:
         plan = frame._jdf.queryExecution().analyzed()

@@ -1,4 +1,4 @@
-"""A `select` that is nothing but columns of its feed's records, taken apart."""
+"""Splits a `select` that only computes columns of its feed's records."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Projection:
     condition: str | None
 
     def of(self, records: DataFrame, *more: str) -> DataFrame:
-        """What the `select` makes of the records, with more columns. A view for SQL would take 5 ms more."""
+        """The result of the `select`, with more columns. SQL over a view would take 5 ms more."""
         kept = records if self.condition is None else records.where(self.condition)
         return kept.selectExpr(*self.columns, *more)
 
@@ -37,8 +37,8 @@ class Projection:
 def plain_projection(select: str) -> Projection | None:
     """The parts of `SELECT columns FROM feed [WHERE condition]`; None for anything else.
 
-    They are pieces of the text as it stands. That they were cut at the right places is seen from each of
-    them, parsed by itself, being the same as in the whole.
+    The parts are pieces of the original text. To check the cuts, each piece is parsed by itself and compared
+    with the same part of the whole.
     """
     query = parse_query(select)
     if not isinstance(query, exp.Select) or not _is_plain(query):
@@ -57,7 +57,7 @@ def plain_projection(select: str) -> Projection | None:
 
 
 def _is_plain(query: exp.Select) -> bool:
-    """Whether it only reads its feed, by no other name, and its columns' names do not depend on Spark."""
+    """Whether it only reads its feed, without an alias, and its columns' names do not depend on Spark."""
     source = query.args["from_"].this if query.args.get("from_") else None
     return (
         {key for key, value in query.args.items() if value} <= _CLAUSES
@@ -87,7 +87,7 @@ def _text(sql: str, tokens: list[Token]) -> str:
 
 
 def _parsed(text: str) -> exp.Expr | None:
-    """A column by itself, where it is one."""
+    """A column parsed by itself; None if it is not one."""
     try:
         query = parse_query(f"SELECT 0, {text}")
     except InputError:

@@ -1,4 +1,4 @@
-"""Which tables' updates are alike to Spark: the same code runs for them, so it is warmed up once for all."""
+"""Groups tables whose updates have the same plan: Spark runs the same code, so one warm-up is enough."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from freshline.sql.query import parse_query
 
 
 def alike(warehouse: Warehouse, schemas: Mapping[str, StructType]) -> list[tuple[str, ...]]:
-    """The tables by the plans of their updates: each table once, a plan in the place of its first table.
+    """The tables grouped by the plans of their updates: each table once, groups ordered by first table.
 
-    Two plans are alike if they differ in nothing but names and constants: the types that they read and give,
-    the files' format, and the steps in between are the same. Spark writes some constants into the code that
-    it generates; to compile that again is little beside a cold start.
+    Two plans are alike if they differ only in names and constants: the types that they read and give, the
+    files' format and the steps in between are the same. Spark writes some constants into the code that it
+    generates; compiling that again costs little compared with a cold start.
     """
     found: dict[object, list[str]] = {}
     for name in warehouse.stored:
@@ -42,7 +42,7 @@ def _plan(warehouse: Warehouse, name: str, schemas: Mapping[str, StructType]) ->
     steps = None if text is None else _steps(text, {source: schema.names for source, schema in read.items()})
     given = schemas[name]
     assert table.timestamp is not None
-    # By its timestamp what is given is cut to what is loaded.
+    # The timestamp limits the result to the loaded range.
     return how, tuple(map(_types, read.values())), steps, _types(given), given.names.index(table.timestamp)
 
 
@@ -51,10 +51,10 @@ def _types(schema: StructType) -> tuple[str, ...]:
 
 
 def _steps(sql: str, read: Mapping[str, Sequence[str]]) -> str:
-    """A query with its constants left out, and with places instead of names.
+    """A query without its constants and with numbers instead of names.
 
-    A name is the place of what it names: of a table among those that are read, or of a column among theirs.
-    What the query names itself is counted.
+    A table's name becomes its place among the tables read, a column's name its place among their columns.
+    Names that the query introduces are counted.
     """
     places: dict[str, str] = {}
     for number, (table, columns) in enumerate(read.items()):
@@ -72,5 +72,5 @@ def _steps(sql: str, read: Mapping[str, Sequence[str]]) -> str:
 
 
 def _constants(query: exp.Query) -> Iterable[exp.Literal]:
-    """Not those that are part of a type, as in `decimal(9, 2)`."""
+    """The constants of a query, except those within a type, as in `decimal(9, 2)`."""
     return [each for each in query.find_all(exp.Literal) if not isinstance(each.parent, exp.DataTypeParam)]

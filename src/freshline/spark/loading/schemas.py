@@ -1,4 +1,4 @@
-"""The columns of tables, as Spark's analysis of their definitions finds them, and what is refused of them."""
+"""The columns of tables according to Spark's analysis of their definitions, and checks of them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from freshline.spark.loading.slices import SLICE_FIELD, check_slices
 from freshline.spark.session.quoting import quoted
 from freshline.sql.columns import LATE_COLUMN, RESERVED_COLUMNS
 
-# What a Delta table holds; not so intervals, times of day, places on a map, and the type of NULL alone.
+# The types of a Delta table. It has no intervals, times of day, geographic types, or the type of NULL.
 _HELD = (
     BinaryType,
     BooleanType,
@@ -52,8 +52,8 @@ def schemas(
 ) -> dict[str, StructType]:
     """The columns of every table, found by Spark's analysis of the definitions over empty tables.
 
-    All tables that are wrong are reported at once, but for those that read one that is. `looked_at` is called
-    after each.
+    All wrong tables are reported at once, except those that read a wrong one. `looked_at` is called after
+    each table.
     """
     found: dict[str, StructType] = {}
     errors: list[InputError] = []
@@ -66,7 +66,7 @@ def schemas(
         try:
             found[name] = _schema(empty, table)
         except InputError as error:
-            if str(error) not in map(str, errors):  # a feed's, of which there may be two tables
+            if str(error) not in map(str, errors):  # two tables of a wrong feed have the same error
                 errors.append(error)
         looked_at()
     if errors:
@@ -79,13 +79,13 @@ def _schema(empty: _EmptyTables, table: StoredDefinition) -> StructType:
         rows = empty.rows(table)
         changing = unsteady(rows)
     except (PySparkException, Py4JJavaError) as error:
-        # Where Spark has a bug of its own, Py4J's opening stands first.
+        # For a bug in Spark itself, Py4J's opening comes first.
         lines = [line for line in str(error).splitlines() if not line.startswith("An error occurred while")]
         sentence = lines[0].removeprefix(": ").rstrip(".")
         raise InputError(
             f"Spark refuses table {table.name}: {sentence}", "Mend its SQL", table.place
         ) from error
-    # A data file keeps its name; a table's files do not keep theirs.
+    # A data file keeps its name; a table's files do not.
     if table.feed is not None:
         changing = [name for name in changing if name != "input_file_name"]
     if changing:
@@ -109,7 +109,7 @@ def _schema(empty: _EmptyTables, table: StoredDefinition) -> StructType:
 
 
 class _EmptyTables:
-    """What definitions give of nothing. Each feed and each source is made once: it is most of the time."""
+    """The results of definitions over no rows. Each feed and source is made once, to save time."""
 
     def __init__(self, session: SparkSession, warehouse: Warehouse, known: Mapping[str, StructType]) -> None:
         self._session = session
@@ -140,7 +140,7 @@ class _EmptyTables:
 
 
 def _check_declared(feed: Feed) -> None:
-    """Spark makes no data frame with texts of a given length."""
+    """Rejects texts of a given length, which Spark does not allow in a data frame."""
     assert feed.landing.schema is not None
     declared = DataType.fromDDL(feed.landing.schema)
     assert isinstance(declared, StructType)
@@ -171,7 +171,7 @@ def _check_held(table: StoredDefinition, schema: StructType) -> None:
 
 
 def _not_held(kind: DataType) -> str | None:
-    """What of a type, parts of nested ones included, a Delta table cannot hold."""
+    """The part of a type, nested types included, that a Delta table cannot hold."""
     if isinstance(kind, StructType) and kind.fields:
         twice = _twice(kind)
         return f"two fields {twice}" if twice else _first(field.dataType for field in kind.fields)

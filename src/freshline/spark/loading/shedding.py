@@ -1,9 +1,9 @@
-"""Of each window of time the records of the highest value: which of a job's files stay (`shed` of a feed).
+"""Keeps the records of the highest value in each window of time (`shed` of a feed).
 
-It is decided file by file, in the order of the files, and what is there of a window counts. A file adds the
-best of its records as long as there is room, so of all files of a job together the first `most` stay, less
-those that are there: by file, then by value, then by the columns. So it is one pass, and the same rows stay
-whatever is loaded together.
+The decision is made file by file, in the order of the files, and rows that a window already has count. A file
+adds its best records as long as there is room. So of all files of a job together, the first `most` records
+stay, less the rows already there: by file, then by value, then by the columns. That takes one pass, and the
+same rows stay however files are grouped into loads.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from freshline.storage.delta.files import LiveFile
 from freshline.storage.delta.read_table import ReadTable
 from freshline.storage.delta.window_counts import files_of_windows, window_counts
 
-# Beyond so many windows, or rows to look at, Spark counts what is there.
+# Beyond these numbers of windows or rows, Spark counts the rows already there.
 _WINDOWS_COUNTED: Final = 10_000
 _ROWS_COUNTED: Final = 2_000_000
 _SCHEME: Final = "^[A-Za-z][A-Za-z0-9+.-]*:(//[^/]*)?"
 
 
 def check_value(records: DataFrame, feed: Feed) -> None:
-    """Refuses a feed's value that is no number to Spark, or has another one each time it is asked."""
+    """Rejects a feed's value that is not a number to Spark or differs each time."""
     if feed.shed is None:
         return
     values = records.select(f.expr(feed.shed.value).alias("value"))
@@ -52,9 +52,9 @@ def kept_records(
     paths: Sequence[str] = (),
     there: Mapping[int, int] | DataFrame | None = None,
 ) -> DataFrame:
-    """The records that stay, of files in the order of their paths; one path may also be a folder.
+    """The records that stay, for files in the order of their paths; one path may also be a folder.
 
-    `there` is how many rows each window has already, or a data frame of windows and rows.
+    `there` is the number of rows that each window already has, or a data frame of windows and rows.
     """
     shed = feed.shed
     assert shed is not None
@@ -71,7 +71,7 @@ def kept_records(
         f.expr(shed.value).alias(value),
     )
     order = [f.col(file), f.col(value).desc_nulls_last(), *map(_comparable, records.schema.fields)]
-    # The plain condition lets Spark drop what cannot stay before it is sorted.
+    # The simple condition lets Spark drop records before it sorts them.
     ranked = marked.withColumn(rank, f.row_number().over(Window.partitionBy(window).orderBy(*order)))
     ranked = ranked.where(f.col(rank) <= shed.most)
     if isinstance(there, DataFrame):
@@ -91,7 +91,7 @@ def rows_there(
     newest_us: int,
     read: Callable[[Sequence[LiveFile]], DataFrame],
 ) -> Mapping[int, int] | DataFrame:
-    """How many rows a table has in the windows of its next files; `read` has Spark read some of its own."""
+    """The number of rows that a table has in the windows of its next files; `read` reads files with Spark."""
     shed = feed.shed
     assert shed is not None
     files = files_of_windows(table, oldest_us, newest_us, shed.per_us)
@@ -110,7 +110,7 @@ def _place(session: SparkSession, paths: Sequence[str]) -> Column:
     if len(paths) < 2:
         return f.lit(0)
     jvm: Any = session._jvm
-    # As Spark names them: a name may have characters that have to be written otherwise in an address.
+    # In Spark's form: some characters of a name are escaped in a URI.
     named = (jvm.org.apache.hadoop.fs.Path(path).toUri().getRawPath() for path in paths)
     numbers = chain(*((f.lit(name), f.lit(number)) for number, name in enumerate(named)))
     name = f.regexp_replace(f.input_file_name(), _SCHEME, "")
@@ -122,7 +122,7 @@ def _unknown(name: Column) -> Column:
 
 
 def _comparable(field: Any) -> Column:
-    """What rows of one value are ordered by; what nothing orders goes by its text."""
+    """The order of rows with the same value; types without an order are compared as text."""
     column = f.col(quoted(field.name))
     return column if _has_order(field.dataType) else f.to_json(column)
 

@@ -1,7 +1,7 @@
-"""Where an update's rows are written: small results by the driver, all others by Spark's executors.
+"""Writes an update's rows: the driver writes small results, Spark's executors all others.
 
-Spark's own Parquet sink is a third of a small update: its commit protocol, temporary folders, reading footers
-back. Of a result that comes back as Arrow the driver writes one file, and knows its statistics already.
+Spark's own Parquet sink takes a third of a small update: commit protocol, temporary folders, reading footers
+back. From a result that comes back as Arrow the driver writes one file, and already knows its statistics.
 """
 
 from __future__ import annotations
@@ -30,29 +30,29 @@ from freshline.storage.delta.sliced_files import ARROW_OPTIONS, SPARK_OPTIONS, g
 from freshline.storage.delta.statistics import footer_of
 from freshline.storage.delta.stored_table import StoredTable, Written
 
-# The setting that says how many bytes of a result the driver takes at most, as Spark writes sizes; 0: none.
+# The setting for the largest result that the driver takes, in Spark's notation of sizes; 0: none.
 LIMIT_SETTING: Final = "spark.freshline.driverWrites"
 _LIMIT: Final = "32m"
-# How much larger than its sources a result may be, of which nothing is known yet.
+# How much larger than its sources a first result may be.
 _RATIO_AT_FIRST: Final = 32.0
-# What is known is of the last updates: the next may be so much larger. Nothing counts on its being smaller
-# than its sources: a range that is longer than any before may come with other files.
+# How much larger than the last results the next may be. A result is never assumed to be smaller than its
+# sources: a range longer than any before may come with other files.
 _UPDATES_KNOWN: Final = 8
 _LARGER: Final = 2.0
 _RATIO_LEAST: Final = 1.0
-# Sources of fewer bytes say nothing about larger ones: they are headers for the most part.
+# Smaller sources say nothing about larger ones: they are mostly headers.
 _TELLING_BYTES: Final = 4_096
-# After an update that the driver could not write and the executors could, so many are left to them.
+# After an update that only the executors could write, they write this many more.
 _LEFT_TO_EXECUTORS: Final = 100
 _SAMPLE_ROWS: Final = 1_000
 _PARQUET: Final = "spark.sql.parquet."
 _FILE: Final = "part-0.parquet"
-# As Spark writes them: readers find the same types, and by the version how old dates are counted.
+# The same as Spark writes: readers find the same types, and the version tells the calendar of old dates.
 _AS_SPARK: Final[dict[str, Any]] = {
     "compression": "snappy",
     "store_decimal_as_integer": True,
     "store_schema": False,
-    # Texts that hardly repeat are not worth a large dictionary, which is given up in the end.
+    # Texts that rarely repeat are not worth a large dictionary, which Parquet drops in the end.
     "dictionary_pagesize_limit": 1 << 16,
 }
 _METADATA: Final = {"org.apache.spark.version": spark_version}
@@ -60,7 +60,7 @@ _METADATA: Final = {"org.apache.spark.version": spark_version}
 
 @dataclass(frozen=True, slots=True)
 class SinkResult:
-    """What the driver wrote and knows; what executors wrote has to be looked up."""
+    """The files and size that the driver wrote; those that executors wrote have to be looked up."""
 
     files: Written | None = None
     rows_late: int | None = None
@@ -69,14 +69,14 @@ class SinkResult:
 
 @dataclass(slots=True)
 class _Known:
-    """Of one table: what its last updates were like."""
+    """The sizes of a table's last updates."""
 
     ratios: deque[float] = field(default_factory=lambda: deque(maxlen=_UPDATES_KNOWN))
     failed_in_driver: bool = False
     left_to_executors: int = 0
 
     def result_bytes(self, source_bytes: int) -> float:
-        """What a result may take, at most."""
+        """An upper estimate of a result's size."""
         ratio = max(_RATIO_LEAST, _LARGER * max(self.ratios)) if self.ratios else _RATIO_AT_FIRST
         return source_bytes * ratio
 
@@ -87,15 +87,15 @@ class Sink:
     def __init__(
         self, schemas: Mapping[str, StructType], outliers: Mapping[str, str | None] | None = None
     ) -> None:
-        """`outliers` by table: the column whose largest values are in no slice."""
+        """`outliers` has, by table, the column whose largest values are in no slice."""
         self._outliers = outliers or {}
-        self._limit: int | None = None  # known once there is a session to ask
+        self._limit: int | None = None  # known once there is a session
         self._known = {name: _Known() for name, schema in schemas.items() if carried(schema)}
 
     def write(
         self, frame: DataFrame, name: str, stored: StoredTable, folder: str, source_bytes: int
     ) -> SinkResult:
-        """Writes an update into its folder. If one way fails, the next attempt takes the other."""
+        """Writes an update into its folder. If one way fails, the retry takes the other."""
         known, outliers = self._known.get(name), self._outliers.get(name)
         if known is None:
             return write_by_executors(frame, stored, folder, outliers)
@@ -114,7 +114,7 @@ class Sink:
     def try_out(
         self, frame: DataFrame, name: str, stored: StoredTable, folder: str, source_bytes: int
     ) -> SinkResult:
-        """What the next attempt would do; nothing is learned from it."""
+        """Writes as the next attempt would, without learning from it."""
         known = self._known.get(name)
         for_driver = known is not None and self._is_for_driver(frame, known, source_bytes)
         write = write_by_driver if for_driver else write_by_executors
@@ -123,11 +123,11 @@ class Sink:
     def learn(
         self, name: str, stored: StoredTable, result: SinkResult, source_bytes: int, added: Sequence[LiveFile]
     ) -> None:
-        """Notes how large the result of a committed update was in memory, found or estimated."""
+        """Records the size in memory of a committed update's result, measured or estimated."""
         known = self._known.get(name)
         if known is None or source_bytes < _TELLING_BYTES:
             return
-        # The commit stands: what cannot be read back here is not known, no more.
+        # The commit stands: a failure to read it back only leaves the size unknown.
         with suppress(OSError, pa.ArrowException):
             taken = _bytes_of(stored, added) if result.bytes is None else result.bytes
             known.ratios.append(taken / source_bytes)
@@ -143,7 +143,7 @@ class Sink:
 
 
 def carried(kind: DataType) -> bool:
-    """Whether Arrow has the type. A variant would come back as the two parts that it is made of."""
+    """Whether Arrow has the type. A variant would come back as its two parts."""
     if isinstance(kind, StructType):
         return all(carried(each.dataType) for each in kind.fields)
     if isinstance(kind, ArrayType):
@@ -154,11 +154,11 @@ def carried(kind: DataType) -> bool:
 
 
 def count_late(stored: StoredTable, files: Sequence[LiveFile], after: int) -> int:
-    """How many of the rows just loaded are late; files that reach back no further than F have none."""
+    """The number of late rows just loaded; files that begin after F have none."""
     late = 0
     for file in files:
         if file.oldest is None or file.oldest <= after:
-            # The commit stands: an error here must not make the job a failed one, to be run again.
+            # The commit stands: an error here must not fail the job, which would then be retried.
             with suppress(OSError, pa.ArrowException):
                 column = pq.read_table(stored.path / file.path, columns=[LATE_COLUMN])[LATE_COLUMN]
                 late += pc.sum(column).as_py() or 0
@@ -179,7 +179,7 @@ def write_by_executors(
 def write_by_driver(
     frame: DataFrame, stored: StoredTable, folder: str, outliers: str | None = None
 ) -> SinkResult:
-    """One file of all rows; none of no rows."""
+    """Writes all rows into one file; no file if there are no rows."""
     rows = frame.toArrow()
     late = 0
     if LATE_COLUMN in rows.column_names:
@@ -211,14 +211,14 @@ def write_by_driver(
 
 
 def _has_bounds(column: pa.ChunkedArray) -> bool:
-    """Not so with NaN: Arrow passes it over, and Spark, to which it is the largest, would skip its rows."""
+    """Whether Arrow's bounds are right. With NaN they are not: to Spark NaN is the largest number."""
     if pa.types.is_nested(column.type):
-        return False  # no reader asks what is in it; and it may be NaN
+        return False  # no reader uses bounds of nested types, and these may have NaN
     return not pa.types.is_floating(column.type) or not pc.any(pc.is_nan(column)).as_py()
 
 
 def _bytes_of(stored: StoredTable, files: Sequence[LiveFile]) -> float:
-    """What the rows of files take in memory, as far as the first of them tell."""
+    """The size in memory of files' rows, estimated from the first rows."""
     largest = max(files, key=lambda file: file.rows, default=None)
     if largest is None:
         return 0.0
@@ -228,7 +228,7 @@ def _bytes_of(stored: StoredTable, files: Sequence[LiveFile]) -> float:
 
 
 def driver_limit(session: SparkSession) -> int:
-    """How many bytes the driver takes. A user who has told Spark how to write Parquet has Spark write it."""
+    """The largest result of the driver, in bytes; 0 if the user has set how Spark writes Parquet."""
     context = session.sparkContext
     settings = dict(context.getConf().getAll())
     text = settings.get(LIMIT_SETTING, _LIMIT)

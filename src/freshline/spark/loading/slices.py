@@ -1,9 +1,9 @@
 """The slice of each row of a table with `slices`, a number below 256.
 
-Dealt by a key, rows whose keys are equal in a join are in the same slice, in every table: slices join with
-themselves. Rows without a key join nothing, and are dealt at random, as those of a table without one are.
-At random means by a hash that a retry finds again: of a record's place in its files, or of a derived row's
-values, since Spark gives those in another order each time.
+With a key, rows whose keys are equal in a join are in the same slice, in every table: a slice joins only with
+itself. Rows without a key join nothing; their slice is random, as in a table without a key. Random means a
+hash that a retry computes again: of a record's place in its files, or of a derived row's values, since Spark
+gives derived rows in another order each time.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ from freshline.sql.columns import RESERVED_COLUMNS, SLICE_COLUMN
 from freshline.sql.slices import SLICES
 
 SLICE_FIELD = StructField(SLICE_COLUMN, ShortType())
-# Digits before the point of integers of 1, 2, 4 and 8 bytes, as Spark compares them with decimals.
+# Digits before the point of 1, 2, 4 and 8-byte integers in Spark's comparison with decimals.
 _INTEGER_DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 20}
 _DECIMAL_DIGITS = 38
 _HASHED_AS_THEY_ARE = (BinaryType, BooleanType, DateType, TimestampNTZType, TimestampType)
 
 
 def check_slices(table: StoredDefinition, columns: StructType) -> None:
-    """Refuses a key that is not there, or that Spark does not compare by what it hashes; and outliers of what
-    are no numbers."""
+    """Rejects a missing key, a key that Spark hashes and compares differently, and outliers of other types
+    than numbers."""
     _check_outliers(table, columns)
     if table.slices is None or table.slices.by is None:
         return
@@ -75,7 +75,7 @@ def _check_outliers(table: StoredDefinition, columns: StructType) -> None:
 
 
 def slice_column(table: StoredDefinition, columns: StructType) -> str | None:
-    """The expression of a table's slices over its rows, with its name; None where it has none."""
+    """The expression of a row's slice, with its name; None if the table has no slices."""
     if table.slices is None:
         return None
     number, by = _at_random(table, columns), table.slices.by
@@ -86,15 +86,15 @@ def slice_column(table: StoredDefinition, columns: StructType) -> str | None:
 
 
 def dealt(rows: DataFrame, column: str | None) -> DataFrame:
-    """The rows with their slices, by that expression."""
+    """The rows with their slices, computed by that expression."""
     return rows if column is None else rows.selectExpr("*", column)
 
 
 def slice_together(one: DataType, other: DataType) -> bool:
-    """Whether values of two types that Spark takes for equal in a join have the same hash."""
+    """Whether values of two types have the same hash if they are equal in Spark's joins."""
     exact = (_digits(one), _digits(other))
     if exact[0] is not None and exact[1] is not None:
-        # Beyond that Spark rounds one of the two before it compares them.
+        # With more digits Spark rounds one of the two before it compares them.
         return max(exact[0][0], exact[1][0]) + max(exact[0][1], exact[1][1]) <= _DECIMAL_DIGITS
     if isinstance(one, FractionalType) and isinstance(other, FractionalType):
         return exact == (None, None)
@@ -106,24 +106,24 @@ def _key_type(by: str, columns: StructType) -> DataType | None:
 
 
 def _key(by: str, kind: DataType) -> str | None:
-    """A key's hash; None of a type that has none."""
+    """A key's hash; None for types without one."""
     column = quoted(by)
     if isinstance(kind, IntegralType):
         return f"xxhash64(CAST({column} AS bigint), CAST({column} AS double))"
     if isinstance(kind, DecimalType):
-        # As an integer of that value is hashed. Alone neither part would do: one has no fraction, the other
-        # takes large integers that are neighbours for one.
+        # The same hash as for an integer of that value. It needs both parts: the first has no fraction, and
+        # the second does not distinguish large neighbouring integers.
         return f"xxhash64(ifnull(try_cast({column} AS bigint), 0L), CAST({column} AS double))"
     if isinstance(kind, FractionalType):
         return f"xxhash64(CAST({column} AS double))"
     if isinstance(kind, StringType):
-        return f"xxhash64({column})" if kind == StringType() else None  # others take two texts for one
+        return f"xxhash64({column})" if kind == StringType() else None  # collations equate texts
     return f"xxhash64({column})" if isinstance(kind, _HASHED_AS_THEY_ARE) else None
 
 
 def _at_random(table: StoredDefinition, columns: StructType) -> str:
     if table.feed is not None:
-        # Its place alone would put the first record of every file into the same slice.
+        # The place alone would put the first record of every file into the same slice.
         assert table.timestamp is not None
         return f"xxhash64({quoted(table.timestamp)}, monotonically_increasing_id())"
     hashed = [
@@ -135,7 +135,7 @@ def _at_random(table: StoredDefinition, columns: StructType) -> str:
 
 
 def _is_hashed(kind: DataType) -> bool:
-    """Whether Spark has a hash of it: of a map, in which nothing stands first, it has none."""
+    """Whether Spark can hash the type. It cannot hash a map, which has no order."""
     if isinstance(kind, StructType):
         return all(_is_hashed(field.dataType) for field in kind.fields)
     if isinstance(kind, ArrayType):
@@ -144,7 +144,7 @@ def _is_hashed(kind: DataType) -> bool:
 
 
 def _digits(kind: DataType) -> tuple[int, int] | None:
-    """Before and after the point, at most; None of what is no exact number."""
+    """The most digits before and after the point; None if the type is not an exact number."""
     if isinstance(kind, DecimalType):
         return kind.precision - kind.scale, kind.scale
     digits = _INTEGER_DIGITS.get(kind.simpleString())

@@ -47,7 +47,7 @@ from freshline.storage.delta.window_counts import rows_between
 
 
 class Updater:
-    """Does the loads of a warehouse. Several tracks use it at once, never two for one table."""
+    """Runs the loads of a warehouse. Several tracks use it at once, never two for one table."""
 
     def __init__(
         self,
@@ -60,16 +60,16 @@ class Updater:
     ) -> None:
         self._warehouse = warehouse
         self._tables = tables
-        self._readable = tables if sources is None else sources  # those that others write, too
+        self._readable = tables if sources is None else sources  # includes tables that other nodes write
         self._schemas = schemas
-        self._landing = landing  # by feed: where its files are
+        self._landing = landing  # by feed: the folder of its files
         self._leaving_out = DiscardFilter(last_values or {})
         self._keeps_timestamp = {
             table.name: keeps_timestamp(table, warehouse.feeds[table.feed])
             for table in warehouse.stored.values()
             if table.feed is not None
         }
-        self._keeps_records: dict[str, bool] = {}  # of base tables that have been updated
+        self._keeps_records: dict[str, bool] = {}  # of updated base tables
         self._slices = {
             table.name: slice_column(table, schemas[table.name]) for table in warehouse.stored.values()
         }
@@ -77,11 +77,11 @@ class Updater:
         self._prepared = PreparedFrames()
 
     def run(self, session: SparkSession, load: Load) -> LoadResult:
-        """Loads (F, NF] into a table. Nothing is visible before the commit, and all of it after."""
+        """Loads (F, NF] into a table. All of it becomes visible with the commit."""
         feed = self._warehouse.stored[load.table].feed
         if feed is None:
             return self._run_derived(session, load)
-        facts = [file.facts for file in load.files]  # once: a file may be overwritten meanwhile
+        facts = [file.facts for file in load.files]  # read once: a file may be overwritten meanwhile
 
         def work(files: list[FileFacts], consumed: tuple[ConsumedFile, ...]) -> LoadResult:
             if not files:
@@ -130,9 +130,9 @@ class Updater:
         expected: Callable[[], Extent | None] = lambda: None,
         records: int | None = None,
     ) -> LoadResult:
-        """Has Spark compute the rows, and commits them; `expected` is asked once they are written.
+        """Computes the rows with Spark and commits them; `expected` is called once they are written.
 
-        `records` is how many were read, where not all of them may become rows: the commit says how many.
+        `records` is the number of records read if not all may become rows: the commit then has both numbers.
         """
         name = load.table
         stored = self._tables[name]
@@ -170,14 +170,14 @@ class Updater:
         return sum(rows_between(self._readable[name], after, load.to) for name in step.sources)
 
     def _advance(self, load: Load, freshness: int, consumed: tuple[ConsumedFile, ...] = ()) -> LoadResult:
-        """Commits that nothing is to be loaded up to there: Spark need not be asked for no rows."""
+        """Commits a new freshness without rows, which needs no Spark job."""
         version = self._tables[load.table].commit(None, freshness, consumed, _details(load))
         return LoadResult(freshness, 0, 0, version, consumed, computed=False)
 
     def check(self, session: SparkSession, load: Load, landing: Path) -> None:
-        """Does with a load's files, as they lie in that folder, what an update does, short of the commit.
+        """Does the work of an update with a load's files in that folder, without the commit.
 
-        It raises what would be wrong with them, and leaves nothing.
+        It raises the error that the update would raise, and leaves no files.
         """
         table = self._warehouse.stored[load.table]
         assert table.feed is not None
@@ -189,7 +189,7 @@ class Updater:
         self._check(table, frame, source_bytes, lambda: self._expected(table, files, watched))
 
     def check_control(self, session: SparkSession, name: str, path: Path) -> None:
-        """The same with any other file of the table's feed, or a folder of files."""
+        """Does the same with another file of the table's feed, or a folder of files."""
         table = self._warehouse.stored[name]
         assert table.feed is not None
         assert table.timestamp is not None
@@ -224,7 +224,7 @@ class Updater:
         files: Sequence[FileFacts],
         landing: Path,
     ) -> tuple[DataFrame, ObservedRecords | None]:
-        """The rows of a load's files, as they lie in that folder, and what observes the records read."""
+        """The rows of a load's files in that folder, and the observation of the records read."""
         assert table.feed is not None
         assert table.timestamp is not None
         feed = self._warehouse.feeds[table.feed]
@@ -282,9 +282,9 @@ class Updater:
     def _expected(
         self, table: StoredDefinition, files: Sequence[FileFacts], watched: ObservedRecords | None
     ) -> Extent | None:
-        """What must have been written, now that it is: the records that were found in the files.
+        """The extent that must have been written: that of the records found in the files.
 
-        Where a `select` leaves some out, what was read for it is compared here instead.
+        If a `select` leaves records out, the records that Spark read are compared here instead.
         """
         newest = [file.newest for file in files if file.newest is not None]
         oldest = [file.oldest for file in files if file.oldest is not None]
@@ -297,7 +297,7 @@ class Updater:
         return found if self._keeps_timestamp[table.name] else replace(found, oldest=None, newest=None)
 
     def _sources(self, table: StoredDefinition, after: int | None, to: int) -> dict[str, list[LiveFile]]:
-        """The files of each source that may have rows which count for a range."""
+        """The files of each source that may have rows of a range."""
         since = None if after is None else after - table.lookback_us
         return {name: self._readable[name].files_with(since, to) for name in table.sources}
 
@@ -316,7 +316,7 @@ class Updater:
     def _source(
         self, session: SparkSession, name: str, files: Sequence[LiveFile], after: int | None, to: int
     ) -> DataFrame:
-        """A source's rows of a range that are not late, out of these files."""
+        """A source's rows of a range, read from these files, without late rows."""
         timestamp = self._warehouse.stored[name].timestamp
         assert timestamp is not None
         paths = [str(self._readable[name].path / file.path) for file in files]
@@ -327,16 +327,16 @@ class Updater:
         return source_rows(rows, schema, timestamp, after, to)
 
     def _jumped(self, table: StoredDefinition, load: Load) -> int:
-        """The freshness to commit: NF, or further where no source has a row after it.
+        """The freshness to commit: NF, or more if no source has a row after it.
 
-        What its sources had up to their freshness when the job started they have still: all that has come
-        since is newer, or late. So it is the same rows that the table is made of, up to NF and up to there.
+        Rows that came to the sources after the job's start are newer than their freshness then, or late. So
+        the table has the same rows up to NF and up to the returned freshness.
         """
         jump = load.jump
         if jump is None:
             return load.to
         next_rows = []
-        # A file that cannot be read is the trouble of the update that is to load its rows.
+        # The update that loads the rows of an unreadable file reports the error.
         try:
             for name in table.sources:
                 row = next_row(self._readable[name], load.to, jump.to, jump.near)
@@ -349,12 +349,12 @@ class Updater:
 
 def _details(load: Load) -> dict[str, Any]:
     details = {"table": load.table, "job": load.number}
-    if load.came_at is not None:  # other nodes may go by it
+    if load.came_at is not None:  # other nodes may use it
         details["came_at"] = load.came_at
     return details
 
 
 def _bytes_below(path: Path) -> int:
-    """Of a file, or of the files in a folder."""
+    """The size of a file, or of the files in a folder."""
     files = path.iterdir() if path.is_dir() else [path]
     return sum(file.stat().st_size for file in files)

@@ -41,26 +41,26 @@ from freshline.spark.loading.slices import dealt, slice_column
 
 _ROWS: Final = 10_000
 _RUNS_MAX: Final = 3
-# A run that took more of the last one's time than this says that the next would gain little.
+# If a run takes more than this share of the last one's time, the next would gain little.
 _WARM: Final = 0.8
 
 
 class WarmUp:
-    """Does with made-up rows what updates do, short of writing a table. Several threads may use it at once.
+    """Does the work of updates with made-up rows, without writing a table. Threads may share it.
 
-    The rows are written once, by executors, as large results are; what becomes of them comes back as small
-    results do, which most are.
+    Executors write the made-up rows once, as they write large results. The updates' results come back to the
+    driver as small results, which most are.
     """
 
     def __init__(self, warehouse: Warehouse, schemas: Mapping[str, StructType], folder: Path) -> None:
         self._warehouse = warehouse
         self._schemas = schemas
         self._folder = folder
-        self._lock = Lock()  # for the next
+        self._lock = Lock()  # protects the next attribute
         self._made: defaultdict[Path, Lock] = defaultdict(Lock)  # a folder is held until its rows are in it
 
     def run(self, session: SparkSession, name: str, may_go_on: Callable[[], bool] = lambda: True) -> None:
-        """Updates of a table, until they take no less time than the one before."""
+        """Runs updates of a table until they no longer become faster."""
         table = self._warehouse.stored[name]
         self._make_up(session, table)
         before_s = inf
@@ -76,7 +76,7 @@ class WarmUp:
             before_s = took_s
 
     def _make_up(self, session: SparkSession, table: StoredDefinition) -> None:
-        """What the table loads; others may load the same."""
+        """Makes up the rows that the table loads; other tables may load the same."""
         if table.feed is not None:
             feed = self._warehouse.feeds[table.feed]
             self._make(self._path(feed.name, "feeds"), partial(write_made_up, session, feed))
@@ -99,7 +99,7 @@ class WarmUp:
             sources = {source: self._source(session, source) for source in table.sources}
             return derived_rows(session, table, sources, 0, _ROWS * SECOND)
         feed = self._warehouse.feeds[table.feed]
-        # No row is late, as with most updates: the expression is then a constant.
+        # No row is late, as in most updates: the expression is then a constant.
         late = late_expression(table.timestamp, 0, 1)
         records = read_files(session, feed, [str(self._path(feed.name, "feeds"))])
         if feed.shed is not None or not keeps_records(session, table, feed):
@@ -122,7 +122,7 @@ def _write_table(session: SparkSession, schema: StructType, path: Path) -> None:
 
 
 def write_made_up(session: SparkSession, feed: Feed, path: Path) -> None:
-    """Data files as the feed has them, of made-up rows, in a folder of their own."""
+    """Writes data files of made-up rows in the feed's format, in a folder of their own."""
     landing = feed.landing
     assert landing.schema is not None
     assert landing.format is not None
@@ -140,7 +140,7 @@ def _made_up(session: SparkSession, schema: StructType) -> DataFrame:
 
 
 def _value(kind: DataType) -> Column:
-    """Of a number: something of that kind, or nothing where that would be an art."""
+    """A value of that type made from a number; null for types that are hard to make up."""
     number = f.col("id")
     if isinstance(kind, TimestampType):
         return f.timestamp_seconds(number)

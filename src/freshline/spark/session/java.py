@@ -1,4 +1,4 @@
-"""The Java process that Spark runs in: an interrupted start leaves none behind."""
+"""The Java process of Spark: an interrupted start leaves no process behind."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from pyspark.sql import SparkSession
 
 from freshline.base.signals import held
 
-# How long a Spark that was told to end may take: to tell a cluster, and to remove its files.
+# The timeout of Spark's end: it informs the cluster and removes its files.
 _ENDING_S: Final = 10.0
 
 
 @contextmanager
 def no_java_left_behind() -> Iterator[None]:
-    """Spark is started in here, or used. If that is interrupted, its Java process ends.
+    """If the start or use of Spark in this context is interrupted, its Java process ends.
 
-    PySpark does not tell of the process until it answers. Interrupted before, it removes the folder in which
-    Java is to leave its address: Java then fails to, and waits for ever.
+    PySpark does not reveal the process until it answers. If PySpark is interrupted before, it removes the
+    folder in which Java should leave its address: Java then waits for ever.
     """
     begun: list[subprocess.Popen[bytes]] = []
 
     class Known(subprocess.Popen[bytes]):
         def __init__(self, *arguments: Any, **options: Any) -> None:
-            with held():  # or there would be a process that is not known
+            with held():  # or the process would stay unknown
                 super().__init__(*arguments, **options)
                 begun.append(self)
 
@@ -37,7 +37,7 @@ def no_java_left_behind() -> Iterator[None]:
     try:
         yield
     except Exception:
-        raise  # not interrupted: Java ends with this process, or is used again
+        raise  # not interrupted: Java ends with this process or is used again
     except BaseException:
         with held():
             if not end_java():
@@ -50,9 +50,9 @@ def no_java_left_behind() -> Iterator[None]:
 
 
 def end_java() -> bool:
-    """Ends the Java process, and with it whatever Spark was about to do. The next session starts another.
+    """Ends the Java process and all of Spark's work. The next session starts another.
 
-    False: it is not there, or not ours to end.
+    False: there is no process, or another program started it.
     """
     process: subprocess.Popen[bytes] | None = getattr(SparkContext._gateway, "proc", None)
     if process is None:
@@ -60,7 +60,7 @@ def end_java() -> bool:
     hush_lost_connections()
     with held():
         if process.stdin is not None:
-            process.stdin.close()  # for Java a sign that we are gone
+            process.stdin.close()  # tells Java that this process is gone
         with suppress(subprocess.TimeoutExpired):
             process.wait(_ENDING_S)
         process.kill()
@@ -72,7 +72,7 @@ def end_java() -> bool:
 
 
 def hush_lost_connections() -> None:
-    """Py4J logs each call that Java's end cuts short, with its traceback; callers get the error anyhow."""
+    """Silences Py4J's log of calls that Java's end interrupts; callers get the error in any case."""
     logging.getLogger().addFilter(_is_not_py4js)
 
 

@@ -4,5 +4,5 @@ from __future__ import annotations
 
 
 def quoted(name: str) -> str:
-    """A column's name as Spark takes it for one, whatever characters it has: `a.b` alone is a part of `a`."""
+    """A column's name in backquotes: Spark takes a plain `a.b` as field `b` of `a`."""
     return "`" + name.replace("`", "``") + "`"

@@ -20,15 +20,15 @@ from freshline.spark.session.java import no_java_left_behind
 JAVA_LEAST = 17
 _LOGGING = Path(__file__).with_name("log4j2.properties")
 
-# What the warehouse relies on; a user's own settings cannot change these.
+# Settings that the warehouse relies on; users cannot change them.
 REQUIRED = {
     "spark.scheduler.mode": "FAIR",
-    # INT96, the default, has no statistics: nothing could be pruned by time.
+    # INT96, the default, has no statistics: files could not be pruned by time.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.session.timeZone": "UTC",
-    # Without it Spark knows no encoding of Windows, in which most files that are not UTF-8 are.
+    # Without it Spark lacks the Windows encodings, which most files other than UTF-8 have.
     "spark.sql.legacy.javaCharsets": "true",
-    # Every job writes into a folder of its own that only its Delta commit makes visible.
+    # Every job writes into its own folder, which only its Delta commit makes visible.
     "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
     "spark.hadoop.mapreduce.fileoutputcommitter.algorithm.version": "2",
 }
@@ -40,21 +40,20 @@ _DEFAULTS = {
     # Updates are small: many partitions cost more than they save.
     "spark.sql.shuffle.partitions": "2",
     "spark.sql.adaptive.enabled": "false",
-    # Queries come back with the code that they had: that of updates, new each time, must not push it out.
+    # Queries reuse their generated code: the code of updates, new each time, must not evict it.
     "spark.sql.codegen.cache.maxEntries": "400",
-    # The files of a job are known by name: beyond 32 of them Spark would make a job of looking at them, with
-    # a task for each.
+    # The files of a job are known by name; beyond 32 files Spark would start a job to list them.
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
-    # What Spark keeps of past work for its web pages, by default of the last thousand, which takes 30 MB.
+    # Past jobs that Spark keeps for its web pages: by default the last thousand, which take 30 MB.
     "spark.ui.retainedJobs": "100",
     "spark.ui.retainedStages": "100",
     "spark.ui.retainedTasks": "1000",
     "spark.sql.ui.retainedExecutions": "100",
-    # Checksum files beside every file: Parquet has its own.
+    # No checksum file beside every file: Parquet has its own checksums.
     "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
 }
 _LOOPBACK = "127.0.0.1"
-# Spark listens for its executors, even where they are in the same process.
+# Spark listens for its executors, even if they are in the same process.
 _ON_THIS_MACHINE = {"spark.driver.bindAddress": _LOOPBACK, "spark.driver.host": _LOOPBACK}
 
 
@@ -66,18 +65,18 @@ def open_session(
 ) -> SparkSession:
     """Starts Spark, or joins the cluster at `master`.
 
-    A FAIR pool for each of ours needs no file: Spark makes one when a job first names it. What a Spark on
-    this machine writes for itself goes to the folder `scratch`, if one is given.
+    FAIR pools need no file: Spark makes one when a job first names it. The temporary files of a Spark on
+    this machine go to the folder `scratch`, if one is given.
     """
     ensure_java()
     chosen = {"spark.master": master or f"local[{os.cpu_count() or 2}]", **(settings or {})}
     defaults = {**_DEFAULTS, "spark.hadoop.fs.permissions.umask-mode": f"{_umask():03o}"}
     if is_local(chosen["spark.master"]):
         defaults |= _ON_THIS_MACHINE
-        # Other users of the machine reach the loopback too. For a `local-cluster` Spark makes no secret.
+        # Other users of the machine can use the loopback too. Spark makes no secret for a `local-cluster`.
         if not chosen["spark.master"].startswith("local-cluster"):
             defaults["spark.authenticate"] = "true"
-        # A comma would make two folders of one.
+        # Spark would read a comma as a separator of folders.
         if scratch is not None and "," not in str(scratch):
             defaults["spark.local.dir"] = str(scratch.absolute())
     builder = SparkSession.builder.appName(f"freshline {name}")
@@ -94,7 +93,7 @@ def is_local(master: str | None) -> bool:
 
 @contextmanager
 def _listening_at(master: str) -> Iterator[None]:
-    """Web pages, if they are asked for, and the parts of a `local-cluster` listen where a variable says."""
+    """Web pages and the parts of a `local-cluster` listen at the address in an environment variable."""
     if not is_local(master) or "SPARK_LOCAL_IP" in os.environ:
         yield
         return
@@ -107,7 +106,7 @@ def _listening_at(master: str) -> Iterator[None]:
 
 @contextmanager
 def _same_interrupts() -> Iterator[None]:
-    """PySpark has its own idea of Ctrl-C; where a handler is set already, that stays so."""
+    """Keeps the handler of Ctrl-C, which PySpark would replace."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         yield
         return
@@ -120,14 +119,14 @@ def _same_interrupts() -> Iterator[None]:
 
 
 def _umask() -> int:
-    """Hadoop chooses the modes of files itself, unless it is told."""
+    """The process's umask, for Hadoop, which sets the modes of files itself."""
     umask = os.umask(0o077)
     os.umask(umask)
     return umask
 
 
 def ensure_java() -> None:
-    """A sentence instead of Spark's stack trace where Java is missing or too old."""
+    """Raises InputError, instead of Spark's stack trace, if Java is missing or too old."""
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
     remedy = (
@@ -145,16 +144,16 @@ def ensure_java() -> None:
 
 
 def use_pool(session: SparkSession, pool: str) -> None:
-    """This thread's jobs run in that pool."""
+    """Makes this thread's jobs run in that pool."""
     session.sparkContext.setLocalProperty("spark.scheduler.pool", pool)
 
 
 def use_track(session: SparkSession, pool: str, track: int) -> None:
-    """This thread is that track: its jobs run in the pool, and are cancelled together."""
+    """Makes this thread that track: its jobs run in the pool and are cancelled together."""
     use_group(session, pool, f"track-{track}", f"track {track}")
 
 
 def use_group(session: SparkSession, pool: str, group: str, description: str) -> None:
-    """This thread's jobs run in that pool, as a group that is cancelled together."""
+    """Makes this thread's jobs run in that pool, as a group that is cancelled together."""
     use_pool(session, pool)
     session.sparkContext.setJobGroup(group, f"Freshline, {description}", interruptOnCancel=True)

@@ -1,7 +1,7 @@
-"""What belongs to one run: its lease, what it remembers, and what it tells.
+"""The files of one run: its lease, its history and its status.
 
-A warehouse that runs as one has one such folder; one that runs on several nodes has one for each, so that no
-two runs, on whatever hosts, ever open the same database.
+A warehouse without nodes has one such folder. A warehouse with nodes has one for each node, so no two runs
+open the same database.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from typing import Final
 from freshline.storage.control.lease import Identity, StorageInUse, holding_run
 from freshline.storage.control.scratch import clear_scratch
 
-# A lease's draft lives for as long as it takes to write a line; its writer may hold no lease yet.
+# A lease's draft exists only while one line is written. Its writer may not hold the lease yet.
 _DRAFT_MAX_S: Final = 60.0
 
 
 class ControlFolder:
-    """The files of one run, and of those before it in the same place."""
+    """The files of one run and of its predecessors in the same folder."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -37,7 +37,7 @@ class ControlFolder:
         self.runs = folder / "runs.json"
 
     def clear(self, identity: Identity) -> None:
-        """Removes what processes that are dead left unfinished. Only the holder of the lease may call it."""
+        """Removes unfinished files of dead processes. Only the holder of the lease may call it."""
         clear_scratch(self.scratch, identity)
         drafts = [*self.folder.glob(".*.draft")]
         drafts += self.results.glob(".*.draft")
@@ -54,9 +54,9 @@ def _age_s(path: Path) -> float:
 
 
 def check_no_other(controls: Iterable[ControlFolder], identity: Identity) -> None:
-    """StorageInUse where one of these, which the definitions do not know, runs.
+    """Raises StorageInUse if a run holds one of these folders, which the definitions do not name.
 
-    It would write the same tables. Called with the lease held, so of two at least one sees the other.
+    Such a run would write the same tables. The caller holds its own lease: of two runs, one sees the other.
     """
     for control in controls:
         run = holding_run(control.lease, identity)

@@ -1,4 +1,4 @@
-"""What finished jobs took, kept in SQLite so that costs can be learned from it."""
+"""The durations of finished jobs, kept in SQLite: costs are learned from them."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from freshline.planning.costs.fit import PastRun
 from freshline.planning.costs.iterations import PastPart
 from freshline.storage.control.sqlite_wal import write_ahead
 
-RUNS_KEPT: Final = 2_000  # a table; older ones say little about today's cost
-PARTS_KEPT: Final = 200  # a query: what an answer costs changes with what else runs
-# Deleting in batches: one statement in so many jobs, and the file is never more than a tenth too large.
+RUNS_KEPT: Final = 2_000  # per table; older runs say little about today's cost
+PARTS_KEPT: Final = 200  # per query; the cost of an answer depends on the current load
+# Old rows are deleted in batches, which keeps the file at most a tenth too large.
 _BATCH: Final = 200
 
 _SCHEMA: Final = """
@@ -44,16 +44,15 @@ CREATE INDEX IF NOT EXISTS parts_by_query ON parts (query, id);
 
 
 class History:
-    """The newest runs of every table. All threads of a process may share one.
+    """The newest runs of every table. All threads of a process may share one history.
 
-    `read_only` takes a file that is not there as an empty history and does not create it. Where the disk is
-    full or read-only `record` raises `sqlite3.Error`: the run is then not remembered, and nothing else is
-    lost.
+    With `read_only` a missing file counts as an empty history and is not created. `record` raises
+    `sqlite3.Error` if the disk is full or read-only: the run is then not recorded, and nothing else is lost.
     """
 
     def __init__(self, path: Path, read_only: bool = False) -> None:
         self._lock = threading.Lock()
-        self._counts: dict[str, int] = {}  # by table: how many runs are kept, of those recorded here
+        self._counts: dict[str, int] = {}  # by table: how many runs the file has
         self._connection: sqlite3.Connection | None = None
         if read_only and not path.exists():
             return
@@ -66,7 +65,7 @@ class History:
             ) from error
 
     def record(self, table: str, run: PastRun) -> None:
-        """Remembers a run, and now and then forgets the table's oldest."""
+        """Records a run. Every so often it deletes the table's oldest runs."""
         with self._lock:
             connection = self._connection
             assert connection is not None, "the history is closed, or was opened to be read only"
@@ -98,7 +97,7 @@ class History:
         return [PastRun._make(row) for row in reversed(rows)]
 
     def record_parts(self, query: str, parts: Sequence[PastPart]) -> None:
-        """Remembers an answer's parts, and forgets the query's oldest."""
+        """Records an answer's parts and deletes the query's oldest."""
         with self._lock:
             connection = self._connection
             assert connection is not None, "the history is closed, or was opened to be read only"
@@ -121,7 +120,7 @@ class History:
         return [PastPart._make(row) for row in reversed(rows)]
 
     def keep_parts(self, kind: str, count: int) -> None:
-        """Of queries whose names begin so, those that were answered last are remembered, and no others."""
+        """Of the queries whose names begin with `kind`, keeps only the `count` that were answered last."""
         with self._lock:
             connection = self._connection
             assert connection is not None, "the history is closed, or was opened to be read only"
@@ -154,8 +153,8 @@ class History:
 
 
 def _opened(path: Path, read_only: bool) -> sqlite3.Connection | None:
-    """A connection in which every statement is a transaction; None where nothing was ever recorded."""
-    # Not SQLite's `mode=ro`: that leaves its helper files of the write-ahead log behind.
+    """A connection in which every statement is a transaction; None if nothing was ever recorded."""
+    # SQLite's `mode=ro` would leave the helper files of the write-ahead log behind.
     mode = "rw" if read_only else "rwc"
     if not read_only:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -164,13 +163,13 @@ def _opened(path: Path, read_only: bool) -> sqlite3.Connection | None:
     )
     try:
         if read_only:
-            # A runner that was killed just as it began leaves a file without tables.
+            # A runner that was killed at its start leaves a file without tables.
             if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'parts'").fetchone() is None:
                 connection.close()
                 return None
             connection.execute("PRAGMA query_only = ON")
         else:
-            write_ahead(connection)  # a run that is lost with the power is no harm
+            write_ahead(connection)  # losing the last runs in a power failure does no harm
             connection.executescript(_SCHEMA)
     except sqlite3.Error:
         connection.close()

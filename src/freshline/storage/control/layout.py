@@ -1,4 +1,4 @@
-"""Where things are in a warehouse's storage."""
+"""The paths in a warehouse's storage."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from freshline.storage.control.placements import Placements
 
 
 class StorageLayout:
-    """The folders and files of one storage: users' tables, and what Freshline needs to run them."""
+    """The folders and files of one storage: the users' tables and Freshline's own files."""
 
     def __init__(self, storage: Path) -> None:
         self.root = storage
@@ -30,28 +30,28 @@ class StorageLayout:
         return confined(self.tables, name)
 
     def control(self, node: str | None = None) -> ControlFolder:
-        """What belongs to the run of a node; None: of a warehouse that has none."""
+        """The control folder of a node's run; `node` is None in a warehouse without nodes."""
         folder = self._freshline
         return ControlFolder(folder if node is None else confined(folder / "nodes", node))
 
     def controls(self, nodes: Collection[str]) -> list[ControlFolder]:
-        """Those of all runs of a warehouse with such nodes."""
+        """The control folders of all runs of a warehouse with these nodes."""
         return [self.control(node) for node in nodes] or [self.control()]
 
     def other_controls(self, nodes: Collection[str]) -> list[ControlFolder]:
-        """Those of runs that other definitions have, or had: of nodes that are not these, or without any."""
+        """The control folders that belong to other definitions: to other nodes, or to a run without nodes."""
         folders = sorted(path.name for path in (self._freshline / "nodes").glob("*") if path.is_dir())
         found = [self.control(name) for name in folders if name not in nodes]
         return [*found, self.control()] if nodes else found
 
     def first_control(self, nodes: Collection[str]) -> ControlFolder:
-        """That of the run which answers for all."""
+        """The control folder of the run that reports for all nodes."""
         return self.controls(nodes)[0]
 
     def prepare(self, control: ControlFolder, *, private: bool = True) -> None:
-        """Makes what is missing for a run; fails where the storage cannot be written.
+        """Makes the folders that a run needs; fails if the storage cannot be written.
 
-        A new storage is its owner's alone if it is to be `private`, and the folder above is not shared.
+        With `private` only the owner may read a new storage, unless the folder above is shared.
         """
         try:
             make_storage(self.root, private=private)
@@ -67,7 +67,7 @@ class StorageLayout:
             ) from error
 
     def clear(self, feeds: Iterable[str]) -> None:
-        """Removes unfinished copies of these feeds' files. Only the run that loads them may call it."""
+        """Removes unfinished copies of these feeds' files. Only the run that loads the feeds may call it."""
         for feed in feeds:
             drafts = [
                 *self.quarantine.glob(f"*/{feed}/**/.*.draft"),

@@ -1,9 +1,9 @@
 """The right to write to a storage: one runner at a time has it, until it stops or dies.
 
-The lease is a folder of numbered files, and the runner that wrote the highest number holds it. A runner takes
-it over by making the next number, which the file system grants to one only. Released leases stay, so that
-numbers only go up. Even if two runners believed that they hold it their commits would conflict: it saves
-work, not data.
+The lease is a folder of numbered files. The runner that wrote the highest number holds the lease. A runner
+takes the lease over by making the next number, which the file system grants to one runner only. Released
+leases stay, so numbers only go up. If two runners held the lease by mistake, their commits would conflict:
+the lease saves work, not data.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _POLL_S: Final = 0.25
 _NAMESPACE: Final = Path("/proc/self/ns/pid")
 
 Clock = Callable[[], float]  # seconds since the Unix epoch
-ProcessTable = Callable[[int], str | None]  # when a process started, in any words; None: there is none
+ProcessTable = Callable[[int], str | None]  # the start of a process, in any format; None: no such process
 
 
 class StorageInUse(InputError):  # noqa: N818  (it is what was found)
@@ -36,7 +36,7 @@ class StorageInUse(InputError):  # noqa: N818  (it is what was found)
 
 
 class LeaseLost(Exception):  # noqa: N818  (it is what happened)
-    """Another runner has taken the storage over, since it saw no heartbeat of ours."""
+    """Another runner has taken the storage over because it saw no heartbeat of this one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class _Holder:
 
 
 class Lease:
-    """A storage held. Its holder calls `renew` every two seconds."""
+    """A lease that this run holds. The run calls `renew` every two seconds."""
 
     def __init__(self, folder: Path, number: int, holder: _Holder, clock: Clock) -> None:
         self._folder = folder
@@ -83,7 +83,7 @@ class Lease:
         wait: Callable[[float], None] = time.sleep,
         process_table: ProcessTable = process_start,
     ) -> Lease:
-        """Takes the lease, after waiting for a holder that may be dead; one that lives is an error."""
+        """Takes the lease. If its holder may be dead, it waits to find out; a live holder is an error."""
         path.mkdir(parents=True, exist_ok=True)
         while True:
             number = _highest(path)
@@ -101,7 +101,7 @@ class Lease:
         self._check()
 
     def release(self) -> None:
-        """Gives the lease back; the next starter need not wait. Does nothing if it is no longer ours."""
+        """Gives the lease back, so the next run need not wait. Does nothing if another run has taken it."""
         if _highest(self._folder) == self._number:
             _write(self._folder, self._number, replace(self._holder, released=True))
 
@@ -112,7 +112,7 @@ class Lease:
             raise LeaseLost(f"taken over by {_words(other)}" if other else "the lease's files are gone")
 
     def _claim(self) -> bool:
-        """Makes our number; False if another runner was quicker."""
+        """Makes the file of our number; False if another runner was first."""
         draft = _draft(self._folder, self._holder)
         try:
             os.link(draft, _file(self._folder, self._number))
@@ -121,7 +121,7 @@ class Lease:
         finally:
             draft.unlink()
         if _highest(self._folder) != self._number:
-            # Ours is a number that others have gone beyond, and tidied away, meanwhile.
+            # Other runners have made higher numbers meanwhile and removed this one.
             _file(self._folder, self._number).unlink(missing_ok=True)
             return False
         for number in _numbers(self._folder):
@@ -138,7 +138,7 @@ def holding_run(
     wait: Callable[[float], None] = time.sleep,
     process_table: ProcessTable = process_start,
 ) -> str | None:
-    """The run that holds the lease; one that may be dead is waited for, as `acquire` does. None: no run."""
+    """The run that holds the lease, or None. If the holder may be dead, it waits as `acquire` does."""
     number = _highest(path)
     holder = _read(path, number)
     try:
@@ -156,7 +156,7 @@ def _await_end(
     wait: Callable[[float], None],
     process_table: ProcessTable,
 ) -> None:
-    """Returns at once if no run holds that number, or when its holder turns out to be dead; else raises."""
+    """Returns once no live run holds that number; raises StorageInUse if its holder is alive."""
     holder = _read(folder, number)
     if holder is None or holder.released:
         return
@@ -169,10 +169,10 @@ def _await_end(
 
 
 def _watch(folder: Path, number: int, holder: _Holder, wait: Callable[[float], None]) -> None:
-    """Returns once the holder has given no heartbeat for long, or no longer holds; raises if it gives one.
+    """Returns once the holder has missed its heartbeats or released the lease; raises if it gives one.
 
-    Heartbeats are watched rather than compared with our clock, which may differ from that of another host,
-    or have gone on while the holder's machine slept.
+    The heartbeat is watched instead of compared with our clock. The clocks of two hosts may differ, and ours
+    may have gone on while the holder's machine slept.
     """
     waited = 0.0
     while waited < STALE_AFTER_S:
@@ -210,7 +210,7 @@ def _file(folder: Path, number: int) -> Path:
 
 
 def _read(folder: Path, number: int) -> _Holder | None:
-    """The holder that wrote that number; None if there is none that can be read."""
+    """The holder that wrote that number; None if there is no readable file."""
     try:
         content = json.loads(_file(folder, number).read_bytes())
         return _Holder(**{**content, "identity": Identity(**content["identity"])})
@@ -223,7 +223,7 @@ def _write(folder: Path, number: int, holder: _Holder) -> None:
 
 
 def _draft(folder: Path, holder: _Holder) -> Path:
-    """The content in a file of its own, so that no reader ever sees half of it."""
+    """The content in a file of its own, so that no reader sees half of it."""
     draft = folder / f".{uuid.uuid4().hex}"
     draft.write_text(json.dumps(asdict(holder)))
     return draft

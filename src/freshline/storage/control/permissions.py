@@ -1,4 +1,4 @@
-"""Permissions of a storage: its owner's alone, unless the folder above is arranged for sharing."""
+"""Permissions of a storage: only its owner has access, unless the folder above is set up for sharing."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Final
 
 _DEFAULT_ACL: Final = "system.posix_acl_default"
-# The entries of a default ACL that say what a new file's mode is; a mask stands for the group.
+# The entries of a default ACL that set a new file's mode; the mask stands for the group.
 _OWNER, _GROUP, _MASK, _OTHERS = 0x01, 0x04, 0x10, 0x20
 
 
 def make_storage(root: Path, *, private: bool) -> None:
-    """Makes a storage's folder if there is none: for its owner alone, unless the one above is shared."""
+    """Makes a storage's folder if it is missing: private to its owner, unless the one above is shared."""
     if root.exists():
         return
     root.parent.mkdir(parents=True, exist_ok=True)
@@ -26,7 +26,7 @@ def make_storage(root: Path, *, private: bool) -> None:
 
 @contextmanager
 def modes_of(root: Path) -> Iterator[None]:
-    """What this process and its children make in here is as private as the storage's folder."""
+    """Within this context the process and its children make files as private as the storage's folder."""
     umask = _umask_of(root)
     if umask is None:
         yield
@@ -39,20 +39,20 @@ def modes_of(root: Path) -> Iterator[None]:
 
 
 def _umask_of(root: Path) -> int | None:
-    """The umask that makes files as the folder wants them; None: it does not care."""
+    """The umask that fits the folder's permissions; None if the process's own umask does."""
     try:
         mode = root.stat().st_mode
     except OSError:
         return None
-    # The file system heeds its ACL by itself; but Spark sets modes, and would undo that.
+    # The file system applies its ACL by itself, but Spark sets modes and would undo that.
     umask = _acl_umask(root)
     return 0o077 if umask is None and not mode & 0o077 else umask
 
 
 def _acl_umask(folder: Path) -> int | None:
-    """What a folder's default ACL leaves of a new file's mode, as a umask; None where it has none."""
+    """The umask that corresponds to a folder's default ACL; None if the folder has no ACL."""
     if not hasattr(os, "getxattr"):
-        return None  # only Linux tells
+        return None  # only Linux has this call
     try:
         acl = os.getxattr(folder, _DEFAULT_ACL)
     except OSError:

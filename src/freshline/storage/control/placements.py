@@ -1,6 +1,6 @@
-"""Where the steps of a warehouse run, as its nodes have agreed: numbered files, of which the highest counts.
+"""The agreed placement of a warehouse's steps on nodes: numbered files, of which the highest counts.
 
-Making the next number is granted to one only, so nodes that start together take the same placement.
+The file system grants the next number to one node only, so nodes that start together take the same placement.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ class Placements:
         self._folder = folder
 
     def newest(self) -> tuple[int, dict[str, Any] | None]:
-        """The one that counts, and its number; 0 and None where there is none."""
+        """The number and content of the current placement; 0 and None if there is none."""
         for number in sorted(self._numbers(), reverse=True):
             try:
                 record = json.loads(self._file(number).read_bytes())
             except (OSError, ValueError):
-                continue  # damaged: the one before counts, and the next gets a higher number all the same
+                continue  # damaged: the one before counts, and the next still gets a higher number
             if isinstance(record, dict):
                 return number, record
         return 0, None
 
     def add(self, record: Mapping[str, Any], after: int) -> bool:
-        """Makes it the one that counts, if none is there after that number; False: another was quicker."""
+        """Adds the next placement after that number; False if another node was first."""
         self._folder.mkdir(parents=True, exist_ok=True)
         highest = max(self._numbers(), default=0)
         if highest != after and self.newest()[0] != after:

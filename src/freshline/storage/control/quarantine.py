@@ -1,8 +1,8 @@
 """Data files that could not be loaded, kept with the reason until an operator decides about them.
 
-`files/` has the data files, `reasons/` what is known of each, both by feed and name. The reason is written
-first: a crash in between leaves the file where it was, and a reason without a file counts for nothing. A name
-too long to have anything added to it is cut there; the reason keeps the whole of it.
+`files/` has the data files, `reasons/` a record about each, both by feed and name. The reason is written
+first: after a crash in between, the file is where it was, and a reason without a file is ignored. A name that
+is too long for a suffix is cut; the reason keeps the whole name.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from typing import Final
 from freshline.base.errors import InputError
 from freshline.base.paths import confined
 
-# File systems take 255 bytes: what is left is for `.json`, and for a number where a name comes again.
+# File systems allow 255 bytes: the rest is for `.json` and for the number of a repeated name.
 _NAME_BYTES_MAX: Final = 240
 
 
 @dataclass(frozen=True, slots=True)
 class QuarantinedFile:
-    """A file in quarantine. `stored` is its path there, `name` what it was called in its feed's landing."""
+    """A file in quarantine. `stored` is its path there, `name` its name in the feed's landing folder."""
 
     stored: str
     feed: str
@@ -59,18 +59,18 @@ class Quarantine:
         found = []
         for path in self._reasons.rglob("*.json"):
             stored = path.relative_to(self._reasons).as_posix().removesuffix(".json")
-            # Another process may have dropped it since it was listed.
+            # Another process may have dropped the file since it was listed.
             with contextlib.suppress(FileNotFoundError):
                 if (self._files / stored).is_file():
                     found.append(QuarantinedFile(stored, **json.loads(path.read_text(encoding="utf-8"))))
         return sorted(found, key=lambda entry: (entry.feed, entry.name, entry.stored))
 
     def count(self) -> int:
-        """How many files are there, not counting those that are being written: no reason is read for it."""
+        """How many files are there, without those that are being written. It reads no reasons."""
         return sum(not name.startswith(".") for _, _, names in os.walk(self._files) for name in names)
 
     def retry(self, entry: QuarantinedFile, landing: Path) -> Path:
-        """Moves the file back to its feed's landing folder, to be loaded as if it had just come."""
+        """Moves the file back to its feed's landing folder, where it counts as newly arrived."""
         back = confined(landing, entry.name)
         if back.exists():
             raise InputError(f"{back} is there already", "Move one of the two away first")
@@ -91,7 +91,7 @@ class Quarantine:
         return path.with_name(path.name + ".json")
 
     def _free(self, feed: str, name: str) -> str:
-        """Where to put a file so that it overwrites none; a second `a.csv` becomes `a~2.csv`."""
+        """A free name for a file; a second `a.csv` becomes `a~2.csv`."""
         place = confined(confined(self._files, feed), name)
         free = place = place.with_name(_fitting(place.name))
         number = 1
@@ -102,7 +102,7 @@ class Quarantine:
 
 
 class QuarantineInPlace(Quarantine):
-    """For trials on files of another owner: what cannot be loaded stays where it is."""
+    """For trials on another owner's files: a file that cannot be loaded stays where it is."""
 
     def __init__(self, folder: Path, clock: Callable[[], int] = time.time_ns) -> None:
         super().__init__(folder, clock)
@@ -116,7 +116,7 @@ class QuarantineInPlace(Quarantine):
 
 
 def _fitting(name: str) -> str:
-    """The name, or its beginning and what tells it from others of the same one."""
+    """The name; if it is too long, its beginning and a digest."""
     if len(name.encode()) <= _NAME_BYTES_MAX:
         return name
     suffix = PurePath(name).suffix
@@ -144,14 +144,14 @@ def _write_reason(path: Path, entry: QuarantinedFile) -> None:
 
 
 def _move(source: Path, target: Path) -> None:
-    """Moves a file, whole or not at all, to another file system too."""
+    """Moves a file as a whole, also to another file system."""
     target.parent.mkdir(parents=True, exist_ok=True)
     try:
         source.rename(target)
     except OSError as error:
         if error.errno != errno.EXDEV:
             raise
-        # Hidden until it is complete: neither the quarantine nor a feed looks at such names.
+        # The copy is hidden until it is complete: neither the quarantine nor a feed looks at such names.
         draft = target.with_name(f".{_digest(target.name)}.tmp")
         try:
             shutil.copy2(source, draft)
@@ -159,6 +159,6 @@ def _move(source: Path, target: Path) -> None:
                 os.fsync(copied.fileno())
             draft.rename(target)
         except OSError:
-            draft.unlink(missing_ok=True)  # half a file only fills the disk
+            draft.unlink(missing_ok=True)  # an incomplete copy only fills the disk
             raise
         source.unlink()

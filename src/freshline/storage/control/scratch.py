@@ -1,6 +1,6 @@
-"""Folders that a process needs while it lives, in the storage's control folder: the next run clears them.
+"""Temporary folders of processes, in the storage's control folder: the next run clears them.
 
-Beside each is a file that says whose it is. It is written first and removed last, so there is none without.
+A file beside each folder names its owner. It is written first and removed last, so every folder has one.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from typing import Final
 from freshline.base.processes import process_start
 from freshline.storage.control.lease import Identity
 
-# Nothing is heard of processes on other hosts; none that holds no lease is at work for so long.
+# A process on another host cannot be checked; without a lease none works for this long.
 _DEAD_AFTER_S: Final = 86_400.0
 
 
 @contextmanager
 def scratch_folder(scratch: Path, identity: Identity, *, has_lease: bool) -> Iterator[Path]:
-    """A folder of this process, removed at the end. `has_lease`: the process holds the storage's lease."""
+    """A folder of this process, removed at the end. `has_lease`: this process holds the storage's lease."""
     scratch.mkdir(parents=True, exist_ok=True)
     folder, owner = scratch / identity.run, scratch / f"{identity.run}.json"
     owner.write_text(json.dumps({"identity": asdict(identity), "has_lease": has_lease}), encoding="utf-8")
@@ -35,7 +35,7 @@ def scratch_folder(scratch: Path, identity: Identity, *, has_lease: bool) -> Ite
 
 
 def clear_scratch(scratch: Path, identity: Identity) -> None:
-    """Removes what dead processes left. Only the holder of the storage's lease may call it."""
+    """Removes the folders of dead processes. Only the holder of the storage's lease may call it."""
     for owner in scratch.glob("*.json"):
         if owner.stem != identity.run and _is_dead(owner, identity):
             _remove(owner.with_suffix(""), owner)
@@ -50,9 +50,9 @@ def _is_dead(owner: Path, mine: Identity) -> bool:
         if whose.host == mine.host:
             return process_start(whose.pid) != whose.started
     except (ValueError, TypeError, KeyError):
-        pass  # half of it: its writer was interrupted, or is writing it now
+        pass  # incomplete: its writer was interrupted or is still writing
     except OSError:
-        return False  # it has gone meanwhile, or cannot be told
+        return False  # the file is gone or its age unknown
     with suppress(OSError):
         return time.time() - owner.stat().st_mtime > _DEAD_AFTER_S
     return False

@@ -1,4 +1,4 @@
-"""The newest version of a table that we know of, and the commits that move it."""
+"""The newest known version of a table and the commits that add to it."""
 
 from __future__ import annotations
 
@@ -32,23 +32,23 @@ _ATTEMPTS: Final = 15
 
 
 class TableTaken(Exception):  # noqa: N818  (it is what happened)
-    """Another writer committed to the table since we opened it: open it again, and decide anew."""
+    """Another writer has committed to the table since it was opened: open it again and retry."""
 
 
 class CommitOvertaken(Exception):  # noqa: N818
-    """A foreign writer committed first, and what we meant to remove may be gone."""
+    """A foreign writer committed first, and the files to remove may be gone."""
 
 
 class Commits:
     """The end of a table's log as its only writer knows it. One thread at a time commits.
 
-    Readers of other threads take the snapshot, which is replaced as a whole.
+    Other threads read the snapshot, which is replaced as a whole.
     """
 
     def __init__(self, path: Path, timestamp: str, table: DeltaTable, window: LogWindow) -> None:
         self._path = path
         self._timestamp = timestamp
-        self._window = window  # from the first commit on `table` is the one in there
+        self._window = window  # from the first commit on, `table` is the one in the window
         self.table = table
         self.snapshot = read_snapshot(path, timestamp, table)
         self._taken = False
@@ -61,14 +61,16 @@ class Commits:
         information: Mapping[str, Any],
         replacing: pa.Schema | None = None,
     ) -> None:
-        """One commit from the snapshot we have, which becomes `after` with the files added and removed.
+        """One commit on the current snapshot, which becomes `after` with the files added and removed.
 
-        If others have committed since, delta-rs checks each of their commits and tries again (15 times, its
-        default). One with an application id of ours fails ours, so does a change of schema or protocol; a
-        foreign compaction or append does not. Without retries every foreign commit would throw a finished
-        Spark job away, and nothing were gained: two writers of ours conflict either way, at the first commit
-        of the second. After a reload they would not. What removes files is not tried again: of files that a
-        foreign compaction has removed too delta-rs says nothing, and their rows would be there twice.
+        If others have committed since, delta-rs checks each of their commits and retries, 15 times by
+        default. The commit fails if another one has an application id of ours or changes the schema or the
+        protocol. It does not fail for a foreign compaction or append, so no finished Spark job is lost. Two
+        writers of ours conflict at the first commit of the second, with or without retries; after a reload
+        they would not.
+
+        A commit that removes files is not retried: delta-rs does not notice files that a foreign compaction
+        has removed too, and their rows would be in the table twice.
         """
         if self._taken:
             raise TableTaken(f"{self._path} has another writer")
@@ -79,7 +81,7 @@ class Commits:
         actions: list[AddAction | RemoveAction] = [
             AddAction(path, footer.size, {}, now_ms, update, footer.statistics) for path, footer in added
         ]
-        if replacing is None:  # otherwise delta-rs removes all there are
+        if replacing is None:  # otherwise delta-rs removes all files
             actions += [RemoveAction(file.path, update, now_ms, file.size, {}) for file in removed]
         attempts = 1 if removed or replacing is not None else _ATTEMPTS
         properties = CommitProperties(
@@ -100,7 +102,7 @@ class Commits:
         try:
             self._publish(write, identity, attempts)
         except (DeltaError, OSError) as error:
-            # The log alone knows whether it was committed before the error, and whether another was first.
+            # Only the log tells whether the commit came before the error and whether another was first.
             if not log.has_commit(self._path, before.version, identity):
                 if log.commits(self._path).stop - 1 == before.version:
                     raise
@@ -115,15 +117,15 @@ class Commits:
         self._advance(replace(after, version=before.version + 1, files=files), identity)
 
     def _publish(self, write: Callable[[], None], identity: str, attempts: int) -> None:
-        """Has delta-rs commit in the window, and then the table.
+        """Commits in the window with delta-rs, then publishes the commit in the table.
 
-        A commit that another writer publishes in between fails ours, which is then checked against it like
-        any other. After a crash before it is published there is no commit; after that there is.
+        If another writer publishes a commit in between, ours fails and is then checked against the other. A
+        crash before the publication leaves no commit, a crash after it leaves one.
         """
         for _ in range(attempts):
             self._enter_window()
             if not log.has(self._path, self.snapshot.version):
-                break  # the log has been cleaned up to beyond it: no reader sees what is written there
+                break  # the log was cleaned beyond this version: no reader would see the commit
             newest = self._window.follow(self.snapshot.version)
             try:
                 write()
@@ -135,41 +137,40 @@ class Commits:
         raise CommitFailedError("others have committed")
 
     def _enter_window(self) -> None:
-        """Has delta-rs work there, where it does not yet, or it was removed."""
+        """Opens the table in the window, unless it is open there already."""
         if not self._window.has(self.snapshot.version):
             self._window.build()
             self.table = DeltaTable(self._window.root, version=self.snapshot.version)
 
     def _advance(self, after: Snapshot, identity: str) -> None:
-        """Moves the snapshot to our commit, and makes sure that it is what the log has."""
-        # Until that is certain nothing may be committed: delta-rs would accept the same update once more from
-        # a snapshot that has moved already.
+        """Moves the snapshot to our commit and checks that the log has that commit."""
+        # Until the check is done nothing may be committed: from a moved snapshot delta-rs would accept the
+        # same update once more.
         self._taken = True
         try:
             self.table.update_incremental()
             alone = self.table.version() == after.version
         except DeltaError:
             alone = False
-        # With the commit before ours still there the log cannot have gone on elsewhere: it has no gaps.
+        # If the commit before ours is still there, ours is in the log: a log has no gaps.
         alone = alone and log.has(self._path, after.version - 1)
         if alone and log.commit_information(self._path, after.version).get("id") == identity:
             self.snapshot, self._taken = after, False
             return
-        # Others committed too, before or after ours. Or ours went to where the log has been cleaned since,
-        # and no reader will see it.
+        # Others have committed too. Or our commit is in the cleaned part of the log, where no reader sees it.
         table, snapshot = self._present(after)
         if not log.has_commit(self._path, after.version - 1, identity):
             raise TableTaken(f"{self._path} has another writer")
         self.table, self.snapshot, self._taken = table, snapshot, False
 
     def _follow_others(self) -> None:
-        """Takes over what others committed, if it was no update."""
+        """Takes over the commits of others, unless one of them is an update."""
         self._taken = True
         self.table, self.snapshot = self._present(self.snapshot)
         self._taken = False
 
     def _present(self, expected: Snapshot) -> tuple[DeltaTable, Snapshot]:
-        """The table as it is now, with all updates that we know of and no other."""
+        """The table as it is now, with all known updates and no other."""
         self._window.build()
         table = DeltaTable(self._window.root)
         snapshot = read_snapshot(self._path, self._timestamp, table)
@@ -178,7 +179,7 @@ class Commits:
         return table, snapshot
 
     def checkpoint(self) -> None:
-        """Writes a checkpoint, and goes on from it: fewer commits to carry along."""
+        """Writes a checkpoint and continues from it, with fewer commits in memory."""
         version = self.snapshot.version
         self._enter_window()
         self.table.create_checkpoint()

@@ -1,4 +1,4 @@
-"""Many small files of a table made into one."""
+"""Merges many small files of a table into one."""
 
 from __future__ import annotations
 
@@ -17,18 +17,17 @@ from freshline.sql.slices import SLICES
 from freshline.storage.delta.files import LiveFile
 from freshline.storage.delta.sliced_files import ARROW_OPTIONS, group_rows, in_order, is_sliced
 
-# Fewer are not worth a commit: merging every new file with what is there would write the same rows again
-# and again.
+# Fewer files are not worth a commit: the same rows would be written again and again.
 FEWEST: Final = 8
-# Rows are handed on in groups of about so many bytes in memory.
+# The size of a batch of rows in memory, in bytes.
 _GROUP_BYTES: Final = 64 << 20
 
 
 def choose(files: Sequence[LiveFile], small_bytes: int, target_bytes: int) -> list[LiveFile]:
-    """The files to merge next, oldest first; none if there are too few small ones of like size.
+    """The files to merge next, oldest first; none if too few small files have a similar size.
 
-    Files are merged with those within a factor of eight of their own size, so that a row is rewritten once
-    for each factor of eight on its file's way up to `small_bytes`, not once for each update of the table.
+    Files are merged with others within a factor of eight of their size. So a row is rewritten once for each
+    factor of eight on its way up to `small_bytes`, not once for each update of the table.
     """
     likes: dict[int, list[LiveFile]] = {}
     for file in files:
@@ -50,7 +49,7 @@ def choose(files: Sequence[LiveFile], small_bytes: int, target_bytes: int) -> li
 
 def merge(table: Path, files: Sequence[LiveFile], schema: pa.Schema, target: Path) -> None:
     """Writes the rows of the files, in the files' order, into one."""
-    # Arrow's bounds leave NaN out, which readers count as the largest number: better none than wrong ones.
+    # Arrow's bounds ignore NaN, which readers count as the largest number: such bounds would be wrong.
     exact = [field.name for field in schema if not pa.types.is_floating(field.type)]
     options = ARROW_OPTIONS if is_sliced(schema) else {}
     target.parent.mkdir(parents=True)
@@ -71,8 +70,10 @@ def merge(table: Path, files: Sequence[LiveFile], schema: pa.Schema, target: Pat
 def _merge_slices(
     table: Path, files: Sequence[LiveFile], schema: pa.Schema, writer: pq.ParquetWriter
 ) -> None:
-    """The rows of all files by slices. As many slices at a time as fit into memory: each time, files are read
-    again, but for their row groups that have none of these."""
+    """The rows of all files by slice, with as many slices at a time as fit into memory.
+
+    Each round reads the files again, except for row groups without these slices.
+    """
     uncompressed = sum(_uncompressed_bytes(table / file.path) for file in files)
     passes = min(SLICES, max(1, -(-uncompressed // _GROUP_BYTES)))
     edges = [SLICES * number // passes for number in range(passes + 1)]
@@ -80,7 +81,7 @@ def _merge_slices(
         wanted = None
         if passes > 1:
             wanted = ds.field(SLICE_COLUMN) < end
-            # With the first ones go rows that are in no slice, another writer's among them.
+            # The first round includes rows that are in no slice, such as those of another writer.
             wanted = wanted & (ds.field(SLICE_COLUMN) >= first) if first else _or_null(wanted)
         parts = [_as_defined(_read(table / file.path, wanted), schema) for file in files]
         rows = in_order(pa.concat_tables(parts))

@@ -1,8 +1,8 @@
-"""The record of what a table's rows were computed by, in the table's folder.
+"""The record of the computations of a table's rows, in the table's folder.
 
-Each line is one computation with a number, and the table's commits carry the number of the one that counts.
-So a line that was written before a crash, and whose commit never came, says nothing. Lines are never removed:
-after the log's cleaning they are all that is left of what changed when.
+Each line is one computation with a number. The table's commits carry the number of the current computation.
+So a line whose commit was lost in a crash is ignored. Lines are never removed: once the log is cleaned, they
+are the only history of the changes.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from typing import Any, Literal
 from freshline.base.clock import clock
 from freshline.definitions.computation import Computation
 
-# How a table came to be computed so: from the first row on, by taking what was defined when nothing was
-# recorded, from some row on, made anew, or with columns more.
+# When a computation took effect: from the first row, adopted from the definition where no record existed,
+# from some row on, by a rebuild, or with additional columns.
 How = Literal["made", "adopted", "accepted", "rebuilt", "migrated"]
 
 
 def find(table: Path, number: int) -> Computation | None:
-    """The computation with that number; None where the file has lost it."""
+    """The computation with that number; None if the file has lost it."""
     return next(
         (Computation.from_record(line["computation"]) for line in _lines(table) if line["number"] == number),
         None,
@@ -30,7 +30,7 @@ def find(table: Path, number: int) -> Computation | None:
 
 
 def add(table: Path, computation: Computation, how: How, present: int | None) -> int:
-    """Writes a computation down; its number, which none had before, nor the present one if that was lost."""
+    """Appends a computation; returns its number, which is new even if the present one's line was lost."""
     number: int = 1 + max([present or 0, *(line["number"] for line in _lines(table))])
     line = {
         "number": number,
@@ -42,13 +42,13 @@ def add(table: Path, computation: Computation, how: How, present: int | None) ->
     file = _file(table)
     file.parent.mkdir(parents=True, exist_ok=True)
     with file.open("ab") as lines:
-        # The line before may have been cut short by a crash: it must not spoil this one.
+        # A crash may have cut the line before short: it must not spoil this one.
         lines.write(f"\n{text}\n".encode())
     return number
 
 
 def told(before: Computation | None, now: Computation, how: How) -> dict[str, Any]:
-    """A change in a commit's words, for readers of the table's history."""
+    """A change as a commit records it, for readers of the table's history."""
     return {
         "computation": {
             "how": how,
@@ -63,7 +63,7 @@ def _file(table: Path) -> Path:
 
 
 def _lines(table: Path) -> Iterator[dict[str, Any]]:
-    """All lines that are whole."""
+    """All complete lines."""
     try:
         texts = _file(table).read_bytes().split(b"\n")
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Which records an update is to have, and which it has."""
+"""The number and time range of an update's records, as expected and as read."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from freshline.storage.delta.statistics import Footer, in_delta_words
 
 
 class OtherRecords(Exception):  # noqa: N818  (it is what was found)
-    """Of an update's files Spark read other records than had been found in them."""
+    """Spark read other records from an update's files than the intake had found in them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """How many records there are, and from when to when, None where that is not known."""
+    """The number of records and their oldest and newest time; None if not known."""
 
     records: int
     oldest: int | None
     newest: int | None
 
     def check(self, read: Extent) -> None:
-        """What is found in files and what Spark reads of them are two programs' work: they must agree."""
+        """Raises OtherRecords if Spark read other records: two programs read the files and must agree."""
         if read.records != self.records:
             raise OtherRecords(f"Spark reads {read.records} records, and {self.records} were found")
         if None not in (self.oldest, self.newest) and read != self:
@@ -32,7 +32,7 @@ class Extent:
 
 
 def extent_of(footers: Iterable[Footer]) -> Extent:
-    """Of the rows in files."""
+    """The extent of all rows in files with these footers."""
     known = list(footers)
     oldest = min((footer.oldest for footer in known if footer.oldest is not None), default=None)
     newest = max((footer.newest for footer in known if footer.newest is not None), default=None)

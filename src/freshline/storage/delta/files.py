@@ -1,4 +1,4 @@
-"""The two kinds of files that a table's log speaks of."""
+"""The two kinds of files that a table's log names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from freshline.landing.digest import content_digest
 
 @dataclass(frozen=True, slots=True)
 class LiveFile:
-    """A Parquet file of a table. `oldest` and `newest` are of its timestamp column, None where not known."""
+    """A Parquet file of a table. `oldest` and `newest` are of its timestamp column; None if not known."""
 
     path: str  # relative to the table
     rows: int
@@ -28,17 +28,17 @@ class ConsumedFile:
     size: int
     mtime_ns: int
     digest: str
-    discarded: bool = False  # it changed so little that none of its records was loaded
+    discarded: bool = False  # it changed so little that none of its records were loaded
 
     def record(self) -> dict[str, Any]:
-        """As a commit lists it: most are not discarded, and say nothing of it."""
+        """The file as a commit lists it. `discarded` is left out if it is false."""
         record = asdict(self)
         if not self.discarded:
             del record["discarded"]
         return record
 
     def is_at(self, path: Path) -> bool:
-        """Whether the file is there, as it was found."""
+        """Whether the file is still there and unchanged."""
         try:
             there = path.stat()
             if (there.st_size, there.st_mtime_ns) == (self.size, self.mtime_ns):

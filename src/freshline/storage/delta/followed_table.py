@@ -1,4 +1,4 @@
-"""A table that another node writes, as it is seen from here: by its log alone, without asking that node."""
+"""A table that another node writes. Its log is read here, without a request to that node."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ _NOTHING: Final = Snapshot(-1, 0, None, ())
 
 
 class _NotPlain(Exception):  # noqa: N818  (it is what was found)
-    """A commit that says more than which files come and go: delta-rs reads it."""
+    """A commit has actions besides added and removed files: delta-rs must read it."""
 
 
 class FollowedTable(ReadTable):
-    """A reader's snapshot that goes on with the table's log. One thread moves it, any other may ask.
+    """A reader's snapshot that follows the table's log. One thread moves it, all threads may read it.
 
-    A commit becomes visible as a whole, under a name that is known before. So looking for it costs a look at
-    one name, and taking it over the few lines of it, however long the log is. What that cannot see, such as a
-    log that was cleaned up to beyond what is known, or a table that is another one, `reload` finds: it lists.
+    A commit becomes visible as a whole, under a name that is known before. So a check costs a look at one
+    name, and reading a commit costs its few lines, however long the log is. `reload` lists the log. It finds
+    what a check cannot see: a log that was cleaned beyond the known version, or a table that was replaced.
     """
 
     def __init__(self, path: Path, timestamp: str, schema: pa.Schema) -> None:
@@ -39,18 +39,18 @@ class FollowedTable(ReadTable):
         self.timestamp = timestamp
         self.schema = schema
         self._snapshot = _NOTHING
-        # Of the last commit that made it fresher, as far as that is told, by its writer's clock: when it was
-        # made, and when what it was made for came to its source.
+        # For the last commit that made the table fresher, by its writer's clock: when it was committed and
+        # when its data arrived at the source. None if the commit does not say so.
         self.committed_at: int | None = None
         self.came_at: int | None = None
-        self._log: int | None = None  # the folder that its log was listed in, by its number
+        self._log: int | None = None  # the inode of the listed log folder
 
     @property
     def snapshot(self) -> Snapshot:
         return self._snapshot
 
     def look(self) -> bool:
-        """Takes over what has been committed since; whether that was anything."""
+        """Takes over new commits; returns whether there were any."""
         before = self._snapshot.version
         try:
             while (following := self._next()) is not None:
@@ -60,7 +60,7 @@ class FollowedTable(ReadTable):
         return self._snapshot.version != before
 
     def reload(self) -> bool:
-        """Lists the log, and takes over what it has if that is not what is known; whether it was not."""
+        """Lists the log and takes over its state; returns whether that differs from the known one."""
         try:
             newest, folder = log.commits(self.path).stop - 1, _log_folder(self.path).stat().st_ino
         except FileNotFoundError:
@@ -76,7 +76,7 @@ class FollowedTable(ReadTable):
             self._snapshot = read_snapshot(self.path, self.timestamp, DeltaTable(self.path))
             self.came_at = self.committed_at = None
         except TableNotFoundError:
-            return False  # its node is about to make it
+            return False  # its node will make it soon
         return self._snapshot != before
 
     def _next(self) -> Snapshot | None:

@@ -1,9 +1,9 @@
-"""The value that a table with `discard` has for each key, and which files change little of it (paper 003).
+"""The value of each key in a table with `discard`, and which files change these little (paper 003).
 
 A file is discarded when its weighted data error, |cv - v| / |cv| * def, is at most mwde for all its keys; cv
-is what is stored, v the newest in the file. It is decided when the file is found, and looked at once more
-when it is consumed. For what was to be stored before it may have been put aside meanwhile, or older records
-may have come: whatever happened, no key is ever further from what is stored than was allowed.
+is the stored value, v the newest in the file. The decision is made when the file is found and checked again
+when it is consumed: meanwhile an earlier file may have gone to quarantine, or older records may have come. In
+all cases the error of every key stays within the limit.
 """
 
 from __future__ import annotations
@@ -25,63 +25,63 @@ from freshline.sql.columns import Column
 from freshline.storage.delta.files import LiveFile
 from freshline.storage.delta.stored_table import StoredTable
 
-# About 25 MB. Of more keys those that were loaded longest ago are forgotten.
+# About 25 MB. Beyond that, the keys that were loaded longest ago are forgotten.
 KEYS_MAX: Final = 100_000
-# So many values of files that wait are kept, a few times as much; a file beyond that is loaded in any case.
+# The limit for values of waiting files; a file beyond it is loaded in any case.
 WAITING_MAX: Final = 500_000
-# A start reads no more of a table to find its values again.
+# The most rows that a start reads to find a table's values again.
 ROWS_MAX: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FileOffer:
-    """What a file holds for a table with `discard`; with a limit, it is to be discarded.
+    """The content of a file for a table with `discard`; with a limit, the file is to be discarded.
 
-    One is another even if it says the same: each waits until it is let go.
+    Offers compare by identity: each waits until it is let go.
     """
 
-    values: KeyValues | None  # None where that could not be told, or is too much to be kept
+    values: KeyValues | None  # None if unknown, or too many to keep
     limit: DiscardLimit | None = None
-    until_us: float = inf  # no record of it is newer
+    until_us: float = inf  # no record of the file is newer
 
 
 @dataclass(frozen=True, slots=True)
 class DiscardLimit:
-    """How much may be left out: mwde, a fraction, and the factor (def) that changes are weighted with."""
+    """The largest error to tolerate: mwde, a fraction, and the weight of changes (def)."""
 
     error: float
     factor: float
 
     def bears(self, change: float) -> bool:
         """Whether a relative change is small enough."""
-        # Not 0 times infinity: what cannot be compared is never left out.
+        # Avoids 0 times infinity: a value that cannot be compared is never discarded.
         return change != inf and change * self.factor <= self.error
 
 
 class LastValues:
-    """One table's values. `watch` asks what to expect, tracks decide; hence the lock."""
+    """One table's values. The file watch and the tracks use them in several threads; hence the lock."""
 
     def __init__(self, keys_max: int = KEYS_MAX, waiting_max: int = WAITING_MAX) -> None:
         self._keys_max = keys_max
         self._waiting_max = waiting_max
         self._lock = threading.Lock()
-        self._stored: dict[bytes, NewestValue] = {}  # the last loaded last
-        # A key that is not known may have a record of up to then: an older one says nothing of it.
+        self._stored: dict[bytes, NewestValue] = {}  # in the order of loading
+        # A key that is not known may have a record up to this time, so an older record cannot be compared.
         self._forgotten_us: float = -inf
-        self._coming: dict[bytes, NewestValue] = {}  # of files that were found and are not loaded yet
-        self._offers: set[FileOffer] = set()  # what those files hold
-        self._waiting = 0  # how many values that are
+        self._coming: dict[bytes, NewestValue] = {}  # of files that were found but not loaded yet
+        self._offers: set[FileOffer] = set()  # the content of those files
+        self._waiting = 0  # the number of their values
 
     def __len__(self) -> int:
         return len(self._stored)
 
     @property
     def waiting(self) -> int:
-        """How many values of files that are not loaded yet are kept."""
+        """The number of kept values of files that are not loaded yet."""
         return self._waiting
 
     def offered(self, values: KeyValues | None, limit: DiscardLimit, until_us: float = inf) -> FileOffer:
-        """A file was found: it is to be discarded if that is right once all before it are loaded."""
+        """Offers a found file. It is to be discarded if it changes little after all files before it."""
         with self._lock:
             if values is None or self._waiting + len(values.newest) > self._waiting_max:
                 return FileOffer(None, until_us=until_us)
@@ -94,19 +94,19 @@ class LastValues:
             return offer
 
     def let_go(self, offer: FileOffer) -> None:
-        """Its file waits no longer: it was consumed, put aside or overwritten, or no table wants it."""
+        """Drops an offer: its file was consumed, quarantined or overwritten, or no table needs it."""
         with self._lock:
             self._let_go(offer)
 
     def discarded(self, offers: Iterable[FileOffer]) -> list[bool]:
-        """Which files of a job are discarded, one after the other as they stand there."""
+        """For each file of a job, in order, whether it is discarded."""
         meanwhile: dict[bytes, NewestValue] = {}
         found, certain = [], True
         with self._lock:
             for offer in offers:
                 certain = certain and offer.values is not None
                 if not certain or offer.values is None:
-                    found.append(False)  # what was stored may have been replaced by something unknown
+                    found.append(False)  # an unknown value may have replaced the stored one
                     continue
                 views = meanwhile, self._stored
                 found.append(offer.limit is not None and offer.limit.bears(_change(offer.values, views)))
@@ -116,11 +116,10 @@ class LastValues:
 
     @contextmanager
     def storing(self, offers: Sequence[FileOffer], discarded: Sequence[bool]) -> Iterator[None]:
-        """While it is open a job's files are consumed, and those of them that are not discarded are stored.
+        """Within this context a job consumes its files and stores those that are not discarded.
 
-        Until that is done, and for ever if it ends with an error, it is unknown which value their keys have:
-        the commit may have come before the error. What is to be loaded once more then is compared with
-        nothing.
+        Until it ends, the values of their keys are unknown. They stay unknown after an error: the commit may
+        have come before it. A file that is then loaded again is compared with nothing.
         """
         loaded = [offer for offer, is_discarded in zip(offers, discarded, strict=True) if not is_discarded]
         with self._lock:
@@ -128,18 +127,18 @@ class LastValues:
         yield
         with self._lock:
             for key, newest in after.items():
-                if key in self._stored:  # and was not forgotten meanwhile
+                if key in self._stored:  # it may have been forgotten meanwhile
                     self._stored[key] = newest
             for offer in offers:
                 self._let_go(offer)
 
     def forget(self, until_us: float) -> None:
-        """Something unknown was stored; no record of it is newer than that."""
+        """Notes that unknown records were stored; none of them is newer than that."""
         with self._lock:
             self._forget([*self._stored], until_us)
 
     def _doubt(self, loaded: Sequence[FileOffer]) -> dict[bytes, NewestValue]:
-        """Makes the values uncertain that are about to change; what they will be then."""
+        """Makes the values unknown that are about to change; returns the new ones."""
         after: dict[bytes, NewestValue] = {}
         for offer in loaded:
             if offer.values is None:
@@ -169,7 +168,7 @@ class LastValues:
         self._forget([*self._stored][: max(0, len(self._stored) - self._keys_max)])
 
     def _put(self, view: dict[bytes, NewestValue], values: KeyValues) -> None:
-        """What the file has will be the newest of its keys, as far as that can be told."""
+        """Puts a file's values into the view, where they are the newest of their keys."""
         for key, found in values.newest.items():
             before = view.get(key)
             if before is None and key not in self._stored and found.at_us <= self._forgotten_us:
@@ -183,12 +182,12 @@ class LastValues:
             self._forgotten_us = max(self._forgotten_us, self._stored.pop(key).at_us)
 
     def recall(self, table: StoredTable, key: Column, value: Column, rows_max: int = ROWS_MAX) -> None:
-        """Finds values again in a table's newest files; keys that are not in those are unknown.
+        """Reads values from a table's newest files; other keys are unknown.
 
-        So are those that have no newer record than the files that were left out: these may have one.
+        A key is unknown too if the files that were not read may have a newer record of it.
         """
         if any(file.newest is None for file in table.files):
-            self._forgotten_us = inf  # a foreign writer's: what is in it is not known
+            self._forgotten_us = inf  # a foreign writer's file: its content is not known
             return
         files = sorted((file for file in table.files if file.rows), key=end_us, reverse=True)
         found: dict[bytes, NewestValue] = {}
@@ -208,17 +207,17 @@ class LastValues:
 
 
 def end_us(file: LiveFile) -> float:
-    """No row of it is newer. Statistics of other writers are cut to milliseconds."""
+    """The time that no row of the file exceeds. Other writers cut statistics to milliseconds."""
     return inf if file.newest is None else file.newest + 999
 
 
 def _change(values: KeyValues, views: Sequence[Mapping[bytes, NewestValue]]) -> float:
-    """The greatest relative change of all keys; infinite where one cannot be compared, or is an older one."""
+    """The largest relative change of all keys; infinite if a value cannot be compared or is older."""
     if values.odd or not values.newest:
         return inf
     greatest = 0.0
     for key, found in values.newest.items():
-        # Of two of one instant the one of the first view counts: it was loaded later.
+        # Of two values with the same time, the first view's counts: it was loaded later.
         stored = max((view[key] for view in views if key in view), key=lambda each: each.at_us, default=None)
         if stored is None or stored.value is None or found.value is None or stored.at_us > found.at_us:
             return inf
@@ -241,7 +240,7 @@ def _read(found: dict[bytes, NewestValue], table: StoredTable, path: str, key: C
 
 
 def _remember(found: dict[bytes, NewestValue], at_us: Any, keys: Any, values: Any, value: Column) -> None:
-    """The newest of each key. Which of two of one instant was loaded last cannot be told."""
+    """Adds the newest value of each key. Two different values with the same time make it unknown."""
     encoded = keys.combine_chunks().dictionary_encode()
     codes = encoded.indices.fill_null(len(encoded.dictionary)).to_numpy(zero_copy_only=False)
     newest = np.full(len(encoded.dictionary) + 1, np.iinfo(np.int64).min)

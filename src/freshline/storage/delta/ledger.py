@@ -1,6 +1,6 @@
-"""Which data files have been consumed, by table and name, however long ago.
+"""All data files that have been consumed, by table and name.
 
-The tables' logs are the truth and the ledger is their index: it follows them, and is made anew from them
+The tables' logs are the truth and the ledger is their index: it follows them, and is rebuilt from them
 when its file is lost or damaged.
 """
 
@@ -56,12 +56,11 @@ class Ledger:
             ) from error
 
     def close(self) -> None:
-        """Closes the file."""
         with self._lock:
             self._connection.close()
 
     def find(self, table: str, name: str) -> ConsumedFile | None:
-        """The file of that name that the table has consumed, if it has."""
+        """The consumed file of that name; None if the table has not consumed it."""
 
         def look() -> ConsumedFile | None:
             row = self._connection.execute(
@@ -74,7 +73,7 @@ class Ledger:
         return self._mended(look)
 
     def applied(self, table: str) -> int:
-        """The Delta version up to which the table's log is in the ledger; -1 if nothing is."""
+        """The Delta version up to which the table's log is in the ledger; -1 if the ledger has none of it."""
 
         def look() -> int:
             row = self._connection.execute(
@@ -85,7 +84,7 @@ class Ledger:
         return self._mended(look)
 
     def record(self, table: str, version: int, consumed: Iterable[ConsumedFile]) -> None:
-        """Notes what a commit consumed; versions in between, compactions perhaps, are read from the log."""
+        """Records the files that a commit consumed. Versions in between are read from the log."""
         files = list(consumed)
 
         def write() -> None:
@@ -101,7 +100,7 @@ class Ledger:
         self._mended(write)
 
     def remember(self, table: str, consumed: ConsumedFile) -> None:
-        """Notes a file that was consumed without a commit, since it is empty."""
+        """Records an empty file, which is consumed without a commit."""
 
         def write() -> None:
             with self._connection:
@@ -110,7 +109,7 @@ class Ledger:
         self._mended(write)
 
     def catch_up(self, table: str, stored: StoredTable) -> None:
-        """Applies what the table's log has beyond the ledger; all of it if the table is another one now."""
+        """Applies the table's log from the ledger's version on; the whole log if the table was replaced."""
         with self._lock:
             self._followed[table] = stored
             self._mended(lambda: self._follow(table, stored))
@@ -138,7 +137,7 @@ class Ledger:
         )
 
     def _mended(self, work: Callable[[], _Result]) -> _Result:
-        """Does the work; if the file turns out to be damaged, after making it anew from the logs."""
+        """Does the work. If the file is damaged, it rebuilds the file from the logs and retries."""
         with self._lock:
             try:
                 return work()
@@ -160,7 +159,7 @@ class Ledger:
             return self._replaced(error)
 
     def _replaced(self, error: sqlite3.DatabaseError) -> sqlite3.Connection:
-        """An empty ledger, after the damaged one has been moved aside."""
+        """Moves the damaged ledger aside and opens an empty one."""
         number = 1
         while (aside := self.path.with_name(f"{self.path.name}.damaged-{number}")).exists():
             number += 1
@@ -174,12 +173,12 @@ class Ledger:
 def _connect(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(path, check_same_thread=False)
     try:
-        write_ahead(connection)  # a commit lost with the power is read from the table's log again
+        write_ahead(connection)  # a commit lost in a power failure comes from the table's log again
         connection.executescript(_SCHEMA)
         columns = {column[1] for column in connection.execute("PRAGMA table_info(consumed)")}
-        if "discarded" not in columns:  # an older version's: it discarded nothing
+        if "discarded" not in columns:  # made by an older version, which discarded nothing
             connection.execute("ALTER TABLE consumed ADD COLUMN discarded INTEGER NOT NULL DEFAULT 0")
-        with connection:  # removes nothing: what cannot be written is found out now
+        with connection:  # removes nothing: it only checks that the file can be written
             connection.execute("DELETE FROM applied WHERE table_name = ''")
     except sqlite3.DatabaseError:
         connection.close()

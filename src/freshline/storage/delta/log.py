@@ -1,7 +1,7 @@
-"""A Delta table's log as files: which commits are there, what they consumed, and which may go.
+"""A Delta table's log as files: its commits, the data files that they consumed, and its clean-up.
 
-Commits that are cleaned away leave what they consumed behind, in one file that is only appended to. So the
-log and that file together say for ever what was loaded, and the ledger can always be made anew from them.
+A commit that is cleaned away leaves its list of consumed files in an archive, which is only appended to. So
+log and archive together always list everything that was loaded, and the ledger can be rebuilt from them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any, Final
 from freshline.base.duration import MILLISECOND
 from freshline.base.errors import InputError
 
-# The key of our part of a commit's information.
+# The key of Freshline's part of a commit's information.
 KEY: Final = "freshline"
 _CHECKPOINT: Final = re.compile(r"checkpoint(?:\.[0-9a-f-]{36})?\.(?:parquet|json)")
 
@@ -40,21 +40,21 @@ def hint_path(table: Path) -> Path:
 
 
 def last_checkpoint(table: Path) -> int | None:
-    """The version that the log names as its last checkpoint, without listing it."""
+    """The version of the last checkpoint according to the log's hint, without listing the log."""
     try:
         version = json.loads(hint_path(table).read_text(encoding="utf-8"))["version"]
     except (FileNotFoundError, ValueError, KeyError, TypeError):
-        return None  # it is a hint only
+        return None  # the hint is optional
     return version if isinstance(version, int) and version >= 0 else None
 
 
 def has(table: Path, version: int) -> bool:
-    """Whether the log has that version's commit or checkpoint, without listing it."""
+    """Whether the log has that version's commit or checkpoint, without listing the log."""
     return commit_path(table, version).exists() or checkpoint_path(table, version).exists()
 
 
 def identity(table: Path, version: int) -> str | None:
-    """The identity of a commit of ours; None if there is none of that version, or another writer's."""
+    """The identity of one of our commits; None if the version has no commit or another writer's."""
     information = _information_of(table, version)
     return None if information is None else information.get("id")
 
@@ -70,7 +70,7 @@ def commit_information(table: Path, version: int) -> dict[str, Any]:
 
 
 def committed_at(information: Mapping[str, Any]) -> int | None:
-    """When a commit was made, by its writer's clock, in microseconds; None if it does not say so."""
+    """The time of a commit by its writer's clock, in microseconds; None if the commit has none."""
     at_ms = information.get("timestamp")
     return at_ms * MILLISECOND if isinstance(at_ms, int) else None
 
@@ -80,7 +80,7 @@ def commits(table: Path) -> range:
     versions = sorted((version for version, kind, _ in _entries(table) if kind == "json"), reverse=True)
     if not versions:
         return range(0)
-    # A writer that was stopped for long can leave a commit far below, where no reader looks any more.
+    # A writer that was suspended for long can leave a commit far below, which no reader sees.
     first = versions[0]
     for version in versions[1:]:
         if version != first - 1:
@@ -95,17 +95,17 @@ def checkpoints(table: Path) -> list[int]:
 
 
 def has_commit(table: Path, after: int, identity: str) -> bool:
-    """Whether a commit after that version is the one with this identity."""
+    """Whether a commit after that version has this identity."""
     present = commits(table)
     newer = present[max(0, after + 1 - present.start) :]
     return any(commit_information(table, version).get("id") == identity for version in newer)
 
 
 def consumed_after(table: Path, version: int) -> Iterator[Lists]:
-    """What the commits after a version consumed, in their order, cleaned ones included."""
+    """The files that the commits after a version consumed, in order, cleaned commits included."""
     following = version + 1
     while True:
-        # Next to a commit that is there no other is hidden, so a long log need not be listed.
+        # The next commit, if it exists, has the next name, so a long log need not be listed.
         if not has(table, following - 1):
             present = commits(table)
             if following >= present.stop:
@@ -117,7 +117,7 @@ def consumed_after(table: Path, version: int) -> Iterator[Lists]:
             yield following, information.get("files", [])
             following += 1
         if has(table, following - 1):
-            return  # otherwise it was cleaned just now: the archive has it
+            return  # otherwise it was cleaned just now and is in the archive
 
 
 def _information_of(table: Path, version: int) -> dict[str, Any] | None:
@@ -128,17 +128,17 @@ def _information_of(table: Path, version: int) -> dict[str, Any] | None:
 
 
 def first_since(table: Path, instant_s: float) -> int:
-    """The oldest commit of those that are all as young as that instant; the next one if there is none."""
+    """The first version from which all commits are at or after that instant; the next version if none is."""
     present = commits(table)
     for version in present:
-        with suppress(FileNotFoundError):  # others clean it too
+        with suppress(FileNotFoundError):  # others may clean the log too
             if commit_path(table, version).stat().st_mtime >= instant_s:
                 return version
     return present.stop
 
 
 def thin_checkpoints(table: Path, every: int) -> None:
-    """Leaves one checkpoint of about so many versions; the two newest stay: a reader may be opening them."""
+    """Keeps about one checkpoint in `every` versions and the two newest, which a reader may be opening."""
     kept = -every
     for version in checkpoints(table)[:-2]:
         if version - kept >= every:
@@ -148,7 +148,7 @@ def thin_checkpoints(table: Path, every: int) -> None:
 
 
 def archive(table: Path, before: int) -> None:
-    """Keeps what the commits below a version consumed, safe on the disk: that can take a second."""
+    """Archives the consumed files of all commits below a version. The sync to disk can take a second."""
     present = commits(table)
     lists = [
         (version, commit_information(table, version).get("files", []))
@@ -159,9 +159,9 @@ def archive(table: Path, before: int) -> None:
 
 
 def remove(table: Path, before: int) -> int:
-    """Removes the log's entries below a version that has a checkpoint, once they are in the archive."""
+    """Removes the log's entries below a version with a checkpoint. The caller has archived them."""
     doomed = sorted((version, name) for version, _, name in _entries(table) if version < before)
-    # Oldest first: a crash in between leaves no gap.
+    # The oldest go first, so a crash in between leaves no gap.
     for _, name in doomed:
         (table / "_delta_log" / name).unlink(missing_ok=True)
     return len(doomed)
@@ -183,14 +183,14 @@ def _append(archive: Path, line: dict[str, Any]) -> None:
     archive.parent.mkdir(exist_ok=True)
     text = json.dumps(line, separators=(",", ":"), ensure_ascii=False)
     with archive.open("ab") as file:
-        # The line before may have been cut short by a crash: it must not spoil this one.
+        # A crash may have cut the line before short: it must not spoil this one.
         file.write(f"\n{text}\n".encode())
         file.flush()
         os.fsync(file.fileno())
 
 
 def _archived(table: Path, first: int, end: int) -> Iterator[Lists]:
-    """What the commits `first` to `end` - 1, which are no longer in the log, consumed."""
+    """The files consumed by the commits `first` to `end` - 1, which are no longer in the log."""
     following = first
     archive = _archive(table)
     if archive.exists():
@@ -211,7 +211,7 @@ def _archived(table: Path, first: int, end: int) -> Iterator[Lists]:
 
 
 def _batch(line: bytes) -> dict[str, Any] | None:
-    """One line of the archive; one that was cut short is None, for its commits were then not removed."""
+    """One line of the archive; None if it was cut short: its commits are then still in the log."""
     try:
         batch = json.loads(line)
     except ValueError:

@@ -1,4 +1,4 @@
-"""More columns for a table that has rows already: in these they are null."""
+"""Adds columns to a table that has rows: there the new columns are null."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from freshline.storage.delta.stored_table import StoredTable
 
 
 def add_columns(stored: StoredTable, columns: Sequence[pa.Field], computation: Computation | None) -> None:
-    """Adds the columns in one commit, which also says what rows are computed by, where that is new.
+    """Adds the columns in one commit, which also names the computation of the rows if that is new.
 
-    No file is written anew. The table must be opened again: this one goes on with the columns it had.
+    No file is rewritten. The caller must open the table again: this object keeps the old columns.
     """
     table = DeltaTable(stored.path)
     snapshot = read_snapshot(stored.path, stored.timestamp, table)

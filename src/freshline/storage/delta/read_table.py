@@ -1,4 +1,4 @@
-"""What readers of a table ask, whichever run writes it."""
+"""The readers' view of a table, whichever run writes it."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import pyarrow as pa
 from freshline.storage.delta.files import LiveFile
 from freshline.storage.delta.snapshot import Snapshot
 
-# Statistics of other writers, delta-rs itself among them, are cut to milliseconds.
+# Other writers, such as delta-rs itself, cut statistics to milliseconds.
 _STATISTICS_GRAIN_US: Final = 999
 
 
 class ReadTable:
-    """A table at the newest version that is known here. Any thread may ask."""
+    """A table at the newest known version. Any thread may read it."""
 
     path: Path
     timestamp: str
@@ -23,7 +23,7 @@ class ReadTable:
 
     @property
     def snapshot(self) -> Snapshot:
-        """All that is known of it at once: two calls may tell of two versions."""
+        """All properties of one version: two calls may return two versions."""
         raise NotImplementedError
 
     @property
@@ -43,7 +43,7 @@ class ReadTable:
 
     @property
     def files(self) -> tuple[LiveFile, ...]:
-        """The table's files; a tuple that stays as it is whatever is committed meanwhile."""
+        """The table's files; later commits do not change this tuple."""
         return self.snapshot.files
 
     def files_between(self, after_us: int | None, to_us: int) -> list[str]:

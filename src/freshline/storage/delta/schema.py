@@ -1,4 +1,4 @@
-"""In what two Delta schemas differ, for users to read, and what schema a table can get."""
+"""The differences of two Delta schemas in words for users, and the schemas that a table can get."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _NULLABILITY = ("nullable", "containsNull", "valueContainsNull", "metadata")
 
 @dataclass(frozen=True, slots=True)
 class SchemaDifferences:
-    """What a stored table has otherwise than its definition; nullability and order do not count."""
+    """The differences of a stored table from its definition, apart from nullability and order."""
 
     missing: tuple[str, ...]
-    undefined: tuple[tuple[str, str], ...]  # column, type as it is stored
-    retyped: tuple[tuple[str, str, str], ...]  # column, type as it is stored, type as it is defined
+    undefined: tuple[tuple[str, str], ...]  # column, stored type
+    retyped: tuple[tuple[str, str, str], ...]  # column, stored type, defined type
 
     def __bool__(self) -> bool:
         return bool(self.missing or self.undefined or self.retyped)
@@ -45,12 +45,12 @@ class SchemaDifferences:
 
     @property
     def is_wider(self) -> bool:
-        """Whether the definition has columns more, and is the same otherwise."""
+        """Whether the definition has additional columns and no other difference."""
         return bool(self.missing) and not (self.undefined or self.retyped)
 
 
 class OtherColumns(InputError):  # noqa: N818  (it is what was found)
-    """A table's columns are not those of its definition."""
+    """A table's columns differ from its definition."""
 
     def __init__(self, path: Path, name: str, found: SchemaDifferences, is_partitioned: bool) -> None:
         self.differences = found
@@ -64,7 +64,6 @@ class OtherColumns(InputError):  # noqa: N818  (it is what was found)
 
 
 def differences(stored: Schema, defined: Schema) -> SchemaDifferences:
-    """In what a table as it is stored differs from its definition."""
     there, wanted = _types(stored), _types(defined)
     return SchemaDifferences(
         tuple(name for name in wanted if name not in there),
@@ -78,7 +77,7 @@ def differences(stored: Schema, defined: Schema) -> SchemaDifferences:
 
 
 def check_can_have(path: Path, table: DeltaTable, schema: pa.Schema) -> None:
-    """Refuses a schema that the table was not made for: it could be committed, and never opened again."""
+    """Rejects a schema that the table's protocol does not allow: a commit would make the table unreadable."""
     features = table.protocol().writer_features or ()
     if "timestampNtz" not in features and '"timestamp_ntz"' in Schema.from_arrow(schema).to_json():
         raise InputError(
@@ -92,7 +91,7 @@ def _types(schema: Schema) -> dict[str, Any]:
 
 
 def _plain(part: Any) -> Any:
-    """A type without what says whether there may be nulls."""
+    """A type without nullability."""
     if isinstance(part, dict):
         return {key: _plain(value) for key, value in part.items() if key not in _NULLABILITY}
     if isinstance(part, list):

@@ -1,4 +1,4 @@
-"""How many rows of a table are in a range of time, by slice: of columns that take next to nothing to read."""
+"""Counts the rows of a table in a range of time by slice, from columns that are cheap to read."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from freshline.storage.delta.files import LiveFile
 from freshline.storage.delta.read_table import ReadTable
 from freshline.storage.delta.sliced_files import is_sliced
 
-Counts = npt.NDArray[np.int64]  # by slice, and at last, which is place NO_SLICE, of rows that are in none
+Counts = npt.NDArray[np.int64]  # by slice; the last place, NO_SLICE, counts rows without a slice
 _FILES_KNOWN: Final = 10_000
 
 
 class SliceCounts:
-    """Of one table. Its files never change, so what was counted of one is known for good."""
+    """The counts of one table. Its files never change, so the counts of a file are kept."""
 
     def __init__(self, table: ReadTable) -> None:
         self._table = table
-        self._is_sliced = is_sliced(table.schema)  # if not, all rows count as of the first slice
+        self._is_sliced = is_sliced(table.schema)  # if not, all rows count for the first slice
         self._known: OrderedDict[str, Counts] = OrderedDict()
 
     def rows(self, files: Iterable[LiveFile], after_us: int, to_us: int) -> Counts:
-        """Rows of these files with after < timestamp <= to."""
+        """The counts of these files' rows with after < timestamp <= to."""
         found = _none()
         for file in files:
             is_inside = (

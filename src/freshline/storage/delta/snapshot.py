@@ -1,4 +1,4 @@
-"""What one version of a table says: freshness, sequence and live files."""
+"""One version of a table: freshness, sequence and live files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from deltalake.transaction import Transaction
 
 from freshline.storage.delta.files import LiveFile
 
-# Versions of application transactions survive the log's clean-up, unlike other information of a commit.
+# Versions of application transactions survive the log's clean-up; other information of a commit does not.
 _SEQUENCE: Final = "freshline"
 _FRESHNESS: Final = "freshline.freshness"
 _COMPUTATION: Final = "freshline.computation"
@@ -21,22 +21,22 @@ _COMPUTATION: Final = "freshline.computation"
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The table as of a version. Replaced as a whole by the next one, so that any thread may read it."""
+    """The table as of a version. The next one replaces it as a whole, so any thread may read it."""
 
     version: int
     sequence: int
     freshness: int | None
     files: tuple[LiveFile, ...]
-    computation: int | None = None  # the number of what its rows are computed by, where that was recorded
+    computation: int | None = None  # the number of the computation of its rows, if recorded
 
     @property
     def versions(self) -> dict[str, int]:
-        """What is known by the versions of application transactions."""
+        """The properties that commits carry as versions of application transactions."""
         versions = {_SEQUENCE: self.sequence, _FRESHNESS: self.freshness, _COMPUTATION: self.computation}
         return {name: version for name, version in versions.items() if version is not None}
 
     def told(self, name: str, version: int) -> Snapshot:
-        """What it is once a commit says that; other applications' versions say nothing."""
+        """The snapshot after a commit with that transaction version; other applications' are ignored."""
         if name == _SEQUENCE:
             return replace(self, sequence=version)
         if name == _FRESHNESS:
@@ -44,7 +44,7 @@ class Snapshot:
         return replace(self, computation=version) if name == _COMPUTATION else self
 
     def transactions(self) -> list[Transaction]:
-        """What makes a commit carry these versions, and fail against another writer's."""
+        """The transactions of a commit: they carry these versions and conflict with another writer's."""
         return [Transaction(name, version) for name, version in self.versions.items()]
 
 

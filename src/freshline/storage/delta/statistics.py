@@ -1,4 +1,4 @@
-"""What a Parquet file's footer says about its rows, in Delta's words."""
+"""The statistics of a Parquet file's footer in Delta's format."""
 
 from __future__ import annotations
 
@@ -18,35 +18,35 @@ from freshline.base.arrow_instants import in_microseconds
 from freshline.base.instants import utc
 from freshline.base.paths import confined
 
-# Delta's defaults: so many columns have statistics, and so much of a string is kept.
+# Delta's defaults: the number of columns with statistics and the length of the kept prefix of a string.
 COLUMNS_MAX: Final = 32
 PREFIX_LENGTH: Final = 32
 _LAST_CHARACTER: Final = "\U0010ffff"
 
 
 class UnreadableParquet(Exception):  # noqa: N818  (it is what was found)
-    """A file that a job wrote is missing, cut short or lacks the timestamp column."""
+    """A file of a job is missing, cut short or lacks the timestamp column."""
 
 
 class InvalidText(Exception):  # noqa: N818
-    """A column of texts has bytes that are none, such as a query makes of binary values."""
+    """A text column has bytes that are not text, such as a query makes from binary values."""
 
 
 @dataclass(frozen=True, slots=True)
 class Footer:
-    """What is known of a Parquet file without reading its rows."""
+    """The facts about a Parquet file that need no reading of rows."""
 
     rows: int
     size: int
     oldest: int | None
     newest: int | None
     null_timestamps: int
-    statistics: str  # JSON, as an `add` action has it
+    statistics: str  # JSON of an `add` action
 
 
 @dataclass(frozen=True, slots=True)
 class _Bounds:
-    """Of one column over all row groups, in Parquet's physical values; None where a group does not say."""
+    """The bounds of a column over all row groups, as Parquet's physical values; None if a group has none."""
 
     low: Any = None
     high: Any = None
@@ -56,7 +56,7 @@ class _Bounds:
 def read_footers(
     table: Path, folder: str | None, schema: pa.Schema, timestamp: str
 ) -> list[tuple[str, Footer]]:
-    """The files with rows that a job wrote, each with its footer; delta-rs would add missing ones too."""
+    """The footers of a job's files that have rows. A missing file is an error: delta-rs would add it."""
     if folder is None:
         return []
     place = confined(table, folder)
@@ -85,9 +85,9 @@ def footer_of(
     timestamp: str,
     counted: Mapping[str, int] | None = None,
 ) -> Footer:
-    """The same of a file whose metadata is at hand, as it is after writing it.
+    """The footer of a file from its metadata, for a file that was just written.
 
-    `counted` are the nulls of columns of which the metadata may say nothing.
+    `counted` are the null counts of columns for which the metadata may have none.
     """
     written = metadata.schema.to_arrow_schema()
     if timestamp not in written.names:
@@ -121,7 +121,7 @@ def footer_of(
         "maxValues": {name: value for name, value in high.items() if value is not None},
         "nullCount": nulls,
     }
-    # Not escaped: delta-rs reads an escaped character beyond the first 65,536 as another, smaller one.
+    # Not escaped: delta-rs misreads escaped characters beyond the first 65,536.
     text = json.dumps(statistics, ensure_ascii=False)
     return Footer(metadata.num_rows, size, oldest, newest, nulls[timestamp], text)
 
@@ -147,7 +147,7 @@ def _bounds(metadata: Any, index: int) -> _Bounds:
 
 
 def _either(choose: Any, one: Any, other: Any) -> Any:
-    """The smaller or larger one; NaN, which Spark counts as the largest, must not get lost on the way."""
+    """The smaller or larger value. It keeps NaN, which Spark counts as the largest."""
     for value in (one, other):
         if isinstance(value, float) and math.isnan(value):
             return value
@@ -155,7 +155,7 @@ def _either(choose: Any, one: Any, other: Any) -> Any:
 
 
 def _in_microseconds(path: Path, column: str, bounds: _Bounds, written: Any) -> _Bounds:
-    """The timestamp column's bounds; read from the rows where the footer does not have them (INT96)."""
+    """The timestamp column's bounds, from the rows if the footer has none (INT96)."""
     if bounds.nulls is not None and bounds.low is not None and written.unit == "us":
         return bounds
     instants = in_microseconds(pq.read_table(path, columns=[column])[column])
@@ -164,7 +164,7 @@ def _in_microseconds(path: Path, column: str, bounds: _Bounds, written: Any) -> 
 
 
 def _in_json(value: Any, wanted: Any, written: Any, upper: bool = False) -> Any:
-    """A bound as Delta writes it, None where it cannot be said exactly enough to skip files by it."""
+    """A bound as Delta writes it; None if it is not exact enough to skip files by it."""
     if value is None:
         return None
     if pa.types.is_boolean(wanted) or pa.types.is_integer(wanted):
@@ -177,7 +177,7 @@ def _in_json(value: Any, wanted: Any, written: Any, upper: bool = False) -> Any:
         return _day(value)
     if pa.types.is_timestamp(wanted) and written.unit == "us":
         return in_delta_words(value, wanted.tz is not None)
-    # Decimals: JSON numbers are read as floating point by some readers, and a rounded bound would be wrong.
+    # Decimals: some readers read JSON numbers as floating point, and a rounded bound would be wrong.
     return None
 
 
@@ -186,7 +186,7 @@ def _prefix(text: str, upper: bool) -> str | None:
         return text
     if not upper:
         return text[:PREFIX_LENGTH]
-    # Nothing that begins with the prefix comes after it, unless it goes on with the very last character.
+    # No string with this prefix sorts after it, unless it continues with the very last character.
     return None if text[PREFIX_LENGTH] == _LAST_CHARACTER else text[:PREFIX_LENGTH] + _LAST_CHARACTER
 
 
@@ -198,7 +198,7 @@ def _day(days: int) -> str | None:
 
 
 def in_delta_words(instant_us: int, with_zone: bool) -> str | None:
-    """A timestamp of the statistics, to the microsecond; None beyond the years that it can be written in."""
+    """A timestamp for the statistics, to the microsecond; None for years that the format does not allow."""
     try:
         text = utc(instant_us).replace(tzinfo=None).isoformat(timespec="microseconds")
     except OverflowError:

@@ -40,16 +40,16 @@ from freshline.storage.delta.snapshot import Snapshot
 from freshline.storage.delta.statistics import Footer, UnreadableParquet, read_footers
 from freshline.storage.delta.vacuum import vacuum
 
-# Each commit since the snapshot was loaded makes the next one about 0.3 ms slower, a checkpoint and loading
-# it take 20 ms: 25 is the best of 10, 25, 50, 100, 200 (7 ms a commit on average; 35 ms with 200).
+# Each commit since the last load of the snapshot makes the next about 0.3 ms slower. A checkpoint with its
+# load takes 20 ms. 25 is the best of 10, 25, 50, 100, 200 (7 ms a commit on average; 35 ms with 200).
 COMMITS_WITHOUT_CHECKPOINT: Final = 25
-# A reader of an old version reads so many commits after a checkpoint at most.
+# The most commits after a checkpoint that a reader of an old version has to read.
 COMMITS_BETWEEN_CHECKPOINTS: Final = 250
-# Replaced files stay so long at least, for queries and jobs that read them.
+# The least time that replaced files stay, for queries and jobs that read them.
 _FILES_KEPT_AT_LEAST_US: Final = HOUR
 _logger = logging.getLogger(__name__)
 
-Written = Sequence[tuple[str, Footer]]  # the files with rows that a job wrote, by their paths in the table
+Written = Sequence[tuple[str, Footer]]  # a job's files that have rows, by path in the table
 
 
 class NullTimestamps(Exception):  # noqa: N818  (it is what was found)
@@ -86,9 +86,9 @@ class StoredTable(ReadTable):
         computation: Computation | None = None,
         history_us: int = DAY,
     ) -> StoredTable:
-        """The table at a path, made if it is not there; one with another schema is refused.
+        """Opens the table at a path or makes it; a table with another schema is rejected.
 
-        What happened within `history_us` can be read by its versions.
+        Its versions can be read back over `history_us`.
         """
         assert timestamp in schema.names, f"{name} has no column {timestamp}"
         configuration = _configuration(history_us)
@@ -129,18 +129,18 @@ class StoredTable(ReadTable):
 
     @property
     def computation(self) -> Computation | None:
-        """What its rows are computed by; None where there is no record of it."""
+        """The computation of its rows; None if it was not recorded."""
         number = self._commits.snapshot.computation
         return None if number is None else computations.find(self.path, number)
 
     def record(self, computation: Computation, how: computations.How) -> None:
-        """Notes what rows are computed by from here on, in the table's history too."""
+        """Records the computation of all rows from here on, also in the table's history."""
         with self._lock:
             change = computations.told(self.computation, computation, how)
             self._commits.transact((), (), self._computed_by(computation, how), change)
 
     def _computed_by(self, computation: Computation, how: computations.How) -> Snapshot:
-        """The snapshot once a commit says so. Written down before it is committed: never the other way."""
+        """The snapshot with that computation, which is written down before the commit that refers to it."""
         number = computations.add(self.path, computation, how, self._commits.snapshot.computation)
         return replace(self._commits.snapshot, computation=number)
 
@@ -156,11 +156,11 @@ class StoredTable(ReadTable):
         written: Written | None = None,
         how: computations.How = "rebuilt",
     ) -> int:
-        """Adds the Parquet files of the folder as the next update; the new version.
+        """Adds the Parquet files of the folder as the next update; returns the new version.
 
-        `expected` says which rows there must be, `written` which files, where their writer knows. For a
-        rebuild: `replacing` makes them the table's only files and this its schema, by `computation`; `how`
-        says by what its rows came to be computed so.
+        `expected` describes the rows that must be there, `written` the files, if their writer knows them. For
+        a rebuild, `replacing` makes them the table's only files and sets this schema. `computation` and `how`
+        record how the rows are computed.
         """
         if replacing is not None:
             self.check_can_have(replacing)
@@ -180,22 +180,22 @@ class StoredTable(ReadTable):
             return self._commits.snapshot.version
 
     def check(self, folder: str, expected: Extent | None, written: Written | None = None) -> None:
-        """Raises what a commit of the folder would find wrong with its files."""
+        """Raises the errors that a commit of the folder would raise for its files."""
         self._acceptable(folder, self.schema, expected, written)
 
     def check_can_have(self, schema: pa.Schema) -> None:
-        """Refuses a schema that the table was not made for."""
+        """Rejects a schema that the table's protocol does not allow."""
         check_can_have(self.path, self._commits.table, schema)
 
     def consumed_since(self, version: int) -> Iterator[tuple[int, list[ConsumedFile]]]:
-        """What each commit after that version consumed."""
+        """The files that each commit after that version consumed."""
         for newer, files in log.consumed_after(self.path, version):
             yield newer, [ConsumedFile(**file) for file in files]
 
     def compact(self, small_bytes: int, target_bytes: int) -> int:
-        """Merges small files into one of about `target_bytes`; how many it replaced, 0 if too few are small.
+        """Merges small files into one of about `target_bytes`; returns how many it replaced.
 
-        One such file a call, so that the caller can stop between. Updates may be committed meanwhile.
+        A call makes one such file, so the caller can stop in between. Updates may be committed meanwhile.
         """
         chosen = compaction.choose(self.files, small_bytes, target_bytes)
         if not chosen:
@@ -204,15 +204,15 @@ class StoredTable(ReadTable):
         added = self._merged(chosen, folder)
         with self._lock:
             if not set(chosen) <= set(self._commits.snapshot.files):
-                return 0  # a rebuild has replaced them; vacuum removes what was merged
+                return 0  # a rebuild has replaced them; vacuum removes the merged file
             try:
                 self._commits.transact(added, chosen, self._commits.snapshot, {"compacted": len(chosen)})
             except CommitOvertaken:
-                return 0  # another writer has compacted it, perhaps; vacuum removes what was merged
+                return 0  # another writer may have compacted; vacuum removes the merged file
         return len(chosen)
 
     def checkpoint(self) -> None:
-        """Writes a checkpoint, from which the table opens without reading the commits before."""
+        """Writes a checkpoint, so that the table opens without reading the commits before it."""
         with self._lock:
             if self._checkpointed == self._commits.snapshot.version:
                 return
@@ -220,10 +220,10 @@ class StoredTable(ReadTable):
             self._checkpointed = self._commits.snapshot.version
 
     def clean_log(self, keep_from_version: int) -> int:
-        """Removes what the log has before its history and before that version; how many files went.
+        """Removes the log before the history and before that version; returns how many files it removed.
 
-        It ends at a checkpoint, and the two newest stay in any case: readers that just opened the table may
-        still be there. Updates may be committed meanwhile, and need not wait for the disk.
+        The log then begins at a checkpoint. The two newest checkpoints always stay: readers that just opened
+        the table may use them. Updates may be committed meanwhile and need not wait for the disk.
         """
         with self._cleaning:
             removed = self._cut_log(keep_from_version)
@@ -241,14 +241,14 @@ class StoredTable(ReadTable):
         return log.remove(self.path, past[-1])
 
     def vacuum(self, older_than: timedelta) -> int:
-        """Removes what crashed jobs left, and files replaced before the history; how many went.
+        """Removes leftovers of crashed jobs and files replaced before the history; returns how many.
 
         `older_than` must exceed the longest job.
         """
         return vacuum(self.path, max(older_than, timedelta(microseconds=self.history_us)))
 
     def _merged(self, chosen: Sequence[LiveFile], folder: str) -> list[tuple[str, Footer]]:
-        """The chosen files' rows in one file in the folder; nothing is left behind if that does not work."""
+        """Merges the chosen files into one file in the folder; a failure leaves nothing behind."""
         try:
             compaction.merge(self.path, chosen, self.schema, self.path / folder / "part-0.parquet")
             added = read_footers(self.path, folder, self.schema, self.timestamp)
@@ -262,7 +262,7 @@ class StoredTable(ReadTable):
     def _acceptable(
         self, folder: str | None, schema: pa.Schema, expected: Extent | None, written: Written | None
     ) -> Written:
-        """The files of an update: all rows that were expected are there, and have a timestamp."""
+        """The files of an update, after a check that all expected rows are there and have a timestamp."""
         added = read_footers(self.path, folder, schema, self.timestamp) if written is None else written
         nulls = sum(footer.null_timestamps for _, footer in added)
         if nulls:
@@ -272,7 +272,7 @@ class StoredTable(ReadTable):
         return added
 
     def _bound_log(self) -> None:
-        """A table that is never idle has its checkpoints too; trouble with that is not the update's."""
+        """Makes checkpoints of a table that is never idle. Their failure does not fail the update."""
         if self._commits.snapshot.version - self._checkpointed < COMMITS_WITHOUT_CHECKPOINT:
             return
         try:
@@ -282,9 +282,9 @@ class StoredTable(ReadTable):
 
 
 def _configuration(history_us: int) -> dict[str, str]:
-    """What tells other writers to keep the history too."""
+    """The table properties that make other writers keep the history too."""
     return {
-        # The log is cleaned here, after what it says was put aside; no other writer should do it before.
+        # Freshline cleans the log, after it has archived it; no other writer should do so before.
         "delta.enableExpiredLogCleanup": "false",
         "delta.logRetentionDuration": _interval(history_us),
         "delta.deletedFileRetentionDuration": _interval(max(history_us, _FILES_KEPT_AT_LEAST_US)),
@@ -296,7 +296,7 @@ def _interval(duration_us: int) -> str:
 
 
 def _configure(path: Path, configuration: dict[str, str]) -> None:
-    """Changes what an older definition had other tools do. No update: neither files nor freshness change."""
+    """Changes the table's properties after a change of its definition. Files and freshness stay."""
     table = DeltaTable(path)
     try:
         table.alter.set_table_properties(

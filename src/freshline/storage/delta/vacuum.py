@@ -1,4 +1,4 @@
-"""Removes from a table's folder what is not the table's: replaced files and crashed jobs' leftovers."""
+"""Removes replaced files and leftovers of crashed jobs from a table's folder."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _HOUR = timedelta(hours=1)
 
 
 def vacuum(table: Path, older_than: timedelta) -> int:
-    """Removes files that the table has not had for so long, and empty folders; how many files went.
+    """Removes empty folders and files outside the table for `older_than`; returns how many files.
 
-    Only a full vacuum knows of orphans. A file that was replaced counts from then, an orphan from when it was
-    written, so a running job's files are safe as long as no job takes `older_than`.
+    Only a full vacuum knows orphans. A replaced file's age counts from its replacement, an orphan's from its
+    writing. So a running job's files are safe as long as no job takes `older_than`.
     """
     assert older_than >= timedelta(0), "files of the future"
-    # delta-rs only lists: removing them here spares the table two commits.
+    # delta-rs only lists them: removing them here saves the table two commits.
     orphans = DeltaTable(table).vacuum(
         retention_hours=-(-older_than // _HOUR), dry_run=True, enforce_retention_duration=False, full=True
     )
@@ -35,11 +35,11 @@ def vacuum(table: Path, older_than: timedelta) -> int:
 
 
 def _remove_empty_folders(root: Path, emptied: Iterable[Path], before: float) -> None:
-    """Removes folders that were emptied just now, or have been empty since before that time."""
+    """Removes folders that were just emptied or have been empty since before that time."""
     candidates = set(emptied)
     for name, _, _ in os.walk(root, topdown=False):
         folder = Path(name)
-        # Another process may have been here before us, or a job may just have put a file there.
+        # Another process may have removed it, or a job may just have put a file there.
         with contextlib.suppress(OSError):
             if folder != root and (folder in candidates or folder.stat().st_mtime < before):
                 folder.rmdir()

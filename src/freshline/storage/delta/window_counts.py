@@ -1,4 +1,4 @@
-"""How many rows a table has in ranges and windows of time: read from its files."""
+"""Counts a table's rows in ranges and windows of time, from its files."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from freshline.storage.delta.read_table import ReadTable
 
 
 def window_of(at_us: int, per_us: int) -> int:
-    """When the window of an instant begins."""
+    """The beginning of the window of an instant."""
     return at_us - at_us % per_us
 
 
 def files_of_windows(table: ReadTable, first_us: int, last_us: int, per_us: int) -> list[LiveFile]:
-    """The files that may have rows in the windows of two instants, and in those between."""
+    """The files that may have rows in the windows from one instant to the other."""
     return table.files_with(window_of(first_us, per_us) - 1, window_of(last_us, per_us) + per_us - 1)
 
 
 def window_counts(
     table: ReadTable, files: Iterable[LiveFile], first_us: int, last_us: int, per_us: int
 ) -> dict[int, int]:
-    """By the window's beginning, how many rows files of a table have there, late ones too."""
+    """The number of rows in each window, by its beginning, late rows included."""
     first, last = window_of(first_us, per_us), window_of(last_us, per_us)
     found: dict[int, int] = {}
     for each in files:
@@ -44,7 +44,7 @@ def window_counts(
 
 
 def rows_between(table: ReadTable, after_us: int | None, to_us: int) -> int:
-    """Rows with after < timestamp <= to; None: from the beginning."""
+    """The number of rows with after < timestamp <= to; `after` None: from the beginning."""
     after_us = -1 if after_us is None else after_us
     found = 0
     for file in table.files_with(after_us, to_us):
