@@ -125,7 +125,7 @@ def placement(
     ),
     as_json: JsonOption = False,
 ) -> None:
-    """Paper 002, figures 3, 4 and 7: deadlines missed, by where operators run and who goes first.
+    """Paper 002, figures 3, 4 and 7: missed deadlines, by placement and scheduling of operators.
 
     Exit code 1 if a requirement of its page is not met.
 

@@ -115,7 +115,7 @@ def test_a_step_that_costs_by_rows_is_placed_though_nobody_knows_how_many_there_
     assert placed.costs_us == {"readings": 1_000_000, **dict.fromkeys(["high", "near", "alerts"], 324_000)}
     assert placed.assumed == ("readings",)
     assert placed.unproven.keys() == {"near", "alerts"}
-    assert placed.shortcomings[-1].startswith("a second each is assumed of readings, as")
+    assert placed.shortcomings[-1].startswith("a second each is assumed for readings, as")
 
 
 def changed(file: Path, old: str, new: str) -> None:

@@ -110,8 +110,8 @@ def test_a_replay_without_the_header_cannot_go_on():
         ([(6, 5)], "the crash at 6s does not lie within the run"),
         ([(99, 100)], "the crash at 1m 39s is not over when the run of 1m 40s is"),
         ([(200, 201)], "the crash at 3m 20s is not over when the run of 1m 40s is"),
-        ([(30, 31), (10, 30)], "the crash at 30s begins before the one ahead of it is over"),
-        ([(10, 40), (20, 30)], "the crash at 20s begins before the one ahead of it is over"),
+        ([(30, 31), (10, 30)], "the crash at 30s begins before the previous one is over"),
+        ([(10, 40), (20, 30)], "the crash at 20s begins before the previous one is over"),
     ],
 )
 def test_a_crash_that_cannot_be_is_bad_input(crashes, words):

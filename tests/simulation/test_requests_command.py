@@ -117,9 +117,9 @@ def test_without_classes_there_is_nothing_to_say(project):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("operator:5/s",), "the class `operator`, which is to be asked, does not exist"),
-        (("operators:0/s",), "the class `operators` is asked at no rate"),
-        (("operators:0.0/s",), "the class `operators` is asked at no rate"),
+        (("operator:5/s",), "the class `operator` of --requests does not exist"),
+        (("operators:0/s",), "the class `operators` has a request rate of zero"),
+        (("operators:0.0/s",), "the class `operators` has a request rate of zero"),
         (("operators:5/s:0",), "requests of the class `operators` have 0 parts"),
         (("operators:5/s:257",), "requests of the class `operators` have 257 parts"),
         (("operators:5/s", "operators:1/s"), "--requests is given twice for operators"),
@@ -145,7 +145,7 @@ def test_requests_without_classes_are_bad_input(project):
 def test_a_slow_class_that_nothing_asks_is_bad_input(project):
     result = run(project, "--slow", "operators:2")
     assert isinstance(result.exception, InputError)
-    assert "the class `operators` is to be slow, and nothing asks it" in result.exception.what
+    assert "the class `operators` is to be slow, but has no requests" in result.exception.what
 
 
 def test_parts_take_what_they_took_before(project):

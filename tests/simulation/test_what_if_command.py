@@ -195,8 +195,8 @@ def test_pictures_are_drawn_with_outages(project, tmp_path):
         (("--crash", "0s"), "the crash at 0s does not lie within the run."),
         (("--crash", "400s"), "the crash at 6m 40s is not over when the run of 5m is."),
         (("--crash", "295s"), "the crash at 4m 55s is not over when the run of 5m is."),
-        (("--crash", "20s", "--crash", "25s"), "the crash at 25s begins before the one ahead of it is over."),
-        (("--crash", "20s", "--crash", "20s"), "the crash at 20s begins before the one ahead of it is over."),
+        (("--crash", "20s", "--crash", "25s"), "the crash at 25s begins before the previous one is over."),
+        (("--crash", "20s", "--crash", "20s"), "the crash at 20s begins before the previous one is over."),
     ],
 )
 def test_what_cannot_be_is_bad_input(arguments, words, project):

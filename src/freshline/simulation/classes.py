@@ -51,13 +51,13 @@ def checked_requests(warehouse: Warehouse, rates: Mapping[str, RequestRate]) -> 
     """The rates by class, the most important first."""
     for name, rate in rates.items():
         if not warehouse.classes:
-            what = f"requests of the class `{name}` are asked for, and there are no classes"
+            what = f"there are no classes, but requests of the class `{name}`"
             raise InputError(what, "Define it under `classes`, or leave the requests out")
         if name not in warehouse.classes:
             remedy = Names("classes", warehouse.classes).remedy(name)
-            raise InputError(f"the class `{name}`, which is to be asked, does not exist", remedy)
+            raise InputError(f"the class `{name}` of --requests does not exist", remedy)
         if rate.per_second <= 0:
-            raise InputError(f"the class `{name}` is asked at no rate", "Give a rate above zero")
+            raise InputError(f"the class `{name}` has a request rate of zero", "Give a rate above zero")
         if not 1 <= rate.parts <= PARTS_MAX:
             what = f"requests of the class `{name}` have {rate.parts} parts"
             raise InputError(what, f"Give a whole number from 1 to {PARTS_MAX}")

@@ -288,7 +288,7 @@ def test_of_several_that_came_meanwhile_the_first_runs():
 def test_a_pool_that_does_not_preempt_takes_no_pause():
     kernel = assemble(make_plan(Builder().files("a", period=10).build()))
     (start,) = kernel.handle(1, [FileArrived("a", DataFile(1, "1"))])
-    with pytest.raises(AssertionError, match="which pool updates does not do"):
+    with pytest.raises(AssertionError, match="which pool updates does not allow"):
         kernel.handle(2, [JobPaused(start.job)])
 
 

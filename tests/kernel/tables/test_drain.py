@@ -243,7 +243,7 @@ def test_files_that_come_while_it_drains_are_loaded_too_all_at_once():
 def test_nobody_comes_or_goes_once_it_drains():
     kernel = with_a_rest()
     kernel.handle(30 * SECOND, [DrainBegun()])
-    with pytest.raises(AssertionError, match="nobody leaves"):
+    with pytest.raises(AssertionError, match="no table can leave"):
         kernel.handle(31 * SECOND, [TableRemoved("b")])
 
 

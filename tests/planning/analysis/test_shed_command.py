@@ -162,7 +162,7 @@ def with_operators(tree: object) -> dict[str, Any]:
         (with_operators({"op": "select", "input": S1}), "an operator of 'a' has no selectivity"),
         (
             with_operators({"op": "join", "selectivity": 1, "inputs": [S1]}),
-            "a join of 'a' has not two inputs",
+            "a join of 'a' does not have two inputs",
         ),
         (with_operators(deep(60)), "the operators of 'a' are nested too deeply"),
         (with_operators(5), "an operator of 'a' is not an object"),

@@ -69,7 +69,7 @@ def test_deadlines_that_are_not_the_periods_leave_only_rate_monotonic() -> None:
         "gedf": None,
         "reasons": dict.fromkeys(
             ("np_edf_one_track", "np_gedf", "gedf"),
-            "known only where each deadline is the period, and that of 'b' is not",
+            "known only if each deadline is the period, and that of 'b' is not",
         ),
     }
 

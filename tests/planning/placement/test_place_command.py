@@ -125,7 +125,7 @@ def with_operator(**keys: object) -> dict[str, object]:
     return PLAN | {"operators": [X | keys, Y]}
 
 
-NOWHERE = "over the links none of the nodes of 'y' gets its inputs and brings on its result"
+NOWHERE = "over the links none of the nodes of 'y' can get its inputs and pass on its result"
 UNREAD = X | {"name": "z", "inputs": ["y"], "nodes": ["a"]}
 BAD = [
     ([], "the plan is not an object"),
@@ -153,7 +153,7 @@ BAD = [
     (with_operator(nodes=["a", "a"]), "the nodes of operator 'x' have a name twice"),
     (with_operator(nodes="a"), "the nodes of operator 'x' are not a list with at least one name"),
     (with_operator(inputs=[]), "the inputs of operator 'x' are not a list with at least one name"),
-    (with_operator(inputs=["t"]), "operator 'x' reads the stream 't', which nobody makes"),
+    (with_operator(inputs=["t"]), "operator 'x' reads the stream 't', which nothing makes"),
     (with_operator(outputs=["x", "y"]), "operator 'y' makes the stream 'y', as x does"),
     (with_operator(outputs=["x", "s"]), "operator 'x' makes the stream 's', as a source does"),
     (with_operator(selectivity=-1), "the selectivity of operator 'x' is -1"),

@@ -111,7 +111,7 @@ def test_tables_that_share_tracks_with_a_cost_above_its_period_are_not_forgotten
     assert advice(builder) == [
         COSTLY,
         "Pool updates: until then other tables on the same tracks have no bound either.",
-        "c: mend the tables it reads first; one of them has no bound.",
+        "c: fix the tables that it reads first; one of them has no bound.",
     ]
 
 
@@ -161,7 +161,8 @@ def test_clusters_that_were_tried_in_vain_are_reported_with_what_edf_could_do(mo
     plan = make_plan(builder.build())
     assert plan.pools[0].tracks_least is None
     assert plan.advice[:2] == (
-        "Pool updates: the least number of tracks with clustered-edf is not known; tried in vain: 2 to 3.",
+        "Pool updates: the least number of tracks with clustered-edf is not known; tried without success: "
+        "2 to 3.",
         "Pool updates: 6 tracks with policy edf would prove every target of its tables.",
     )
 
@@ -174,7 +175,7 @@ def test_clusters_that_hold_beyond_what_was_tried_say_that_the_least_is_not_know
     plan = make_plan(builder.build())
     assert plan.holds
     assert plan.advice == (
-        "Pool updates: the least number of tracks with clustered-edf is not known; tried in vain: 2.",
+        "Pool updates: the least number of tracks with clustered-edf is not known; tried without success: 2.",
     )
 
 

@@ -157,7 +157,7 @@ def test_a_table_behind_an_unbounded_one_is_told_to_wait_for_it():
         .derived("b", ["a"], period=10, target=100, pool="reports")
         .build()
     )
-    assert plan.advice[-1] == "b: mend the tables it reads first; one of them has no bound."
+    assert plan.advice[-1] == "b: fix the tables that it reads first; one of them has no bound."
 
 
 def test_utilisation_is_decided_exactly():

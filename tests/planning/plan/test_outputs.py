@@ -133,7 +133,7 @@ def test_an_output_whose_bursts_come_too_fast_is_not_proven() -> None:
 
 def test_first_in_first_out_is_not_proven() -> None:
     (output,) = plan_outputs(loads(TEXT.replace("speed: 2", "speed: 2, policy: fifo"))).outputs
-    assert (output.holds, output.reason) == (False, "nothing is proven of `policy: fifo` on `centre`")
+    assert (output.holds, output.reason) == (False, "no bound is proven for `policy: fifo` on `centre`")
 
 
 def test_a_deadline_below_the_computing_time_is_a_verdict_with_a_stretched_placement() -> None:
@@ -148,16 +148,16 @@ def test_a_deadline_that_is_over_before_anything_is_computed_is_a_verdict() -> N
     (output,) = plan_outputs(loads(TEXT.replace("deadline: 5s", "deadline: 500ms"))).outputs
     assert (output.holds, output.reason) == (
         False,
-        "its records may be 1s old before anything is computed of them",
+        "its records may be 1s old before anything is computed from them",
     )
 
 
-def test_costs_that_nobody_knows_are_named() -> None:
+def test_unknown_costs_are_named() -> None:
     without = loads(TEXT.replace(", cost: {startup: 200ms}", "").replace("burst: 20, ", ""))
     assert unknown_costs(without) == ("readings", "fast", "alerts")
     assert plan_outputs(without).outputs[0].reason == (
-        "no cost is known for alerts (run it, or declare `cost`); nobody knows how many rows readings, fast "
-        "may get (declare `burst`, or `rows`, of speeds)"
+        "no cost is known for alerts (run it, or declare `cost`); the number of rows is unknown for "
+        "readings, fast (declare `burst`, or `rows`, of speeds)"
     )
 
 

@@ -187,7 +187,7 @@ def test_a_query_over_a_feed_without_rows_needs_a_cost() -> None:
     with pytest.raises(InputError) as raised:
         make_plan(loads(text + query("ours", JOIN, 2)))
     assert str(raised.value) == (
-        "freshline.yml:14: no cost is known for the query ours: nobody says how many rows s2 gets. Add "
+        "freshline.yml:14: no cost is known for the query ours: the rows of s2 are unknown. Add "
         "`rows` (a second) to the feed `s2`, or declare `cost: {startup: 50ms, rate: 0.1}` of the query."
     )
     assert make_plan(loads(text + query("ours", JOIN, 2, ", cost: {rate: 0.1}"))).holds

@@ -52,7 +52,7 @@ def kernel_to_replay(header: Record, journal: str) -> Kernel:
         return kernel_of(header)
     except _DAMAGE as error:
         what = f"the first line of {journal} is damaged ({type(error).__name__}: {cut(str(error))})"
-        raise InputError(what, "Name a log that is as it was written") from error
+        raise InputError(what, "Name an undamaged log") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ def _event(record: Record, kernel: Kernel, known: Mapping[str, type[Event]]) -> 
     word = next(iter(record), "")
     if word not in known:
         what = f"the journal has an event {cut(word)!r}, which this version does not know"
-        raise InputError(what, "Replay it with the version that wrote it, or name one that is undamaged")
+        raise InputError(what, "Replay it with the version that wrote it, or name an undamaged log")
     return known[word].from_record(record, kernel)
 
 

@@ -64,7 +64,7 @@ class TrackPool:
 
     def put_aside(self, job: Job) -> None:
         """The job is paused, and goes on later."""
-        raise AssertionError(f"{job!r} is put aside, which pool {self.name} does not do")
+        raise AssertionError(f"{job!r} is paused, which pool {self.name} does not allow")
 
     def validate(self) -> None:
         """Raises AssertionError if its state is inconsistent."""

@@ -25,7 +25,7 @@ class PreemptivePool(TrackPool):
         self, name: str, tracks: int, tracks_from: int, order: Order[Any], touched: list[TrackPool]
     ) -> None:
         super().__init__(name, tracks, tracks_from, order, touched)
-        assert tracks == 1, f"pool {name} puts jobs aside, and has {tracks} tracks"
+        assert tracks == 1, f"pool {name} pauses jobs, and has {tracks} tracks"
         self._aside: dict[str, Job] = {}  # by task: paused jobs
         self._asked: Job | None = None  # the running job, once it was asked to pause
 
@@ -66,5 +66,5 @@ class PreemptivePool(TrackPool):
     def validate(self) -> None:
         assert all(job.task.state == PAUSED and job.task.job is job for job in self._aside.values())
         for job in self.running.values():
-            assert self._asked is job or not self.order.goes_before(job), "nobody asked it to make room"
+            assert self._asked is job or not self.order.goes_before(job), "it was not asked to pause"
         assert self._asked is None or self._asked in self.running.values()

@@ -19,7 +19,7 @@ from freshline.kernel.tables.release import PeriodicRelease
 from freshline.kernel.tables.source import Source
 from freshline.kernel.tables.task import TableTask
 
-# Near U = m there may never be an instant without work: give up after so many jobs per table.
+# Near U = m there may never be an instant without work: give up after this many jobs per table.
 _JOBS_PER_TABLE: Final = 8
 
 

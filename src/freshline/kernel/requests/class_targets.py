@@ -9,8 +9,8 @@ from freshline.definitions.sections.classes import ServiceClass
 
 State = Literal["IDLE", "KEPT", "SETTLING", "BROKEN"]
 
-# Single periods scatter around the target. The error counts as exceeded if the mean of so many periods is
-# above so many times the target (the paper's settling time, as it measures it).
+# Single periods scatter around the target: the error counts as exceeded if the mean of the last periods is
+# above the target times the tolerance (the paper's settling time, as it measures it).
 PERIODS: Final = 3
 TOLERANCE: Final = 1.15
 

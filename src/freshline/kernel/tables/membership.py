@@ -28,7 +28,7 @@ class TableAdded(Event):
     def take(self, kernel: Kernel, now: int) -> None:
         table = self.table
         pool = next(pool for pool in kernel.pools if pool.name == table.pool)
-        assert pool.order.open, f"nobody comes to pool {pool.name} while it runs"
+        assert pool.order.open, f"no table can join pool {pool.name} while it runs"
         sources = [source_named(kernel, name) for name in table.sources]
         place = max((task.place for task in kernel.tasks), default=-1) + 1
         task = make_task(kernel, table, place, sources)
@@ -56,7 +56,7 @@ class TableRemoved(Event):
     def take(self, kernel: Kernel, now: int) -> None:
         task = kernel.task(self.name)
         assert isinstance(task, TableTask), f"{task!r} is not a table"
-        assert task.pool.order.open, f"nobody leaves pool {task.pool.name} while it runs"
+        assert task.pool.order.open, f"no table can leave pool {task.pool.name} while it runs"
         is_read = any(task in other.intake.sources for other in tables_of(kernel))
         assert not is_read, f"{task!r} is read by others"
         for source in task.intake.sources:

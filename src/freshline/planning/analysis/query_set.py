@@ -207,7 +207,7 @@ def _operator(value: object, of_query: str, rates: Mapping[str, Decimal], depth:
     if op == "join":
         inputs = fields["inputs"]
         if not isinstance(inputs, list) or len(inputs) != 2:
-            raise InputError(f"a join {of_query} has not two inputs", 'Write "inputs": [left, right]')
+            raise InputError(f"a join {of_query} does not have two inputs", 'Write "inputs": [left, right]')
         left, right = (_operator(each, of_query, rates, depth + 1) for each in inputs)
         return Join(_selectivity(fields["selectivity"], f"a selectivity {of_query}"), left, right)
     below = _operator(fields["input"], of_query, rates, depth + 1)

@@ -74,7 +74,7 @@ def _reasons(task_set: TaskSet) -> dict[str, str]:
         above = f"unbounded: the cost of {shown(too_costly)} is above its period"
         reasons |= dict.fromkeys(("np_gedf", "gedf"), above)
     if constrained is not None:
-        implicit = f"known only where each deadline is the period, and that of {shown(constrained)} is not"
+        implicit = f"known only if each deadline is the period, and that of {shown(constrained)} is not"
         reasons |= dict.fromkeys(("np_edf_one_track", "np_gedf", "gedf"), implicit)
     if task_set.tracks > 1:
         reasons |= dict.fromkeys(("rm", "np_edf_one_track"), "for one track only")

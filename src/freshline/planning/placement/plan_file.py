@@ -157,7 +157,7 @@ def _check_streams(plan: PlacementPlan) -> None:
         for stream in operator.inputs:
             if stream not in made and stream not in rates:
                 raise InputError(
-                    f"operator {cut(operator.name)!r} reads the stream {cut(stream)!r}, which nobody makes",
+                    f"operator {cut(operator.name)!r} reads the stream {cut(stream)!r}, which nothing makes",
                     _meant(stream, [*rates, *made], "Add a source or an operator for it"),
                 )
     for output in plan.outputs:
@@ -217,7 +217,7 @@ def _obstacle(programme: Programme, needed: Mapping[int, Sequence[int]]) -> str:
         if not domains[unit]:
             name = programme.plan.operators[programme.units[unit].operators[0]].name
             return (
-                f"over the links none of the nodes of {cut(name)!r} gets its inputs and brings on its result"
+                f"over the links none of the nodes of {cut(name)!r} can get its inputs and pass on its result"
             )
     return "over the links its operators cannot be placed together"
 

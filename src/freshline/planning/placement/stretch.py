@@ -78,7 +78,7 @@ def _bounds(programme: Programme, factor: float) -> Bounds:
 def not_in_time(programme: Programme, found: StretchedPlacement) -> Placement:
     """The result without a placement in time; it is infeasible only if that is proven."""
     if found.bound == inf:
-        reason = "over these links no placement lets every stream reach those who read it"
+        reason = "over these links no placement lets every stream reach its readers"
         return Placement("infeasible", None, None, None, infeasible=Infeasible(reason, (), (), None, None))
     if found.nodes is None:
         return Placement("unknown", None, None, None)

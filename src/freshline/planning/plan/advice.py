@@ -70,7 +70,7 @@ def _in_vain(pool: PoolPlan, answer: LeastTracks) -> list[str]:
     first, last = answer.in_vain
     tried = f"{first} to {last}" if first < last else f"{last}"
     unknown = f"the least number of tracks with {pool.policy} is not known"
-    return [f"Pool {pool.name}: {unknown}; tried in vain: {tried}."]
+    return [f"Pool {pool.name}: {unknown}; tried without success: {tried}."]
 
 
 def _tracks_that_do(pool: PoolPlan, answer: LeastTracks, tables: Mapping[str, TablePlan]) -> list[str]:
@@ -133,7 +133,7 @@ class _Remedies:
             return sentences
         tardy = self._tardy_pools(table.name)
         if best_us is None or self._hopeless.intersection(tardy) - {table.pool}:
-            sentences.append(f"{table.name}: mend the tables it reads first; one of them has no bound.")
+            sentences.append(f"{table.name}: fix the tables that it reads first; one of them has no bound.")
         elif table.pool not in self._hopeless:
             what = "a bound" if target_us is None else format_duration(target_us)
             sentences.append(

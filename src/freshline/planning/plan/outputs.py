@@ -147,15 +147,15 @@ def _reason(
     left_us = steps.left_us(output)
     if left_us <= 0:
         waited_us = (warehouse.steps[output].deadline_us or 0) - left_us
-        return f"its records may be {format_duration(waited_us)} old before anything is computed of them"
+        return f"its records may be {format_duration(waited_us)} old before anything is computed from them"
     if not placement.holds:
         infeasible = placement.infeasible
-        return "it is not known whether all fits" if infeasible is None else infeasible.reason
+        return "it is not known whether all steps fit" if infeasible is None else infeasible.reason
     beside = _beside(steps, above, placed)
     nodes = dict.fromkeys(placed.nodes[name] for name in beside)
     unproven = [node for node in nodes if warehouse.nodes[node].policy != "edf"]
     if unproven:
-        return f"nothing is proven of `policy: fifo` on {one_of(unproven)}"
+        return f"no bound is proven for `policy: fifo` on {one_of(unproven)}"
     before_us = steps.before_us(placed.sub_deadlines_us)
     for name in beside:
         node = placed.nodes[name]

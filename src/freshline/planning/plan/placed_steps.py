@@ -37,7 +37,7 @@ class PlacedSteps:
             self.upstream[name] = frozenset({name}).union(*above)
             own = frozenset() if step.feed is None else frozenset({step.feed})
             self.feeds[name] = own.union(*(self.feeds[source] for source in step.sources))
-            assert step.cost is not None, f"nobody knows what {name} costs"
+            assert step.cost is not None, f"the cost of {name} is unknown"
             cost = step.cost
             worst = (1 + cost.variability) * (cost.startup_us + cost.per_row_us * (rows[name].read or 0))
             self.costs_us[name] = max(1, -(-worst.numerator // worst.denominator))
@@ -134,7 +134,7 @@ def why_unknown(warehouse: Warehouse, unknown: Iterable[str]) -> str:
     if by_rows:
         used = dict.fromkeys(step.feed for step in steps.values() if step.feed is not None)
         unsized = ", ".join(name for name in used if feeds[name].rows_most is None)
-        rows = f"nobody knows how many rows {', '.join(by_rows)} may get"
+        rows = f"the number of rows is unknown for {', '.join(by_rows)}"
         said.append(f"{rows} (declare `burst`, or `rows`, of {unsized})")
     return "; ".join(said)
 
@@ -171,7 +171,7 @@ def _sources(warehouse: Warehouse) -> Iterable[StreamSource]:
     loaded = {step.feed for step in warehouse.steps.values()}
     for name, feed in warehouse.feeds.items():
         if name in loaded:
-            assert feed.node is not None, f"nobody knows where {name} lands"
+            assert feed.node is not None, f"the node of feed {name} is unknown"
             rows = feed.rows_most_loaded or Fraction(1)
             yield StreamSource(_stream(name), feed.node, rows * SECOND / _period_us(feed))
 

@@ -52,7 +52,7 @@ def _check_known(query: Query, rows: Mapping[str, Fraction | None], warehouse: W
         return
     feeds = " and ".join(f"`{feed.name}`" for feed in _silent_feeds(missing, warehouse))
     raise InputError(
-        f"no cost is known for the query {query.name}: nobody says how many rows {', '.join(missing)} gets",
+        f"no cost is known for the query {query.name}: the rows of {', '.join(missing)} are unknown",
         f"Add `rows` (a second) to the feed {feeds}, or declare `cost: {{startup: 50ms, rate: 0.1}}` of the "
         "query",
         query.place,

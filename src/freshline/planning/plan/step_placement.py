@@ -33,8 +33,8 @@ class StepPlacement:
         found += [f"output {name} may be late: {why}" for name, why in self.unproven.items()]
         if self.assumed:
             found.append(
-                f"a second each is assumed of {', '.join(self.assumed)}, as no cost is known: "
-                "`freshline place --apply` counts with what runs took"
+                f"a second each is assumed for {', '.join(self.assumed)}, as no cost is known: "
+                "`freshline place --apply` uses the costs of past runs"
             )
         return found
 

@@ -61,6 +61,6 @@ def checked(
         checked_requests(warehouse, requests or {}),
     )
     for name in warehouse.classes.keys() & conditions.slow.keys() - conditions.requests.keys():
-        what = f"the class `{name}` is to be slow, and nothing asks it"
+        what = f"the class `{name}` is to be slow, but has no requests"
         raise InputError(what, f"Add its requests, such as --requests {name}:1/s")
     return conditions

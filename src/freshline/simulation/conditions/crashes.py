@@ -32,7 +32,7 @@ def checked_crashes(crashes: Sequence[Crash], end: int) -> Crashes:
             )
         if start <= over:
             raise InputError(
-                f"{when} begins before the one ahead of it is over", "Let them begin one after the other"
+                f"{when} begins before the previous one is over", "Let them begin one after the other"
             )
         if back_at >= end:
             raise InputError(

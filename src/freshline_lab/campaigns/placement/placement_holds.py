@@ -102,7 +102,7 @@ def _bursts(plan: PlacementPlan, setting: StepSetting, random: Random) -> list[B
 
 
 def distances_us(plan: PlacementPlan, setting: StepSetting) -> dict[str, int]:
-    """By source stream: the least distance of its bursts: MODEL-002's condition, "Run time"."""
+    """By source stream: the least distance of its bursts (docs/placement.md, "One instance at a time")."""
     load_us: dict[str, int] = {}
     for name, node in setting.nodes.items():
         load_us[node] = load_us.get(node, 0) + setting.costs_us[name]

@@ -72,7 +72,7 @@ def poisson(
 def send_all(file: Path, due: Sequence[ScheduledRequest]) -> list[SentRequest]:
     """Sends requests when they are due, to the run with its address in that file."""
     address = ServiceAddress.read(file)
-    assert address is not None, "nobody runs there"
+    assert address is not None, "no warehouse runs there"
     began, lock, said = time.monotonic(), threading.Lock(), []
 
     def send(each: ScheduledRequest) -> None:
@@ -93,7 +93,7 @@ def send_all(file: Path, due: Sequence[ScheduledRequest]) -> list[SentRequest]:
 def send_each(file: Path, due: Sequence[ScheduledRequest]) -> list[SentRequest]:
     """Sends each request after the answer to the one before, whenever they are due."""
     address = ServiceAddress.read(file)
-    assert address is not None, "nobody runs there"
+    assert address is not None, "no warehouse runs there"
     return [_sent(address, each) for each in due]
 
 

@@ -118,7 +118,7 @@ def _figure(record: dict[str, Any]) -> Figure:
 
 def _page(record: dict[str, Any]) -> Iterator[str]:
     placement, paper, schedules = record["placement"], record["paper"], record["schedules"]
-    yield "# Paper 002: placement, sub-deadlines, and who goes first"
+    yield "# Paper 002: placement, sub-deadlines and scheduling"
     yield ""
     yield (
         f"Freshline {__version__}, `freshline experiment placement`, simulated, {record['trials']} trials "
@@ -147,7 +147,7 @@ def _page(record: dict[str, Any]) -> Iterator[str]:
     for name, latency in schedules.items():
         yield f"| {name} | {printed[name]} | {latency['p1']:g} | {latency['p2']:g} |"
     yield ""
-    yield "Figure 6 is a test, instant by instant (`tests/kernel/test_step_tasks.py`)."
+    yield "Figure 6 is a test, instant by instant (`tests/kernel/steps/test_step_tasks.py`)."
     yield ""
     yield "## Figure 7: deadlines missed, %"
     yield "![miss rates over tuples from other vehicles](figure.png)"

@@ -141,7 +141,7 @@ def cause(ran: PolicyRun, query: LiveQuery, released: int, found: EndedIteration
         )
     if ran.policy == "lrm-paper":
         return "share", f"the shares of the last schedule did not fit any more{beside}"
-    return "machine", f"nobody took so much longer than allowed: it waited for the machine{beside}"
+    return "machine", f"no iteration took so much longer than allowed: it waited for the machine{beside}"
 
 
 def _longer(each: EndedIteration) -> str:
