@@ -37,9 +37,9 @@ def test_a_node_that_dies_is_started_again_and_one_that_is_refused_is_not(tmp_pa
         "ends": 1,
     }
     assert sorted(said) == [
-        "node dies was killed by signal 9: it is started again in 1 s",
-        "node dies was killed by signal 9: it is started again in 2 s",
-        "node loses has lost Spark or its lease: it is started again in 1 s",
+        "node dies was killed by signal 9: it restarts in 1 s",
+        "node dies was killed by signal 9: it restarts in 2 s",
+        "node loses has lost Spark or its lease: it restarts in 1 s",
         "node refused does not run: it was refused",
     ]
 

@@ -178,7 +178,7 @@ def test_what_is_wrong_is_refused_with_a_sentence_and_the_others_are_answered(sh
         refused = shop.apply()
         assert refused.returncode == 2
         assert (
-            "only `queries` can change while a warehouse runs, and `tables.orders.cost` differs"
+            "only `queries` can change while a warehouse runs, but `tables.orders.cost` differs"
             in refused.stderr
         )
         assert list(shop.queries()) == ["sums"]

@@ -152,7 +152,7 @@ def test_a_pool_that_held_nothing_and_may_be_for_tables_takes_no_query(tmp_path:
         answer = run.queries.decide(run.prepare({**WAREHOUSE.queries, "two": plain}), run.now)
         assert answer["unchanged"] == ["one"]
         assert [(each["name"], each["period_least"]) for each in answer["refused"]] == [("two", None)]
-        assert "start the run anew" in answer["refused"][0]["reason"]
+        assert "restart the run" in answer["refused"][0]["reason"]
 
 
 def test_what_was_measured_of_a_query_is_not_told_of_another_that_takes_its_name(tmp_path: Path) -> None:

@@ -88,7 +88,7 @@ BAD_VALUES: dict[str, tuple[str, pa.Array, pa.Array, str]] = {
         "array<string>",
         pa.array([["a"], None, [None]]),
         pa.ListArray.from_arrays([0, 2, 3], no_text(b"a", b"b\xff", b"c")),
-        "column n has bytes that are no text",
+        "column n has bytes that are not text",
     ),
 }
 
@@ -144,7 +144,7 @@ def test_where_the_definition_fails_on_everything_no_file_is_put_aside(place):
     orders = place.said[-1].tables[0]
     assert orders.state == "FAILED"
     assert orders.message.startswith("[DIVIDE_BY_ZERO]")
-    assert orders.message.endswith("made-up rows fail too, so no file is put aside")
+    assert orders.message.endswith("made-up rows fail too, so no file goes to quarantine")
     assert len(orders.message) <= 300
 
 

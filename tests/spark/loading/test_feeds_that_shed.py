@@ -185,7 +185,7 @@ def test_columns_that_have_no_order_go_by_their_texts(spark) -> None:
 @pytest.mark.parametrize(
     ("value", "complaint"),
     [
-        ("car", "the value by which it sheds is string, and no number"),
+        ("car", "the value that it sheds by is string, not a number"),
         ("if(speed > 1, rand(), 0)", "`rand` gives something else each time it is asked"),
         ("CAST(ts < concat('to', 'day') AS int)", "`'today'` gives something else each time it is asked"),
     ],

@@ -389,7 +389,7 @@ def test_who_sets_how_spark_writes_parquet_has_spark_write_it(spark, monkeypatch
     Conf.settings |= {"spark.sql.parquet.compression.codec": "zstd"}
     assert driver_limit(spark) == 0
     Conf.settings = {"spark.freshline.driverWrites": "much"}
-    with pytest.raises(InputError, match="driverWrites=much is no size"):
+    with pytest.raises(InputError, match="driverWrites=much is not a size"):
         driver_limit(spark)
     Conf.settings = {}
     hadoop = context._jsc.hadoopConfiguration()

@@ -27,7 +27,7 @@ class Overruns:
     def __str__(self) -> str:
         took, assumed = format_duration(self.took_us, up=True), format_duration(self.assumed_us)
         if self.count == 1:
-            return f"an update took {took}, assumed were at most {assumed}"
+            return f"an update took {took}, more than the assumed {assumed}"
         return f"{self.count} updates took longer than assumed, at worst {took} instead of {assumed}"
 
 

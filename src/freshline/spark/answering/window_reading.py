@@ -199,5 +199,5 @@ def _analysed(
 
 
 def _not_rewritten(query: Query) -> InputError:
-    what = f"query {query.name} has something in its SQL that cannot be rewritten for parts of the rows"
+    what = f"the SQL of query {query.name} cannot be rewritten for parts of the rows"
     return InputError(what, "Write it in another way, or make it a table and read that", query.place)

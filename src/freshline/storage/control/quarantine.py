@@ -73,7 +73,7 @@ class Quarantine:
         """Moves the file back to its feed's landing folder, where it counts as newly arrived."""
         back = confined(landing, entry.name)
         if back.exists():
-            raise InputError(f"{back} is there already", "Move one of the two away first")
+            raise InputError(f"{back} already exists", "Move one of the two files away first")
         _move(confined(self._files, entry.stored), back)
         self._forget(entry)
         return back

@@ -205,8 +205,8 @@ def _archived(table: Path, first: int, end: int) -> Iterator[Lists]:
                 following = batch["to"] + 1
     if following < end:
         raise InputError(
-            f"the log of {table} lacks versions {following} to {end - 1}: what they loaded is not known",
-            "Bring these files of its _delta_log back, or delete the table to load it anew",
+            f"the log of {table} lacks versions {following} to {end - 1}: their loaded files are not known",
+            "Restore these files of its _delta_log, or delete the table to load it again",
         )
 
 

@@ -58,7 +58,7 @@ class OtherColumns(InputError):  # noqa: N818  (it is what was found)
         sentences = [str(found)] if found else []
         sentences += ["it is partitioned"] if is_partitioned else []
         super().__init__(
-            f"the table {name} at {path} is not as it is defined: {'; '.join(sentences)}",
+            f"the table {name} at {path} differs from its definition: {'; '.join(sentences)}",
             "Give the definition another name, or move the old table away",
         )
 
