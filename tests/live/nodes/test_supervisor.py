@@ -16,7 +16,7 @@ from patience import PATIENCE_S
 
 def supervisor(folder: Path, *nodes: str) -> tuple[Supervisor, list[str]]:
     said: list[str] = []
-    # Its clock runs ahead, so that nobody waits for back-offs.
+    # Its clock runs ahead, so that the test does not wait for back-offs.
     return Supervisor(
         nodes, lambda node: command(folder, node), said.append, lambda: 50 * time.monotonic()
     ), said

@@ -1,4 +1,4 @@
-"""Who comes and goes among a run's queries, on a real kernel in simulated time, without Spark."""
+"""Queries that come and go in a run, on a real kernel in simulated time, without Spark."""
 
 import io
 import json
@@ -46,7 +46,7 @@ WAREHOUSE = loads(PROJECT)
 
 @dataclass(frozen=True)
 class Prepared:
-    """What Spark would have made of it is asked by nobody here."""
+    """A prepared query without Spark's analysis, which these tests do not need."""
 
     query: Query
 

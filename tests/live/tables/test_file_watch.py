@@ -308,7 +308,7 @@ def test_the_files_of_a_feed_are_looked_for_once_all_of_its_tables_are_warm(tmp_
         watched.watch.start(watched.found.put)
         watched.until(lambda: watched.watch._looks > 8)
         assert watched.found.empty()
-        assert not watched.watch.is_quiet()  # who drains has not seen everything yet
+        assert not watched.watch.is_quiet()  # a draining run has not seen everything yet
         warmth.warmed("b", clock())
         assert watched.next() == ("flood", "0.csv", {"a"})
         watched.until(lambda: watched.watch._looks > 16)

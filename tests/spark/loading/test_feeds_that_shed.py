@@ -133,7 +133,7 @@ def test_the_same_rows_stay_whatever_is_loaded_together(spark, tmp_path_factory,
         count = data.draw(st.integers(1, len(waiting)))
         shed += road.load(*waiting[:count]).rows_shed
         waiting = waiting[count:]
-        road.open()  # whoever goes on knows nothing but the table
+        road.open()  # the next run knows only the table
     assert road.rows() == kept(in_order)
     assert shed == sum(map(len, files)) - len(kept(in_order))
 

@@ -1,4 +1,4 @@
-"""Small results are written by the driver, others by executors, and nobody sees a difference."""
+"""The driver writes small results, executors write others, and readers see no difference."""
 
 import json
 import os
@@ -314,7 +314,7 @@ def new_sink(spark) -> tuple[Sink, DataFrame]:
 
 def test_what_may_be_large_is_left_to_executors(spark, ways: list[str]) -> None:
     sink, frame = new_sink(spark)
-    stored: Any = None  # nobody asks it
+    stored: Any = None  # not used
     for source_bytes in (0, MEGABYTE, MEGABYTE + 1, 40 * MEGABYTE):
         sink.write(frame, "t", stored, "x", source_bytes)
     assert ways == ["driver", "driver", "executors", "executors"]

@@ -64,7 +64,7 @@ class RunNotes:
             self._latest.append((at, text))
 
     def refused(self, feed: str, name: str, reason: str) -> None:
-        """A file was put into quarantine."""
+        """Notes a file that went to quarantine."""
         with self._lock:
             self._quarantined += 1
             self._latest.append((self._clock(), f"{feed}: {name} put into quarantine: {reason}"))

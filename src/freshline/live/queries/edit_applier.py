@@ -112,7 +112,6 @@ def of_node(running: Warehouse, edited: Warehouse, node: str | None) -> Warehous
 
 
 def _elsewhere(warehouse: Warehouse, node: str) -> dict[str, Query]:
-    """The queries of other nodes."""
     queries, pools = warehouse.queries, warehouse.pools
     return {
         name: replace(query, place=NOWHERE)

@@ -36,7 +36,7 @@ class OpenTables:
 
     @property
     def readable(self) -> dict[str, ReadTable]:
-        """Both."""
+        """Own and followed tables."""
         return {**self.followed, **self.tables}
 
 

@@ -98,7 +98,6 @@ def view(place: int) -> str:
 
 
 def as_written(select: exp.Query) -> str:
-    """The SQL of a parsed query."""
     return select.sql(SPARK, comments=False, unsupported_level=ErrorLevel.RAISE)
 
 

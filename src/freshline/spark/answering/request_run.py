@@ -79,7 +79,6 @@ class RequestAnswer:
         return self.slices == SLICES
 
     def table(self) -> pa.Table:
-        """The rows as an Arrow table."""
         schema = to_arrow_schema(self.schema, timezone="UTC")
         columns = [pa.array([row[at] for row in self.rows], field.type) for at, field in enumerate(schema)]
         return pa.Table.from_arrays(columns, schema=schema)

@@ -130,7 +130,6 @@ class WindowReading:
         self._reading.read(slices)
 
     def outcome(self) -> ReadingOutcome:
-        """The answer from the parts so far."""
         reading, prepared = self._reading, self._prepared
         answer = merge(prepared.rewritten.partials, prepared.rewritten.schema, reading.parts, reading.slices)
         return ReadingOutcome(answer, self.window, Fraction(reading.slices, SLICES), self._rows_seen())

@@ -223,5 +223,4 @@ def between(frame: DataFrame, timestamp: str, after: int | None, to: int) -> Dat
 
 
 def instant(microseconds: int) -> Column:
-    """A literal timestamp."""
     return f.timestamp_micros(f.lit(microseconds).cast("long"))

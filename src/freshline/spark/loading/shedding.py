@@ -136,7 +136,6 @@ def _has_order(kind: DataType) -> bool:
 
 
 def _free(name: str, taken: Sequence[str]) -> str:
-    """A name that no column has."""
     lower = {each.lower() for each in taken}
     while name in lower:
         name = f"_{name}"

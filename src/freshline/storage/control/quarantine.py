@@ -47,7 +47,7 @@ class Quarantine:
         self._clock_ns = clock
 
     def put(self, feed: str, name: str, path: Path, reason: str, attempts: int) -> QuarantinedFile:
-        """Moves a feed's file here."""
+        """Moves a feed's file into quarantine."""
         stored = self._free(feed, name)
         entry = QuarantinedFile(stored, feed, name, reason, attempts, self._clock_ns() // 1_000)
         _write_reason(self._reason(stored), entry)
@@ -79,7 +79,6 @@ class Quarantine:
         return back
 
     def drop(self, entry: QuarantinedFile) -> None:
-        """Deletes the file."""
         confined(self._files, entry.stored).unlink(missing_ok=True)
         self._forget(entry)
 

@@ -25,12 +25,11 @@ Lists = tuple[int, list[dict[str, Any]]]  # a version and the files that it cons
 
 
 def commit_path(table: Path, version: int) -> Path:
-    """The file of one commit."""
     return table / "_delta_log" / f"{version:020d}.json"
 
 
 def checkpoint_path(table: Path, version: int) -> Path:
-    """The file of a checkpoint in one piece."""
+    """The file of a checkpoint in a single file."""
     return table / "_delta_log" / f"{version:020d}.checkpoint.parquet"
 
 

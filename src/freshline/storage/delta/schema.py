@@ -36,7 +36,6 @@ class SchemaDifferences:
         )
 
     def without(self, column: str) -> SchemaDifferences:
-        """The differences in other columns."""
         return SchemaDifferences(
             tuple(name for name in self.missing if name != column),
             tuple(each for each in self.undefined if each[0] != column),
