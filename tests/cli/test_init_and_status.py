@@ -328,7 +328,7 @@ def test_a_start_that_was_killed_is_no_start(project: Path):
     starting(project, pid=dead_process())
     result = freshline("status", "-p", project)
     assert "No runner is running" in result.stderr
-    assert "It ended while it started: opening tables, 12 of 42." in result.stdout
+    assert "The run ended during its start: opening tables, 12 of 42." in result.stdout
     assert json.loads(freshline("status", "-p", project, "--json").stdout)["starting"] is None
 
 

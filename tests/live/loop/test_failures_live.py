@@ -287,7 +287,7 @@ def test_updates_that_take_longer_than_assumed_are_one_note_a_table(place):
     (note,) = [note for note in place.runner.status().broken_assumptions if " orders: " in note]
     assert " orders: 3 updates took longer than assumed, at worst " in note
     assert note.endswith(" instead of 1ms")
-    assert str(Overruns(1, 1_200_000, 1_000, 0)) == "an update took 1.2s, assumed were at most 1ms"
+    assert str(Overruns(1, 1_200_000, 1_000, 0)) == "an update took 1.2s, more than the assumed 1ms"
 
 
 def test_a_log_that_cannot_be_written_does_not_hide_how_the_run_went(place, caplog):

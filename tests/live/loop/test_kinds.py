@@ -35,7 +35,7 @@ class Question(Job):
 
 
 class Asked(Event):
-    """Somebody wants to know something."""
+    """A question of a client."""
 
     def __init__(self, name: str, asked: str) -> None:
         self.name = name
@@ -77,7 +77,7 @@ class NoRule:
 
 
 class Asker(Task):
-    """Somebody who asks, one question after the other."""
+    """A client that asks one question after the other."""
 
     __slots__ = ("asked",)
 
@@ -201,7 +201,7 @@ class ByPlace(Order[Task]):
 
 
 class Ponders:
-    """A worker in parts: a long question is pondered until somebody has asked the short one."""
+    """A worker in parts: a long question goes on until the short one has been asked."""
 
     def __init__(self, log: list[str], inbox: Inbox) -> None:
         self._log = log

@@ -59,9 +59,9 @@ def test_sql_that_makes_no_table_leaves_the_old_one_as_it_was(shop):
 
 def test_a_source_that_is_not_as_it_is_defined_is_to_be_rebuilt_first(shop):
     shop.define(MEANS, "SELECT ts, orders FROM revenue")
-    with pytest.raises(InputError, match="its source revenue is not as it is defined") as refused:
+    with pytest.raises(InputError, match="its source revenue differs from its definition") as refused:
         shop.rebuild("items")
-    assert refused.value.remedy == "Make it anew with 'freshline rebuild revenue'"
+    assert refused.value.remedy == "Rebuild it with 'freshline rebuild revenue'"
     assert [row["price"] for row in shop.rows("items")] == [7]
 
 

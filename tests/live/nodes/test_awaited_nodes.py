@@ -57,7 +57,7 @@ def test_a_node_that_was_refused_or_never_started_is_waited_for_as_long_as_it_ma
 ) -> None:
     assert [waiting.after(seconds) for seconds in (0, 60, 120)] == [None] * 3
     assert waiting.after(121) == (
-        "node edge does not run, so what is computed from its tables is not complete"
+        "node edge does not run, so the tables computed from its tables are not complete"
     )
     tell(waiting.edge, NOW + 122 * SECOND, os.getpid(), opening=True)  # another start
     assert [waiting.after(seconds) for seconds in (122, 300)] == [None] * 2
@@ -71,7 +71,7 @@ def test_a_node_that_does_not_drain_is_never_done(waiting: Waiting) -> None:
         tell(waiting.edge, NOW + seconds * SECOND, os.getpid())
         reason = waiting.after(seconds)
     assert reason == (
-        "node edge runs, and not with --drain, so what is computed from its tables is not complete"
+        "node edge runs without --drain, so the tables computed from its tables are not complete"
     )
     waiting.edge.drained.write_text("{}")
     assert waiting.after(121) is None

@@ -73,7 +73,7 @@ def each_row_is_there_once(run: Run) -> None:
     assert report.exact, report
     assert report.rows["readings"] == KEPT * len(FILES)
     assert report.rows["alerts"] > report.rows["near"] > 0
-    assert run.said.count("was killed by signal 9: it is started again in 1 s") == 2
+    assert run.said.count("was killed by signal 9: it restarts in 1 s") == 2
 
 
 def all_is_summed_up_as_one(run: Run) -> None:

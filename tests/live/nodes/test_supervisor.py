@@ -16,7 +16,7 @@ from patience import PATIENCE_S
 
 def supervisor(folder: Path, *nodes: str) -> tuple[Supervisor, list[str]]:
     said: list[str] = []
-    # Its clock runs ahead, so that nobody waits for back-offs.
+    # Its clock runs ahead, so that the test does not wait for back-offs.
     return Supervisor(
         nodes, lambda node: command(folder, node), said.append, lambda: 50 * time.monotonic()
     ), said
@@ -37,9 +37,9 @@ def test_a_node_that_dies_is_started_again_and_one_that_is_refused_is_not(tmp_pa
         "ends": 1,
     }
     assert sorted(said) == [
-        "node dies was killed by signal 9: it is started again in 1 s",
-        "node dies was killed by signal 9: it is started again in 2 s",
-        "node loses has lost Spark or its lease: it is started again in 1 s",
+        "node dies was killed by signal 9: it restarts in 1 s",
+        "node dies was killed by signal 9: it restarts in 2 s",
+        "node loses has lost Spark or its lease: it restarts in 1 s",
         "node refused does not run: it was refused",
     ]
 

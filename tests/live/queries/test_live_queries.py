@@ -1,4 +1,4 @@
-"""Queries of a running warehouse on Spark: answers, and who comes and goes while it runs."""
+"""Queries of a running warehouse on Spark: answers, and queries that come and go while it runs."""
 
 import json
 import subprocess
@@ -169,7 +169,7 @@ def test_what_is_wrong_is_refused_with_a_sentence_and_the_others_are_answered(sh
             assert "odd" in refused.stderr
             assert "Traceback" not in refused.stderr
             body = (shop.folder / "freshline.yml").read_bytes()
-            with pytest.raises(InputError):  # who does not look first is told the same
+            with pytest.raises(InputError):  # without a check before, the error is the same
                 ask(shop.control.service, "POST", "/v1/apply", body)
         shop.define(
             text=PROJECT.replace("feed: orders, cost: {startup: 5s}", "feed: orders, cost: {startup: 6s}")
@@ -177,7 +177,7 @@ def test_what_is_wrong_is_refused_with_a_sentence_and_the_others_are_answered(sh
         refused = shop.apply()
         assert refused.returncode == 2
         assert (
-            "only `queries` can change while a warehouse runs, and `tables.orders.cost` differs"
+            "only `queries` can change while a warehouse runs, but `tables.orders.cost` differs"
             in refused.stderr
         )
         assert list(shop.queries()) == ["sums"]

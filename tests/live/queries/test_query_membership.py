@@ -1,4 +1,4 @@
-"""Who comes and goes among a run's queries, on a real kernel in simulated time, without Spark."""
+"""Queries that come and go in a run, on a real kernel in simulated time, without Spark."""
 
 import io
 import json
@@ -46,7 +46,7 @@ WAREHOUSE = loads(PROJECT)
 
 @dataclass(frozen=True)
 class Prepared:
-    """What Spark would have made of it is asked by nobody here."""
+    """A prepared query without Spark's analysis, which these tests do not need."""
 
     query: Query
 
@@ -152,7 +152,7 @@ def test_a_pool_that_held_nothing_and_may_be_for_tables_takes_no_query(tmp_path:
         answer = run.queries.decide(run.prepare({**WAREHOUSE.queries, "two": plain}), run.now)
         assert answer["unchanged"] == ["one"]
         assert [(each["name"], each["period_least"]) for each in answer["refused"]] == [("two", None)]
-        assert "start the run anew" in answer["refused"][0]["reason"]
+        assert "restart the run" in answer["refused"][0]["reason"]
 
 
 def test_what_was_measured_of_a_query_is_not_told_of_another_that_takes_its_name(tmp_path: Path) -> None:

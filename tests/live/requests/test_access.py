@@ -1,4 +1,4 @@
-"""With a local master nobody but this machine can reach a run, and nobody but its user reads its storage."""
+"""With a local master only this machine can reach a run, and only its user can read its storage."""
 
 import signal
 import stat

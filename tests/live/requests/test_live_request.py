@@ -1,4 +1,4 @@
-"""Requests between those who ask, the driver and the tracks: nobody is left waiting, whoever goes first."""
+"""Requests between clients, the driver and the tracks: every client gets a reply, in any order of events."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -28,7 +28,7 @@ def prepared(question: Question) -> ReadPlan:
 
 
 class Run:
-    """Who asks, and what the driver would tell the kernel."""
+    """A client, and the driver's events for the kernel."""
 
     def __init__(self) -> None:
         self.counts = ClassCounts(["gold"])

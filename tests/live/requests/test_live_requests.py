@@ -184,7 +184,7 @@ def test_who_waits_when_the_run_stops_is_told_and_the_journal_replays(
         for _ in range(2):  # the first time Spark compiles, which is nothing to learn from
             wait_until(lambda: shop.ask(SUMS)[0] == 200)
         shop.land(1)
-        wait_until(lambda: shop.loaded() == len(shop.rows))  # tables load beside those who ask
+        wait_until(lambda: shop.loaded() == len(shop.rows))  # tables load beside requests
         body = json.dumps({"sql": SUMS, "class": "guests", "deadline": "90s"}).encode()
         with socket.create_connection(("127.0.0.1", shop.address.port), timeout=PATIENCE_S) as gone:
             gone.sendall(body[:20])

@@ -88,7 +88,7 @@ BAD_VALUES: dict[str, tuple[str, pa.Array, pa.Array, str]] = {
         "array<string>",
         pa.array([["a"], None, [None]]),
         pa.ListArray.from_arrays([0, 2, 3], no_text(b"a", b"b\xff", b"c")),
-        "column n has bytes that are no text",
+        "column n has bytes that are not text",
     ),
 }
 
@@ -144,7 +144,7 @@ def test_where_the_definition_fails_on_everything_no_file_is_put_aside(place):
     orders = place.said[-1].tables[0]
     assert orders.state == "FAILED"
     assert orders.message.startswith("[DIVIDE_BY_ZERO]")
-    assert orders.message.endswith("made-up rows fail too, so no file is put aside")
+    assert orders.message.endswith("made-up rows fail too, so no file goes to quarantine")
     assert len(orders.message) <= 300
 
 
@@ -280,7 +280,7 @@ def test_a_file_that_cannot_be_read_is_skipped_until_it_can_be(place, monkeypatc
 
     def out_of_reach() -> None:
         path.unlink()
-        path.symlink_to(path)  # opening it fails, whoever tries
+        path.symlink_to(path)  # opening it always fails
 
     at_first_run(monkeypatch, "2.json", out_of_reach)
 
@@ -357,7 +357,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     folder.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(folder)]
     if shutil.which("mount") is None or subprocess.run(mount, capture_output=True, check=False).returncode:
-        pytest.skip("nobody here may mount a file system")
+        pytest.skip("this process may not mount a file system")
     yield folder
     subprocess.run(["umount", "-l", str(folder)], check=True)
 

@@ -92,8 +92,8 @@ def test_what_is_damaged_is_put_aside_and_the_rest_is_loaded(tmp_path: Path, spa
     assert reasons == {
         "texts/2.csv": "line 2 is not utf-8: byte 0xe9",
         "flows/2.parquet": "it is damaged: reading it ended with SIGABRT",
-        "flows/3.parquet": "Spark reads records from 2026-01-01T00:00:03.000000Z to "
-        "2026-01-01T00:00:03.000000Z, and 2026-01-02T00:00:03.000000Z to 2026-01-02T00:00:03.000000Z "
+        "flows/3.parquet": "Spark read records from 2026-01-01T00:00:03.000000Z to "
+        "2026-01-01T00:00:03.000000Z, but 2026-01-02T00:00:03.000000Z to 2026-01-02T00:00:03.000000Z "
         "was found",
     }
     links = [note for note in notes if "symbolic link" in note]

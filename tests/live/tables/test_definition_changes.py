@@ -64,7 +64,7 @@ def test_changed_tables_are_refused_together_and_stay_as_they_were(shop):
         )
         assert f"'freshline run --accept-change {table}'" in line
         assert (f"'freshline rebuild {table}'" in line) == (table != "orders")
-    assert "Define it as it was" in lines[0]
+    assert "Restore its definition" in lines[0]
     assert versions(shop) == before
 
 
@@ -92,7 +92,7 @@ def test_an_accepted_change_counts_from_here_on_and_is_in_the_tables_history(sho
     shop.define(MAXIMA)
     shop.orders(2, 10, 20)
     (said,) = shop.run("revenue")
-    assert said.startswith(f"revenue goes on from {at(1).isoformat()} with what has changed: `sql` was ")
+    assert said.startswith(f"revenue continues from {at(1).isoformat()} with these changes: `sql` was ")
     assert said.endswith("Tables that read it keep what they had: items")
     assert (prices(shop), prices(shop, "items")) == ([7, 20], [7, 20])
     path = Path(shop.folder / "warehouse" / "tables" / "revenue")
@@ -163,8 +163,8 @@ def test_tables_without_a_record_take_what_is_defined_and_say_so(tmp_path, spark
         shop.run()
     shop.define(MAXIMA)
     assert shop.run() == (
-        "The tables orders, revenue, items had no record of what the rows were computed by: "
-        "what is defined now counts as that",
+        "The tables orders, revenue, items had no record of how the rows were computed: "
+        "the present definition counts as that record",
     )
     assert shop.run() == ()
     shop.define(SUMS)

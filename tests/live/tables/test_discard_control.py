@@ -32,7 +32,7 @@ def changes(stored: KeyValues, found: KeyValues, error: float, factor: float = 1
         (100.0, 90.0, 0.1, 1.0, False),
         (-100.0, -110.0, 0.1, 1.0, False),
         (100.0, -100.0, 1.0, 1.0, True),
-        (100.0, 110.0, 0.1, 1.5, True),  # who reads it wants it more precise
+        (100.0, 110.0, 0.1, 1.5, True),  # its reader needs it more precise
         (100.0, 110.0, 0.16, 1.5, False),
         (100.0, 100.0, 0.0, 3.0, False),  # no change is no error
         (0.0, 0.0, 0.0, 1.0, False),
@@ -89,7 +89,7 @@ def test_what_is_known_is_bounded_and_forgets_the_oldest() -> None:
         pass  # whatever it had
     assert len(known) == 0
     load(known, values(6, a=1.0), values(7, b=1.0))
-    assert len(known) == 1  # of one no newer than that nobody knows whether it is the newest
+    assert len(known) == 1  # an older one may not be the newest
     assert known.discarded([FileOffer(None), FileOffer(values(5, a=1.0), DiscardLimit(1.0, 1.0))]) == [
         False,
         False,
@@ -152,7 +152,7 @@ def test_whatever_is_forgotten_or_fails_what_is_discarded_was_close_to_what_is_s
         if fails != "before":
             stored = after
             for offer in told:
-                known.let_go(offer)  # as whoever finds files does, whatever the job said
+                known.let_go(offer)  # as the file watch does, whatever the job said
             offers = []
         assert len(known) <= keys_max
     assert known.waiting == sum(len(offer.values.newest) for _, _, offer in offers if offer.values)

@@ -142,7 +142,7 @@ def test_what_somebody_else_has_written_is_not_known(tmp_path: Path) -> None:
     at = START + 2 * SECOND
     row = pa.table({"ts": [at], "sensor": ["a"], "v": [99.0], "_late": [False]})
     write_deltalake(tmp_path / "few", row.cast(SCHEMA), mode="append")
-    plant.load("few", [plant.find(3, File(((3, "b", 1.0),), 0.0))])  # who is told of it
+    plant.load("few", [plant.find(3, File(((3, "b", 1.0),), 0.0))])  # it makes the run see that commit
     near = plant.load("few", [plant.find(4, File(((4, "a", 10.0),), 0.1))])
     assert [each.discarded for each in near.consumed] == [False]
 

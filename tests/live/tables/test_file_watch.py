@@ -225,8 +225,8 @@ def test_what_cannot_be_looked_at_is_said_once(watched: Watched) -> None:
     watched.until_quiet()
     notes = sorted(note.split(" ", 1)[1] for note in watched.keeper.notes.lines)
     assert notes == [
-        "flood: its files cannot be taken in: sub: the name '\\udcff.csv' is not UTF-8",
-        "trickle: its files cannot be taken in: its landing directory is not there",
+        "flood: its files cannot be read: sub: the name '\\udcff.csv' is not UTF-8",
+        "trickle: its files cannot be read: its landing directory does not exist",
     ]
 
 
@@ -249,7 +249,7 @@ def test_a_file_that_cannot_be_looked_at_is_said_once_and_lands_when_it_can(
         assert {watched.next()[:2], watched.next()[:2]} == {("flood", "0.csv"), ("trickle", "2.csv")}
         watched.until_quiet()
         (note,) = watched.keeper.notes.lines
-        assert note.endswith(" trickle: its files cannot be taken in: 1.csv: Input/output error")
+        assert note.endswith(" trickle: its files cannot be read: 1.csv: Input/output error")
     assert watched.next()[:2] == ("trickle", "1.csv")
     assert watched.keeper.notes.quarantined == 0
 
@@ -297,7 +297,7 @@ def test_a_file_dated_ahead_is_cut_to_the_watch_s_clock(tmp_path: Path) -> None:
         watched.watch.start(watched.found.put)
         landed = watched.found.get(timeout=PATIENCE_S)
         assert (landed.arrival, landed.file.timestamp) == (now, now)
-        assert any("0.csv is dated ahead of its arrival" in note for note in watched.keeper.notes.lines)
+        assert any("0.csv has a timestamp after its arrival" in note for note in watched.keeper.notes.lines)
 
 
 def test_the_files_of_a_feed_are_looked_for_once_all_of_its_tables_are_warm(tmp_path: Path) -> None:
@@ -308,7 +308,7 @@ def test_the_files_of_a_feed_are_looked_for_once_all_of_its_tables_are_warm(tmp_
         watched.watch.start(watched.found.put)
         watched.until(lambda: watched.watch._looks > 8)
         assert watched.found.empty()
-        assert not watched.watch.is_quiet()  # who drains has not seen everything yet
+        assert not watched.watch.is_quiet()  # a draining run has not seen everything yet
         warmth.warmed("b", clock())
         assert watched.next() == ("flood", "0.csv", {"a"})
         watched.until(lambda: watched.watch._looks > 16)

@@ -64,7 +64,7 @@ def test_an_update_whose_files_were_put_aside_leaves_its_table_as_it_was():
 def test_one_that_took_longer_than_assumed_is_noted():
     judged = Judged()
     judged.end(committed(5), after_s=3)
-    assert judged.keeper.notes.lines == ["+3s a: an update took 3s, assumed were at most 2s"]
+    assert judged.keeper.notes.lines == ["+3s a: an update took 3s, more than the assumed 2s"]
 
 
 def test_failures_are_counted_until_one_succeeds_and_each_is_tried_again_later_than_the_last():

@@ -1,4 +1,4 @@
-"""What people are to know of a run, noted by whoever finds it out."""
+"""Notes about a run for its users."""
 
 import threading
 

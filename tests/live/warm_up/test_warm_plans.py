@@ -1,4 +1,4 @@
-"""Which plans are warm, whoever warmed them."""
+"""Which plans are warm, after a warm-up or an update."""
 
 from hypothesis import given
 from hypothesis import strategies as st

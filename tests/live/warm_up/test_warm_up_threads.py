@@ -151,7 +151,7 @@ def test_closing_ends_it_wherever_it_is_and_leaves_no_files(spark, many, tmp_pat
     warming.close(lambda: False)
     assert not any(thread.name.startswith("warm-up") for thread in threading.enumerate())
     assert not folder.exists()
-    assert spark.range(3).count() == 3  # nobody else's jobs are cancelled
+    assert spark.range(3).count() == 3  # other jobs are not cancelled
 
 
 def test_a_run_ends_in_order_while_plans_are_warmed_up(tmp_path: Path) -> None:

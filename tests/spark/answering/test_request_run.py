@@ -239,7 +239,7 @@ def test_a_part_is_cancelled_at_once_and_what_was_read_before_stays(spark, tmp_p
     assert run.answer() == before
     with pytest.raises(PartCancelled):
         run.read(1)
-    # Nobody else is: neither the thread that cancelled nor another request of the session.
+    # Nothing else is: neither the thread that cancelled nor another request of the session.
     other = RequestRun(tables.asked("SELECT count(*) FROM a"), spark, tables.stored)
     other.read(SLICES)
     assert other.answer().rows == ((300_000,),)

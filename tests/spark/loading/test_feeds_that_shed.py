@@ -135,7 +135,7 @@ def test_the_same_rows_stay_whatever_is_loaded_together(spark, tmp_path_factory,
         count = data.draw(st.integers(1, len(waiting)))
         shed += road.load(*waiting[:count]).rows_shed
         waiting = waiting[count:]
-        road.open()  # whoever goes on knows nothing but the table
+        road.open()  # the next run knows only the table
     assert road.rows() == kept(in_order)
     assert shed == sum(map(len, files)) - len(kept(in_order))
 
@@ -187,7 +187,7 @@ def test_columns_that_have_no_order_go_by_their_texts(spark) -> None:
 @pytest.mark.parametrize(
     ("value", "complaint"),
     [
-        ("car", "the value by which it sheds is string, and no number"),
+        ("car", "the value that it sheds by is string, not a number"),
         ("if(speed > 1, rand(), 0)", "`rand` gives something else each time it is asked"),
         ("CAST(ts < concat('to', 'day') AS int)", "`'today'` gives something else each time it is asked"),
     ],

@@ -97,7 +97,7 @@ def test_the_plan_is_used_again_and_sees_what_is_in_the_files_then(
     path = tmp_path / "a.csv"
     write(path, "csv", [1])
     assert [row.n for row in reader.again([str(path)]).collect()] == [2]
-    monkeypatch.setattr(reader, "anew", None)  # nobody is asked any more
+    monkeypatch.setattr(reader, "anew", None)  # not called any more
     write(path, "csv", [3, 4])
     assert [row.n for row in reader.again([str(path)]).collect()] == [6, 8]
     assert reader.again([str(path)]).selectExpr("input_file_name() AS name").first().name.endswith("/a.csv")

@@ -46,7 +46,7 @@ def test_a_column_that_delta_cannot_hold_is_refused_with_its_place_and_a_remedy(
     with pytest.raises(InputError) as refused:
         schemas(spark, warehouse)
     assert refused.value.what.startswith(f"column odd of table more is {kind or ''}")
-    assert refused.value.what.endswith(f", and Delta cannot hold {unheld or kind}")
+    assert refused.value.what.endswith(f", but Delta cannot hold {unheld or kind}")
     assert refused.value.remedy == "Give it another type, such as CAST(... AS string) AS `odd`"
     assert refused.value.place == warehouse.tables["more"].place
 

@@ -1,4 +1,4 @@
-"""Small results are written by the driver, others by executors, and nobody sees a difference."""
+"""The driver writes small results, executors write others, and readers see no difference."""
 
 import json
 import os
@@ -313,7 +313,7 @@ def new_sink(spark) -> tuple[Sink, DataFrame]:
 
 def test_what_may_be_large_is_left_to_executors(spark, ways: list[str]) -> None:
     sink, frame = new_sink(spark)
-    stored: Any = None  # nobody asks it
+    stored: Any = None  # not used
     for source_bytes in (0, MEGABYTE, MEGABYTE + 1, 40 * MEGABYTE):
         sink.write(frame, "t", stored, "x", source_bytes)
     assert ways == ["driver", "driver", "executors", "executors"]
@@ -388,7 +388,7 @@ def test_who_sets_how_spark_writes_parquet_has_spark_write_it(spark, monkeypatch
     Conf.settings |= {"spark.sql.parquet.compression.codec": "zstd"}
     assert driver_limit(spark) == 0
     Conf.settings = {"spark.freshline.driverWrites": "much"}
-    with pytest.raises(InputError, match="driverWrites=much is no size"):
+    with pytest.raises(InputError, match="driverWrites=much is not a size"):
         driver_limit(spark)
     Conf.settings = {}
     hadoop = context._jsc.hadoopConfiguration()

@@ -26,7 +26,7 @@ PERIOD_S = 30
 
 
 def rows_of(path: Path, version: int) -> list[int]:
-    """As a reader sees them who travels in time."""
+    """The rows that a reader with time travel sees."""
     column = DeltaTable(path, version=version).to_pyarrow_table(columns=["ts"])["ts"]
     return sorted(column.cast(pa.int64()).to_pylist())
 
@@ -120,7 +120,7 @@ def test_a_reader_that_falls_behind_by_an_hour_reads_every_version_while_the_tab
             ageing.table.checkpoint()
             ageing.clean()
             ageing.vacuum()
-    assert log.commits(ageing.path).start > 100, "what nobody was promised is gone"
+    assert log.commits(ageing.path).start > 100, "what is beyond the promised history is gone"
     assert not (ageing.path / "data/000001").exists()
     fifty_minutes_ago = ageing.since(3_000)[0]
     assert rows_of(ageing.path, fifty_minutes_ago) == ageing.then[fifty_minutes_ago]

@@ -83,7 +83,7 @@ def test_a_file_tried_again_is_back_in_its_landing_folder(tmp_path: Path, quaran
 def test_a_file_does_not_overwrite_one_that_has_come_since(tmp_path: Path, quarantine: Quarantine) -> None:
     entry = quarantine.put("flows", "a.csv", landed(tmp_path, "a.csv"), "bad", 1)
     landed(tmp_path, "a.csv", "new")
-    with pytest.raises(InputError, match="is there already"):
+    with pytest.raises(InputError, match="already exists"):
         quarantine.retry(entry, tmp_path / "landing")
     assert quarantine.entries() == [entry]
 

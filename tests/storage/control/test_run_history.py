@@ -113,4 +113,4 @@ def test_a_file_that_is_no_history_is_bad_input(path, read_only):
     path.write_text("not a database, but long enough to look like one" * 100, encoding="utf-8")
     with pytest.raises(InputError, match="cannot be opened: file is not a database") as raised:
         History(path, read_only)
-    assert raised.value.remedy == "Give access to it, or move it away: costs are then learned anew"
+    assert raised.value.remedy == "Give access to it, or move it away: Freshline then learns the costs again"

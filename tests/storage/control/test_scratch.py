@@ -47,7 +47,7 @@ def test_a_folder_is_there_as_long_as_it_is_needed(tmp_path: Path) -> None:
 def test_what_the_dead_left_is_cleared_and_what_others_use_is_not(tmp_path: Path, dead: Identity) -> None:
     elsewhere = replace(MINE, host="elsewhere")
     leave(tmp_path, dead, "dead", has_lease=False)
-    # Whoever held the lease is dead, or has lost it: it is ours now.
+    # The former holder of the lease is dead or has lost it: it is ours now.
     leave(tmp_path, elsewhere, "held", has_lease=True)
     leave(tmp_path, MINE, "alive", has_lease=False)
     leave(tmp_path, elsewhere, "unknown", has_lease=False)

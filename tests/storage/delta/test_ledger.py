@@ -32,7 +32,7 @@ def test_a_ledger_that_cannot_be_opened_or_written_is_bad_input_and_stays_as_it_
         with pytest.raises(InputError, match=reason) as caught:
             Ledger(tmp_path / f"{name}.sqlite")
         assert caught.value.what.startswith(f"the ledger {tmp_path / name}.sqlite cannot be opened: ")
-        assert "made anew from the tables' logs" in caught.value.remedy
+        assert "rebuilds it from the tables' logs" in caught.value.remedy
     assert (tmp_path / "fixed.sqlite").read_bytes() == content
     assert not list(tmp_path.glob("*.damaged-*"))
 

@@ -58,7 +58,7 @@ def test_readers_make_no_window(tmp_path: Path) -> None:
     update(opened(tmp_path / "t"), 1)
     table = StoredTable.open(tmp_path / "t", "ts")
     assert windows(tmp_path / "t") == []
-    assert update(table, 2) == 2, "who commits all the same gets one"
+    assert update(table, 2) == 2, "a commit without a window makes one"
     assert len(windows(tmp_path / "t")) == 1
 
 

@@ -80,7 +80,7 @@ def test_of_other_writers_files_it_may_lie_a_millisecond_before(files, foreign, 
 
 
 def without(stored: StoredTable, *numbers: int) -> None:
-    """Takes files of a table away: whoever opens one of them fails."""
+    """Takes files of a table away: opening one of them fails."""
     for number in numbers:
         (stored.path / f"data/{number}/part-0.parquet").unlink()
 

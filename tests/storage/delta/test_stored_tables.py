@@ -220,7 +220,7 @@ def test_another_schema_is_refused_with_the_differences(tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
         opened(tmp_path / "t", other)
     assert caught.value.what == (
-        f"the table flows at {tmp_path / 't'} is not as it is defined: column more is missing; "
+        f"the table flows at {tmp_path / 't'} differs from its definition: column more is missing; "
         "column text is not defined; column n is long, not string"
     )
 

@@ -189,7 +189,7 @@ def test_a_log_that_others_cleaned_is_reported(tmp_path: Path) -> None:
     for number in range(3):
         (tmp_path / f"t/_delta_log/{number:020d}.json").unlink()
     assert consumed(table, 2) == [(3, ["3.csv"]), (4, ["4.csv"])]
-    with pytest.raises(InputError, match="lacks versions 1 to 2: what they loaded is not known"):
+    with pytest.raises(InputError, match="lacks versions 1 to 2: their loaded files are not known"):
         consumed(table, 0)
 
 

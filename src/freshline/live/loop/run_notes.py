@@ -27,7 +27,7 @@ class Overruns:
     def __str__(self) -> str:
         took, assumed = format_duration(self.took_us, up=True), format_duration(self.assumed_us)
         if self.count == 1:
-            return f"an update took {took}, assumed were at most {assumed}"
+            return f"an update took {took}, more than the assumed {assumed}"
         return f"{self.count} updates took longer than assumed, at worst {took} instead of {assumed}"
 
 
@@ -64,7 +64,7 @@ class RunNotes:
             self._latest.append((at, text))
 
     def refused(self, feed: str, name: str, reason: str) -> None:
-        """A file was put into quarantine."""
+        """Notes a file that went to quarantine."""
         with self._lock:
             self._quarantined += 1
             self._latest.append((self._clock(), f"{feed}: {name} put into quarantine: {reason}"))

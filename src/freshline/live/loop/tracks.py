@@ -47,7 +47,7 @@ class Tracks:
         return len(self._threads) - len(self._busy)
 
     def start(self, job: Job) -> None:
-        assert type(job) in self._kinds, f"nobody can do {job!r}"
+        assert type(job) in self._kinds, f"no worker for {job!r}"
         self._busy.add(job.track)
         self._inboxes[job.track].put(job)
 

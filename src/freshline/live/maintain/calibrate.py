@@ -47,8 +47,8 @@ def calibrate(
     where they are, even those that cannot be loaded.
     """
     if warehouse.nodes:
-        what = "what steps cost is measured on the nodes that they run on"
-        raise InputError(what, "Run it: costs that are not declared are learned (`freshline run --drain`)")
+        what = "the costs of steps are measured on the nodes that run them"
+        raise InputError(what, "Run it: it learns costs that are not declared (`freshline run --drain`)")
     layout = StorageLayout(storage)
     control = layout.control()
     layout.prepare(control, private=is_local(master))

@@ -42,7 +42,7 @@ def table_to_migrate(warehouse: Warehouse, storage: Path, name: str) -> StoredDe
     if table is None:
         raise InputError(f"there is no table {name}", f"The tables are {', '.join(warehouse.stored)}")
     if table.feed is None:
-        raise InputError(f"{name} is a derived table", f"Make it anew with 'freshline rebuild {name}'")
+        raise InputError(f"{name} is a derived table", f"Rebuild it with 'freshline rebuild {name}'")
     if stored_table(StorageLayout(storage), table) is None:
         what = f"there are no rows of {name} yet"
         raise InputError(what, "Run the warehouse: it makes the table with all its columns")
@@ -77,12 +77,12 @@ def _migrate(
     is_dealt = stored.computation is not None and stored.computation.slices != now.slices
     is_dealt = bool(stored.files) and (is_dealt or others != found)
     if (others if is_dealt else found) and not others.is_wider:
-        what = f"{table.name} cannot be migrated to what is defined: {found}"
+        what = f"{table.name} cannot be migrated to its definition: {found}"
         raise InputError(what, columns_remedy(table, found), table.place)
     try:
         before = _widened(session, stored, table, now, columns[table.name], found.missing, is_dealt)
     except TableTaken as error:
-        what = f"another writer has changed {table.name} meanwhile, and it stays as that left it"
+        what = f"another writer has changed {table.name} meanwhile, so it was not migrated"
         raise InputError(what, "Migrate it again") from error
     return MigrationResult(
         others.missing,

@@ -86,7 +86,7 @@ def _replace(
         stored.commit(folder, loaded_to, (), details, schema, computation)
     except TableTaken as error:
         raise InputError(
-            f"another writer has changed {table.name} meanwhile, and it stays as that left it",
+            f"another writer has changed {table.name} meanwhile, so it was not rebuilt",
             "Rebuild it again",
         ) from error
     return sum(file.rows for file in stored.files)
@@ -98,7 +98,7 @@ def _source(layout: StorageLayout, source: StoredDefinition, columns: StructType
     if stored is not None:
         others = column_differences(stored, columns)
         if others:
-            what = f"its source {source.name} is not as it is defined: {others}"
+            what = f"its source {source.name} differs from its definition: {others}"
             raise InputError(what, columns_remedy(source, others))
     return stored
 

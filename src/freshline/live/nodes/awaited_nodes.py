@@ -28,7 +28,7 @@ class AwaitedNodes:
         self._missing_since = {node: self._missing_since.get(node, now) for node in missing}
         for node, why in missing.items():
             if now - self._missing_since[node] > _PATIENCE_US:
-                return f"node {node} {why}, so what is computed from its tables is not complete"
+                return f"node {node} {why}, so the tables computed from its tables are not complete"
         return None
 
     def _missing(self, node: str, now: int) -> str | None:
@@ -40,5 +40,5 @@ class AwaitedNodes:
         if not runs_now(status, now):
             return "does not run"
         if not status.is_opening and not control.drained.exists():
-            return "runs, and not with --drain"
+            return "runs without --drain"
         return None

@@ -93,6 +93,6 @@ def make_placement(warehouse: Warehouse, kept: Mapping[str, str] | None = None) 
         raise InputError(what, "`freshline place` shows what binds")
     unproven = {**found.placed.unproven}
     if unknown:
-        doubt = f"it is not known what {', '.join(unknown)} cost{'s' if len(unknown) == 1 else ''}"
+        doubt = f"the cost of {', '.join(unknown)} is not known"
         unproven = {output.name: output.reason or doubt for output in found.outputs}
     return replace(found.placed, unproven=unproven, assumed=unknown)

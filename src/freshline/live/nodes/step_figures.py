@@ -57,7 +57,6 @@ class StepFigures:
         self._seen = {name: _Seen() for name in warehouse.steps}
 
     def done(self, done: CommittedStep) -> None:
-        """Counts a committed step."""
         name = done.part.name
         seen, deadline_us = self._seen[name], self._steps[name].deadline_us
         seen.misses += done.at > done.part.instance.deadline
@@ -71,7 +70,6 @@ class StepFigures:
             seen.rows_missed += int((ages_us > deadline_us).sum())
 
     def steps(self, kernel: Kernel) -> tuple[StepStatus, ...]:
-        """The statuses of the steps."""
         return tuple(
             StepStatus(
                 name=step.name,

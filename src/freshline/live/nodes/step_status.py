@@ -168,7 +168,6 @@ class PlacementSection(StatusSection[PlacementStatus]):
 
 
 def placement_rows(placed: StepPlacement | None) -> dict[str, tuple[PlacementStatus, ...]]:
-    """The rows of the placement's section."""
     return {PLACEMENT.name: () if placed is None else (PlacementStatus.of(placed),)}
 
 

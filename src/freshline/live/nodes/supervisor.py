@@ -131,7 +131,7 @@ class Supervisor:
         node.failures = 1 if lived_s >= _WELL_AFTER_S else node.failures + 1
         wait_s = back_off_us(node.failures, SECOND) / SECOND
         node.start_at = self._clock() + wait_s
-        self._say(f"node {node.name} {_died(code)}: it is started again in {wait_s:.0f} s")
+        self._say(f"node {node.name} {_died(code)}: it restarts in {wait_s:.0f} s")
 
     def _kill(self) -> None:
         """Kills all processes, so that none is left behind after an error."""

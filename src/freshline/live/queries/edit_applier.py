@@ -112,7 +112,6 @@ def of_node(running: Warehouse, edited: Warehouse, node: str | None) -> Warehous
 
 
 def _elsewhere(warehouse: Warehouse, node: str) -> dict[str, Query]:
-    """The queries of other nodes."""
     queries, pools = warehouse.queries, warehouse.pools
     return {
         name: replace(query, place=NOWHERE)
@@ -128,5 +127,5 @@ def check_only_queries_differ(running: Warehouse, edited: Warehouse) -> None:
         named = ", ".join(f"`{path}`" for path in found[:_NAMED_MAX])
         more = f" and {len(found) - _NAMED_MAX} more" if len(found) > _NAMED_MAX else ""
         verb = "differs" if len(found) == 1 else "differ"
-        what = f"only `queries` can change while a warehouse runs, and {named}{more} {verb}"
+        what = f"only `queries` can change while a warehouse runs, but {named}{more} {verb}"
         raise InputError(what, "Undo that, or stop the run and start it with this file")

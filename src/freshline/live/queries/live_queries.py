@@ -108,10 +108,10 @@ class LiveQueries:
             track_name(query.pool, number + 1) for number in range(self._warehouse.pools[query.pool].tracks)
         ]
         if names[0] not in {pool.name for pool in self._kernel.pools}:
-            reason = f"pool {query.pool} held nothing when the run began, and is ready for tables only"
+            reason = f"pool {query.pool} was empty when the run began, and is ready for tables only"
             self._refused[query.name] = (
                 query,
-                QueryRefusal(query.name, f"{reason}: start the run anew", None),
+                QueryRefusal(query.name, f"{reason}: restart the run", None),
             )
             return
         loads = self._loads()

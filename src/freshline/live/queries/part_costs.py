@@ -47,7 +47,6 @@ class PartCosts:
             return not was_warm
 
     def add(self, parts: Sequence[PastPart]) -> None:
-        """Records the parts of an answer."""
         with self._lock:
             self._parts.extend(parts)
             self._is_new = True

@@ -53,7 +53,6 @@ class QueryFigures:
         return ", ".join(said) or None
 
     def answered(self, job: Iteration, done: IterationResult) -> None:
-        """Counts an answer."""
         self.iterations += 1
         self.budget_us = job.budget_us
         self.keep = done.keep
@@ -65,7 +64,6 @@ class QueryFigures:
             self._missed(_cause(job, done))
 
     def failed(self, reason: str, now: int) -> None:
-        """Counts a failure."""
         self.iterations += 1
         self.keep = 0.0
         self.finished_us = now

@@ -42,7 +42,7 @@ class ClassCounts:
         self._counts[name].withdrawn += 1
 
     def statuses(self, warehouse: Warehouse, kernel: Kernel) -> tuple[ClassStatus, ...]:
-        """The most important first."""
+        """The statuses, the most important class first."""
         found = []
         for task in classes_of(kernel):
             defined, count = warehouse.classes[task.name], self._counts[task.name]

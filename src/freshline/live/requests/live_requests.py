@@ -41,7 +41,6 @@ class LiveRequests:
             self._coming[id(asked)] = asked
 
     def submitted(self, asked: LiveRequest, now: int) -> Event | None:
-        """The event of a new request."""
         with self._lock:
             if self._coming.pop(id(asked), None) is None:
                 return None  # its client has left, or the run stops
@@ -66,7 +65,6 @@ class LiveRequests:
         return RequestWithdrawn(request.number, request.class_name)
 
     def cancel(self, number: int) -> None:
-        """Cancels the running part of a request."""
         asked = self.find(number)
         if asked is not None:
             asked.end(self._sessions)

@@ -92,7 +92,7 @@ class PartJudge:
             asked.failure = failure_of(error)
             return True
         if is_of_a_row(error):
-            what = f"some row has no answer to it: {sentence(error).rstrip('.')}"
+            what = f"it cannot be computed for some row: {sentence(error).rstrip('.')}"
             asked.failure = ServiceFailure("bad_sql", what, "Mend the SQL")
             return True
         asked.attempts += 1

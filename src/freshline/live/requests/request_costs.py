@@ -33,7 +33,6 @@ class RequestExtent:
 
     @classmethod
     def of(cls, files: Iterable[LiveFile]) -> Self:
-        """The extent of these files."""
         found = list(files)
         return cls(sum(file.rows for file in found), sum(file.size for file in found))
 

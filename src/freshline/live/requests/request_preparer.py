@@ -103,8 +103,8 @@ class RequestPreparer:
         cost_us = cost.us(SLICES)
         if cost_us > most_us:
             self._book.forget_oldest(prepared.sql.text)
-            what = "its answer cannot be put together from parts of the rows, and to read all of them takes "
-            what += f"{format_duration(cost_us)}: by its deadline a part may take {format_duration(most_us)}"
+            what = f"its answer needs all rows at once, and reading them takes {format_duration(cost_us)}: "
+            what += f"by its deadline a part may take at most {format_duration(most_us)}"
             remedy = "Ask for count, sum, avg, min, max, variance or stddev, grouped; or make it a table"
             raise RequestRefused("not_supported", what, remedy)
         return (SLICES,)

@@ -32,7 +32,7 @@ class DrainControl:
         self.in_vain = False  # whether an awaited table never came
 
     def consider(self, now: int, kernel: Kernel) -> None:
-        """At each tick."""
+        """The loop calls it at each tick."""
         for work in self._works:
             work.announce_drain()
         in_vain = next((why for work in self._works if (why := work.waits_in_vain(now)) is not None), None)

@@ -182,7 +182,6 @@ class Runner:
         return self.loop.plan()
 
     def work(self, kind: type[W]) -> W:
-        """The work of that kind."""
         return next(work for work in self.works if isinstance(work, kind))
 
     @property

@@ -34,6 +34,6 @@ def serve(
     try:
         stack.enter_context(serving(LiveWarehouse(published, serves), control.service))
     except OSError as error:
-        notes.note(clock(), f"nobody can ask this run: no service: {sentence(error)}")
+        notes.note(clock(), f"this run has no HTTP service: {sentence(error)}")
     for work in works:
         stack.callback(work.stop_serving)

@@ -82,7 +82,6 @@ class WarehouseStatus:
         raise AttributeError(f"a status has no {name}")
 
     def rows(self, section: StatusSection[Row]) -> tuple[Row, ...]:
-        """The rows of a section."""
         return self.sections.get(section.name, ())
 
     def changed(self, **values: Any) -> Self:

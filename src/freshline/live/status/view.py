@@ -83,7 +83,9 @@ def _heading(status: WarehouseStatus, now_us: int, running: bool) -> Text:
 
 
 def _starting(progress: Progress, running: bool) -> Text:
-    return line(f"Starting: {progress}." if running else f"It ended while it started: {progress}.", "cyan")
+    return line(
+        f"Starting: {progress}." if running else f"The run ended during its start: {progress}.", "cyan"
+    )
 
 
 def _tracks(tracks: Sequence[TrackStatus], now_us: int) -> RenderableType:

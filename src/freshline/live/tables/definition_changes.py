@@ -36,7 +36,7 @@ class OpenTables:
 
     @property
     def readable(self) -> dict[str, ReadTable]:
-        """Both."""
+        """Own and followed tables."""
         return {**self.followed, **self.tables}
 
 
@@ -120,7 +120,7 @@ class _Opening:
             self.errors.append(InputError(what, _rebuild(table.name), table.place))
             return
         self._records[table.name] = "accepted"
-        sentence = f"{table.name} goes on from {_instant(loaded_to)} with what has changed: {_and(changed)}"
+        sentence = f"{table.name} continues from {_instant(loaded_to)} with these changes: {_and(changed)}"
         readers = [name for name, other in self._warehouse.stored.items() if table.name in other.sources]
         if readers:
             sentence += f". Tables that read it keep what they had: {', '.join(readers)}"
@@ -139,8 +139,8 @@ class _Opening:
         if adopted:
             tables = "The table" if len(adopted) == 1 else "The tables"
             self._said.append(
-                f"{tables} {', '.join(adopted)} had no record of what the rows were computed by: "
-                "what is defined now counts as that"
+                f"{tables} {', '.join(adopted)} had no record of how the rows were computed: "
+                "the present definition counts as that record"
             )
         return OpenTables(self._tables, self.followed, tuple(self._said))
 
@@ -167,12 +167,14 @@ def columns_remedy(table: StoredDefinition, found: SchemaDifferences) -> str:
         return _deal(table.name)
     found = others
     if found.is_wider:
-        return f"Add what is missing with 'freshline migrate {table.name}': in the rows there are it is null"
+        return (
+            f"Add the missing columns with 'freshline migrate {table.name}': they are null in existing rows"
+        )
     casts = [f"CAST(NULL AS {_spark(there)}) AS {name}" for name, there in found.undefined]
     casts += [f"CAST({name} AS {_spark(there)}) AS {name}" for name, there, _ in found.retyped]
     return (
-        f"Let a `select` of {table.name} give the columns as they were, with {_and(casts)}, and go on with "
-        f"'freshline run --accept-change {table.name}'; or give the definition another name"
+        f"Let a `select` of {table.name} give the columns as they were, with {_and(casts)}, and "
+        f"continue with 'freshline run --accept-change {table.name}'; or give the definition another name"
     )
 
 
@@ -183,19 +185,19 @@ def _refusal(table: StoredDefinition, changed: list[str], is_dealt_anew: bool) -
         return InputError(
             what, _rebuild(table.name) if table.feed is None else _deal(table.name), table.place
         )
-    first = _rebuild(table.name) if table.feed is None else "Define it as it was"
+    first = _rebuild(table.name) if table.feed is None else "Restore its definition"
     remedy = (
-        f"{first}, or keep its rows and go on from here with 'freshline run --accept-change {table.name}'"
+        f"{first}, or keep its rows and continue from here with 'freshline run --accept-change {table.name}'"
     )
     return InputError(what, remedy, table.place)
 
 
 def _deal(name: str) -> str:
-    return f"Write its rows anew, dealt as it is defined now, with 'freshline migrate {name}'"
+    return f"Rewrite its rows in the slices of its definition with 'freshline migrate {name}'"
 
 
 def _rebuild(name: str) -> str:
-    return f"Make it anew with 'freshline rebuild {name}'"
+    return f"Rebuild it with 'freshline rebuild {name}'"
 
 
 def _spark(stored: str) -> str:

@@ -41,7 +41,7 @@ class NotTheFile(Exception):  # noqa: N818  (it is what was found)
     def __init__(self, error: Exception, control: Exception) -> None:
         said, also = sentence(error)[:160], sentence(control)[:80]
         why = "fail too" if also in said else f"fail too ({also})"
-        super().__init__(f"{said}; made-up rows {why}, so no file is put aside")
+        super().__init__(f"{said}; made-up rows {why}, so no file goes to quarantine")
 
 
 @dataclass(slots=True)

@@ -179,7 +179,7 @@ class FileWatch:
             self._notes.note(self._clock(), note)
         period_us = self._feeds[feed].period_us or 0
         if found.missing and self._looks * self._every_s * SECOND > period_us:
-            self._report(feed, "its landing directory is not there", "")
+            self._report(feed, "its landing directory does not exist", "")
 
     def _take(self, feed: str, found: DiscoveredFiles) -> None:
         waited = feed not in self._begun
@@ -213,7 +213,7 @@ class FileWatch:
     def _report(self, feed: str, trouble: str, folder: str | None = None) -> None:
         if self._troubles.get((feed, folder)) != trouble:  # not at every look
             self._troubles[feed, folder] = trouble
-            self._notes.note(self._clock(), f"{feed}: its files cannot be taken in: {trouble}")
+            self._notes.note(self._clock(), f"{feed}: its files cannot be read: {trouble}")
 
     def _landed(self, landed: FoundFile, waited: bool) -> None:
         left = self._files_left[landed.feed]
@@ -229,7 +229,7 @@ class FileWatch:
         if left is not None:
             self._files_left[landed.feed] = left - 1
         if landed.cut:
-            note = f"{landed.feed}: {landed.name} is dated ahead of its arrival, and was cut to it"
+            note = f"{landed.feed}: {landed.name} has a timestamp after its arrival, which is used instead"
             self._notes.note(landed.arrival_us, note)
         self._post(FileFound(landed.feed, file, wanting, landed.arrival_us, waited))
 

@@ -34,7 +34,6 @@ class FailureCounts:
             return 0 if trouble is None else trouble.attempts
 
     def reason(self, table: str) -> str | None:
-        """The reason of its last failure."""
         with self._lock:
             trouble = self._troubles.get(table)
             return None if trouble is None else trouble.reason or None

@@ -34,9 +34,7 @@ class LandingFeeds:
         return self._of_table[table]
 
     def readers(self, name: str) -> list[str]:
-        """The tables that load a feed."""
         return self._readers[name]
 
     def landing(self, name: str) -> Path:
-        """The landing directory of a feed."""
         return self._landing[name]

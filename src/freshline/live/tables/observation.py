@@ -69,7 +69,6 @@ class LiveObservation:
                 feed.came(self._started)
 
     def feed_of(self, table: str) -> FeedHealth | None:
-        """The feed of a base table."""
         feed = self._warehouse.tables[table].feed
         return None if feed is None else self.feeds[feed]
 

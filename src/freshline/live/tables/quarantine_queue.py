@@ -85,7 +85,7 @@ class QuarantineQueue:
             refusal.retry_at = trouble.retry_at(self._clock())
             self._waiting[feed, name] = refusal
             if trouble.reason != said:
-                why = f"it cannot be put into quarantine ({trouble.reason}), which is tried again"
+                why = f"it cannot be put into quarantine ({trouble.reason}), which is retried"
                 note = f"{feed}: {name} is skipped: {why}; it is bad: {refusal.reason}"
                 self._notes.note(self._clock(), note)
         else:

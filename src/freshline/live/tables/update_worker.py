@@ -98,7 +98,6 @@ class SparkWorker:
 
 
 def load_of(job: Update) -> Load:
-    """The load of an update."""
     jump = None
     if job.jump_to > job.loaded_to:
         near = job.loaded_to + job.task.period_us

@@ -98,7 +98,6 @@ def view(place: int) -> str:
 
 
 def as_written(select: exp.Query) -> str:
-    """The SQL of a parsed query."""
     return select.sql(SPARK, comments=False, unsupported_level=ErrorLevel.RAISE)
 
 
@@ -200,7 +199,9 @@ class _Grouped:
         places = [self._parts.index(each) for each in aggregates]
         kinds = [_computed_with(types[place]) for place in places]
         if _computed_with(kind) != kind_of(node, aggregates, kinds):
-            raise InputError(f"`{name}` is {kind.simpleString()}, which is not computed here", "Use doubles")
+            raise InputError(
+                f"`{name}` is {kind.simpleString()}, which Freshline cannot compute in parts", "Use doubles"
+            )
 
         def numbered(part: exp.Expr) -> exp.Expr:
             return exp.column(str(places[aggregates.index(part)])) if part in aggregates else part
@@ -210,7 +211,7 @@ class _Grouped:
     def _added(self, output: OutputColumn, kind: DataType, value: str) -> None:
         """Adds the partial columns of a sum or an average: the sum, and the squares for its scatter."""
         if not isinstance(kind, NumericType):
-            what = f"`{output.name}` is {kind.simpleString()}, of which no part of the rows gives an estimate"
+            what = f"`{output.name}` is {kind.simpleString()}, which a part of the rows cannot estimate"
             raise InputError(what, f"Use {output.kind} of numbers")
         # In Spark too an average of integers is one of doubles.
         is_double = output.kind == "avg" and not isinstance(kind, DecimalType)
@@ -247,7 +248,7 @@ def _check_compared(name: str, kind: DataType, nested: bool) -> None:
     """Raises InputError for types that Spark compares otherwise: collated strings and nested values."""
     is_collated = isinstance(kind, StringType) and kind != StringType()
     if is_collated or (not nested and isinstance(kind, ArrayType | MapType | StructType | VariantType)):
-        what = f"`{name}` is {kind.simpleString()}, which is not compared in parts of the rows"
+        what = f"`{name}` is {kind.simpleString()}, which cannot be compared in parts of the rows"
         raise InputError(what, "Use numbers, plain texts or times")
 
 

@@ -79,7 +79,6 @@ class RequestAnswer:
         return self.slices == SLICES
 
     def table(self) -> pa.Table:
-        """The rows as an Arrow table."""
         schema = to_arrow_schema(self.schema, timezone="UTC")
         columns = [pa.array([row[at] for row in self.rows], field.type) for at, field in enumerate(schema)]
         return pa.Table.from_arrays(columns, schema=schema)
@@ -186,8 +185,8 @@ class RequestRun:
             if self._is_cancelled:
                 raise PartCancelled("the part that was read was cancelled")
             if found.num_rows + sum(part.num_rows for part in self._parts) > CELLS_MAX:
-                what = f"its groups, by slice, are more than {CELLS_MAX:,}"
-                raise RequestRefused("not_supported", what, "Group by what has fewer values")
+                what = f"it has more than {CELLS_MAX:,} groups by slice"
+                raise RequestRefused("not_supported", what, "Group by columns with fewer values")
             self._parts.append(found)
             self._slices += read
 

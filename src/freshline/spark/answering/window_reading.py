@@ -130,7 +130,6 @@ class WindowReading:
         self._reading.read(slices)
 
     def outcome(self) -> ReadingOutcome:
-        """The answer from the parts so far."""
         reading, prepared = self._reading, self._prepared
         answer = merge(prepared.rewritten.partials, prepared.rewritten.schema, reading.parts, reading.slices)
         return ReadingOutcome(answer, self.window, Fraction(reading.slices, SLICES), self._rows_seen())
@@ -199,5 +198,5 @@ def _analysed(
 
 
 def _not_rewritten(query: Query) -> InputError:
-    what = f"query {query.name} has something in its SQL that cannot be rewritten for parts of the rows"
+    what = f"the SQL of query {query.name} cannot be rewritten for parts of the rows"
     return InputError(what, "Write it in another way, or make it a table and read that", query.place)

@@ -160,7 +160,7 @@ class ObservedRecords:
         told, give_up_at = self._observation._jo, time.monotonic() + _TOLD_S
         while told is not None and not told.future().isCompleted():
             if time.monotonic() > give_up_at:
-                raise TimeoutError("Spark has not told how many records it read")
+                raise TimeoutError("Spark has not reported how many records it read")
             time.sleep(_LOOK_EVERY_S)
         seen = self._observation.get
         return Extent(seen["records"], seen["oldest"], seen["newest"])
@@ -223,5 +223,4 @@ def between(frame: DataFrame, timestamp: str, after: int | None, to: int) -> Dat
 
 
 def instant(microseconds: int) -> Column:
-    """A literal timestamp."""
     return f.timestamp_micros(f.lit(microseconds).cast("long"))

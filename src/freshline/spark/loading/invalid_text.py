@@ -9,7 +9,7 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructTy
 
 from freshline.spark.session.quoting import quoted
 
-NO_TEXT: Final = "bytes that are no text"
+NO_TEXT: Final = "bytes that are not text"
 
 
 @lru_cache(maxsize=1_024)

@@ -147,7 +147,7 @@ def _check_declared(feed: Feed) -> None:
     for field in declared.fields:
         kind = field.dataType.simpleString()
         if "char(" in kind:
-            what = f"Spark reads no column of type {kind}, as feed {feed.name} has with {field.name}"
+            what = f"Spark cannot read column {field.name} of feed {feed.name}: its type is {kind}"
             raise InputError(what, "Declare string instead", feed.place)
 
 
@@ -157,7 +157,7 @@ def _check_held(table: StoredDefinition, schema: StructType) -> None:
         if unheld is not None:
             kind = field.dataType.simpleString()
             raise InputError(
-                f"column {field.name} of table {table.name} is {kind}, and Delta cannot hold {unheld}",
+                f"column {field.name} of table {table.name} is {kind}, but Delta cannot hold {unheld}",
                 f"Give it another type, such as CAST(... AS string) AS {quoted(field.name)}",
                 table.place,
             )

@@ -38,7 +38,7 @@ def check_value(records: DataFrame, feed: Feed) -> None:
     values = records.select(f.expr(feed.shed.value).alias("value"))
     kind = values.schema.fields[0].dataType
     if not isinstance(kind, NumericType):
-        what = f"feed {feed.name}: the value by which it sheds is {kind.simpleString()}, and no number"
+        what = f"feed {feed.name}: the value that it sheds by is {kind.simpleString()}, not a number"
         raise InputError(what, "Write an expression that gives a number", feed.place)
     changing = unsteady(values)
     if changing:
@@ -118,7 +118,7 @@ def _place(session: SparkSession, paths: Sequence[str]) -> Column:
 
 
 def _unknown(name: Column) -> Column:
-    return f.raise_error(f.concat(f.lit("nobody asked for the file "), name)).cast("int")
+    return f.raise_error(f.concat(f.lit("Spark read an unexpected file "), name)).cast("int")
 
 
 def _comparable(field: Any) -> Column:
@@ -136,7 +136,6 @@ def _has_order(kind: DataType) -> bool:
 
 
 def _free(name: str, taken: Sequence[str]) -> str:
-    """A name that no column has."""
     lower = {each.lower() for each in taken}
     while name in lower:
         name = f"_{name}"

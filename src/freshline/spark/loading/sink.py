@@ -237,7 +237,7 @@ def driver_limit(session: SparkSession) -> int:
     try:
         limit = int(context._jvm.org.apache.spark.network.util.JavaUtils.byteStringAsBytes(text))
     except (Py4JJavaError, PySparkException) as error:
-        raise InputError(f"{LIMIT_SETTING}={text} is no size", "Write one such as 32m, or 0") from error
+        raise InputError(f"{LIMIT_SETTING}={text} is not a size", "Write one such as 32m, or 0") from error
     told = [key for key in settings if key.startswith(_PARQUET) and key not in REQUIRED]
     told += context._jsc.hadoopConfiguration().getPropsWithPrefix("parquet.")
     return 0 if told else limit

@@ -133,13 +133,13 @@ def ensure_java() -> None:
         f"Install Java {JAVA_LEAST} or 21 (Debian: apt-get install openjdk-17-jre-headless) or set JAVA_HOME"
     )
     if java is None or not Path(java).exists():
-        raise InputError("Spark needs Java, and none was found", remedy)
+        raise InputError("Spark needs Java, but none was found", remedy)
     answer = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
     words = answer.split('"')
     major = words[1].split(".")[0] if len(words) > 1 else ""
     if not major.isdecimal() or int(major) < JAVA_LEAST:
         raise InputError(
-            f"Spark needs Java {JAVA_LEAST} or newer, and {java} is {major or 'unknown'}", remedy
+            f"Spark needs Java {JAVA_LEAST} or newer, but {java} is {major or 'unknown'}", remedy
         )
 
 

@@ -61,7 +61,7 @@ class History:
         except (sqlite3.Error, OSError) as error:
             raise InputError(
                 f"the history of runs {path} cannot be opened: {full_disk(error) or error}",
-                "Give access to it, or move it away: costs are then learned anew",
+                "Give access to it, or move it away: Freshline then learns the costs again",
             ) from error
 
     def record(self, table: str, run: PastRun) -> None:

@@ -26,7 +26,6 @@ class StorageLayout:
         self.placements = Placements(self._freshline / "placements")
 
     def table(self, name: str) -> Path:
-        """The folder of a table."""
         return confined(self.tables, name)
 
     def control(self, node: str | None = None) -> ControlFolder:

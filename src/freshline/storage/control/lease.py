@@ -50,7 +50,7 @@ class Identity:
 
     @classmethod
     def mine(cls, run: str) -> Identity:
-        """This process."""
+        """The identity of a run of this process."""
         pid = os.getpid()
         space = f" {os.readlink(_NAMESPACE)}" if _NAMESPACE.exists() else ""
         return cls(socket.gethostname() + space, pid, process_start(pid) or "", run)
@@ -94,7 +94,7 @@ class Lease:
                 return lease
 
     def renew(self) -> None:
-        """The heartbeat."""
+        """Gives a heartbeat."""
         self._check()
         self._holder = replace(self._holder, heartbeat=self._clock())
         _write(self._folder, self._number, self._holder)

@@ -47,7 +47,7 @@ class Quarantine:
         self._clock_ns = clock
 
     def put(self, feed: str, name: str, path: Path, reason: str, attempts: int) -> QuarantinedFile:
-        """Moves a feed's file here."""
+        """Moves a feed's file into quarantine."""
         stored = self._free(feed, name)
         entry = QuarantinedFile(stored, feed, name, reason, attempts, self._clock_ns() // 1_000)
         _write_reason(self._reason(stored), entry)
@@ -73,13 +73,12 @@ class Quarantine:
         """Moves the file back to its feed's landing folder, where it counts as newly arrived."""
         back = confined(landing, entry.name)
         if back.exists():
-            raise InputError(f"{back} is there already", "Move one of the two away first")
+            raise InputError(f"{back} already exists", "Move one of the two files away first")
         _move(confined(self._files, entry.stored), back)
         self._forget(entry)
         return back
 
     def drop(self, entry: QuarantinedFile) -> None:
-        """Deletes the file."""
         confined(self._files, entry.stored).unlink(missing_ok=True)
         self._forget(entry)
 

@@ -23,9 +23,9 @@ class Extent:
     def check(self, read: Extent) -> None:
         """Raises OtherRecords if Spark read other records: two programs read the files and must agree."""
         if read.records != self.records:
-            raise OtherRecords(f"Spark reads {read.records} records, and {self.records} were found")
+            raise OtherRecords(f"Spark read {read.records} records, but {self.records} were found")
         if None not in (self.oldest, self.newest) and read != self:
-            raise OtherRecords(f"Spark reads records from {read.times()}, and {self.times()} was found")
+            raise OtherRecords(f"Spark read records from {read.times()}, but {self.times()} was found")
 
     def times(self) -> str:
         return f"{_said(self.oldest)} to {_said(self.newest)}"

@@ -53,7 +53,6 @@ class DiscardLimit:
     factor: float
 
     def bears(self, change: float) -> bool:
-        """Whether a relative change is small enough."""
         # Avoids 0 times infinity: a value that cannot be compared is never discarded.
         return change != inf and change * self.factor <= self.error
 

@@ -52,7 +52,7 @@ class Ledger:
         except (sqlite3.Error, OSError) as error:
             raise InputError(
                 f"the ledger {path} cannot be opened: {full_disk(error) or error}",
-                "Give access to it, or move it away: it is then made anew from the tables' logs",
+                "Give access to it, or move it away: Freshline then rebuilds it from the tables' logs",
             ) from error
 
     def close(self) -> None:
@@ -163,7 +163,7 @@ class Ledger:
         number = 1
         while (aside := self.path.with_name(f"{self.path.name}.damaged-{number}")).exists():
             number += 1
-        _logger.warning("%s is damaged (%s): moved to %s and made anew", self.path, error, aside)
+        _logger.warning("%s is damaged (%s): moved to %s and rebuilt", self.path, error, aside)
         self.path.rename(aside)
         for suffix in ("-wal", "-shm"):
             self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)

@@ -25,12 +25,11 @@ Lists = tuple[int, list[dict[str, Any]]]  # a version and the files that it cons
 
 
 def commit_path(table: Path, version: int) -> Path:
-    """The file of one commit."""
     return table / "_delta_log" / f"{version:020d}.json"
 
 
 def checkpoint_path(table: Path, version: int) -> Path:
-    """The file of a checkpoint in one piece."""
+    """The file of a checkpoint in a single file."""
     return table / "_delta_log" / f"{version:020d}.checkpoint.parquet"
 
 
@@ -205,8 +204,8 @@ def _archived(table: Path, first: int, end: int) -> Iterator[Lists]:
                 following = batch["to"] + 1
     if following < end:
         raise InputError(
-            f"the log of {table} lacks versions {following} to {end - 1}: what they loaded is not known",
-            "Bring these files of its _delta_log back, or delete the table to load it anew",
+            f"the log of {table} lacks versions {following} to {end - 1}: their loaded files are not known",
+            "Restore these files of its _delta_log, or delete the table to load it again",
         )
 
 

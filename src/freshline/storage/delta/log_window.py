@@ -53,7 +53,6 @@ class LogWindow:
                     raise
 
     def has(self, version: int) -> bool:
-        """Whether the window has that version."""
         return log.has(self.root, version)
 
     def follow(self, version: int) -> int:

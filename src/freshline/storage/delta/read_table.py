@@ -28,12 +28,11 @@ class ReadTable:
 
     @property
     def version(self) -> int:
-        """The Delta version of the snapshot."""
         return self.snapshot.version
 
     @property
     def sequence(self) -> int:
-        """How many updates have been committed."""
+        """The number of committed updates."""
         return self.snapshot.sequence
 
     @property

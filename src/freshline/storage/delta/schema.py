@@ -36,7 +36,6 @@ class SchemaDifferences:
         )
 
     def without(self, column: str) -> SchemaDifferences:
-        """The differences in other columns."""
         return SchemaDifferences(
             tuple(name for name in self.missing if name != column),
             tuple(each for each in self.undefined if each[0] != column),
@@ -58,7 +57,7 @@ class OtherColumns(InputError):  # noqa: N818  (it is what was found)
         sentences = [str(found)] if found else []
         sentences += ["it is partitioned"] if is_partitioned else []
         super().__init__(
-            f"the table {name} at {path} is not as it is defined: {'; '.join(sentences)}",
+            f"the table {name} at {path} differs from its definition: {'; '.join(sentences)}",
             "Give the definition another name, or move the old table away",
         )
 

@@ -29,6 +29,5 @@ def in_order(rows: pa.Table) -> pa.Table:
 
 
 def group_rows(rows: pa.Table) -> int:
-    """The number of rows of a row group."""
     bytes_a_row = rows.nbytes / max(1, rows.num_rows)
     return max(1, int(GROUP_BYTES / max(1.0, bytes_a_row)))

@@ -114,7 +114,7 @@ def footer_of(
             low[name] = _in_json(bounds.low, wanted[name], written.field(name).type)
             high[name] = _in_json(bounds.high, wanted[name], written.field(name).type, upper=True)
         except UnicodeDecodeError as error:
-            raise InvalidText(f"column {name} has bytes that are no text: {error.object!r:.100}") from error
+            raise InvalidText(f"column {name} has bytes that are not text: {error.object!r:.100}") from error
     statistics = {
         "numRecords": metadata.num_rows,
         "minValues": {name: value for name, value in low.items() if value is not None},

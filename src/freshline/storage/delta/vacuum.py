@@ -20,7 +20,7 @@ def vacuum(table: Path, older_than: timedelta) -> int:
     Only a full vacuum knows orphans. A replaced file's age counts from its replacement, an orphan's from its
     writing. So a running job's files are safe as long as no job takes `older_than`.
     """
-    assert older_than >= timedelta(0), "files of the future"
+    assert older_than >= timedelta(0), "older_than is negative"
     # delta-rs only lists them: removing them here saves the table two commits.
     orphans = DeltaTable(table).vacuum(
         retention_hours=-(-older_than // _HOUR), dry_run=True, enforce_retention_duration=False, full=True
