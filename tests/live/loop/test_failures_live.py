@@ -377,7 +377,7 @@ def test_no_housekeeping_is_begun_when_a_run_ends(place, monkeypatch):
     consider, while_stopping = Housekeeper.consider, []
 
     def considering(self, now, kernel):
-        while_stopping.append(place.runner.driver.stopping)
+        while_stopping.append(place.runner.loop.driver.stopping)
         consider(self, now, kernel)
 
     monkeypatch.setattr(Housekeeper, "consider", considering)
