@@ -1,7 +1,4 @@
-"""Which of a load's files are to blame for its failures, and what becomes of them.
-
-They are found by trying them, not by the error's name.
-"""
+"""Finds the files that make a load fail, by trying them, and moves bad ones into quarantine."""
 
 from __future__ import annotations
 
@@ -28,15 +25,15 @@ from freshline.spark.loading.updater import Updater
 from freshline.spark.loading.warm_up import write_made_up
 from freshline.storage.delta.stored_table import StoredTable
 
-# Where made-up rows fail, so many other files are tried before the definition is held to be at fault.
+# If made-up rows fail, this many other files are tried before the definition is blamed.
 _OTHERS_MAX: Final = 5
 _CHUNK: Final = 1 << 20
-# For the last that loaded files: others only compact, or clean up.
+# How many commits to search for loaded files: some commits only compact or clean up.
 _COMMITS_SEARCHED: Final = 10
 
 
 class NotTheFile(Exception):  # noqa: N818  (it is what was found)
-    """A load fails, and so does what has no fault: it is the machine or the definition."""
+    """A load fails and so does its control: the machine or the definition is at fault."""
 
     def __init__(self, error: Exception, control: Exception) -> None:
         said, also = sentence(error)[:160], sentence(control)[:80]
@@ -46,19 +43,19 @@ class NotTheFile(Exception):  # noqa: N818  (it is what was found)
 
 @dataclass(slots=True)
 class Findings:
-    """What was found out about a load's files."""
+    """The result of a trial of a load's files."""
 
     bad: dict[LoadFile, str] = field(default_factory=dict)  # with the reason
-    left: list[LoadFile] = field(default_factory=list)  # gone, or out of reach: no fault of their content
+    left: list[LoadFile] = field(default_factory=list)  # gone or unreachable: their content is not at fault
 
 
 class FileTrial:
-    """Tries a load's files as an update would, short of the commit.
+    """Tries a load's files like an update, without the commit.
 
-    A file is bad if it fails alone, as a copy in the storage, before and after a *control* passes there: rows
-    made up for its feed, or where the definition cannot compute those, other files of the feed. The two
-    differ in nothing but their content. If the control fails as well, or the copy passes, the machine, the
-    definition or the landing directory is in trouble, and no file is blamed.
+    A file is bad if it fails alone, as a copy in the storage, before and after a *control* passes there. The
+    control is made-up rows of its feed, or other files of the feed if the definition cannot compute those.
+    The two differ only in their content. If the control fails too, or the copy passes, the machine, the
+    definition or the landing directory is at fault, and no file is blamed.
     """
 
     def __init__(
@@ -71,12 +68,12 @@ class FileTrial:
         self._feeds = feeds
         self._updater = updater
         self._folder = folder
-        self._others = others  # by table: files of its feed, the likeliest to be good first
+        self._others = others  # by table: other files of its feed, the likeliest good ones first
 
     def judge(self, session: SparkSession, load: Load, error: Exception) -> Findings:
-        """What is wrong with the files of a load that failed with this error.
+        """Finds the bad files of a load that failed with this error.
 
-        It raises where they are not at fault; empty findings say that they fail only together.
+        It raises if the files are not at fault; empty findings mean that they fail only together.
         """
         with tempfile.TemporaryDirectory(prefix="trial-", dir=self._folder) as scratch:
             return _Case(self, session, load, error, Path(scratch)).findings()
@@ -101,11 +98,11 @@ class _Case:
     def findings(self) -> Findings:
         findings = Findings()
         suspects = self._readable(self._load.files, findings, _CHUNK)
-        # One that is left may have failed for another that is gone.
+        # The remaining files may have failed only because another is gone.
         if len(suspects) > 1 or (suspects and findings.left):
             if self._wrong_with(suspects, self._landing) is None:
                 return findings
-            self._control()  # before many are tried in vain
+            self._control()  # before many trials in vain
             suspects = self._failing(suspects)
         suspects = self._readable(suspects, findings, sys.maxsize)
         if not suspects:
@@ -115,14 +112,14 @@ class _Case:
             self._copy(file)
             self._fails_as_copy(file)
         self._control(suspects)
-        # Trouble that came and went, a job cancelled among it, does not strike before and after.
+        # A temporary failure, such as a cancelled job, does not occur both before and after.
         findings.bad = {file: self._described(file, self._fails_as_copy(file)) for file in suspects}
         if any(self._seen(file) != seen[file] for file in suspects):
-            raise self._error  # another has taken its place meanwhile
+            raise self._error  # another file has replaced it meanwhile
         return findings
 
     def _failing(self, files: tuple[LoadFile, ...]) -> tuple[LoadFile, ...]:
-        """Which of the files that fail together fail alone, found by halves."""
+        """The files that fail alone, among files that fail together, found by bisection."""
         if len(files) == 1:
             return files
         middle = len(files) // 2
@@ -131,36 +128,36 @@ class _Case:
         return tuple(file for half in failing for file in self._failing(half))
 
     def _fails_as_copy(self, file: LoadFile) -> str:
-        """What is wrong with a file."""
+        """The error of a file that is tried as a copy; raises the load's error if the copy passes."""
         wrong = self._wrong_with((file,), self._scratch)
         if wrong is None:
             raise self._error
         return sentence(wrong)
 
     def _described(self, file: LoadFile, said: str) -> str:
-        """What is wrong with a file, and with which of its records."""
+        """The error of a file with the record at fault."""
         try:
             where = malformed_record(
                 self._session, self._feed, self._scratch / file.facts.consumed.name, said
             )
-        except Exception:  # the file is known to be bad, and what that does has no end: some words less
+        except Exception:  # the file is known to be bad; the sentence then lacks the record
             where = ""
         return said[: SENTENCE_MAX - len(where)].rstrip(".") + where if where else said
 
     def _wrong_with(self, files: tuple[LoadFile, ...], folder: Path) -> Exception | None:
         try:
             self._trial._updater.check(self._session, self._load.only(files), folder)
-        except Exception as error:  # whatever it is, it is what was to be found out
+        except Exception as error:  # any error is a result of the trial
             return error
         return None
 
     def _control(self, suspects: Sequence[LoadFile] = ()) -> None:
-        """Made-up rows, or another file, must pass."""
+        """Checks that made-up rows or another file pass."""
         made_up = self._scratch / f".made-up-{next(self._numbers)}"
         try:
             write_made_up(self._session, self._feed, made_up)
             self._trial._updater.check_control(self._session, self._load.table, made_up)
-        except Exception as failure:  # as with a suspect, or the two could not be compared
+        except Exception as failure:  # any error counts, as for a suspect
             blamed = {self._landing / file.facts.consumed.name for file in suspects}
             others = [path for path in self._trial._others(self._load.table) if path not in blamed]
             if not any(self._passes(path) for path in others[:_OTHERS_MAX]):
@@ -169,14 +166,14 @@ class _Case:
     def _passes(self, path: Path) -> bool:
         try:
             self._trial._updater.check_control(self._session, self._load.table, path)
-        except Exception:  # the same
+        except Exception:  # as above
             return False
         return True
 
     def _readable(
         self, files: tuple[LoadFile, ...], findings: Findings, bytes_max: int
     ) -> tuple[LoadFile, ...]:
-        """The files of which so much can be read; the others are left, for that is no fault of theirs."""
+        """The files that can be read; unreachable ones are left without blame."""
         readable = tuple(file for file in files if self._can_be_read(file, bytes_max))
         findings.left += [file for file in files if file not in readable]
         return readable
@@ -201,7 +198,7 @@ class _Case:
 
 
 class FileBlame:
-    """Tries a load's files, puts bad ones aside, and has those that are out of reach looked for anew."""
+    """Tries a load's files, quarantines bad ones and has unreachable ones searched for again."""
 
     def __init__(
         self,
@@ -215,17 +212,17 @@ class FileBlame:
         self._trial = trial
         self._refusals = refusals
         self._watch = watch
-        self._attempts = attempts  # by table: how often its present load has failed already
+        self._attempts = attempts  # by table: the failures of its present load
 
     def may_be_why(self, load: Load) -> bool:
-        """Whether a load that has just failed has done so often enough for its files to be tried."""
+        """Whether a load has failed often enough for its files to be tried."""
         return bool(load.files) and self._attempts(load.table) + 1 >= ATTEMPTS_MAX
 
     def judge(self, session: SparkSession, load: Load, error: Exception) -> Findings:
         return self._trial.judge(session, load, error)
 
     def put_aside(self, load: Load, bad: Mapping[LoadFile, str]) -> None:
-        """Moves files into quarantine, each with what is wrong with it."""
+        """Moves files into quarantine, each with its reason."""
         table = load.table
         feed, attempts = self._feeds.of(table), self._attempts(table) + 1
         for file, reason in bad.items():
@@ -233,13 +230,13 @@ class FileBlame:
             self._refusals.put(feed, name, self._feeds.landing(feed) / name, reason, attempts)
 
     def leave(self, load: Load, files: Iterable[LoadFile]) -> None:
-        """The load is about to end without these files: no fault of theirs."""
+        """Leaves files out of the load without blame: they are searched for again."""
         for file in files:
             self._watch.leave(load.table, file.facts.consumed.name)
 
 
 class OtherFiles:
-    """Files that a suspect can be compared with."""
+    """Other files to compare a suspect with."""
 
     def __init__(
         self,
@@ -251,10 +248,10 @@ class OtherFiles:
         self._feeds = feeds
         self._tables = tables
         self._archive = archive
-        self._waiting = waiting  # by feed: the names of files that some table has yet to load
+        self._waiting = waiting  # by feed: the names of files that some table has not loaded
 
     def of(self, table: str) -> list[Path]:
-        """Files of a table's feed: the last that it has loaded, then those that wait, newest first."""
+        """Files of a table's feed: the last loaded ones, then waiting ones, newest first."""
         feed, stored = self._feeds.of(table), self._tables[table]
         commits = [files for _, files in stored.consumed_since(max(-1, stored.version - _COMMITS_SEARCHED))]
         loaded = [file.name for files in reversed(commits) for file in files][:1]
