@@ -83,7 +83,7 @@ def test_what_a_run_with_nodes_cannot_be_told_is_refused(
 def test_nodes_are_not_calibrated(project: Path) -> None:
     result = freshline("calibrate", "-p", project)
     assert isinstance(result.exception, InputError)
-    assert "on the nodes that they run on" in str(result.exception)
+    assert "on the nodes that run them" in str(result.exception)
 
 
 def test_the_status_says_that_no_node_has_run(project: Path) -> None:
