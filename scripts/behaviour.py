@@ -36,6 +36,8 @@ import yaml
 ROOT = Path(__file__).resolve().parent.parent
 GENERATED = 24  # warehouses, task sets, query sets and operator graphs, each
 LIMIT_S = 1_800
+# Keys whose values say how quick the machine was.
+TIMED = {"met", "missed_because", "broken_assumptions", "keep_mean"}
 
 
 @dataclass(frozen=True)
@@ -268,8 +270,12 @@ def live_record(work: Path, into: Path, environment: dict[str, str]) -> None:
     _keep(into, "live/modes", "\n".join(modes) + "\n")
     kinds = set()
     for log in storage.rglob("logs/*.jsonl"):
-        for line in log.read_text(encoding="utf-8").splitlines():
-            kinds.add(_shape(line))
+        header, *calls = map(json.loads, log.read_text(encoding="utf-8").splitlines())
+        kinds.add(_shape(json.dumps(header)))
+        for call in calls:  # what comes together at an instant depends on the machine
+            kinds |= {
+                _shape(json.dumps(each)) for key in ("events", "instructions") for each in call.get(key, ())
+            }
     _keep(into, "live/journal", "\n".join(sorted(kinds)) + "\n")
 
 
@@ -283,7 +289,7 @@ def _shape(text: str) -> str:
 
 def _bare(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _bare(each) for key, each in value.items()}
+        return {key: "TIMED" if key in TIMED else _bare(each) for key, each in value.items()}
     if isinstance(value, list):
         bare = [_bare(each) for each in value]
         return [each for number, each in enumerate(bare) if each not in bare[:number]]
