@@ -312,7 +312,7 @@ def _normal_path(path: Path) -> str:
 
 def _normal(text: str) -> str:
     text = text.replace(str(ROOT), "ROOT")
-    text = re.sub(r"/tmp/[\w./-]*?behaviour-\w+", "WORK", text)
+    text = re.sub(re.escape(tempfile.gettempdir()) + r"/[\w./-]*?behaviour-\w+", "WORK", text)
     text = re.sub(r"\d{8}T\d{6}-[0-9a-f]{6}", "RUN", text)
     # What a solver or a search took, in seconds.
     return re.sub(r'("(?:seconds|solver_seconds|took|took_s|elapsed|runtime)": )[\d.e-]+', r"\1TIME", text)
