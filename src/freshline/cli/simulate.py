@@ -112,7 +112,8 @@ def simulate(
         print_json(simulated_record(result))
     else:
         show_simulated(console(), result, pictures, all_rows)
-    raise typer.Exit(0 if result.holds and not _report_broken(result) else 1)
+    broken = _report_broken(result)  # also if targets are exceeded anyway
+    raise typer.Exit(1 if broken or not result.holds else 0)
 
 
 def _run(
@@ -140,6 +141,7 @@ def _report_broken(result: SimulationResult) -> bool:
     """Reports proven bounds that were exceeded, and returns whether there were any."""
     broken = [table.plan.name for table in result.tables if table.exceeded_bound]
     broken += [query.plan.name for query in result.queries if query.broke_proof]
+    broken += [output.name for output in result.outputs if output.broke_proof]
     if broken:
         print(
             f"A proven bound was exceeded: {', '.join(broken)}. This is a bug of Freshline: "

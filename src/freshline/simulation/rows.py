@@ -8,6 +8,8 @@ from typing import Final, NamedTuple
 
 from freshline.base.latency_histogram import LatencyHistogram
 
+# A placement's sub-deadlines are within this share of the exact ones.
+_TOLERANCE: Final = 2e-6
 # Rows over a span count as this many points, in the middle of equal parts.
 _POINTS: Final = 8
 
@@ -71,3 +73,7 @@ class OutputRows:
         late = rows.within(rows.since - 1, now - self._deadline_us - 1)
         if late is not None:
             self.misses += late.number
+
+    def is_late(self, now: int, rows: RowBatch) -> bool:
+        """Whether some of the rows are too old now, by more than a placement's rounding."""
+        return bool(rows.number) and now - rows.since > self._deadline_us * (1 + _TOLERANCE)

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from math import ceil
 from typing import ClassVar, Self
 
 from freshline.definitions.sections.feeds import Feed
-from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.core.events import Event, JobFailed
 from freshline.kernel.core.kernel import Kernel
+from freshline.kernel.core.timers import NEVER
 from freshline.kernel.steps.events import StepsCommitted
 from freshline.kernel.steps.job import StepJob, StepRun
 from freshline.kernel.steps.task import steps_of
 from freshline.planning.costs.draws import RowCostDraws
 from freshline.planning.plan.step_placement import StepPlacement
-from freshline.simulation.conditions.failures import JobFailures
 from freshline.simulation.kind import SimulatedKind, SimulationSetup
 from freshline.simulation.rows import OutputRows, RowBatch, TableRows
 
@@ -35,6 +32,7 @@ class OutputResult:
     latency_p50_us: int | None
     latency_p95_us: int | None
     latency_max_us: int | None
+    broke_proof: bool = False  # whether a row was late that was proven to be in time
 
     @property
     def holds(self) -> bool:
@@ -63,23 +61,20 @@ class SimulatedSteps(SimulatedKind[StepJob]):
 
     job = StepJob
 
-    def __init__(
-        self,
-        warehouse: Warehouse,
-        placed: StepPlacement,
-        seed: int,
-        slow: Mapping[str, Fraction] | None = None,
-        failures: JobFailures | None = None,
-    ) -> None:
+    def __init__(self, setup: SimulationSetup, placed: StepPlacement) -> None:
+        warehouse = setup.plan.warehouse
         self._warehouse = warehouse
         self._placed = placed
-        self._slow = {name: float(factor) for name, factor in (slow or {}).items()}
-        self._failures = failures
+        self._slow = {name: float(factor) for name, factor in setup.conditions.slow.items()}
+        self._failures = setup.failures
+        self._proven = {output.name for output in setup.plan.outputs if output.holds}
+        self._faultless_until = _first_fault_at(setup)
+        self._broken: set[str] = set()  # outputs
         self._draws = {}
         for name, step in warehouse.steps.items():
             assert step.cost is not None, "a plan has all costs"
             speed = warehouse.nodes[placed.nodes[name]].speed
-            self._draws[name] = RowCostDraws(step.cost, speed, seed, name)
+            self._draws[name] = RowCostDraws(step.cost, speed, setup.seed, name)
         self._made = {name: TableRows() for name in warehouse.steps}
         self._readers: dict[str, list[str]] = {name: [] for name in warehouse.steps}
         for name, step in warehouse.steps.items():
@@ -106,7 +101,7 @@ class SimulatedSteps(SimulatedKind[StepJob]):
         plan = setup.plan
         if plan.placed is None:
             return None
-        return cls(plan.warehouse, plan.placed, setup.seed, setup.conditions.slow, setup.failures)
+        return cls(setup, plan.placed)
 
     def cost_us(self, job: StepJob) -> int:
         cost_us, before = 0, None
@@ -137,6 +132,8 @@ class SimulatedSteps(SimulatedKind[StepJob]):
             if latencies is not None:
                 for each in rows:
                     latencies.came_out(now, each)
+                    if latencies.is_late(now, each) and self._asserts(part.name, now):
+                        self._broken.add(part.name)
         return StepsCommitted(job)
 
     def found(self, kernel: Kernel) -> dict[str, int]:
@@ -165,6 +162,7 @@ class SimulatedSteps(SimulatedKind[StepJob]):
                     seen.latencies.quantile_us(0.5),
                     seen.latencies.quantile_us(0.95),
                     seen.latencies.max_us,
+                    name in self._broken,
                 )
             )
         return tuple(found)
@@ -184,12 +182,18 @@ class SimulatedSteps(SimulatedKind[StepJob]):
             for name in self._warehouse.steps
         )
 
+    def _asserts(self, output: str, now: int) -> bool:
+        """Whether the output is proven, and nothing has gone wrong that its proof does not count."""
+        failed_at = None if self._failures is None else self._failures.first_at
+        return output in self._proven and now < self._faultless_until and failed_at is None
+
     def _read(self, part: StepRun) -> list[RowBatch]:
         """The rows that a step reads: of its file, or of its range from its sources."""
         step = self._warehouse.steps[part.name]
         if step.feed is not None:
             feed = self._warehouse.feeds[step.feed]
-            return [_rows_of(feed, file.timestamp, self._newest.get(part.name)) for file in part.files]
+            came_at, before = part.instance.ready, self._newest.get(part.name)
+            return [_rows_of(feed, came_at, file.timestamp, before) for file in part.files]
         after, until = part.loaded_from, part.loaded_to
         return [rows for source in step.sources for rows in self._made[source].within(after, until)]
 
@@ -208,15 +212,30 @@ class SimulatedSteps(SimulatedKind[StepJob]):
             self._made[source].forget(min(read, default=self._reached[source]))
 
 
+def _first_fault_at(setup: SimulationSetup) -> int:
+    """When a feed of steps, or the runner, first fails; 0 if a step costs more than is planned."""
+    warehouse, conditions = setup.plan.warehouse, setup.conditions
+    if any(factor > 1 and name in warehouse.steps for name, factor in conditions.slow.items()):
+        return 0
+    loaded = {step.feed for step in warehouse.steps.values()}
+    faults = [times[0][0] for feed, times in conditions.outages.items() if feed in loaded]
+    return min([*faults, *(start for start, _ in conditions.crashes)], default=NEVER)
+
+
 def _kept(feed: Feed) -> float:
     most, loaded = feed.rows_most, feed.rows_most_loaded
     return 1.0 if not most or loaded is None else float(loaded / most)
 
 
-def _rows_of(feed: Feed, timestamp: int, before: int | None) -> RowBatch:
-    """A file's rows: at most as old as its feed declares, and newer than those of the previous file."""
+def _rows_of(feed: Feed, came_at: int, timestamp: int, before: int | None) -> RowBatch:
+    """A file's rows: at most as old as its feed declares, and newer than those of the previous file.
+
+    A file that an outage held back came too late for that: its age counts from its newest row.
+    """
     newest = timestamp + feed.landing.lateness_us
-    oldest = newest - feed.age_us
+    oldest = came_at - feed.oldest_us
+    if oldest > newest:
+        oldest = newest - feed.oldest_us
     if before is not None:
         oldest = max(oldest, min(newest, before + feed.landing.lateness_us))
     return RowBatch(oldest, newest, float(feed.rows_most or 1))

@@ -183,7 +183,8 @@ def test_the_commands_show_outputs_and_end_as_the_verdict_is(project: Path) -> N
     planned = runner.invoke(app, ["plan", "-p", str(project), "--json"])
     assert planned.exit_code == 0
     (output,) = json.loads(planned.stdout)["outputs"]
-    assert output.keys() == {"name", "deadline", "holds", "node", "sub_deadlines", "slack", "reason"}
+    keys = {"name", "deadline", "holds", "node", "sub_deadlines", "slack", "reason", "assumes"}
+    assert output.keys() == keys
     placed = runner.invoke(app, ["place", "-p", str(project), "--json"])
     assert placed.exit_code == 0
     assert json.loads(placed.stdout)["placement"]["readings"] == "edge"

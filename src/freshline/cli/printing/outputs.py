@@ -54,6 +54,7 @@ def output_record(output: OutputPlan) -> dict[str, Any]:
         ],
         "slack": seconds(output.slack_us),
         "reason": output.reason,
+        "assumes": [{"feed": feed, "age": seconds(age_us)} for feed, age_us in output.ages_us.items()],
     }
 
 
@@ -76,6 +77,20 @@ def show_outputs(screen: Console, plan: Plan, all_rows: bool) -> None:
     for output in plan.outputs:
         if output.reason is not None:
             screen.print(f"{output.name}: {output.reason}.", highlight=False, markup=False)
+        if output.ages_us:
+            screen.print(
+                f"{output.name}: {_assumed(plan, output)}.", style="dim", highlight=False, markup=False
+            )
+
+
+def _assumed(plan: Plan, output: OutputPlan) -> str:
+    """What an output assumes of its feeds' records."""
+    ages = []
+    for name, age_us in output.ages_us.items():
+        by_default = plan.warehouse.feeds[name].age_us is None
+        source = ", its `timestamp_jitter`, as it has no `age`" if by_default else ""
+        ages.append(f"at most {format_duration(age_us, up=True)} old for {name}{source}")
+    return f"assumes that a file's records, when it is found, are {'; '.join(ages)}"
 
 
 def _show_steps(screen: Console, plan: Plan, all_rows: bool) -> None:

@@ -82,9 +82,23 @@ class Feed:
     place: Place = NOWHERE
     rows: Fraction | None = None  # per second: the estimate for queries over its tables
     node: str | None = None  # where its files land, in a warehouse with nodes
-    age_us: int = 0  # files only: how old its oldest record may be when its file is found
+    age_us: int | None = None  # files only: as declared; `oldest_us` is what counts
     burst: int | None = None  # files only: the most rows in a file
     shed: Shed | None = None  # files only
+
+    @property
+    def oldest_us(self) -> int:
+        """How old its oldest record may be when its file is found.
+
+        The newest may be as old as `timestamp_jitter`, and no record is newer.
+        """
+        return max(self.age_us or 0, self.timestamp_jitter_us)
+
+    @property
+    def next_file_us(self) -> int:
+        """Files only: the longest time without a file, between two or before the first."""
+        assert self.period_us is not None, f"{self.name} has files and no period"
+        return max(self.period_us, self.phase_us) + self.jitter_us
 
     @property
     def rows_most(self) -> Fraction | None:
@@ -104,7 +118,8 @@ class Feed:
         """
         if self.shed is None or self.period_us is None:
             return self.rows_most
-        span_us = self.age_us or self.period_us + self.jitter_us
+        period_us = self.period_us + self.jitter_us if self.age_us is None else 0
+        span_us = max(self.oldest_us, period_us)
         most = Fraction(self.shed.most * (-(-span_us // self.shed.per_us) + 1))
         return most if self.rows_most is None else min(most, self.rows_most)
 
@@ -164,8 +179,8 @@ class FeedEntry(Entry):
     age_us: Given[Duration] = Field(
         None,
         alias="age",
-        description="How old its oldest record may be when its file is found (default 0). Deadlines of "
-        "outputs count from that record. Only for `arrival: files`.",
+        description="How old its oldest record may be when its file is found (default: `timestamp_jitter`, "
+        "and never less). Deadlines of outputs count from that record. Only for `arrival: files`.",
     )
     burst: Given[Count] = Field(
         None,
@@ -245,7 +260,7 @@ def _feed(resolution: Resolution, name: str, entry: FeedEntry) -> Feed:
         place=resolution.place(path),
         rows=entry.rows,
         node=_node(resolution, path, entry),
-        age_us=entry.age_us or 0,
+        age_us=entry.age_us,
         burst=entry.burst,
         shed=None if entry.shed is None else entry.shed.resolved(),
     )

@@ -111,6 +111,7 @@ def _outputs(steps: PlacedSteps, placed: StepPlacement, placement: Placement) ->
                 {each: placed.sub_deadlines_us[each] for each in above},
                 min(slacks, default=None) if reason is None else None,
                 reason,
+                steps.ages_us(name),
             )
         )
     return tuple(found)
@@ -159,7 +160,8 @@ def _reason(
     before_us = steps.before_us(placed.sub_deadlines_us)
     for name in beside:
         node = placed.nodes[name]
-        load_us = sum(placed.costs_us[each] for each, there in placed.nodes.items() if there == node)
+        there = [each for each, where in placed.nodes.items() if where == node]
+        load_us = sum(steps.instances[each] * placed.costs_us[each] for each in there)
         busy_us = steps.blocking_us(node) + load_us
         if busy_us > steps.distance_us(name) - before_us[name]:
             return (

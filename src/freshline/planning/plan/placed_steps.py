@@ -29,7 +29,8 @@ class PlacedSteps:
         self.warehouse = warehouse
         self.upstream: dict[str, frozenset[str]] = {}  # by step: itself and all steps upstream
         self.feeds: dict[str, frozenset[str]] = {}  # by step: the feeds upstream
-        self.costs_us: dict[str, int] = {}  # by step: worst case, on a node of speed 1
+        self.costs_us: dict[str, int] = {}  # by step: worst case of an instance, on a node of speed 1
+        self.instances: dict[str, int] = {}  # by step: how often it may run for one burst of its feeds
         rows = rows_of_steps(warehouse)
         for name in warehouse.step_order:
             step = warehouse.steps[name]
@@ -41,6 +42,11 @@ class PlacedSteps:
             cost = step.cost
             worst = (1 + cost.variability) * (cost.startup_us + cost.per_row_us * (rows[name].read or 0))
             self.costs_us[name] = max(1, -(-worst.numerator // worst.denominator))
+            self.instances[name] = rows[name].instances
+
+    def burst_us(self, step: str) -> int:
+        """What a step costs at worst for one burst of its feeds, on a node of speed 1."""
+        return self.instances[step] * self.costs_us[step]
 
     def longest_us(self, node: str) -> int:
         """The longest time of a step that may run there: others may have to wait that long."""
@@ -63,23 +69,30 @@ class PlacedSteps:
         A record has the age of its feed when it is found. Then it waits until all inputs are as fresh, which
         may take the slowest feed's next file, and for the end of its window.
         """
-        feeds = [self.warehouse.feeds[name] for name in self.feeds[output]]
+        feeds = self._feeds_of(output)
         deadline_us = self.warehouse.steps[output].deadline_us
         assert deadline_us is not None
-        age_us = max(feed.age_us for feed in feeds)
+        age_us = max(feed.oldest_us for feed in feeds)
         lateness_us = max(feed.landing.lateness_us for feed in feeds)
         align_us = self._align_us(output)
         left_us = deadline_us - age_us - lateness_us - align_us
-        next_file_us = max(_period_us(feed) + feed.jitter_us for feed in feeds)
+        next_file_us = max(feed.next_file_us for feed in feeds)
         if lateness_us or len(feeds) > 1:
             return left_us - next_file_us
-        # The first file after a window shows its end, and may be that much younger.
-        return left_us - (max(0, next_file_us - age_us) if align_us else 0)
+        # The first file with a newer record shows that a window is over. The file before it came at most
+        # `timestamp_jitter` after the window's end.
+        shown_us = max(feed.timestamp_jitter_us + feed.next_file_us for feed in feeds)
+        return left_us - (max(0, shown_us - age_us) if align_us else 0)
+
+    def ages_us(self, output: str) -> dict[str, int]:
+        """By feed upstream of an output: how old its oldest record may be when its file is found."""
+        return {
+            name: feed.oldest_us for name, feed in self.warehouse.feeds.items() if name in self.feeds[output]
+        }
 
     def distance_us(self, step: str) -> int:
         """The least distance between two bursts of a step."""
-        feeds = [self.warehouse.feeds[name] for name in self.feeds[step]]
-        return min(_period_us(feed) - feed.jitter_us for feed in feeds)
+        return min(_period_us(feed) - feed.jitter_us for feed in self._feeds_of(step))
 
     def before_us(self, sub_deadlines_us: Mapping[str, int]) -> dict[str, int]:
         """By step: the longest sum of sub-deadlines of the steps before it."""
@@ -94,16 +107,15 @@ class PlacedSteps:
         before_us = self.before_us(sub_deadlines_us)
         found = {}
         for name in self.warehouse.step_order:
-            feeds = [self.warehouse.feeds[feed] for feed in self.feeds[name]]
             next_file_us = max(
-                max(_period_us(feed), feed.phase_us)
-                + feed.jitter_us
-                + feed.timestamp_jitter_us
-                + feed.landing.lateness_us
-                for feed in feeds
+                feed.next_file_us + feed.timestamp_jitter_us + feed.landing.lateness_us
+                for feed in self._feeds_of(name)
             )
             found[name] = next_file_us + self._align_us(name) + before_us[name] + sub_deadlines_us[name]
         return found
+
+    def _feeds_of(self, name: str) -> list[Feed]:
+        return [self.warehouse.feeds[feed] for feed in self.feeds[name]]
 
     def _align_us(self, name: str) -> int:
         steps = [self.warehouse.steps[above] for above in self.upstream[name]]
@@ -147,7 +159,7 @@ def placement_plan(steps: PlacedSteps) -> PlacementPlan:
             name,
             step.sources if step.feed is None else (_stream(step.feed),),
             (name,),
-            _seconds(steps.costs_us[name]),
+            _seconds(steps.burst_us(name)),
             None if step.node is None else (step.node,),
             step.selectivity,
         )
@@ -177,7 +189,7 @@ def _sources(warehouse: Warehouse) -> Iterable[StreamSource]:
 
 
 def _own_us(steps: PlacedSteps, output: str) -> int:
-    return sum(steps.costs_us[name] for name in steps.upstream[output])
+    return sum(steps.burst_us(name) for name in steps.upstream[output])
 
 
 def _stream(feed: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from freshline.definitions.language.policies import POLICIES, PolicyName
 from freshline.definitions.sections.pools import Provisioning
@@ -99,6 +99,8 @@ class OutputPlan:
     sub_deadlines_us: Mapping[str, int]  # by step: D of all steps upstream
     slack_us: int | None  # the further blocking that its nodes tolerate; None if it does not hold
     reason: str | None = None  # why it does not hold
+    # By feed: how old its oldest record is assumed to be at most when its file is found; empty if unplaced.
+    ages_us: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
