@@ -18,8 +18,9 @@ class Assertions:
     """Examines every job that ends, before the kernel takes its end.
 
     A bound is asserted from the start. An outage of a feed upstream, a failure or a crash suspends it until
-    the table is fresh again. If a periodically released table fails, its pool has more jobs than the analysis
-    counts: no bound of the pool is asserted before the next start.
+    the table is fresh again; for a table that reads steps, until the end of the run. If a periodically
+    released table fails, its pool has more jobs than the analysis counts: no bound of the pool is asserted
+    before the next start.
     """
 
     def __init__(self, plan: Plan, outages: Outages) -> None:
@@ -30,7 +31,7 @@ class Assertions:
         self._bounds_us = {
             table.name: None if table.expected else table.staleness_bound_us for table in plan.tables
         }
-        self._feeds = {name: table.feed for name, table in warehouse.tables.items()}
+        self._feeds = {name: table.feed for name, table in stored.items()}
         self._periodic = warehouse.tables.keys() - warehouse.released_by_files
         self._outages = outages
         # The latest first: past outages are popped from the end.
@@ -87,7 +88,7 @@ class Assertions:
     def crashed(self, now: int) -> None:
         """The runner has crashed."""
         self._notice_outages(now)
-        self._suspend(now, self._bounds_us)
+        self._suspend(now, self._feeds)
 
     def over(self, end: int) -> None:
         """The run is over."""

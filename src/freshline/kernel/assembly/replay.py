@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from freshline.base.errors import InputError
@@ -30,9 +30,9 @@ def kernel_of(header: Record) -> Kernel:
 
 
 def _plan_of(header: Record) -> Plan:
-    plan = make_plan(from_record(header["warehouse"]))
-    if header.get("placement") is not None:
-        plan = replace(plan, placed=StepPlacement.from_record(header["placement"]))
+    placement = header.get("placement")
+    placed = None if placement is None else StepPlacement.from_record(placement)
+    plan = make_plan(from_record(header["warehouse"]), placed=placed)
     return without_bounds(plan, frozenset(header.get("unknown", ())))
 
 

@@ -61,7 +61,7 @@ def table_spec(warehouse: Warehouse, planned: TablePlan, freshness: int | None) 
 def _recovery_rule(assembly: Assembly, task: TableTask, plans: Mapping[str, TablePlan]) -> RememberingRelease:
     """The release rule of a table whose policy has a recovery mode, now or once its bound is known."""
     warehouse, timers = assembly.warehouse, assembly.kernel.timers
-    terms = terms_of(warehouse, plans, task.name, assembly.live)
+    terms = terms_of(assembly.plan, plans, task.name, assembly.live)
     if terms is not None:
         return AdaptiveRelease(task, timers, terms)
     feed = warehouse.tables[task.name].feed

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 from freshline.definitions.language.policies import POLICIES
 from freshline.definitions.sections.tables import Table
-from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.core.kernel import Kernel
 from freshline.kernel.core.timers import NEVER
 from freshline.kernel.recovery.events import CostsLearned, LearnedCost
@@ -33,7 +32,7 @@ def learned(kernel: Kernel, plan: Plan, live: bool = True) -> CostsLearned:
         table = plan.warehouse.tables[task.name]
         terms = None
         if lacks_terms(task):
-            terms = terms_of(plan.warehouse, plans, task.name, live)
+            terms = terms_of(plan, plans, task.name, live)
         own_us = startup_us(table)
         if terms is not None or (planned.cost_us, own_us) != (task.worst_case_us, task.startup_us):
             tables[task.name] = LearnedCost(planned.cost_us, own_us, planned.provisioned_us, terms)
@@ -70,10 +69,9 @@ def startup_us(table: Table) -> int:
     return worst_case_us(table.cost, 0) if table.cost and table.cost.startup_us else 0
 
 
-def terms_of(
-    warehouse: Warehouse, plans: Mapping[str, TablePlan], name: str, live: bool
-) -> RecoveryTerms | None:
+def terms_of(plan: Plan, plans: Mapping[str, TablePlan], name: str, live: bool) -> RecoveryTerms | None:
     """The terms of a table's recovery; None if its policy has no recovery, or the table has no bound."""
+    warehouse = plan.warehouse
     table, planned = warehouse.tables[name], plans[name]
     cost_us, period_us = planned.provisioned_us, planned.recovery_period_us
     response_us, bound_us = planned.response_bound_us, planned.staleness_bound_us
@@ -89,6 +87,11 @@ def terms_of(
         min(FINDING_US, table.period_us // 4) if live else 0,
         0 if feed is None else feed.phase_us,
         table.weight,
-        tuple(plans[source].staleness_bound_us for source in table.sources),
+        tuple(_bound_us(plan, plans, source) for source in table.sources),
         table.align_us or 0,
     )
+
+
+def _bound_us(plan: Plan, plans: Mapping[str, TablePlan], source: str) -> int | None:
+    """A(V) of a table or a step."""
+    return plans[source].staleness_bound_us if source in plans else plan.steps_us.get(source)

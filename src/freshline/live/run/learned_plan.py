@@ -33,9 +33,10 @@ _PROVISIONAL = Cost(SECOND, Fraction(1, 10))
 class LearnedPlan:
     """The plan with declared and learned costs. `unknown` tables have neither and get no bound."""
 
-    def __init__(self, declared: Warehouse, history: History) -> None:
+    def __init__(self, declared: Warehouse, history: History, placed: StepPlacement | None = None) -> None:
         self._declared = with_known_costs(declared, history)
         self._history = history
+        self._placed = placed
         self._look_at = 0
         self._look_at_batches = 0
         self.plan, self.unknown = self._make_plan(self._declared)
@@ -53,10 +54,6 @@ class LearnedPlan:
             return False
         self.plan, self.unknown = plan, unknown
         return True
-
-    def with_placement(self, placed: StepPlacement | None) -> Plan:
-        """The plan with the costs known by now and the placement of steps."""
-        return replace(self.plan, placed=placed)
 
     def events(self, now: int, kernel: Kernel) -> list[Event]:
         """The events for the kernel if costs, and with them bounds, have become known."""
@@ -87,7 +84,7 @@ class LearnedPlan:
             name: replace(table, cost=table.cost or _PROVISIONAL)
             for name, table in found.warehouse.tables.items()
         }
-        plan = make_plan(replace(found.warehouse, tables=tables), found.runs)
+        plan = make_plan(replace(found.warehouse, tables=tables), found.runs, self._placed)
         return without_bounds(plan, unknown), unknown
 
     def _settled(self) -> Warehouse:

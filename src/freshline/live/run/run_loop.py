@@ -80,7 +80,7 @@ class RunLoop(LoopHooks):
 
     def plan(self) -> Plan:
         """The plan with the costs known by now."""
-        return self._learned_plan.with_placement(self._opening.resources.placed)
+        return self._learned_plan.plan
 
     # -- what the driver calls -------------------------------------------------------------------------
 

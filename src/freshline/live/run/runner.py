@@ -89,8 +89,8 @@ class Runner:
         resources = open_site(setup, self.run_id, self._stack, self._end, self._lose, options.on_start)
         self._session = resources.session
         self.tables, self.readable = resources.tables.tables, resources.tables.readable
-        learned_plan = LearnedPlan(setup.warehouse, resources.history)
-        plan = learned_plan.with_placement(resources.placed)
+        learned_plan = LearnedPlan(setup.warehouse, resources.history, resources.placed)
+        plan = learned_plan.plan
         freshness = {name: table.freshness for name, table in self.readable.items()}
         kernel = assemble(plan, 0, freshness, batches=options.batches, begin=False, node=setup.node)
         self.kernel = kernel

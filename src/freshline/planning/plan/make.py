@@ -22,18 +22,20 @@ from freshline.planning.plan.queries import QueryPlan, advise_queries, plan_quer
 from freshline.planning.plan.query_loads import query_loads
 from freshline.planning.plan.reach import Reach
 from freshline.planning.plan.staleness import staleness_model
+from freshline.planning.plan.step_graph import StepGraph
+from freshline.planning.plan.step_placement import StepPlacement
 from freshline.planning.plan.tracks import divide, pool_tardiness, recovery_periods
 
 
 def make_plan(
     warehouse: Warehouse,
     learned: Mapping[str, int] | None = None,
-    steps_us: Mapping[str, int] | None = None,
+    placed: StepPlacement | None = None,
 ) -> Plan:
     """Computes whether every target holds. Raises InputError if a cost is missing.
 
-    `learned` has the number of runs that the costs of tables and queries were learned from; `steps_us` how
-    stale the steps can become that tables read.
+    `learned` has the number of runs that the costs of tables and queries were learned from. `placed` has the
+    nodes and sub-deadlines of steps, which say how stale the steps can become that tables read.
     """
     costs = _worst_cases_us(warehouse)
     members: dict[str, list[Table]] = {name: [] for name in warehouse.pools}
@@ -48,6 +50,7 @@ def make_plan(
     response_us: dict[str, int | None] = {}
     for schedule in schedules:
         response_us.update(zip(schedule.plan.tables, schedule.response_us, strict=True))
+    steps_us = {} if placed is None else StepGraph(warehouse).staleness_us(placed)
     model = staleness_model(warehouse, steps_us)
     tables = _table_plans(warehouse, costs, response_us, model.bounds(response_us), learned or {})
     _add_recovery(tables, schedules)
@@ -62,7 +65,8 @@ def make_plan(
     advice = advise(pools, tables, least, model)
     pools, queries = _with_queries(pools, warehouse, learned or {})
     advice += advise_queries(queries)
-    return Plan(warehouse, tuple(pools), tuple(tables.values()), tuple(advice), queries)
+    found = tuple(tables.values())
+    return Plan(warehouse, tuple(pools), found, tuple(advice), queries, placed, steps_us=steps_us)
 
 
 def what_if(warehouse: Warehouse, policy: PolicyName | None, tracks: Mapping[str, int]) -> Warehouse:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from math import floor
 
 from freshline.base.duration import SECOND, format_duration
@@ -32,7 +32,6 @@ class OutputsPlan:
     placed: StepPlacement | None = None  # None if nothing could be placed
     placement: Placement | None = None  # None if costs are unknown
     unknown: tuple[str, ...] = ()  # the steps of unknown cost
-    staleness_us: Mapping[str, int] = field(default_factory=dict)  # of steps, if all outputs hold
 
 
 def plan_outputs(
@@ -57,9 +56,7 @@ def plan_outputs(
         return OutputsPlan(tuple(outputs), None, placement)
     placed = _placed(steps, plan, placement, layout)
     found = _outputs(steps, placed, placement)
-    in_time = all(output.holds for output in found)
-    staleness_us = steps.staleness_us(placed.sub_deadlines_us) if in_time else {}
-    return OutputsPlan(found, _with_reasons(placed, found), placement, staleness_us=staleness_us)
+    return OutputsPlan(found, _with_reasons(placed, found), placement)
 
 
 def placed_by(warehouse: Warehouse, placement: Placement) -> StepPlacement | None:

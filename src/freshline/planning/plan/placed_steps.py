@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from fractions import Fraction
 from typing import Final
 
@@ -17,27 +17,22 @@ from freshline.planning.placement.plan import (
     PlacementPlan,
     StreamSource,
 )
+from freshline.planning.plan.step_graph import StepGraph
 
 # From a commit on one node to the start of the job on another that reads it.
 HOP_US: Final = 150 * MILLISECOND
 
 
-class PlacedSteps:
+class PlacedSteps(StepGraph):
     """The steps of a warehouse, all of known cost, with figures from their places in the graph."""
 
     def __init__(self, warehouse: Warehouse) -> None:
-        self.warehouse = warehouse
-        self.upstream: dict[str, frozenset[str]] = {}  # by step: itself and all steps upstream
-        self.feeds: dict[str, frozenset[str]] = {}  # by step: the feeds upstream
+        super().__init__(warehouse)
         self.costs_us: dict[str, int] = {}  # by step: worst case of an instance, on a node of speed 1
         self.instances: dict[str, int] = {}  # by step: how often it may run for one burst of its feeds
         rows = rows_of_steps(warehouse)
         for name in warehouse.step_order:
             step = warehouse.steps[name]
-            above = [self.upstream[source] for source in step.sources]
-            self.upstream[name] = frozenset({name}).union(*above)
-            own = frozenset() if step.feed is None else frozenset({step.feed})
-            self.feeds[name] = own.union(*(self.feeds[source] for source in step.sources))
             assert step.cost is not None, f"the cost of {name} is unknown"
             cost = step.cost
             worst = (1 + cost.variability) * (cost.startup_us + cost.per_row_us * (rows[name].read or 0))
@@ -69,12 +64,12 @@ class PlacedSteps:
         A record has the age of its feed when it is found. Then it waits until all inputs are as fresh, which
         may take the slowest feed's next file, and for the end of its window.
         """
-        feeds = self._feeds_of(output)
+        feeds = self.feeds_of(output)
         deadline_us = self.warehouse.steps[output].deadline_us
         assert deadline_us is not None
         age_us = max(feed.oldest_us for feed in feeds)
         lateness_us = max(feed.landing.lateness_us for feed in feeds)
-        align_us = self._align_us(output)
+        align_us = self.align_us(output)
         left_us = deadline_us - age_us - lateness_us - align_us
         next_file_us = max(feed.next_file_us for feed in feeds)
         if lateness_us or len(feeds) > 1:
@@ -92,34 +87,7 @@ class PlacedSteps:
 
     def distance_us(self, step: str) -> int:
         """The least distance between two bursts of a step."""
-        return min(_period_us(feed) - feed.jitter_us for feed in self._feeds_of(step))
-
-    def before_us(self, sub_deadlines_us: Mapping[str, int]) -> dict[str, int]:
-        """By step: the longest sum of sub-deadlines of the steps before it."""
-        found: dict[str, int] = {}
-        for name in self.warehouse.step_order:
-            sources = self.warehouse.steps[name].sources
-            found[name] = max((found[source] + sub_deadlines_us[source] for source in sources), default=0)
-        return found
-
-    def staleness_us(self, sub_deadlines_us: Mapping[str, int]) -> dict[str, int]:
-        """By step: how stale it can become if it is in time, until the next file reaches it."""
-        before_us = self.before_us(sub_deadlines_us)
-        found = {}
-        for name in self.warehouse.step_order:
-            next_file_us = max(
-                feed.next_file_us + feed.timestamp_jitter_us + feed.landing.lateness_us
-                for feed in self._feeds_of(name)
-            )
-            found[name] = next_file_us + self._align_us(name) + before_us[name] + sub_deadlines_us[name]
-        return found
-
-    def _feeds_of(self, name: str) -> list[Feed]:
-        return [self.warehouse.feeds[feed] for feed in self.feeds[name]]
-
-    def _align_us(self, name: str) -> int:
-        steps = [self.warehouse.steps[above] for above in self.upstream[name]]
-        return _aligned_us({step.align_us for step in steps if step.align_us is not None})
+        return min(_period_us(feed) - feed.jitter_us for feed in self.feeds_of(step))
 
 
 def on_node_us(cost_us: int, speed: Fraction) -> int:
@@ -203,10 +171,3 @@ def _seconds(microseconds: int) -> Fraction:
 def _period_us(feed: Feed) -> int:
     assert feed.period_us is not None, f"{feed.name} has files and no period"
     return feed.period_us
-
-
-def _aligned_us(windows_us: set[int]) -> int:
-    """How long a record waits for the ends of all windows: for one after another if they do not nest."""
-    longest_us = max(windows_us, default=0)
-    nested = all(longest_us % window_us == 0 for window_us in windows_us)
-    return longest_us if nested else sum(windows_us)

@@ -114,6 +114,8 @@ class Plan:
     queries: tuple[QueryPlan, ...] = ()  # in the order of definition
     placed: StepPlacement | None = None  # the nodes of steps; None without steps, or if unknown
     outputs: tuple[OutputPlan, ...] = ()  # in the order of definition
+    # By step: how stale it can become, if that is proven.
+    steps_us: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def tables_by_name(self) -> dict[str, TablePlan]:
