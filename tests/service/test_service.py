@@ -185,7 +185,8 @@ def test_without_the_token_the_body_is_not_waited_for(service) -> None:
     _, _, address = service
     with socket.create_connection(("127.0.0.1", address.port), timeout=PATIENCE_S) as wire:
         wire.sendall(
-            f"POST /v1/apply HTTP/1.1\r\nHost: 127.0.0.1:{address.port}\r\nContent-Length: 999\r\n\r\n".encode()
+            b"POST /v1/apply HTTP/1.1\r\nContent-Length: 999\r\n"
+            + f"Host: 127.0.0.1:{address.port}\r\n\r\n".encode()
         )
         assert wire.recv(1 << 16).startswith(b"HTTP/1.1 401 ")
 

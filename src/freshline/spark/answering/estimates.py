@@ -27,7 +27,15 @@ _LENT: Final = 2.0
 _LENT_SCATTER: Final = 1.0
 # Student's t, 97.5 %, by degrees of freedom. Its logarithm is close to a polynomial in 1/freedom: the one
 # through these values is within 0.05 % from 1 degree of freedom on.
-_T: Final = {1: 12.7062047, 2: 4.3026527, 3: 3.1824463, 4: 2.7764451, 6: 2.4469118, 10: 2.2281389, inf: 1.9599640}
+_T: Final = {
+    1: 12.7062047,
+    2: 4.3026527,
+    3: 3.1824463,
+    4: 2.7764451,
+    6: 2.4469118,
+    10: 2.2281389,
+    inf: 1.9599640,
+}
 _LOG_T: Final = np.polynomial.Polynomial.fit([1 / each for each in _T], np.log([*_T.values()]), len(_T) - 1)
 
 
