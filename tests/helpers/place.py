@@ -53,8 +53,8 @@ class Place:
         text = path.read_text(encoding="utf-8").replace(f'"n": {number}', '"n": "many"')
         path.write_text(text, encoding="utf-8")
 
-    def run(self, until=None, **options) -> None:
-        """Until there is nothing left to load, or until that holds of a status."""
+    def run(self, until=None, ends="nothing is left to load", **options) -> None:
+        """Until it ends for that reason, or until that holds of a status."""
 
         def hear(status: WarehouseStatus) -> None:
             self.said.append(status)
@@ -65,7 +65,7 @@ class Place:
         with self.new_runner(drain=until is None, **options) as self.runner:
             self.runner.on_status = hear
             self.runner.run(PATIENCE_US)
-        expected = "seen" if until else "nothing is left to load"
+        expected = "seen" if until else ends
         assert self.runner.stopped_because == expected, self.said[-1]
 
     def new_runner(self, drain: bool, **options) -> Runner:

@@ -170,6 +170,45 @@ def test_a_body_that_is_too_large_is_413_however_it_is_told(service, monkeypatch
     assert site.applied == []
 
 
+def test_a_body_that_declares_too_much_is_refused_before_it_comes(service) -> None:
+    _, _, address = service
+    with socket.create_connection(("127.0.0.1", address.port), timeout=PATIENCE_S) as wire:
+        wire.sendall(
+            f"POST /v1/apply HTTP/1.1\r\nHost: 127.0.0.1:{address.port}\r\n"
+            f"Authorization: Bearer {address.token}\r\nContent-Length: 99999999999\r\n\r\n".encode()
+        )
+        # The body never comes, and the service would wait for it for two minutes.
+        assert wire.recv(1 << 16).startswith(b"HTTP/1.1 413 ")
+
+
+def test_without_the_token_the_body_is_not_waited_for(service) -> None:
+    _, _, address = service
+    with socket.create_connection(("127.0.0.1", address.port), timeout=PATIENCE_S) as wire:
+        wire.sendall(
+            b"POST /v1/apply HTTP/1.1\r\nContent-Length: 999\r\n"
+            + f"Host: 127.0.0.1:{address.port}\r\n\r\n".encode()
+        )
+        assert wire.recv(1 << 16).startswith(b"HTTP/1.1 401 ")
+
+
+@pytest.mark.parametrize("is_whole", [True, False])
+def test_headers_beyond_the_limit_are_431(service, is_whole: bool) -> None:
+    _, _, address = service
+    text = (
+        f"GET /v1/status HTTP/1.1\r\nHost: 127.0.0.1:{address.port}\r\n"
+        f"Authorization: Bearer {address.token}\r\nX-Long: {'x' * 27_000}\r\n\r\n".encode()
+    )
+    with socket.create_connection(("127.0.0.1", address.port), timeout=PATIENCE_S) as wire:
+        wire.sendall(text if is_whole else text[:20_000])
+        answer = wire.recv(1 << 16)
+    assert answer.startswith(b"HTTP/1.1 431 ")
+
+
+def test_headers_within_the_limit_are_taken(service) -> None:
+    _, _, address = service
+    assert send(address, **{"X-Long": "x" * 15_000})[0] == 200
+
+
 def test_what_is_no_text_is_422(service) -> None:
     status, answer = send(service[2], "/v1/apply", "POST", b"\xff\xfe")
     assert (status, answer["errors"][0]["what"]) == (422, "the file is not UTF-8 text")

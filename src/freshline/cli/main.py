@@ -43,8 +43,8 @@ app = typer.Typer(
     name="freshline",
     help="A real-time stream warehouse: declare how stale tables may be, and see it proven before it runs.",
     epilog="Exit codes: 0 every target holds, 1 some target is not proven or was exceeded, 2 bad input, "
-    f"{_EXIT_BUG} a bug of Freshline, {_EXIT_IO} the system could not read or write, 130 interrupted and "
-    "143 terminated before there was anything to sum up.",
+    f"4 a run ended with data left to load, {_EXIT_BUG} a bug of Freshline, {_EXIT_IO} the system could not "
+    "read or write, 130 interrupted and 143 terminated before there was anything to sum up.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,

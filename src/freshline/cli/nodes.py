@@ -8,12 +8,13 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from rich.console import Console, RenderableType
+from rich.console import Console
 from rich.live import Live
 
 from freshline.base.clock import clock
 from freshline.base.duration import SECOND
 from freshline.base.errors import InputError
+from freshline.cli.plain_progress import PlainProgress
 from freshline.cli.shared import say
 from freshline.definitions.warehouse import Warehouse
 from freshline.live.nodes.node_statuses import as_one, read_statuses
@@ -38,7 +39,7 @@ class RunningNodes:
         self._since_us = clock()
         self._look_at = 0.0
         self._end_at: float | None = None
-        self._show: Callable[[RenderableType], None] | None = None
+        self._show: Callable[[WarehouseStatus], None] | None = None
         self.stopped_because: str | None = None
         self.said: list[str] | None = None  # about the placement of steps; None before it is known
         here = [name for name, node in warehouse.nodes.items() if is_local(node.master)]
@@ -60,9 +61,10 @@ class RunningNodes:
         signal.signal(signal.SIGINT, lambda *_: self._stop("interrupted"))
         signal.signal(signal.SIGTERM, lambda *_: self._stop("terminated"))
         if screen is None or not screen.is_terminal:
+            self._show = None if screen is None else PlainProgress().hear
             return self._supervisor.run(self._look)
         with Live(console=screen, refresh_per_second=4, transient=True) as live:
-            self._show = live.update
+            self._show = lambda status: live.update(render(status, clock()))
             return self._supervisor.run(self._look)
 
     def status(self) -> WarehouseStatus | None:
@@ -98,7 +100,7 @@ class RunningNodes:
             for sentence in self.said:
                 say(sentence)
         if self._show is not None and status is not None:
-            self._show(render(status, clock()))
+            self._show(status)
 
     def _all_run(self) -> bool:
         try:

@@ -17,6 +17,7 @@ from rich.live import Live
 
 from freshline.base.errors import InputError
 from freshline.base.printable import printable
+from freshline.cli.plain_progress import PlainProgress
 from freshline.cli.shared import (
     DEFAULT_PROJECT,
     JsonOption,
@@ -33,7 +34,7 @@ from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.assembly.replay import kernel_to_replay
 from freshline.kernel.assembly.replay import replay as replay_journal
 from freshline.live.nodes.parent_lifeline import end_with_parent
-from freshline.live.nodes.supervisor import LOST
+from freshline.live.nodes.supervisor import INCOMPLETE, LOST
 from freshline.live.status.status import Progress, WarehouseStatus
 from freshline.live.status.summary import show_summary, targets_exceeded
 from freshline.live.status.view import render
@@ -149,19 +150,21 @@ def _run_here(
     A `tied` node leaves reports about all nodes to the process that started it.
     """
     screen = None if as_json else console()
-    with TellStart() as tell, starting(tell.say) as runner:
+    with TellStart(quiet=as_json or tied) as tell, starting(tell.say) as runner:
         tell.over()
         for sentence in runner.said:
             print(f"{sentence}.", file=sys.stderr)
         for sentence in [] if tied else runner.shortcomings:
             say(sentence)
         end_in_order(runner)
-        follow(screen, runner, for_us)
+        follow(None if tied else screen, runner, for_us)
         status = runner.status()
     _sum_up(screen, runner, status)
     if is_node and runner.lost:
         return LOST
-    return 1 if runner.lost or runner.incomplete or targets_exceeded(status) else 0
+    if runner.lost or runner.incomplete:
+        return INCOMPLETE
+    return 1 if targets_exceeded(status) else 0
 
 
 def _check_node(warehouse: Warehouse, node: str | None, master: str | None) -> None:
@@ -202,14 +205,17 @@ def _sum_up(screen: Console | None, runner: Runner, status: WarehouseStatus) -> 
 
 
 class TellStart:
-    """Reports the progress of a start on standard error, on a terminal.
+    """Reports the progress of a start on standard error.
 
-    Counts share one line, which disappears after the start; Spark may print after other lines.
+    On a terminal counts share one line, which disappears after the start; Spark may print after other lines.
+    Elsewhere each activity has one line, unless the command must be `quiet`.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, quiet: bool = False) -> None:
         self._on_terminal = sys.stderr.isatty()
+        self._quiet = quiet
         self._has_line = False
+        self._doing = ""
 
     def __enter__(self) -> Self:
         return self
@@ -224,6 +230,10 @@ class TellStart:
             end = "" if self._has_line else "\n"
             text = printable(str(progress))
             print(f"{text[:1].upper()}{text[1:]} ...", end=end, file=sys.stderr, flush=True)
+        elif progress.doing != self._doing and not self._quiet:
+            self._doing = progress.doing
+            text = printable(progress.doing)
+            print(f"{text[:1].upper()}{text[1:]} ...", file=sys.stderr, flush=True)
 
     def over(self) -> None:
         if self._has_line:
@@ -246,8 +256,12 @@ def interrupt(runner: Runner, why: str) -> None:
 
 
 def follow(screen: Console | None, runner: Runner, for_us: int | None) -> None:
-    """Runs a runner, on a terminal with a live view until it ends."""
+    """Runs a runner until it ends: on a terminal with a live view, elsewhere with plain lines.
+
+    Without a screen it shows nothing.
+    """
     if screen is None or not screen.is_terminal:
+        runner.on_status = None if screen is None else PlainProgress().hear
         runner.run(for_us)
         return
     with Live(console=screen, refresh_per_second=4, transient=True) as live:

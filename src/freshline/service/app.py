@@ -56,7 +56,7 @@ def service_app(site: RunningWarehouse) -> FastAPI:
 
     @app.post("/v1/apply")
     async def apply(request: Request) -> JSONResponse:
-        text = _text(await read_body(request.receive, FILE_MAX))
+        text = _text(await read_body(request, FILE_MAX))
         async with one_at_a_time:
             try:
                 return JSONResponse(await asyncio.to_thread(site.apply, text))

@@ -22,6 +22,7 @@ STATUSES: Final = {
     "unknown_table": 422,
     "not_supported": 422,
     "rejected": 429,
+    "headers_too_large": 431,
     "failed": 500,
     "stopping": 503,
     "no_answer": 504,
@@ -77,6 +78,12 @@ def no_answer() -> ServiceFailure:
     """Not even the first part was done in time."""
     message = "the deadline passed before the first part of the answer was done"
     return ServiceFailure("no_answer", message, "Allow more time, or ask for less")
+
+
+def headers_too_large(at_most: int) -> ServiceFailure:
+    """The first line and the headers are beyond their limit."""
+    message = f"the headers have more than {at_most} bytes"
+    return ServiceFailure("headers_too_large", message, "Send fewer headers, or shorter ones")
 
 
 def failed() -> ServiceFailure:

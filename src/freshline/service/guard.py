@@ -9,11 +9,12 @@ from typing import Final
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from freshline.service.address import LOOPBACK, ServiceAddress
-from freshline.service.bodies import throw_away
-from freshline.service.failures import ServiceFailure
+from freshline.service.bodies import early
+from freshline.service.failures import ServiceFailure, headers_too_large
 
 # Spark checks an edited file, and the run decides about it; see `live.queries.edit_applier`.
 REQUEST_MAX_S: Final = 120.0
+HEADERS_MAX_BYTES: Final = 16 << 10
 
 
 class Guard:
@@ -33,8 +34,7 @@ class Guard:
         assert scope["type"] == "http", "the server speaks nothing else"
         refusal = self._refusal(scope)
         if refusal is not None:
-            await throw_away(receive)
-            await refusal.response()(scope, receive, send)
+            await early(refusal)(scope, receive, send)
             return
         try:
             async with asyncio.timeout(self._request_max_s):
@@ -47,6 +47,10 @@ class Guard:
 
     def _refusal(self, scope: Scope) -> ServiceFailure | None:
         headers: list[tuple[bytes, bytes]] = scope["headers"]
+        # The server limits only headers that come in several pieces.
+        in_lines = sum(len(name) + len(value) + len(b": \r\n") for name, value in headers)
+        if len(scope["raw_path"]) + len(scope["query_string"]) + in_lines > HEADERS_MAX_BYTES:
+            return headers_too_large(HEADERS_MAX_BYTES)
         hosts = [value.lower() for name, value in headers if name == b"host"]
         if len(hosts) != 1 or hosts[0] not in self._hosts:
             remedy = "Use the url in the storage's _freshline/service.json"

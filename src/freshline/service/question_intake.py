@@ -47,7 +47,7 @@ class QuestionIntake:
         self._threads = ThreadPoolExecutor(_THREADS_MAX, "question")
 
     async def __call__(self, request: Request) -> Response:
-        question = read_question(await read_body(request.receive, QUESTION_MAX))
+        question = read_question(await read_body(request, QUESTION_MAX))
         asked, name = self._site.ask(question), question.class_name
         if self._waiting[name] >= waiting_max(len(self._site.classes())):
             raise rejected(SECOND)

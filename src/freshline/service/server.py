@@ -17,13 +17,12 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from freshline.service.address import LOOPBACK, ServiceAddress
 from freshline.service.app import service_app
-from freshline.service.failures import ServiceFailure
-from freshline.service.guard import REQUEST_MAX_S, Guard
+from freshline.service.failures import ServiceFailure, headers_too_large
+from freshline.service.guard import HEADERS_MAX_BYTES, REQUEST_MAX_S, Guard
 from freshline.service.question_intake import CONNECTIONS_MAX
 from freshline.service.running_warehouse import RunningWarehouse
 
 HEADERS_MAX_S: Final = 10.0
-_HEADERS_MAX_BYTES: Final = 16 << 10
 _CLOSING_MAX_S: Final = 5.0
 
 
@@ -41,6 +40,8 @@ class _Connection(H11Protocol):
     def send_400_response(self, msg: str) -> None:
         """Answers invalid HTTP in the same form as all other errors."""
         failure = ServiceFailure("bad_request", "this is not HTTP", "Send a request of HTTP/1.1")
+        if len(self.conn.trailing_data[0]) > HEADERS_MAX_BYTES:
+            failure = headers_too_large(HEADERS_MAX_BYTES)
         response = failure.response()
         headers = [*response.raw_headers, (b"connection", b"close")]
         for event in (
@@ -85,7 +86,7 @@ def _config(app: Guard) -> uvicorn.Config:
     return uvicorn.Config(
         app,
         http=_Connection,
-        h11_max_incomplete_event_size=_HEADERS_MAX_BYTES,
+        h11_max_incomplete_event_size=HEADERS_MAX_BYTES,
         headers=[("Connection", "close"), ("Cache-Control", "no-store")],
         loop="asyncio",
         ws="none",

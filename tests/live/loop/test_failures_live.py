@@ -271,7 +271,8 @@ def test_a_table_that_keeps_failing_while_a_run_drains_is_given_up(place, monkey
         return commit(self, *arguments, **options)
 
     monkeypatch.setattr(StoredTable, "commit", failing)
-    place.run()
+    place.run(ends="sums was given up after failures: the disk is full")
+    assert place.runner.incomplete
     assert len(failures) >= 3
     assert place.runner.status().tables[2].state == "FAILED"
     assert place.numbers("orders") == [1, 2, 3, 4]
@@ -279,6 +280,20 @@ def test_a_table_that_keeps_failing_while_a_run_drains_is_given_up(place, monkey
     monkeypatch.undo()
     place.run()
     assert place.numbers("sums") == [1, 2, 3, 4]
+    assert not place.runner.incomplete
+
+
+def test_a_run_that_drains_onto_a_full_disk_says_which_files_are_left(place, monkeypatch):
+    commit = StoredTable.commit
+
+    def failing(self, *arguments, **options):
+        if self.path.name == "clicks":
+            raise full_disk()
+        return commit(self, *arguments, **options)
+
+    monkeypatch.setattr(StoredTable, "commit", failing)
+    place.run(ends="clicks was given up, and 3 files left, after failures: the disk is full")
+    assert place.runner.incomplete
 
 
 def test_updates_that_take_longer_than_assumed_are_one_note_a_table(place):

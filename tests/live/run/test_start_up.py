@@ -92,7 +92,9 @@ class Terminal(StringIO):
 
 
 @pytest.mark.parametrize("stream", [Terminal(), StringIO()])
-def test_a_terminal_is_told_and_a_file_is_not(stream: StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_terminal_is_told_in_one_line_and_a_file_in_a_line_for_each_activity(
+    stream: StringIO, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sys, "stderr", stream)
     with TellStart() as tell:
         tell.say(Progress("starting Spark"))
@@ -102,5 +104,13 @@ def test_a_terminal_is_told_and_a_file_is_not(stream: StringIO, monkeypatch: pyt
         assert stream.getvalue() == (
             "Starting Spark ...\nOpening tables, 1 of 2 ...\r\x1b[2KOpening tables, 2 of 2 ...\r\x1b[2K"
             if stream.isatty()
-            else ""
+            else "Starting Spark ...\nOpening tables ...\n"
         )
+
+
+def test_a_quiet_start_says_nothing_to_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = StringIO()
+    monkeypatch.setattr(sys, "stderr", stream)
+    with TellStart(quiet=True) as tell:
+        tell.say(Progress("starting Spark"))
+    assert not stream.getvalue()

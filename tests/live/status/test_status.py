@@ -79,6 +79,12 @@ def test_a_lag_up_to_the_period_is_healthy_up_to_the_bound_behind_and_then_late(
     ]
 
 
+def test_beyond_its_target_no_table_is_healthy():
+    assert state(0, misses_target=True) == "LATE"
+    assert state(0, misses_target=True, silent=True) == "SILENT"
+    assert state(4, recovering=True, misses_target=True) == "RECOVERING"
+
+
 def test_without_a_bound_nothing_is_late():
     assert state(1_000, bound_s=None) == "BEHIND"
 

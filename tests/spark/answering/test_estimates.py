@@ -1,11 +1,12 @@
 """Intervals from slices hold the truth, whatever the rows are like. Without Spark."""
 
+from math import atan, exp, lgamma, pi, sqrt
 from statistics import NormalDist
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from pyspark.sql.types import DecimalType, DoubleType, LongType, StructField, StructType
 
@@ -20,6 +21,7 @@ OUTPUTS = (
     OutputColumn("s", "sum", 1),
     OutputColumn("m", "avg", 2),
 )
+QUADRATURE = np.polynomial.legendre.leggauss(80)
 PARTIALS = Partials("", OUTPUTS, ("_k0",), ())
 SCHEMA = StructType([StructField(name, LongType() if name in "gn" else DoubleType()) for name in "gnsm"])
 
@@ -135,7 +137,22 @@ def test_decimals_are_scaled_to_their_own_digits() -> None:
     assert str(found.rows[0]["s"]) == "109.714"
 
 
-@pytest.mark.parametrize(("freedom", "expected"), [(1, 12.706), (5, 2.571), (30, 2.0423), (255, 1.9693)])
-def test_student_s_t_is_the_printed_one(freedom: int, expected: float) -> None:
-    assert student_t(np.array([float(freedom)]))[0] == pytest.approx(expected, abs=1e-3)
+@given(st.floats(min_value=1, max_value=1000))
+@example(1.5)
+def test_student_s_t_is_exceeded_by_2_5_percent(freedom: float) -> None:
+    """The density of t = √ν·tan θ is that of θ, in proportion to cos(θ)^(ν − 1)."""
+    lower = atan(student_t(np.array([freedom]))[0] / sqrt(freedom))
+    points, weights = QUADRATURE
+    half = (pi / 2 - lower) / 2
+    area = half * float(weights @ np.cos(lower + half * (1 + points)) ** (freedom - 1))
+    exceeded = exp(lgamma((freedom + 1) / 2) - lgamma(freedom / 2)) / sqrt(pi) * area
+    assert exceeded == pytest.approx(0.025, rel=0.006)
+
+
+@pytest.mark.parametrize(
+    ("freedom", "expected"),
+    [(1, 12.7062), (1.5, 6.01666), (2.5, 3.57465), (5, 2.5706), (15, 2.1314), (30, 2.0423), (255, 1.9693)],
+)
+def test_student_s_t_is_the_printed_one(freedom: float, expected: float) -> None:
+    assert student_t(np.array([float(freedom)]))[0] == pytest.approx(expected, rel=1e-3)
     assert student_t(np.array([1e9]))[0] == pytest.approx(NormalDist().inv_cdf(0.975), abs=1e-5)

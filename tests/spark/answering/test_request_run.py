@@ -268,3 +268,23 @@ def test_outliers_are_the_largest_of_each_update_and_compaction_keeps_them(spark
     assert stored.compact(64 << 20, 64 << 20)
     assert len(stored.files) == 1
     assert outliers() == sorted(expected)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT count(*) AS n FROM a WHERE ts < now() - INTERVAL 1 HOUR",
+        "SELECT count(*) AS n FROM a WHERE ts < current_timestamp AND ts < current_date()",
+        "SELECT date_trunc('minute', ts) AS m, count(*) AS n FROM a GROUP BY date_trunc('Minute', ts)",
+        "SELECT date_trunc('hour', ts), count(*) FROM a GROUP BY 1",
+        "SELECT trunc(ts, 'month') AS m, count(*) AS n FROM a GROUP BY trunc(ts, 'month')",
+    ],
+)
+def test_how_a_statement_is_spelled_does_not_make_it_whole(spark, tmp_path: Path, sql: str) -> None:
+    tables = loaded(spark, tmp_path, BY_KEY, a=[(at % 2, float(at)) for at in range(100)])
+    prepared = tables.asked(sql)
+    assert not prepared.is_whole
+    run = RequestRun(prepared, session_for_queries(spark), tables.stored, start=0)
+    run.read(100)
+    run.read(SLICES)
+    assert sum(row[-1] for row in run.answer().rows) == 100

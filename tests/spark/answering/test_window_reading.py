@@ -242,3 +242,11 @@ def test_an_iteration_begins_with_any_slice(spark, tmp_path: Path) -> None:
     tables = loaded(spark, tmp_path, BY_KEY, {"q": "SELECT count(*) AS n FROM a"}, a=[(1, 1.0)])
     prepared = tables.prepared("q")
     assert len({prepared.begin(spark, END_US)._reading.first for _ in range(100)}) > 50
+
+
+def test_the_case_of_a_unit_does_not_matter(spark, tmp_path: Path) -> None:
+    sql = "SELECT date_trunc('minute', ts) AS m, count(*) AS n FROM a GROUP BY date_trunc('Minute', ts)"
+    tables = loaded(spark, tmp_path, BY_KEY, {"q": sql}, a=[(at % 2, float(at)) for at in range(100)])
+    iteration = tables.prepared("q").begin(session_for_queries(spark), END_US)
+    iteration.read(SLICES)
+    assert sum(row["n"] for row in iteration.outcome().answer.rows) == 100

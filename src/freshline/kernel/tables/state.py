@@ -25,6 +25,7 @@ def table_state(
     upstream_failed: bool = False,
     recovering: bool = False,
     in_recovery: bool = False,
+    misses_target: bool = False,
 ) -> TableState:
     """The state of a table as one word; of several that fit, the one that needs action.
 
@@ -32,7 +33,8 @@ def table_state(
     a period of its trailing edge. Then its lag has a known cause, and is being worked off. `in_recovery`: its
     policy has given it a larger share of the tracks, however far it is behind. A lag above the bound without
     such a cause is LATE. LATE wins over SILENT: the warehouse should have loaded the files that are there.
-    Once they are loaded and no more come, the sender is at fault. A table without a bound is never late.
+    Once they are loaded and no more come, the sender is at fault. A table that has loaded all it can is LATE
+    too if it is staler than its target: what it reads is stuck.
     """
     if failed:
         return "FAILED"
@@ -47,4 +49,6 @@ def table_state(
         return "LATE"
     if silent:
         return "SILENT"
+    if misses_target:
+        return "LATE"
     return "BEHIND" if behind else "HEALTHY"

@@ -98,3 +98,7 @@ class Work:
     def is_at_work(self, is_given_up: Callable[[str], bool]) -> bool:
         """Whether jobs of this kind run or wait, besides those of tables, which the kernel knows."""
         return False
+
+    def left_behind(self, is_given_up: Callable[[str], bool]) -> Sequence[str]:
+        """Sentences about data that a draining run ends without, without a full stop."""
+        return ()

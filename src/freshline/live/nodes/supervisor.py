@@ -18,6 +18,10 @@ from freshline.base.duration import SECOND
 LOST: Final = 3
 # The exit code of a rejected node: other definitions, a lease in use. A retry would change nothing.
 REFUSED: Final = 2
+# The exit code of a run that ended with data left to load.
+INCOMPLETE: Final = 4
+# The exit codes of a process that ended as it should.
+_NORMAL: Final = (0, 1, REFUSED, INCOMPLETE)
 _POLL_S: Final = 0.1
 # A process that ran this long has started well: its failures are counted from 0 again.
 _WELL_AFTER_S: Final = 60.0
@@ -43,8 +47,8 @@ class _Node:
 class Supervisor:
     """Starts processes and restarts those that die, at ever longer intervals.
 
-    It does not restart a process that ended normally, with exit code 0 or 1 or after a signal, or one that
-    was rejected.
+    It does not restart a process that ended normally, with exit code 0, 1 or 4 or after a signal, or one
+    that was rejected.
     """
 
     def __init__(
@@ -122,8 +126,8 @@ class Supervisor:
         node.process = None
         node.codes.append(code)
         signalled = code in (128 + signal.SIGINT, 128 + signal.SIGTERM)
-        if self._told or signalled or code in (0, 1, REFUSED):
-            node.ended_by = code if code in (0, 1, REFUSED) else 1
+        if self._told or signalled or code in _NORMAL:
+            node.ended_by = code if code in _NORMAL else INCOMPLETE
             if code == REFUSED:
                 self._say(f"node {node.name} does not run: it was refused")
             return

@@ -29,7 +29,7 @@ class DrainControl:
         self._tell = tell
         self._stop = stop
         self.begun = False  # whether the kernel knows
-        self.in_vain = False  # whether an awaited table never came
+        self.incomplete = False  # whether it ended with data left to load
 
     def consider(self, now: int, kernel: Kernel) -> None:
         """The loop calls it at each tick."""
@@ -37,7 +37,7 @@ class DrainControl:
             work.announce_drain()
         in_vain = next((why for work in self._works if (why := work.waits_in_vain(now)) is not None), None)
         if in_vain is not None and not self._is_at_work():
-            self.in_vain = True
+            self.incomplete = True
             self._stop(in_vain)
             return
         if any(work.expects_more(self._is_given_up) for work in self._works):
@@ -47,7 +47,9 @@ class DrainControl:
         if self._is_at_work():
             return
         if nothing_is_left(kernel, self._is_given_up):
-            self._stop("nothing is left to load")
+            left = [said for work in self._works for said in work.left_behind(self._is_given_up)]
+            self.incomplete = bool(left)
+            self._stop("; ".join(left) or "nothing is left to load")
         elif not self.begun and only_rest_is_left(kernel):
             self.begun = True
             self._tell(DrainBegun())

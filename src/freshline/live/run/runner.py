@@ -191,8 +191,8 @@ class Runner:
 
     @property
     def incomplete(self) -> bool:
-        """Whether a draining run ended before another node had finished its tables."""
-        return self.loop.drain.in_vain
+        """Whether a draining run ended with data left to load, here or on another node."""
+        return self.loop.drain.incomplete
 
     @property
     def stopped_because(self) -> str | None:

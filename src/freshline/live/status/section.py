@@ -82,6 +82,10 @@ class StatusSection(Generic[Row]):
         """Lines about the rows for the view, by the titles of `live.status.view`."""
         return {}
 
+    def brief(self, rows: Sequence[Row]) -> str:
+        """The rows in a few words, for a line of progress."""
+        return "" if self.single else f"{len(rows)} {self.name}"
+
     def summary(self, rows: Sequence[Row], at_us: int) -> list[RenderableType]:
         """The rows at the end of a run."""
         return self.view(rows, at_us) if rows else []

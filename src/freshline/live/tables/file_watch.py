@@ -79,6 +79,7 @@ class FileWatch:
         self._lock = threading.Lock()  # for the above: tables load files while others are found
         self._untold: list[tuple[str, Callable[[], None]]] = []  # by feed: posts to retry
         self._troubles: dict[tuple[str, str | None], str] = {}  # by feed and folder: the last report
+        self._unread: dict[str, str] = {}  # by feed: why its last look failed
         self._backlogged: deque[str] = deque()  # feeds with files beyond the limit of a look
         self._begun: set[str] = set()  # feeds whose files from before the run have been found
         self._stop = threading.Event()
@@ -129,6 +130,15 @@ class FileWatch:
         with self._lock:
             return [name for of, name in self._files if of == feed]
 
+    def waiting_for(self, table: str) -> int:
+        """The number of files that this table has not loaded."""
+        with self._lock:
+            return sum(table in tables for tables in self._files.values())
+
+    def unread(self) -> list[str]:
+        """Sentences about feeds whose landing directories could not be read at the last look."""
+        return [f"files of {feed} cannot be read: {why}" for feed, why in [*self._unread.items()]]
+
     def _run(self) -> None:
         look_at = time.monotonic()
         # With a backlog there is no pause. Other feeds are not looked at more often: a file that cannot be
@@ -162,6 +172,7 @@ class FileWatch:
         try:
             found = self._discoveries[feed].scan(self._clock(), _BYTES_MAX)
         except (OSError, sqlite3.Error) as error:  # the next scan reports the files
+            self._unread[feed] = sentence(error)
             self._report(feed, sentence(error))
             return
         if found.left:
@@ -172,7 +183,9 @@ class FileWatch:
 
     def _complain(self, feed: str, found: DiscoveredFiles) -> None:
         """Reports folders that cannot be read; a missing directory only once a file should be there."""
+        self._unread.pop(feed, None)
         for folder, trouble in found.troubles.items():
+            self._unread[feed] = f"{folder}: {trouble}" if folder else trouble
             self._report(feed, f"{folder}: {trouble}" if folder else trouble, folder)
         if found.link is not None:
             note = f"{feed}: {found.link} is a symbolic link, and links are not followed: put files there"

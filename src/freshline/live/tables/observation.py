@@ -9,7 +9,7 @@ from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.core.kernel import Kernel
 from freshline.kernel.recovery.modes import is_recovering, recovery_rule
 from freshline.kernel.tables.asserted_bounds import AssertedBounds
-from freshline.kernel.tables.state import TableState, table_state
+from freshline.kernel.tables.state import TableState, exceeds, table_state
 from freshline.kernel.tables.task import TableTask, tables_of
 from freshline.kernel.tables.update import Update
 from freshline.live.loop.messages import FileFound
@@ -178,17 +178,19 @@ class LiveObservation:
             seen.recovering = True  # the backlog of its sources reaches it too
         elif lag_us is not None and lag_us <= task.period_us:
             seen.recovering = False
-        rule = recovery_rule(task)
-        bound_us = self._plans[task.name].staleness_bound_us
+        rule, plan = recovery_rule(task), self._plans[task.name]
+        misses_target = not task.empty and exceeds(now - task.freshness, plan.target_lag_us)
         return table_state(
             loaded=not task.empty,
             lag_us=lag_us,
             period_us=task.period_us,
-            staleness_bound_us=rule.terms.threshold_us if rule else bound_us,
-            silent=feed is not None and feed.is_silent(now),
+            staleness_bound_us=rule.terms.threshold_us if rule else plan.staleness_bound_us,
+            # The silence of a source is seen once the table is staler than its target.
+            silent=feed.is_silent(now) if feed is not None else misses_target and "SILENT" in sources,
             failed=failed,
             upstream_failed="FAILED" in sources or "UPSTREAM_FAILED" in sources,
             # A policy with a recovery mode knows which tables recover.
             recovering=seen.recovering and rule is None,
             in_recovery=is_recovering(task),
+            misses_target=misses_target,
         )

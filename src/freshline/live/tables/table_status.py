@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -147,6 +148,12 @@ class TableSection(StatusSection[TableStatus]):
             "Messages": [f"{row.name}: {row.message}" for row in _shown(rows, as_of_us) if row.message],
             "Left out": [*files, *shed_lines({row.name: row.shed_rows for row in rows})],
         }
+
+    def brief(self, rows: Sequence[TableStatus]) -> str:
+        states = Counter(row.state for row in sorted(rows, key=lambda row: _URGENCY[row.state]))
+        told = ", ".join(f"{number} {state}" for state, number in states.items())
+        loaded, waiting = sum(row.loaded_rows for row in rows), sum(row.backlog for row in rows)
+        return f"tables: {told}; {loaded:,} rows loaded, {waiting:,} files wait"
 
     def summary(self, rows: Sequence[TableStatus], at_us: int) -> list[RenderableType]:
         return [_summary_table(rows, at_us)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from freshline.kernel.requests.events import UpdateDiscarded
 from freshline.kernel.tables.update import Update
@@ -11,6 +11,7 @@ from freshline.live.loop.work import Work
 from freshline.live.tables.housekeeping import KeptTable
 from freshline.live.tables.run_context import RunContext
 from freshline.planning.costs.bounds import average_us
+from freshline.planning.plan.advice import counted
 
 
 class TableWork(Work):
@@ -39,6 +40,15 @@ class TableWork(Work):
 
     def expects_more(self, is_given_up: Callable[[str], bool]) -> bool:
         return not self._run.loading.watch.is_quiet()
+
+    def left_behind(self, is_given_up: Callable[[str], bool]) -> Sequence[str]:
+        watch, reason = self._run.loading.watch, self._run.records.troubles.reason
+        said = []
+        for name in filter(is_given_up, self.opening.resources.part.local.stored):
+            files = watch.waiting_for(name)
+            rest = f", and {counted(files, 'file')} left," if files else ""
+            said.append(f"{name} was given up{rest} after failures: {reason(name)}")
+        return [*said, *watch.unread()]
 
     def close(self) -> None:
         self._run.loading.watch.stop()

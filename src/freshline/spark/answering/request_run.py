@@ -261,8 +261,7 @@ def _analysed(session: SparkSession, sql: RequestSql) -> tuple[StructType, str, 
             "bad_sql", f"Spark refuses the SQL: {first_line(error)}", "Mend the SQL"
         ) from None
     try:
-        parsed = as_written(sql.query)
-        is_faithful = is_same(written, session.sql(parsed))
+        is_faithful = is_same(session, sql.text, as_written(sql.query))
     except (PySparkException, UnsupportedError):
         is_faithful = False
     return schema, sql.text, is_faithful

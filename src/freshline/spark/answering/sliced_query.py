@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from freshline.definitions.warehouse import Warehouse
@@ -14,6 +14,7 @@ from freshline.spark.loading.slices import slice_together
 from freshline.sql.columns import LATE_COLUMN, SLICE_COLUMN
 from freshline.sql.from_tables import ReadableTable, columns_of
 from freshline.sql.query_sql import QuerySql
+from freshline.sql.time_units import units_in_capitals
 
 
 class SlicedQuery:
@@ -67,13 +68,19 @@ def readable(warehouse: Warehouse, schemas: Mapping[str, StructType]) -> dict[st
     }
 
 
-def is_same(one: DataFrame, other: DataFrame) -> bool:
-    """Whether two queries are the same to Spark, as `IS NOT NULL` and `NOT ... IS NULL` are."""
-    return bool(_plan(one).sameResult(_plan(other)))
+def is_same(session: SparkSession, sql: str, written_again: str) -> bool:
+    """Whether two texts are the same query to Spark, as `IS NOT NULL` and `NOT ... IS NULL` are.
 
-
-def _plan(frame: DataFrame) -> Any:
-    return frame._jdf.queryExecution().optimizedPlan()
+    Both get the same current time, which Spark sets once for each plan, and units of time in capitals.
+    """
+    frames = [session.sql(units_in_capitals(sql)), session.sql(written_again)]
+    catalyst: Any = session._jvm.org.apache.spark.sql.catalyst  # type: ignore[union-attr]
+    plans = [frame._jdf.queryExecution().analyzed() for frame in frames]
+    union = getattr(getattr(catalyst.plans.logical, "Union$"), "MODULE$")  # Scala's companion object
+    at_one_time = catalyst.optimizer.ComputeCurrentTime.apply(union.apply(*plans))
+    optimizer = session._jsparkSession.sessionState().optimizer()
+    one, other = (optimizer.execute(at_one_time.children().apply(place)) for place in (0, 1))
+    return bool(one.sameResult(other)) and frames[0].schema == frames[1].schema
 
 
 def _sliced_together(places: Sequence[int], sql: QuerySql, schemas: Sequence[StructType]) -> frozenset[int]:

@@ -185,8 +185,7 @@ def _analysed(
         show_empty(session, side.table, schemas[side.table], named)
     try:
         answer = session.sql(query.sql)
-        again = session.sql(as_written(parse_query(query.sql)))
-        is_faithful = is_same(answer, again) and answer.schema == again.schema
+        is_faithful = is_same(session, query.sql, as_written(parse_query(query.sql)))
     except PySparkException as error:
         what = f"Spark refuses query {query.name}: {first_line(error)}"
         raise InputError(what, "Mend its SQL", query.place) from error
