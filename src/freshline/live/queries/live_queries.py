@@ -9,7 +9,6 @@ from typing import Any
 
 from freshline.base.duration import seconds
 from freshline.definitions.sections.queries import Query
-from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.assembly.query_tracks import asked_of, track_name
 from freshline.kernel.core.kernel import Kernel
 from freshline.kernel.core.timers import NEVER
@@ -23,6 +22,7 @@ from freshline.live.queries.known_costs import QueryMeasurer
 from freshline.live.queries.query_figures import IterationResult
 from freshline.live.queries.query_status import QueryState, QueryStatus
 from freshline.live.queries.running_query import RunningQuery, running_query
+from freshline.live.tables.node_share import NodeShare
 from freshline.planning.analysis.admission import QueryRefusal, refusal, track_for
 from freshline.planning.analysis.levels import QueryLoad
 from freshline.planning.costs.learned_queries import with_known_costs
@@ -39,14 +39,14 @@ class LiveQueries:
 
     def __init__(
         self,
-        warehouse: Warehouse,
+        part: NodeShare,
         plan: Plan,
         kernel: Kernel,
         measuring: QueryMeasurer,
         history: History,
         prepared: Mapping[str, PreparedQuery],
     ) -> None:
-        self._warehouse = warehouse  # as declared
+        self._warehouse = part.whole  # as declared: queries may read tables of other nodes
         self._kernel = kernel
         self._measuring = measuring
         self._history = history
@@ -60,8 +60,8 @@ class LiveQueries:
         for task in queries_of(kernel):
             task.asked = self._admit(RunningQuery.of(task.asked, prepared[task.name], history))
         for planned in plan.queries:
-            if planned.refusal is not None:
-                self._refused[planned.name] = (warehouse.queries[planned.name], planned.refusal)
+            if planned.refusal is not None and planned.name in part.local.queries:
+                self._refused[planned.name] = (part.local.queries[planned.name], planned.refusal)
         self._running = {name: query.prepared for name, query in self._admitted.items()}
 
     def attach(self, tell: Tell) -> None:
