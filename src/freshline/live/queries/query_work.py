@@ -77,11 +77,20 @@ class QueryWork(Work):
     def look(self, now: int) -> None:
         self.queries.look(now)
 
+    def tick(self, now: int) -> None:
+        self.queries.warn()
+
     def status(self, now: int, kernel: Kernel) -> Mapping[str, tuple[Any, ...]]:
         return {QUERIES.name: self.queries.statuses()}
 
     def said(self) -> Sequence[str]:
-        return self.queries.refusals()
+        return [*self.queries.refusals(), *self._held_back()]
+
+    def _held_back(self) -> list[str]:
+        """The queries of this node that a slow table holds back, by the plan."""
+        own = self.opening.resources.part.local.queries
+        slow = {each.name: each.held_back for each in self.opening.plan.queries if each.name in own}
+        return [held.sentence(name) for name, held in slow.items() if held is not None]
 
     def kept(self) -> Mapping[str, KeptTable]:
         return self._tables.kept()
