@@ -23,6 +23,7 @@ from freshline.cli.shared import (
     storage_path,
 )
 from freshline.definitions.sections.queries import QUERIES
+from freshline.live.queries.held_back import held_back_line
 from freshline.live.queries.result_files import newest
 from freshline.storage.control.layout import StorageLayout
 
@@ -62,13 +63,18 @@ def results(
 def _show(found: dict[str, Any]) -> None:
     screen = console()
     if found["window"][1] <= 0:
-        screen.print(Text(f"{found['query']}: nothing has been loaded into its tables yet."))
+        into = found.get("held_back_by") or "its tables"
+        screen.print(Text(printable(f"{found['query']}: nothing has been loaded into {into} yet.")))
         return
     start, end, finished = (utc(round(at * SECOND)) for at in (*found["window"], found["finished"]))
     late = "" if found["met"] else ", after its deadline"
     window = f"from {start:%Y-%m-%d %H:%M:%S} to {end:%H:%M:%S} UTC"
     read = f"from {found['keep']:.0%} of its window ({found['rows_seen']:,} rows)"
     screen.print(Text(f"{found['query']}: {window}, answered at {finished:%H:%M:%S}{late}, {read}."))
+    if found.get("held_back_by") is not None:
+        behind_us = None if found["behind"] is None else round(found["behind"] * SECOND)
+        sentence = held_back_line(found["held_back_by"], behind_us)
+        screen.print(Text(printable(f"{sentence}."), "yellow"))
     rows = found["rows"]
     if not rows:
         nothing = (

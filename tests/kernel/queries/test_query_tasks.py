@@ -3,10 +3,13 @@
 from fractions import Fraction
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from freshline.base.duration import SECOND
 from freshline.definitions.sections.pools import Pool
 from freshline.kernel.assembly.assemble import assemble
+from freshline.kernel.assembly.context import elsewhere
 from freshline.kernel.assembly.query_tracks import add_query_tracks
 from freshline.kernel.core.events import Event, JobFailed, JobPaused, Pause, Start
 from freshline.kernel.core.kernel import Kernel
@@ -19,6 +22,7 @@ from freshline.kernel.queries.query_spec import QueryMeasure, QuerySpec
 from freshline.kernel.queries.task import queries_of
 from freshline.kernel.tables.drain import DrainBegun
 from freshline.kernel.tables.events import DataFile, FileArrived, UpdateFinished
+from freshline.kernel.tables.remote_table import RemoteAdvanced
 from freshline.planning.analysis.levels import is_schedulable
 from freshline.planning.plan.make import make_plan
 from freshline.testing.builder import Builder
@@ -268,3 +272,24 @@ def test_a_part_that_is_longer_than_a_deadline_makes_others_late_and_stops_nobod
     job = one_job(step(kernel, 0))
     assert job.task.name == "a"
     assert job.budget_us >= 1
+
+
+@given(st.lists(st.integers(0, 300), min_size=1, max_size=4), st.integers(1, 200))
+def test_an_iteration_says_which_table_ends_its_window_if_another_is_more_than_a_window_further(
+    reached_s: list[int], window_s: int
+) -> None:
+    kernel = Kernel()
+    tables = tuple(f"t{number}" for number in range(len(reached_s)))
+    for table in tables:
+        elsewhere(kernel, table)
+    add_query_tracks(kernel, RM, [asked("q", 400, 1, window_us=window_s * S, tables=tables)], 0)
+    kernel.begin(1)
+    moved = [RemoteAdvanced(table, at * S) for table, at in zip(tables, reached_s, strict=True)]
+    assert step(kernel, 350 * S, *moved) == []
+    job = one_job(step(kernel, 400 * S))
+    least_s, apart_s = min(reached_s), max(reached_s) - min(reached_s)
+    assert job.window_to == least_s * S
+    if apart_s <= window_s:
+        assert job.held_back is None
+    else:
+        assert job.held_back == (tables[reached_s.index(least_s)], least_s * S, apart_s * S)

@@ -125,6 +125,9 @@ class Observer:
     def came(self, feed: str, at: int) -> None:
         self.heard.append(("came", feed))
 
+    def rows_came(self, table: str, after: int, to: int, rows: int) -> None:
+        self.heard.append(("rows", table))
+
 
 class UpdateJudge:
     def judge(self, ended: JobEnded, now: int) -> Event:

@@ -115,6 +115,22 @@ def test_a_step_that_is_committed_is_not_done_again_when_the_job_is(
     assert [(part.name, part.loaded_to) for part in after.parts] == [("near", 5 * S)]
 
 
+def test_the_end_of_a_job_tells_the_rows_of_each_of_its_steps(
+    kernel: Kernel, commits: Commits, tmp_path: Path
+) -> None:
+    """Of a step that was committed before this run, nothing is known that its files do not say."""
+    job = started(kernel, 10 * S, FileArrived("readings", found(5 * S, "a.csv")))
+    judging = judge(kernel, tmp_path / "project")
+    told: list[tuple[str, int, int, int]] = []
+    judging.on_committed = lambda *rows: told.append(rows)
+    results = (LoadResult(6 * S, 12, 0, 1, ()), None)
+    outcome = tuple(
+        CommittedStep(part, result, 11 * S, NO_ROWS) for part, result in zip(job.parts, results, strict=True)
+    )
+    judging.judge(JobEnded(job, outcome, 11 * S, judging), 11 * S)
+    assert told == [("readings", 0, 6 * S, 12)]
+
+
 def test_files_of_one_timestamp_are_each_committed(kernel: Kernel, commits: Commits) -> None:
     worker = StepWorker(commits, commits.tables, (), lambda: 11 * S)
     arrived = [FileArrived("readings", found(5 * S, name)) for name in ("a.csv", "b.csv")]

@@ -199,6 +199,39 @@ def test_a_query_that_fails_says_why_and_goes_on(shop: Shop) -> None:
         wait_until(lambda: shop.answers("odd") > failed["iterations"] and shop.answers("sums") > answered)
 
 
+PRICES = """\
+  prices: {path: prices, format: csv, schema: "ts timestamp, item string, paid long", timestamp: ts, period: 2h}
+tables:
+  prices: {feed: prices, pool: updates, cost: {startup: 5s}, slices: {by: item}}
+"""  # noqa: E501
+JOINED = 'joined: {sql: "SELECT count(*) AS n FROM orders o JOIN prices p ON o.item = p.item", window: 1h, stride: 2s, pool: exact, cost: {startup: 400ms}}'  # noqa: E501
+
+
+def test_a_table_that_is_far_behind_holds_answers_back_and_is_named(shop: Shop, caplog) -> None:
+    text = PROJECT.replace("tables:\n", PRICES)
+    shop.define(JOINED, text=text)
+    (shop.folder / "prices").mkdir()
+    shop.land(0)
+    with shop.running() as runner:
+        wait_until(lambda: shop.queries()["joined"]["held_back_by"] == "prices")
+        assert shop.queries()["joined"]["behind"] is None, "nothing was loaded into it yet"
+        rows = "ts,item,paid\n2025-12-31T22:00:00Z,item1,5\n"
+        (shop.folder / "prices" / "a.csv").write_text(rows, encoding="utf-8")
+        wait_until(lambda: shop.result("joined").get("behind") is not None)
+        found, told = shop.result("joined"), shop.queries()
+        wait_until(lambda: "holds it back" in caplog.text)
+    behind_s = 2 * 3600 + 10 * 499 / 500
+    assert (found["held_back_by"], found["behind"]) == ("prices", behind_s)
+    assert (found["state"], found["met"] == (found["finished"] <= found["deadline"])) == ("ANSWERED", True)
+    assert found["window"][1] == START.timestamp() - 2 * 3600
+    assert (told["joined"]["held_back_by"], told["joined"]["behind"]) == ("prices", behind_s)
+    assert (told["sums"]["held_back_by"], shop.result("sums")["held_back_by"]) == (None, None)
+    (said,) = runner.said
+    assert said.startswith("query joined answers about the time that prices has reached, up to ")
+    assert "prices holds it back: it is 2h" in freshline("status", "-p", shop.folder).stdout
+    assert "prices holds it back: it is 2h" in freshline("results", "joined", "-p", shop.folder).stdout
+
+
 def test_nothing_is_released_before_queries_are_warm(shop: Shop, monkeypatch) -> None:
     """What was due while they were warmed up would be answered late, all of it."""
     warm_at = []

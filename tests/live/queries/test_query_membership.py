@@ -24,6 +24,7 @@ from freshline.kernel.queries.task import queries_of
 from freshline.live.queries.known_costs import QueryMeasurer
 from freshline.live.queries.live_queries import LiveQueries
 from freshline.live.queries.window_rows import WindowRows
+from freshline.live.tables.node_share import all_of
 from freshline.planning.analysis.levels import is_schedulable
 from freshline.planning.plan.make import make_plan
 from freshline.storage.control.history import History
@@ -63,7 +64,7 @@ class Run:
         self.journal = Journal(self.stream, header)
         self.prepared = {name: Prepared(query) for name, query in WAREHOUSE.queries.items()}
         measuring = QueryMeasurer(WindowRows(lambda table: ()))
-        self.queries = LiveQueries(WAREHOUSE, plan, self.kernel, measuring, history, self.prepared)
+        self.queries = LiveQueries(all_of(WAREHOUSE), plan, self.kernel, measuring, history, self.prepared)
         self.told = []
         self.queries.attach(self.told.append)
         self.running = []

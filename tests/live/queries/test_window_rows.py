@@ -71,6 +71,17 @@ def test_a_longer_window_is_counted_from_what_is_stored() -> None:
     assert counting.rows("a", 0, 100) == 10
 
 
+def test_a_window_that_another_table_holds_back_is_counted_in_the_files() -> None:
+    files: list[LiveFile] = []
+    counting = WindowRows(lambda table: files)
+    counting.keep("a", 100)
+    for number in range(1_000):
+        files.append(LiveFile(f"{number}", 3, 1, number * 10 + 1, number * 10 + 10))
+        counting.loaded("a", number * 10, number * 10 + 10, 3)
+    assert counting.rows("a", 2_000, 2_100) == 30
+    assert counting.rows("a", 9_900, 10_000) == 30
+
+
 def test_what_nobody_asks_for_is_not_counted() -> None:
     counting = counted(10)
     counting.loaded("b", 0, 10, 5)

@@ -109,8 +109,16 @@ def test_counts_and_sums_are_scaled_and_say_how_far_off_they_may_be(spark, tmp_p
     assert seen < 4_000
     record = outcome.record("q", END_US, END_US + SECOND, END_US + SECOND)
     assert record["met"]
+    assert record["state"] == "ANSWERED"
     assert record["window"] == [END_US / SECOND - 100, END_US / SECOND]
     assert record["estimates"][0]["row"] == 0
+
+
+def test_an_answer_without_any_slice_says_so(spark, tmp_path: Path) -> None:
+    tables = loaded(spark, tmp_path, BY_KEY, {"q": "SELECT count(*) AS n FROM a"}, a=[(1, 1.0)] * 10)
+    record = tables.prepared("q").begin(spark, END_US).outcome().record("q", END_US, END_US, END_US)
+    assert (record["keep"], record["state"]) == (0, "NOTHING_READ")
+    assert (record["rows"], record["rows_seen"]) == ([], 0)
 
 
 def test_groups_by_what_rows_are_dealt_by_are_whole_and_not_scaled(spark, tmp_path: Path) -> None:

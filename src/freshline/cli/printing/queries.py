@@ -16,7 +16,7 @@ from freshline.simulation.answers import QueryResult
 
 def query_record(query: QueryPlan) -> dict[str, Any]:
     """A query's plan as JSON."""
-    load, refusal = query.load, query.refusal
+    load, refusal, held_back = query.load, query.refusal, query.held_back
     return {
         "name": query.name,
         "pool": query.pool,
@@ -33,6 +33,8 @@ def query_record(query: QueryPlan) -> dict[str, Any]:
         "holds": query.holds,
         "reason": None if refusal is None else refusal.reason,
         "period_least": None if refusal is None else seconds(refusal.period_least_us),
+        "held_back_by": None if held_back is None else held_back.name,
+        "behind": None if held_back is None else seconds(held_back.behind_us),
     }
 
 

@@ -44,13 +44,15 @@ def asked_of(query: Query, load: QueryLoad, track: int) -> QuerySpec:
 
 
 def add_queries(assembly: Assembly, planned: PoolPlan) -> None:
-    """Adds the admitted queries of a pool."""
+    """Adds the admitted queries of a pool. Each table of another node becomes a remote table.
+
+    A query that joins later may read any of them.
+    """
     kernel, plan = assembly.kernel, assembly.plan
     here = {task.name for task in kernel.tasks}
-    for name in planned.queries:
-        for table in plan.warehouse.queries[name].tables:
-            if table not in here:
-                assembly.elsewhere(table)
+    for table in plan.warehouse.stored:
+        if table not in here:
+            assembly.elsewhere(table)
     queries = [
         asked_of(plan.warehouse.queries[query.name], query.load, query.track)
         for query in plan.queries

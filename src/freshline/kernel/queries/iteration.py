@@ -21,12 +21,21 @@ class Allowance(NamedTuple):
 WHOLE: Final = Allowance(None, Fraction(1))
 
 
+class HeldBack(NamedTuple):
+    """The table where a query's windows end, if another of its tables is more than a window further."""
+
+    table: str
+    freshness: int  # 0: nothing was loaded yet
+    behind_us: int  # behind the freshest table of the query
+
+
 class ReleasedIteration(NamedTuple):
     """An iteration that has not started."""
 
     at: int
     window_to: int
     allowance: Allowance
+    held_back: HeldBack | None = None
 
 
 class Iteration(Job):
@@ -36,7 +45,7 @@ class Iteration(Job):
     window.
     """
 
-    __slots__ = ("budget_us", "keep", "window_from", "window_to")
+    __slots__ = ("budget_us", "held_back", "keep", "window_from", "window_to")
 
     task: QueryTask
 
@@ -46,6 +55,7 @@ class Iteration(Job):
         super().__init__(task, number, released.at, released.at + task.deadline_us, start, track)
         self.window_from = released.window_to - task.window_us
         self.window_to = released.window_to
+        self.held_back = released.held_back
         self.budget_us, self.keep = released.allowance
 
     def record(self) -> dict[str, Any]:

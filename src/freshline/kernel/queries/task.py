@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from freshline.kernel.core.job import Job
 from freshline.kernel.core.task import BACKED_OFF, IDLE, READY, RUNNING, QueueingTask
-from freshline.kernel.queries.iteration import WHOLE, Iteration, ReleasedIteration
+from freshline.kernel.queries.iteration import WHOLE, HeldBack, Iteration, ReleasedIteration
 from freshline.kernel.queries.shedding import shedding_of
 from freshline.planning.analysis.levels import QueryLoad
 
@@ -48,9 +49,17 @@ class QueryTask(QueueingTask):
         shedding = shedding_of(self.pool)
         allowance = WHOLE if shedding is None else shedding.allowance(self)
         window_to = min((table.freshness for table in self.sources), default=at)
-        self.waiting.append(ReleasedIteration(at, window_to, allowance))
+        self.waiting.append(ReleasedIteration(at, window_to, allowance, self.held_back()))
         if self.state == IDLE:
             self._next()
+
+    def held_back(self) -> HeldBack | None:
+        """The table that ends its windows now, if another one is more than a window further."""
+        if len(self.sources) < 2:
+            return None
+        last = min(self.sources, key=attrgetter("freshness"))
+        behind_us = max(table.freshness for table in self.sources) - last.freshness
+        return HeldBack(last.name, last.freshness, behind_us) if behind_us > self.window_us else None
 
     def begin(self, now: int, track: int) -> Iteration:
         self.jobs_started += 1

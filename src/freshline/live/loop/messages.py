@@ -24,6 +24,8 @@ class MessageObserver(Protocol):
 
     def came(self, feed: str, at: int) -> None: ...
 
+    def rows_came(self, table: str, after: int, to: int, rows: int) -> None: ...
+
 
 class Message(Protocol):
     """A finding of one of the run's sources. Each source has its own messages."""
@@ -82,8 +84,11 @@ class RemoteCommit:
     freshness: int
     came_at: int | None = None  # when the burst came to its source
     committed_at: int | None = None
+    before: int = 0  # its freshness in the last message
+    rows: int = 0  # that it has got since then
 
     def event(self, observer: MessageObserver, now: int) -> Event | None:
+        observer.rows_came(self.table, self.before, self.freshness, self.rows)
         return RemoteAdvanced(self.table, self.freshness, self.came_at, self.committed_at)
 
 

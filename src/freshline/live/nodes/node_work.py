@@ -48,6 +48,7 @@ class NodeWork(Work):
         self.book = StepFigures(resources.part.local, self._node or "", records.troubles)
         self.judge = StepJudge(self.book, records.failures)
         self.judge.on_loaded = run.loading.watch.loaded
+        self.judge.on_committed = records.observation.rows_came
 
     def start(self) -> None:
         self._following.start(self._run.inbox.post)

@@ -102,6 +102,8 @@ class StepJudge:
         self._book = book
         self._failures = failures
         self.on_loaded: Callable[[str, Sequence[str]], None] | None = None  # (step, names of files)
+        # (step, from, to, rows)
+        self.on_committed: Callable[[str, int, int, int], None] | None = None
 
     def judge(self, ended: JobEnded, now: int) -> Event:
         job: StepJob = ended.job
@@ -116,4 +118,7 @@ class StepJudge:
             return StepsDropped(job)
         for done in outcome:
             self._book.done(done)
+            if self.on_committed is not None and done.committed is not None:
+                committed: LoadResult = done.committed
+                self.on_committed(done.part.name, done.part.loaded_from, committed.freshness, committed.rows)
         return StepsCommitted(job)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 from freshline.base.clock import Clock, clock
 from freshline.live.loop.messages import Message
@@ -17,8 +17,9 @@ LOOK_EVERY_S: Final = 0.05
 # A network file system may answer a look from its cache; it does not for a listing of the log.
 RELOAD_EVERY_S: Final = 1.0
 
-# A table's new freshness, the arrival of its data and the time of the commit.
-Tell = Callable[[str, int, int | None, int | None], Message]
+# A table's new freshness, the arrival of its data and the time of the commit; its freshness in the last
+# message and the number of rows since then.
+Tell = Callable[[str, int, int | None, int | None, int, int], Message]
 
 
 class TableFollower:
@@ -31,7 +32,7 @@ class TableFollower:
         self._notes = notes
         self._tell = tell
         self._clock = now
-        self._told: dict[str, int] = {name: table.freshness or 0 for name, table in tables.items()}
+        self._told = {name: _Told(table.freshness or 0, _rows(table)) for name, table in tables.items()}
         self._troubles: dict[str, str] = {}  # by table: the last reported failure
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="follow", daemon=True)
@@ -67,7 +68,19 @@ class TableFollower:
                 self._notes.note(self._clock(), f"{name}: its log cannot be followed: {trouble}")
             return
         self._troubles.pop(name, None)
-        freshness = table.freshness
-        if freshness is not None and freshness > self._told[name]:
-            self._told[name] = freshness
-            self._post(self._tell(name, freshness, table.came_at, table.committed_at))
+        freshness, told = table.freshness, self._told[name]
+        if freshness is not None and freshness > told.freshness:
+            self._told[name] = _Told(freshness, _rows(table))
+            rows = max(0, self._told[name].rows - told.rows)  # a rebuild may leave fewer
+            self._post(self._tell(name, freshness, table.came_at, table.committed_at, told.freshness, rows))
+
+
+class _Told(NamedTuple):
+    """A table as of the last message."""
+
+    freshness: int
+    rows: int
+
+
+def _rows(table: FollowedTable) -> int:
+    return sum(file.rows for file in table.files)

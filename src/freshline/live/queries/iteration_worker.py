@@ -14,6 +14,7 @@ from freshline.kernel.core.events import Event
 from freshline.kernel.queries.events import IterationFinished
 from freshline.kernel.queries.iteration import Iteration
 from freshline.live.loop.messages import JobEnded
+from freshline.live.queries.held_back import held_back_record
 from freshline.live.queries.pacing import Pacing
 from freshline.live.queries.query_figures import IterationResult
 from freshline.live.queries.query_tables import QueryTables
@@ -73,7 +74,7 @@ class IterationWorker:
         query, outcome = prepared.query, reading.outcome()
         finished_us = self._clock()
         record = outcome.record(query.name, job.release, job.deadline, finished_us)
-        self._answering.results.write(query.name, record)
+        self._answering.results.write(query.name, record | held_back_record(job.held_back))
         if query.into is not None:
             self._answering.tables.add(prepared, outcome, job, finished_us)
         return finished_us, len(outcome.answer.rows)

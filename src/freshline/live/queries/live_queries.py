@@ -9,7 +9,6 @@ from typing import Any
 
 from freshline.base.duration import seconds
 from freshline.definitions.sections.queries import Query
-from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.assembly.query_tracks import asked_of, track_name
 from freshline.kernel.core.kernel import Kernel
 from freshline.kernel.core.timers import NEVER
@@ -19,10 +18,12 @@ from freshline.kernel.queries.membership import QueryAdded, QueryRemoved
 from freshline.kernel.queries.rescheduling import Rescheduling
 from freshline.kernel.queries.shedding import shedding_of
 from freshline.kernel.queries.task import QueryTask, queries_of
+from freshline.live.queries.held_back import HeldBackLog
 from freshline.live.queries.known_costs import QueryMeasurer
 from freshline.live.queries.query_figures import IterationResult
 from freshline.live.queries.query_status import QueryState, QueryStatus
 from freshline.live.queries.running_query import RunningQuery, running_query
+from freshline.live.tables.node_share import NodeShare
 from freshline.planning.analysis.admission import QueryRefusal, refusal, track_for
 from freshline.planning.analysis.levels import QueryLoad
 from freshline.planning.costs.learned_queries import with_known_costs
@@ -39,14 +40,14 @@ class LiveQueries:
 
     def __init__(
         self,
-        warehouse: Warehouse,
+        part: NodeShare,
         plan: Plan,
         kernel: Kernel,
         measuring: QueryMeasurer,
         history: History,
         prepared: Mapping[str, PreparedQuery],
     ) -> None:
-        self._warehouse = warehouse  # as declared
+        self._warehouse = part.whole  # as declared: queries may read tables of other nodes
         self._kernel = kernel
         self._measuring = measuring
         self._history = history
@@ -60,9 +61,10 @@ class LiveQueries:
         for task in queries_of(kernel):
             task.asked = self._admit(RunningQuery.of(task.asked, prepared[task.name], history))
         for planned in plan.queries:
-            if planned.refusal is not None:
-                self._refused[planned.name] = (warehouse.queries[planned.name], planned.refusal)
+            if planned.refusal is not None and planned.name in part.local.queries:
+                self._refused[planned.name] = (part.local.queries[planned.name], planned.refusal)
         self._running = {name: query.prepared for name, query in self._admitted.items()}
+        self._held_back = HeldBackLog()
 
     def attach(self, tell: Tell) -> None:
         """`tell` passes events to the kernel."""
@@ -196,6 +198,10 @@ class LiveQueries:
 
     # -- status --------------------------------------------------------------------------------------------
 
+    def warn(self) -> None:
+        """Logs queries that a table holds back."""
+        self._held_back.look(queries_of(self._kernel))
+
     def refusals(self) -> list[str]:
         """A sentence with the reason for each refused query."""
         return [f"query {name} is refused: {refused.reason}" for name, (_, refused) in self._refused.items()]
@@ -227,7 +233,9 @@ class LiveQueries:
     def _status(self, name: str, task: QueryTask | None) -> QueryStatus:
         admitted = self._admitted[name]
         query, figures = admitted.prepared.query, admitted.figures
-        state: QueryState = "RUNNING" if task is not None and task.asked is admitted else "COMING"
+        is_there = task is not None and task.asked is admitted
+        state: QueryState = "RUNNING" if is_there else "COMING"
+        held = task.held_back() if task is not None and is_there else None
         return QueryStatus(
             name,
             state,
@@ -243,4 +251,6 @@ class LiveQueries:
             figures.finished_us,
             figures.message,
             looks=figures.looks,
+            held_back_by=None if held is None else held.table,
+            behind_us=None if held is None or held.freshness <= 0 else held.behind_us,
         )

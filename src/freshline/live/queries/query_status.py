@@ -11,8 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 from freshline.base.duration import format_duration, seconds
+from freshline.live.queries.held_back import held_back_line
 from freshline.live.status.screen_table import columns, count
-from freshline.live.status.section import ROWS_MAX, StatusSection, more_rows, percent
+from freshline.live.status.section import ROWS_MAX, StatusSection, line, more_rows, percent
 
 # COMING: it will join its pool. LEAVING: it leaves after its iteration. ENDED: the run has ended.
 QueryState = Literal["RUNNING", "COMING", "LEAVING", "REFUSED", "ENDED"]
@@ -44,6 +45,8 @@ class QueryStatus:
     message: str | None = None  # the last failure
     period_least_us: int | None = None  # of a refused query
     looks: int = 0  # iterations that read beyond their budget, to learn the present cost
+    held_back_by: str | None = None  # the table where its windows end, more than a window before another
+    behind_us: int | None = None  # how far that table is behind; None if nothing was loaded into it yet
 
     def record(self) -> dict[str, Any]:
         """The query as JSON for users' programs."""
@@ -63,6 +66,8 @@ class QueryStatus:
             "finished": seconds(self.finished_us),
             "last_error": self.message,
             "period_least": seconds(self.period_least_us),
+            "held_back_by": self.held_back_by,
+            "behind": seconds(self.behind_us),
         }
 
 
@@ -84,14 +89,25 @@ class QuerySection(StatusSection[QueryStatus]):
     def lines(self, rows: Sequence[QueryStatus], as_of_us: int) -> dict[str, list[str]]:
         return {
             "Messages": [f"{row.name}: {row.message}" for row in rows if row.message],
+            "Held back": _held_back(rows),
             "Missed deadlines": [f"{row.name}: {row.missed_because}" for row in rows if row.missed_because],
         }
 
     def summary(self, rows: Sequence[QueryStatus], at_us: int) -> list[RenderableType]:
-        return [_query_table(rows)] if rows else []
+        if not rows:
+            return []
+        return [_query_table(rows), *(line(each, "yellow") for each in _held_back(rows)[:ROWS_MAX])]
 
 
 QUERIES = QuerySection()
+
+
+def _held_back(queries: Sequence[QueryStatus]) -> list[str]:
+    return [
+        f"{row.name}: {held_back_line(row.held_back_by, row.behind_us)}"
+        for row in queries
+        if row.held_back_by is not None
+    ]
 
 
 def _query_table(queries: Sequence[QueryStatus]) -> Table:

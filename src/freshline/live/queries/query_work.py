@@ -9,6 +9,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from freshline.base.errors import NOWHERE, DefinitionErrors, InputError
+from freshline.definitions.sections.queries import Query
 from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.core.kernel import Kernel
 from freshline.kernel.queries.iteration import Iteration
@@ -34,17 +35,16 @@ class QueryWork(Work):
     def __init__(self, opening: RunOpening) -> None:
         super().__init__(opening)
         setup, opened = opening.setup, opening.resources
-        warehouse = opened.part.local
         tables = opened.tables.readable
         self.results = ResultFiles(setup.control.results)
         self.rows = WindowRows(lambda table: tables[table].files)
         self.queries = LiveQueries(
-            warehouse,
+            opened.part,
             opening.plan,
             opening.kernel,
             QueryMeasurer(self.rows),
             opened.history,
-            self._prepared(warehouse, {}),
+            self._prepared(opened.part.local.queries, {}),
         )
         self._tables = QueryTables(setup.layout)
         self._answering = QueryAnswering(self.results, self._tables)
@@ -57,7 +57,7 @@ class QueryWork(Work):
     def begin(self, run: RunContext) -> None:
         self._pools = run.pools
         self.queries.attach(run.tell)
-        run.records.judge.on_committed = self.rows.loaded
+        run.records.observation.on_rows = self.rows.loaded
         setup = self.opening.setup
         self._edits = EditApplier(
             setup.warehouse, run.inbox.post, self.prepare, self.queries.decide, setup.node
@@ -77,11 +77,20 @@ class QueryWork(Work):
     def look(self, now: int) -> None:
         self.queries.look(now)
 
+    def tick(self, now: int) -> None:
+        self.queries.warn()
+
     def status(self, now: int, kernel: Kernel) -> Mapping[str, tuple[Any, ...]]:
         return {QUERIES.name: self.queries.statuses()}
 
     def said(self) -> Sequence[str]:
-        return self.queries.refusals()
+        return [*self.queries.refusals(), *self._held_back()]
+
+    def _held_back(self) -> list[str]:
+        """The queries of this node that a slow table holds back, by the plan."""
+        own = self.opening.resources.part.local.queries
+        slow = {each.name: each.held_back for each in self.opening.plan.queries if each.name in own}
+        return [held.sentence(name) for name, held in slow.items() if held is not None]
 
     def kept(self) -> Mapping[str, KeptTable]:
         return self._tables.kept()
@@ -91,18 +100,21 @@ class QueryWork(Work):
 
     def prepare(self, edited: Warehouse) -> Mapping[str, PreparedQuery]:
         """The queries of an edited file, analysed by Spark. InputError if Spark rejects one."""
-        return self._prepared(edited, self.queries.running)
+        return self._prepared(edited.queries, self.queries.running)
 
-    def _prepared(self, warehouse: Warehouse, known: Mapping[str, PreparedQuery]) -> dict[str, PreparedQuery]:
+    def _prepared(
+        self, queries: Mapping[str, Query], known: Mapping[str, PreparedQuery]
+    ) -> dict[str, PreparedQuery]:
+        """The queries as Spark analyses them. They may read tables of other nodes."""
+        warehouse, opened = self.opening.setup.warehouse, self.opening.resources
         prepared: dict[str, PreparedQuery] = {}
         errors: list[InputError] = []
         session: SparkSession | None = None
-        for name, query in warehouse.queries.items():
+        for name, query in queries.items():
             there = known.get(name)
             if there is not None and replace(there.query, place=NOWHERE) == replace(query, place=NOWHERE):
                 prepared[name] = there
                 continue
-            opened = self.opening.resources
             session = session or opened.session.newSession()
             try:
                 prepared[name] = PreparedQuery(

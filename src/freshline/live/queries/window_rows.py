@@ -26,12 +26,14 @@ class WindowRows:
     def __init__(self, files: Callable[[str], Iterable[LiveFile]]) -> None:
         self._files = files  # the present files of a table
         self._loaded: dict[str, deque[LoadedRows]] = {}  # by table
+        self._kept_from: dict[str, int] = {}  # by table: all loads since this timestamp are kept
         self._longest_us: dict[str, int] = {}
 
     def keep(self, table: str, window_us: int) -> None:
         """Keeps enough loads for windows of that length."""
         if window_us > self._longest_us.get(table, -1):
             self._longest_us[table] = window_us
+            self._kept_from[table] = -(1 << 62)
             self._loaded[table] = deque(sorted(_of(file) for file in self._files(table) if file.rows))
 
     def loaded(self, table: str, after: int, to: int, rows: int) -> None:
@@ -44,11 +46,17 @@ class WindowRows:
             # A first load may begin at any time: it counts as if it began with the window.
             known.append(LoadedRows(min(max(after, to - longest_us), to - 1), to, rows))
         while known and known[0].to <= to - longest_us:
-            known.popleft()
+            self._kept_from[table] = known.popleft().to
 
     def rows(self, table: str, after: int, to: int) -> int:
-        """The estimated number of rows with timestamps in (after, to]."""
-        return round(sum(_share(loaded, after, to) for loaded in self._loaded[table]))
+        """The estimated number of rows with timestamps in (after, to].
+
+        Beside a table that is far behind, a window is older than all that is kept: the files have its rows.
+        """
+        loaded: Iterable[LoadedRows] = self._loaded[table]
+        if after < self._kept_from[table]:
+            loaded = (_of(file) for file in self._files(table) if file.rows)
+        return round(sum(_share(each, after, to) for each in loaded))
 
 
 def _of(file: LiveFile) -> LoadedRows:

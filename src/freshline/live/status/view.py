@@ -40,6 +40,7 @@ def render(status: WarehouseStatus, now_us: int, running: bool = True) -> Render
     ]
     said = _said(status, as_of_us)
     parts += _lines("Messages", said.get("Messages", [])[:_LINES_MAX], "red")
+    parts += _lines("Held back", said.get("Held back", [])[:_LINES_MAX], "yellow")
     parts += _lines("Left out", said.get("Left out", [])[:_LINES_MAX], "cyan")
     parts += _lines("Recoveries", status.recoveries[:_LINES_MAX], "cyan")
     if running:

@@ -84,8 +84,6 @@ class UpdateJudge:
         self._failures = failures
         self._notes = notes
         self.on_loaded: Callable[[str, Sequence[str]], None] | None = None  # (table, names of files)
-        # (table, from, to, rows)
-        self.on_committed: Callable[[str, int, int, int], None] | None = None
         self.on_discarded: Callable[[str, int], None] | None = None  # (table, number of files)
 
     def judge(self, ended: JobEnded, now: int) -> Event:
@@ -102,8 +100,7 @@ class UpdateJudge:
         assert isinstance(outcome, LoadResult)
         self._notes.took(name, ended.at - job.start, job.worst_case_us, ended.at)
         self._observation.committed(job, outcome, now, ended.at)
-        if self.on_committed is not None:
-            self.on_committed(name, job.loaded_from, outcome.freshness, outcome.rows)
+        self._observation.rows_came(name, job.loaded_from, outcome.freshness, outcome.rows)
         if self.on_discarded is not None and outcome.discarded:
             self.on_discarded(name, outcome.discarded)
         return UpdateFinished(job, outcome.freshness)

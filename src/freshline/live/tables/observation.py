@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from freshline.definitions.warehouse import Warehouse
@@ -53,6 +53,8 @@ class LiveObservation:
         self.asserted = AssertedBounds(sources)
         self.recoveries = Recoveries(started)
         self.keep_samples = False
+        # (table, from, to, rows)
+        self.on_rows: Callable[[str, int, int, int], None] | None = None
         self.learn(plan)
 
     def learn(self, plan: Plan) -> None:
@@ -103,6 +105,11 @@ class LiveObservation:
     def came(self, feed: str, at: int) -> None:
         """Records the arrival of a file with records, or of one that should have some."""
         self.feeds[feed].came(at)
+
+    def rows_came(self, table: str, after: int, to: int, rows: int) -> None:
+        """A table or step, here or on another node, has got that many rows with timestamps in (after, to]."""
+        if self.on_rows is not None:
+            self.on_rows(table, after, to, rows)
 
     # -- how updates end ---------------------------------------------------------------------------
 

@@ -21,6 +21,7 @@ from freshline.planning.plan.plan import ClusterPlan, Plan, PoolPlan, TablePlan
 from freshline.planning.plan.queries import QueryPlan, advise_queries, plan_queries
 from freshline.planning.plan.query_loads import query_loads
 from freshline.planning.plan.reach import Reach
+from freshline.planning.plan.slow_tables import slow_tables
 from freshline.planning.plan.staleness import staleness_model
 from freshline.planning.plan.step_graph import StepGraph
 from freshline.planning.plan.step_placement import StepPlacement
@@ -64,6 +65,9 @@ def make_plan(
         pools.append(replace(_with_least(schedule.plan, least[-1]), blocking_most_us=most_us))
     advice = advise(pools, tables, least, model)
     pools, queries = _with_queries(pools, warehouse, learned or {})
+    bounds_us = {**model.steps_us, **{name: table.staleness_bound_us for name, table in tables.items()}}
+    slow = slow_tables(warehouse, bounds_us)
+    queries = tuple(replace(query, held_back=slow.get(query.name)) for query in queries)
     advice += advise_queries(queries)
     found = tuple(tables.values())
     return Plan(warehouse, tuple(pools), found, tuple(advice), queries, placed, steps_us=steps_us)

@@ -13,6 +13,7 @@ from freshline.planning.analysis.admission import QueryRefusal, admit, placed
 from freshline.planning.analysis.levels import QueryLoad, is_schedulable, response_us
 from freshline.planning.analysis.shedding import Rule, keep, raised, shed
 from freshline.planning.analysis.utilization import fits, utilization
+from freshline.planning.plan.slow_tables import SlowTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,7 @@ class QueryPlan:
     response_bound_us: int | None  # None if unknown: it may be late by more than a stride
     refusal: QueryRefusal | None = None
     learned_from_answers: int = 0  # that its cost was learned from; 0: declared, or by its operators
+    held_back: SlowTable | None = None
 
     @property
     def name(self) -> str:
@@ -73,7 +75,7 @@ def plan_queries(pool: Pool, loads: Sequence[QueryLoad], learned: Mapping[str, i
 
 
 def advise_queries(queries: Sequence[QueryPlan]) -> list[str]:
-    """Advice for queries that are refused or may be late."""
+    """Advice for queries that are refused, may be late, or are held back by a table."""
     advice = []
     for query in queries:
         if query.refusal is not None:
@@ -93,6 +95,9 @@ def advise_queries(queries: Sequence[QueryPlan]) -> list[str]:
                 f"Query {query.name} {may}, and its deadline is {deadline}: `policy: lrm` would shed input "
                 "so that it is met."
             )
+        if query.held_back is not None:
+            sentence = query.held_back.sentence(query.name)
+            advice.append(f"{sentence[:1].upper()}{sentence[1:]}.")
     return advice
 
 

@@ -53,6 +53,7 @@ class ReadingOutcome:
             "deadline": deadline_us / SECOND,
             "finished": finished_us / SECOND,
             "met": finished_us <= deadline_us,
+            "state": "ANSWERED" if self.keep else "NOTHING_READ",
             "keep": float(self.keep),
             "rows_seen": self.rows_seen,
             "rows": list(self.answer.rows),
