@@ -105,6 +105,18 @@ def test_a_run_counts_what_was_due_by_its_end_and_what_was_lost() -> None:
     assert (long.iterations, long.misses) == (2, 0), "the third is due a second after the end"
 
 
+@pytest.mark.parametrize("rescheduling", ["optimistic", "pessimistic", "permissive, threshold: 1000000000"])
+def test_a_runner_that_is_back_sheds_from_its_start(rescheduling: str) -> None:
+    keys = "window: 1s, stride: 1s, cost: {startup: 200ms, rate: 1.6}, part: 0"
+    text = HEAD % (1, f"lrm-paper, rescheduling: {rescheduling}") + query("half", keys)
+    result, (_, *calls) = run(text, 60 * SECOND, crashes=[(5_500_000, 5_600_000), (20_500_000, 21_500_000)])
+    (half,) = result.queries
+    assert half.misses == 0
+    measured = [call["now"] for call in calls for event in call.get("events", ()) if "measured" in event]
+    assert len(measured) == len(set(measured)), "one runner measures at a time"
+    assert {0, 5_600_000, 21_500_000} <= set(measured)
+
+
 def test_without_shedding_late_iterations_run_on_and_count_as_missed() -> None:
     keys = "window: 1s, stride: 1s, cost: {rate: 1.5}"
     result, _ = run(HEAD % (1, "rm") + query("late", keys), 9 * SECOND)

@@ -22,6 +22,16 @@ tables:
   fast: {sources: [readings], node: edge, cost: {startup: 1s}}
   alerts: {sources: [fast], deadline: 12s, node: centre, cost: {startup: 1s}}
 """
+READ_BY_A_TABLE = """
+name: read
+nodes: {here: {}}
+pools: {updates: {tracks: 1}}
+feeds: {speeds: {period: 10s, node: here, burst: 20}, others: {period: 10s, node: here, burst: 20}}
+tables:
+  readings: {feed: speeds, cost: {startup: 1s}, deadline: 5s}
+  others: {feed: others, cost: {startup: 1s}, deadline: 5s}
+  counts: {sources: [readings], period: 5s, cost: {startup: 100ms}}
+"""
 END = 400 * SECOND
 
 
@@ -59,3 +69,26 @@ def test_only_what_there_is_can_be_slow_or_fail(plan: Plan) -> None:
         simulate(plan, END, 1, slow={"fats": Fraction(2)})
     with pytest.raises(InputError, match="failing table `fats` does not exist"):
         simulate(plan, END, 1, failures={"fats": Fraction(1, 2)})
+
+
+@pytest.mark.parametrize(
+    "faults",
+    [
+        {"outages": {"speeds": [(50 * SECOND, 200 * SECOND)]}},
+        {"outages": {"others": [(50 * SECOND, 200 * SECOND)]}},  # its backlog delays the other step
+        {"crashes": [(50 * SECOND, 200 * SECOND)]},
+    ],
+)
+def test_a_table_that_reads_a_step_has_its_bound_again_once_no_step_has_work(faults: dict) -> None:
+    warehouse = loads(READ_BY_A_TABLE)
+    found = plan_outputs(warehouse)
+    plan = with_outputs(make_plan(warehouse, {}, found.staleness_us), found)
+    (table,) = simulate(plan, END, 1, **faults).tables
+    bound_us = table.plan.staleness_bound_us
+    assert bound_us is not None
+    assert not table.exceeded_bound
+    assert table.asserted_max_us is not None
+    if "speeds" in faults.get("outages", {}) or "crashes" in faults:
+        assert table.staleness_max_us > bound_us
+    (usual,) = simulate(plan, END, 1).tables
+    assert usual.asserted_max_us == usual.staleness_max_us <= bound_us

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from freshline.definitions.language.policies import POLICIES
 from freshline.kernel.core.kernel import Kernel
 from freshline.kernel.recovery.modes import recovery_rule
+from freshline.kernel.steps.task import StepTask, steps_of
 from freshline.kernel.tables.asserted_bounds import AssertedBounds
 from freshline.kernel.tables.task import TableTask, tables_of
 from freshline.kernel.tables.update import Update
@@ -18,9 +19,10 @@ class Assertions:
     """Examines every job that ends, before the kernel takes its end.
 
     A bound is asserted from the start. An outage of a feed upstream, a failure or a crash suspends it until
-    the table is fresh again; for a table that reads steps, until the end of the run. If a periodically
-    released table fails, its pool has more jobs than the analysis counts: no bound of the pool is asserted
-    before the next start.
+    the table is fresh again. If a periodically released table fails, its pool has more jobs than the analysis
+    counts: no bound of the pool is asserted before the next start. Bounds of tables that read steps assume
+    steps in time. A crash or an outage of a feed of steps suspends all steps, for they delay each other on
+    their nodes; they count again once none of them has work.
     """
 
     def __init__(self, plan: Plan, outages: Outages) -> None:
@@ -32,6 +34,8 @@ class Assertions:
             table.name: None if table.expected else table.staleness_bound_us for table in plan.tables
         }
         self._feeds = {name: table.feed for name, table in stored.items()}
+        self._steps = tuple(warehouse.steps)
+        self._step_tasks: list[StepTask] = []
         self._periodic = warehouse.tables.keys() - warehouse.released_by_files
         self._outages = outages
         # The latest first: past outages are popped from the end.
@@ -49,6 +53,7 @@ class Assertions:
     def begins(self, kernel: Kernel) -> None:
         """The kernel runs from now on."""
         self._tables = tables_of(kernel)
+        self._step_tasks = steps_of(kernel)
         self._overloaded.clear()
 
     def max_us(self, table: str) -> int | None:
@@ -60,6 +65,8 @@ class Assertions:
         """A job ends now, and its table gets that freshness."""
         if self._beginning and self._beginning[-1][0] <= now:
             self._notice_outages(now)
+        if self._step_tasks and self._steps[0] not in self._asserted:
+            self._look_at_steps(now)
         task = job.task
         name = task.name
         if name in self._asserted.since:  # most are, most of the time
@@ -88,7 +95,7 @@ class Assertions:
     def crashed(self, now: int) -> None:
         """The runner has crashed."""
         self._notice_outages(now)
-        self._suspend(now, self._feeds)
+        self._suspend(now, (*self._steps, *self._bounds_us))
 
     def over(self, end: int) -> None:
         """The run is over."""
@@ -103,7 +110,17 @@ class Assertions:
         """No job has ended since they began, so all tables still are as they were then."""
         while self._beginning and self._beginning[-1][0] <= now:
             start, feed = self._beginning.pop()
-            self._suspend(start, [name for name, own in self._feeds.items() if own == feed])
+            suspended = [name for name, own in self._feeds.items() if own == feed]
+            if not set(self._steps).isdisjoint(suspended):
+                suspended += self._steps
+            self._suspend(start, suspended)
+
+    def _look_at_steps(self, now: int) -> None:
+        """Steps count again once none has work, and all their feeds deliver: it is as at the start."""
+        if not any(step.waiting or step.job or step.files for step in self._step_tasks) and all(
+            self._delivers(name, now) for name in self._steps
+        ):
+            self._asserted.since |= dict.fromkeys(self._steps, now)
 
     def _delivers(self, table: str, now: int) -> bool:
         feed = self._feeds[table]

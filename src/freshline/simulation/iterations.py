@@ -103,11 +103,12 @@ class SimulatedIterations(SimulatedKind[Iteration]):
     def attach(self, driver: SimulatedDriver, end: int = NEVER) -> None:
         """Schedules measurements with that driver, the first one now."""
         self._driver = driver
-        for pool in self._reschedulings:
-            self._measure_at(driver.kernel.now, pool)
+        self._begin_measuring()
 
     def begins(self, kernel: Kernel) -> None:
         self._kernel = kernel
+        if self._driver is not None:  # after a crash: a new runner measures first, too
+            self._begin_measuring()
 
     def cost_us(self, job: Iteration) -> int:
         measure = self._windows[job.task.name].measure(job.window_from, job.window_to)
@@ -158,9 +159,14 @@ class SimulatedIterations(SimulatedKind[Iteration]):
             measure = self._windows[task.name].measure(to_us - task.window_us, to_us)
             yield _outcome(task, measure, released.at, None, released.allowance.keep, Fraction(0))
 
+    def _begin_measuring(self) -> None:
+        for pool in self._reschedulings:
+            self._measure_at(self._kernel.now, pool)
+
     def _measure_at(self, at: int, pool: str) -> None:
         assert self._driver is not None, "there is no driver to tell"
-        self._driver.tell(at, lambda now: self._measured(now, pool))
+        kernel = self._kernel
+        self._driver.tell(at, lambda now: self._measured(now, pool) if kernel is self._kernel else None)
 
     def _measured(self, now: int, pool: str) -> LoadMeasured:
         rescheduling = self._reschedulings[pool]

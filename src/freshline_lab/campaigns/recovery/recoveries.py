@@ -21,6 +21,7 @@ from freshline.planning.plan.plan import Plan
 from freshline.simulation.conditions.conditions import Conditions
 from freshline.simulation.conditions.gaps import Gaps
 from freshline.simulation.conditions.outages import Outages
+from freshline.simulation.kind import KindResult
 from freshline.simulation.simulated_run import SimulatedRun, header_of
 from freshline.simulation.tables import SimulatedTables
 from freshline_lab.campaigns.recovery.once import LoadedOnce
@@ -44,6 +45,7 @@ class RecoveryReport:
     tightest_bound: float = 0.0  # staleness over bound, while asserted
     tightest_promise: float = 0.0  # time taken over time promised
     certificates: int = 0
+    results: tuple[KindResult, ...] = ()  # of all kinds of work
 
     @property
     def wrong(self) -> list[str]:
@@ -53,11 +55,13 @@ class RecoveryReport:
 class _Witness:
     """Examines every successful job, just before the kernel takes its end."""
 
-    def __init__(self, plan: Plan, kept: RecoveryReport, once: LoadedOnce) -> None:
-        self._plan = plan
+    def __init__(self, plan: Plan, kept: RecoveryReport, once: LoadedOnce, excused: frozenset[str]) -> None:
         self._kept = kept
         self._once = once
-        self._bounds_us = {table.name: table.staleness_bound_us for table in plan.tables}
+        self._excused = excused
+        self._bounds_us = {
+            table.name: None if table.name in excused else table.staleness_bound_us for table in plan.tables
+        }
         self.run: SimulatedRun
         self.recoveries: dict[tuple[str, int], Recovery] = {}
 
@@ -78,6 +82,8 @@ class _Witness:
             self.recoveries[task.name, rule.recovery.entered] = rule.recovery
 
     def _counts(self, task: TableTask) -> bool:
+        if task.name in self._excused:
+            return False
         assertions = self.run.kind(SimulatedTables).assertions
         return assertions is None or assertions.promises_count(task)
 
@@ -106,9 +112,23 @@ def run_through(
     recovery must end by its promised time. Every file is loaded once, in order.
     """
     plan = make_plan(what_if(warehouse, policy, {}))
+    return run_planned(plan, conditions, end, seed, log, known_batches)
+
+
+def run_planned(
+    plan: Plan,
+    conditions: Conditions,
+    end: int,
+    seed: int = 0,
+    log: TextIO | None = None,
+    known_batches: bool = False,
+    excused: frozenset[str] = frozenset(),
+) -> RecoveryReport:
+    """The same for a plan; of tables that are `excused`, or have expected bounds, only the files count."""
+    excused |= {table.name for table in plan.tables if table.expected}
     kept = RecoveryReport(plan)
     once = LoadedOnce(plan.warehouse, seed, conditions.outages)
-    witness = _Witness(plan, kept, once)
+    witness = _Witness(plan, kept, once, excused)
     journal = None if log is None else Journal(log, header_of(plan, end, seed, conditions))
     witness.run = run = SimulatedRun(plan, seed, conditions, witness, journal)
     tables = run.kind(SimulatedTables)
@@ -119,6 +139,7 @@ def run_through(
             run.driver.tell(at + 1, BatchCostsLearned(_known_batches(plan, seed)))
     run.run(end)
     validate(run.kernel)
+    kept.results = run.results(end)
     if tables.assertions is None:
         for name, seen in tables.observation.tables.items():
             witness.compare(name, end, seen.staleness_max_us)

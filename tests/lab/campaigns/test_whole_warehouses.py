@@ -1,0 +1,36 @@
+"""Warehouses with every kind of work: what is proven of each kind holds beside all others."""
+
+import pytest
+
+from cases import cases
+from freshline.definitions.load import loads
+from freshline_lab.campaigns.whole.documents import whole_text
+from freshline_lab.campaigns.whole.whole_run import check_whole
+
+WAREHOUSES = 150
+
+
+@pytest.mark.sampled
+def test_all_promises_hold_beside_each_other_and_runs_replay():
+    wrong = {}
+    for seed in range(cases(WAREHOUSES, one_in=15)):
+        report = check_whole(seed)
+        if report.wrong:
+            wrong[seed] = report.wrong
+    assert not wrong
+
+
+def test_a_seed_gives_the_same_file_and_every_kind_of_work_comes_up():
+    assert whole_text(3) == whole_text(3)
+    warehouses = [loads(whole_text(seed)) for seed in range(40)]
+    for section in ("tables", "queries", "classes", "nodes", "steps"):
+        having = sum(bool(getattr(warehouse, section)) for warehouse in warehouses)
+        assert having >= 20, section
+    assert any(table.discard for each in warehouses for table in each.tables.values())
+    assert any(feed.shed for each in warehouses for feed in each.feeds.values())
+    over_steps = (
+        not each.steps.keys().isdisjoint(table.sources)
+        for each in warehouses
+        for table in each.tables.values()
+    )
+    assert any(over_steps)
