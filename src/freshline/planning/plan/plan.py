@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 from freshline.definitions.language.policies import POLICIES, PolicyName
 from freshline.definitions.sections.pools import Provisioning
 from freshline.definitions.warehouse import Warehouse
 from freshline.planning.analysis.recovery_periods import recovery_time
+from freshline.planning.costs.cores import SparkCores
 from freshline.planning.plan.queries import QueryPlan
 from freshline.planning.plan.step_placement import StepPlacement
 
@@ -102,6 +104,16 @@ class OutputPlan:
 
 
 @dataclass(frozen=True, slots=True)
+class SparkPlan:
+    """A Spark with a known number of cores."""
+
+    spark: SparkCores
+    factor: Fraction  # the most that any of its costs is multiplied by; 1 if all are those of busy tracks
+    wait_us: int  # the most that any of its costs grows by for tasks of others
+    cores_least: int | None  # with which all that holds elsewhere holds, at these tracks
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """The verdict on a warehouse."""
 
@@ -112,6 +124,8 @@ class Plan:
     queries: tuple[QueryPlan, ...] = ()  # in the order of definition
     placed: StepPlacement | None = None  # the nodes of steps; None without steps, or if unknown
     outputs: tuple[OutputPlan, ...] = ()  # in the order of definition
+    declared: Warehouse | None = None  # before cores were counted in its costs
+    sparks: tuple[SparkPlan, ...] = ()  # those with a known number of cores
 
     @property
     def tables_by_name(self) -> dict[str, TablePlan]:
