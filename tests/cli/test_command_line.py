@@ -229,7 +229,7 @@ def test_schema_prints_a_json_schema_of_the_file():
     schema = json.loads(freshline("schema").stdout)
     assert json.loads(freshline("schema", "--json").stdout) == schema
     sections = {"pools", "nodes", "links", "feeds", "tables", "queries", "classes"}
-    assert set(schema["properties"]) == {"name", "storage", "history", *sections}
+    assert set(schema["properties"]) == {"name", "storage", "history", "cores", *sections}
     assert schema["additionalProperties"] is False
 
 

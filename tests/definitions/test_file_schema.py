@@ -32,6 +32,7 @@ def test_the_schema_says_which_draft_it_is_and_what_it_describes() -> None:
             "pattern": DURATION_PATTERN,
             "examples": ["5 minutes", "300s", "1h 30m"],
         },
+        "cores": {"type": "integer", "minimum": 1, "maximum": 1_000_000_000_000, "examples": [8]},
         "links": {
             "type": "array",
             "items": {"type": "array", "items": {"type": "string", "minLength": 1}},
@@ -207,6 +208,7 @@ def test_the_schemas_keys_are_those_that_are_read() -> None:
     name: n
     storage: s
     history: 2 days
+    cores: 8
     links: [[here, there]]
     pools: {p: {tracks: 1, policy: prp, cluster_factor: 2, provisioning: worst, recovery: fastest,
                 blocking: 1s, preemptive: true, rescheduling: permissive, threshold: 5, gains: fixed,
@@ -219,14 +221,15 @@ def test_the_schemas_keys_are_those_that_are_read() -> None:
                 after_load: keep, shed: {most: 1, per: 1s, value: n}}}
     tables: {t: {feed: f, select: s, sql: s, sources: [a], timestamp: ts, period: 1s, phase: 1s, lookback: 0,
                  lookback_trusted: false, align: 1s, pool: p, target_lag: 1s,
-                 cost: {startup: 1s, rate: 1, per_row: 1ns, variability: 0},
+                 cost: {startup: 1s, rate: 1, per_row: 1ns, variability: 0, tasks: 2, stages: 2,
+                        task: 1s, loaded: true},
                  late_after: 1s, weight: 2, history: 1d,
                  slices: {by: k}, deadline: 1s, node: here, selectivity: 0.5,
                  discard: {key: k, value: v}}}
     queries: {q: {sql: s, window: 1s, stride: 1s, deadline: 1s, weight: 2, keep_least: 0.5, pool: p,
                   cost: {rate: 1}, selectivity: 0.5, part: 0, into: q}}
     classes: {c: {error: 0.3, data_error_factor: 2, settling: 60s, overshoot: 0.35, pool: p}}
-    nodes: {here: {master: "local[1]", speed: 2, policy: fifo, conf: {spark.ui.enabled: false}}}
+    nodes: {here: {master: "local[1]", speed: 2, policy: fifo, cores: 2, conf: {spark.ui.enabled: false}}}
     """
     tree = parse(text, "freshline.yml").tree
     schema = json_schema()

@@ -164,8 +164,8 @@ def test_a_name_that_yaml_takes_for_something_else_is_refused_once() -> None:
             [
                 "1: name: it is empty. Add one, such as `name: network`.",
                 "2: unknown key `dashboards`. "
-                "The keys here are `name`, `storage`, `history`, `links`, `pools`, `feeds`, `tables`, "
-                "`queries`, `classes` or `nodes`.",
+                "The keys here are `name`, `storage`, `history`, `cores`, `links`, `pools`, `feeds`, "
+                "`tables`, `queries`, `classes` or `nodes`.",
                 "3: unknown key `table`. Perhaps `tables` is meant.",
                 "5: tables: it is empty. Add a table, such as `tables: {packets: {feed: packets}}`.",
             ],

@@ -330,7 +330,8 @@ def test_a_wrong_feed_is_refused(feed: str, message: str) -> None:
         ),
         (
             "{feed: packets, cost: {rate: 1, fixed: 1}}",
-            ".cost: unknown key `fixed`. The keys here are `startup`, `rate`, `per_row` or `variability`.",
+            ".cost: unknown key `fixed`. The keys here are `startup`, `rate`, `per_row`, `variability`, "
+            "`tasks`, `stages`, `task` or `loaded`.",
         ),
         (
             "{feed: packets, jitter: 1s}",

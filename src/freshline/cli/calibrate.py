@@ -24,6 +24,9 @@ from freshline.planning.costs.fit import RUNS_LEAST
 def calibrate(
     project: ProjectOption = DEFAULT_PROJECT,
     files: Annotated[int, typer.Option(min=3, help="How many files of each feed to load.")] = 12,
+    loaded: Annotated[
+        bool, typer.Option("--loaded", help="Measure while all other tracks are busy.")
+    ] = False,
     master: MasterOption = None,
     conf: ConfOption = None,
     as_json: JsonOption = False,
@@ -31,6 +34,8 @@ def calibrate(
     """Measure what updates cost, on the files at hand, without touching the tables.
 
     Example: freshline calibrate --files 20 && freshline plan
+
+    Where `cores` are declared: freshline calibrate --loaded, so that costs count as they are
     """
     from freshline.live.maintain.calibrate import calibrate as measure
 
@@ -40,6 +45,7 @@ def calibrate(
         project_folder(project),
         storage_path(project, warehouse),
         files_max=files,
+        loaded=loaded,
         master=master,
         settings=spark_settings(conf),
     )

@@ -29,6 +29,7 @@ from freshline.cli.shared import (
 )
 from freshline.planning.placement.placement import Placement, PlacementLayout
 from freshline.planning.placement.plan import PlacementPlan
+from freshline.planning.plan.counted_costs import count_cores
 from freshline.planning.plan.placed_steps import PlacedSteps, placement_plan, unknown_costs, why_unknown
 
 if TYPE_CHECKING:
@@ -128,7 +129,7 @@ def _plan_of(file: Path | None, project: Path | None, as_json: bool) -> tuple[Pl
             print_json(placement_record(Placement("unknown", None, None, None), 0.0))
         say(why_unknown(warehouse, unknown))
         raise typer.Exit(1)
-    return placement_plan(PlacedSteps(warehouse)), warehouse.name
+    return placement_plan(PlacedSteps(count_cores(warehouse))), warehouse.name
 
 
 def _apply(project: Path, found: Placement) -> None:
@@ -139,7 +140,7 @@ def _apply(project: Path, found: Placement) -> None:
     from freshline.storage.control.layout import StorageLayout as Storage
 
     warehouse, _ = load_with_costs(project)
-    placed = placed_by(warehouse, found)
+    placed = placed_by(count_cores(warehouse), found)
     if placed is None:
         remedy = "Change the definitions: nothing can be placed so"
         if found.status == "unknown":

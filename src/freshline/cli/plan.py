@@ -11,6 +11,7 @@ from rich.console import Console
 from freshline.base.duration import format_duration
 from freshline.cli.printing.outputs import output_record, show_outputs, with_placement
 from freshline.cli.printing.queries import pool_verdict, query_record, show_queries
+from freshline.cli.printing.sparks import show_sparks, spark_record, with_sparks
 from freshline.cli.shared import (
     DEFAULT_PROJECT,
     ROWS_MAX,
@@ -48,13 +49,15 @@ def plan(
     landing_directories(warehouse, project_folder(project), storage_path(project, warehouse))
     with working("planning"):
         verdict = make_plan(warehouse, learned)
-    verdict = with_placement(verdict, learned)
+    verdict = with_sparks(with_placement(verdict, learned))
     if as_json:
         record = plan_record(verdict)
         if verdict.queries:
             record["queries"] = [query_record(query) for query in verdict.queries]
         if verdict.outputs:
             record["outputs"] = [output_record(output) for output in verdict.outputs]
+        if verdict.sparks:
+            record["sparks"] = [spark_record(each) for each in verdict.sparks]
         print_json(record)
     else:
         show_plan(console(), verdict, all_rows)
@@ -62,6 +65,7 @@ def plan(
 
 
 def show_plan(screen: Console, plan: Plan, all_rows: bool) -> None:
+    show_sparks(screen, plan)
     if plan.pools:
         _show_pools(screen, plan)
         screen.print()
@@ -181,12 +185,21 @@ def _show_verdict(screen: Console, plan: Plan) -> None:
             highlight=False,
         )
     screen.print(
-        "Assumed: no update costs more than declared or learned, feeds deliver as declared, the tracks stay.",
+        "Assumed: no update costs more than declared or learned, feeds deliver as declared, the tracks "
+        f"stay{_cores_assumed(plan)}.",
         style="dim",
         highlight=False,
     )
     if plan.queries:
         screen.print(_assumed_of_queries(plan), style="dim", highlight=False)
+
+
+def _cores_assumed(plan: Plan) -> str:
+    """What is assumed of cores that are not declared."""
+    several = sum(pool.tracks for pool in plan.pools) > 1
+    if plan.sparks or not several:
+        return ""
+    return ", and tracks do not slow each other down (`cores` is not declared)"
 
 
 def _assumed_of_queries(plan: Plan) -> str:

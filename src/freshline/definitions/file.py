@@ -11,7 +11,7 @@ from pydantic_core import core_schema
 
 from freshline.base.names import NAME_PATTERN
 from freshline.definitions.language.section import Section
-from freshline.definitions.language.values import Entry, Given, History, PathText, Text
+from freshline.definitions.language.values import Count, Entry, Given, History, PathText, Text
 from freshline.definitions.warehouse import SECTIONS
 
 
@@ -27,6 +27,13 @@ class FileEntry(Entry):
         alias="history",
         description="How long readers can follow a table's changes and read its earlier versions, from a "
         "minute to a year (default 1 day). A table may have a `history` of its own.",
+    )
+    cores: Given[Count] = Field(
+        None,
+        description="The cores that the tracks share: of the cluster, or of the machine that all local nodes "
+        "run on. Costs then count what tracks take from each other (default: not counted; nodes with a local "
+        "master have as many as it names).",
+        examples=[8],
     )
     links: Given[list[list[Text]]] = Field(
         None,

@@ -42,7 +42,7 @@ def _warehouse(document: Document) -> Warehouse:
             resolution.fields |= section.resolve(resolution)
         errors += resolution.errors
         if not errors:
-            return Warehouse(name=file.name, storage=file.storage, **resolution.fields)
+            return Warehouse(name=file.name, storage=file.storage, cores=file.cores, **resolution.fields)
     raise errors[0] if len(errors) == 1 else DefinitionErrors(errors)
 
 

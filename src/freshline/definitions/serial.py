@@ -11,7 +11,7 @@ from freshline.definitions.warehouse import SECTIONS, Warehouse
 
 def to_record(warehouse: Warehouse) -> dict[str, Any]:
     """The warehouse with fractions as text, without positions: a run does not depend on its file's path."""
-    record: dict[str, Any] = {"name": warehouse.name, "storage": warehouse.storage}
+    record: dict[str, Any] = {"name": warehouse.name, "storage": warehouse.storage, "cores": warehouse.cores}
     for section in SECTIONS.values():
         entries = getattr(warehouse, section.name)
         record[section.name] = {name: section.to_record(entry) for name, entry in entries.items()}
@@ -30,6 +30,7 @@ def from_record(record: dict[str, Any]) -> Warehouse:
     return Warehouse(
         name=record["name"],
         storage=record["storage"],
+        cores=record.get("cores"),
         **{
             section.name: {
                 name: section.from_record(entry) for name, entry in record.get(section.name, {}).items()

@@ -46,6 +46,7 @@ class Warehouse:
     # The tables of outputs with a deadline. They have no period; a step is released when its inputs advance.
     steps: Mapping[str, Step] = field(default_factory=dict)
     step_order: tuple[str, ...] = ()  # every step after those that it reads
+    cores: int | None = None  # that the tracks share, beside what nodes say; None if unknown
 
     @property
     def stored(self) -> dict[str, StoredDefinition]:

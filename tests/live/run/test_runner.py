@@ -366,6 +366,15 @@ def test_a_calibration_leaves_every_file_where_it_is_and_learns_from_the_good_on
     assert not list((shop.storage / "_freshline" / "scratch").iterdir())
 
 
+def test_calibrating_beside_busy_tracks_records_how_many_were_busy(tmp_path, spark) -> None:
+    shop = long_periods(tmp_path, spark, "edf")
+    calibrate(load(shop.file), shop.folder, shop.storage, files_max=12, session=spark, loaded=True)
+    with History(StorageLayout(shop.storage).control().history, read_only=True) as history:
+        runs = history.runs("orders")
+    assert {run.busy for run in runs} == {2}  # its own track, and the pool's other one
+    assert all(1 <= run.tasks <= spark.sparkContext.defaultParallelism for run in runs)
+
+
 LONG_PERIODS = """\
 name: long
 pools: {updates: {tracks: 2, policy: %s}}

@@ -76,7 +76,9 @@ def test_only_tables_without_a_declared_cost_and_with_enough_runs_are_filled_in(
         record(history, "c", 2)
         learned = learned_costs(warehouse, history)
     assert learned.runs == {"b": 20}
-    cost = Cost(240_000, Fraction(0), Fraction(51, 1000))  # 1/20, rounded up from a float just above
+    cost = Cost(
+        240_000, Fraction(0), Fraction(51, 1000), loaded=True
+    )  # 1/20, rounded up from a float just above
     assert learned.warehouse == replace(
         warehouse, tables={**warehouse.tables, "b": replace(warehouse.tables["b"], cost=cost)}
     )
@@ -95,7 +97,7 @@ def test_a_feed_that_may_be_late_is_counted_with_its_longest_update(tmp_path):
 
 def test_more_than_twice_the_usual_raises_the_cost_as_a_whole():
     cost = cost_of(FittedCost(100_000, 30.0, 2_000.0, 2.0, 50))
-    assert cost == Cost(150_000, Fraction(9, 100), Fraction(1))
+    assert cost == Cost(150_000, Fraction(9, 100), Fraction(1), loaded=True)
     assert worst_case_us(cost, SECOND) == 3 * (100_000 + 60_000)
 
 

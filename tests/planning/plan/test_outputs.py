@@ -202,8 +202,10 @@ def test_the_commands_show_outputs_and_end_as_the_verdict_is(project: Path) -> N
 
 def test_a_table_that_reads_a_step_is_bounded_where_outputs_hold(project: Path) -> None:
     project.write_text(
-        TEXT.replace("feeds:", "pools: {later: {tracks: 1, node: centre}}\nfeeds:")
-        + "  counts: {sources: [readings], period: 20s, cost: {startup: 1s}}\n"
+        (
+            TEXT.replace("feeds:", "pools: {later: {tracks: 1, node: centre}}\nfeeds:")
+            + "  counts: {sources: [readings], period: 20s, cost: {startup: 1s}}\n"
+        ).replace("cost: {", "cost: {loaded: true, ")
     )
     record = json.loads(CliRunner().invoke(app, ["plan", "-p", str(project), "--json"]).stdout)
     (table,) = record["tables"]

@@ -35,6 +35,27 @@ def test_runs_come_back_oldest_first_by_table_also_after_reopening(path):
         assert history.runs("unknown") == []
 
 
+def test_a_run_remembers_how_many_tracks_were_busy_and_its_tasks(path):
+    beside = run(1)._replace(busy=3, tasks=2)
+    with History(path) as history:
+        history.record("packets", beside)
+        assert history.runs("packets") == [beside]
+
+
+def test_a_history_of_an_earlier_version_is_read_and_then_written(path):
+    with History(path) as history:
+        history.record("packets", run(0))
+    with sqlite3.connect(path) as older:
+        older.execute("ALTER TABLE runs DROP COLUMN busy")
+        older.execute("ALTER TABLE runs DROP COLUMN tasks")
+    older.close()
+    with History(path, read_only=True) as history:
+        assert history.runs("packets") == [run(0)]
+    with History(path) as history:
+        history.record("packets", run(1)._replace(busy=2))
+        assert history.runs("packets") == [run(0), run(1)._replace(busy=2)]
+
+
 def test_a_missing_history_is_empty_and_is_not_created_by_reading(path):
     with History(path, read_only=True) as history:
         assert history.runs("packets") == []

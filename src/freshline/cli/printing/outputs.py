@@ -30,7 +30,7 @@ def with_placement(plan: Plan, learned: Mapping[str, int]) -> Plan:
     with working("placing"):
         found = plan_outputs(plan.warehouse)
     if plan.tables and found.placed is not None:
-        plan = make_plan(plan.warehouse, learned, found.placed)
+        plan = make_plan(plan.declared or plan.warehouse, learned, found.placed)
     return with_outputs(plan, found)
 
 

@@ -9,7 +9,16 @@ from typing import Any, Self
 from pydantic import ConfigDict, Field, model_validator
 
 from freshline.base.errors import InputError
-from freshline.definitions.language.values import Duration, Entry, ExactDuration, Rate, Share
+from freshline.definitions.language.values import (
+    Count,
+    Duration,
+    Entry,
+    ExactDuration,
+    Flag,
+    Given,
+    Rate,
+    Share,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +32,11 @@ class Cost:
     rate: Fraction
     variability: Fraction = Fraction(0)
     per_row_us: Fraction = Fraction(0)  # of a step, whose cost depends on the number of rows
+    # How it was measured, for Sparks with fewer cores than their tracks can use at once.
+    tasks: int | None = None  # the most tasks that it runs at once; None if unknown
+    stages: int = 1  # after each it may have to wait for a core
+    task_us: int | None = None  # its longest task; None: as long as the update
+    loaded: bool = False  # it is the cost while all tracks are busy
 
 
 class CostEntry(Entry):
@@ -52,6 +66,24 @@ class CostEntry(Entry):
         Fraction(0), description="The share by which the time may vary up and down: 0.2 is ±20 % (default 0)."
     )
 
+    tasks: Given[Count] = Field(
+        None,
+        description="The most Spark tasks that an update runs at once, if the number of `cores` is known "
+        "(default: as many as there are cores).",
+    )
+    stages: Given[Count] = Field(
+        None,
+        description="How many Spark stages an update has; after each it may wait for a core (default 1).",
+    )
+    task_us: Given[Duration] = Field(
+        None, alias="task", description="The longest Spark task of an update (default: the whole update)."
+    )
+    loaded: Flag = Field(
+        False,
+        description="Whether the cost was measured while all tracks were busy. It then counts as it is, "
+        "whatever the number of cores (default false).",
+    )
+
     @model_validator(mode="after")
     def _costs_something(self) -> Self:
         if self.model_fields_set.isdisjoint({"startup_us", "rate", "per_row_us"}):
@@ -59,7 +91,16 @@ class CostEntry(Entry):
         return self
 
     def resolved(self) -> Cost:
-        return Cost(self.startup_us, self.rate, self.variability, self.per_row_us)
+        return Cost(
+            self.startup_us,
+            self.rate,
+            self.variability,
+            self.per_row_us,
+            self.tasks,
+            self.stages or 1,
+            self.task_us,
+            self.loaded,
+        )
 
 
 def cost_from_record(record: dict[str, Any] | None) -> Cost | None:
@@ -67,4 +108,4 @@ def cost_from_record(record: dict[str, Any] | None) -> Cost | None:
     if record is None:
         return None
     exact = {key: Fraction(record.get(key, 0)) for key in ("rate", "variability", "per_row_us")}
-    return Cost(record["startup_us"], **exact)
+    return Cost(**{**record, **exact})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -11,7 +12,7 @@ from pydantic import ConfigDict, Field
 
 from freshline.base.errors import NOWHERE, Place
 from freshline.definitions.language.section import Path, Resolution, Section
-from freshline.definitions.language.values import Entry, Given, PositiveNumber, Setting, Text
+from freshline.definitions.language.values import Count, Entry, Given, PositiveNumber, Setting, Text
 
 NodePolicy = Literal["edf", "fifo"]
 
@@ -26,6 +27,7 @@ class Node:
     policy: NodePolicy = "edf"
     conf: Mapping[str, str] = field(default_factory=dict)  # Spark settings
     place: Place = NOWHERE
+    cores: int | None = None  # of a cluster; None if unknown, or if its master is local
 
 
 class NodeEntry(Entry):
@@ -43,6 +45,11 @@ class NodeEntry(Entry):
         None,
         description="The order in which steps run: `edf`, the earliest deadline first, or `fifo`, the oldest "
         "file first (default edf). Deadlines are proven for `edf` only.",
+    )
+    cores: Given[Count] = Field(
+        None,
+        description="The cores of its cluster. A local master says how many it has, such as `local[4]`.",
+        examples=[16],
     )
     conf: Given[dict[str, Setting]] = Field(
         None, description="Spark settings of this node.", examples=[{"spark.executor.memory": "2g"}]
@@ -85,9 +92,11 @@ def _resolve(resolution: Resolution) -> dict[str, Any]:
             entry.policy or "edf",
             entry.conf or {},
             resolution.place(("nodes", name)),
+            entry.cores,
         )
         for name, entry in entries.items()
     }
+    _check_cores(resolution, nodes)
     for name in nodes:
         if name in resolution.fields["pools"]:
             what = f"the pool `{name}` has the same name"
@@ -95,6 +104,24 @@ def _resolve(resolution: Resolution) -> dict[str, Any]:
     links = _links(resolution)
     _check_ways(resolution, nodes, links)
     return {"nodes": nodes, "links": links}
+
+
+def cores_of(master: str) -> int | None:
+    """The cores that a local master names; None if it names none, or is a cluster.
+
+    >>> cores_of("local[4]"), cores_of("local"), cores_of("local[2, 3]"), cores_of("local[*]")
+    (4, 1, 2, None)
+    """
+    found = re.fullmatch(r"local(?:\[\s*(\d+)\s*(?:,\s*\d+\s*)?\])?", master.strip())
+    return None if found is None else int(found[1] or 1)
+
+
+def _check_cores(resolution: Resolution, nodes: Mapping[str, Node]) -> None:
+    for name, node in nodes.items():
+        if node.cores is not None and node.master.startswith("local"):
+            what = f"it has no effect with the master `{node.master}`"
+            remedy = f"Write `master: local[{node.cores}]` instead; `cores` of the file are the machine's"
+            resolution.report(("nodes", name, "cores"), what, remedy)
 
 
 def _links(resolution: Resolution) -> tuple[tuple[str, str], ...] | None:

@@ -14,6 +14,7 @@ from freshline.definitions.warehouse import Warehouse
 from freshline.live.run.run_options import RunOptions
 from freshline.live.run.runner import Runner
 from freshline.planning.costs.fit import RUNS_LEAST
+from freshline.spark.session.busy_tracks import busy_tracks
 from freshline.spark.session.session import is_local
 from freshline.storage.control.layout import StorageLayout
 from freshline.storage.control.lease import Identity
@@ -40,15 +41,17 @@ def calibrate(
     master: str | None = None,
     settings: Mapping[str, str] | None = None,
     session: SparkSession | None = None,
+    loaded: bool = False,
 ) -> CalibrationResult:
     """Loads each feed's first files into temporary tables; only the history of costs is kept.
 
     It uses the real runner on a temporary storage, so it measures the code that will run. All files stay
-    where they are, even those that cannot be loaded.
+    where they are, even those that cannot be loaded. With `loaded` all other tracks are busy meanwhile.
     """
     if warehouse.nodes:
         what = "the costs of steps are measured on the nodes that run them"
         raise InputError(what, "Run it: it learns costs that are not declared (`freshline run --drain`)")
+    beside = _other_tracks(warehouse) if loaded else 0
     layout = StorageLayout(storage)
     control = layout.control()
     layout.prepare(control, private=is_local(master))
@@ -59,7 +62,7 @@ def calibrate(
     ):
         quarantine = QuarantineInPlace(StorageLayout(scratch).quarantine)
         with Runner(
-            _trial(warehouse, files_max),
+            _trial(warehouse, files_max, loaded),
             folder,
             scratch,
             RunOptions(
@@ -72,18 +75,26 @@ def calibrate(
                 files_max=files_max,
                 warm="all",
                 batches=False,  # the cost of one file is to be learned, from few files
+                busy_beside=beside,
             ),
         ) as runner:
-            runner.run()
+            with busy_tracks(runner.session, beside):
+                runner.run()
             jobs = {table.name: table.jobs for table in runner.status().tables}
     return CalibrationResult(jobs, quarantine.left, runner.stopped_because if runner.lost else None)
 
 
-def _trial(warehouse: Warehouse, files_max: int) -> Warehouse:
+def _other_tracks(warehouse: Warehouse) -> int:
+    """The tracks beside one of each pool that has tables."""
+    measured = {table.pool for table in warehouse.tables.values()}
+    return sum(pool.tracks for pool in warehouse.pools.values()) - len(measured)
+
+
+def _trial(warehouse: Warehouse, files_max: int, loaded: bool) -> Warehouse:
     """The warehouse to measure: without pauses, and with enough updates from few files.
 
     `edf` starts complete updates before their release, so no job waits for its period. An update of a derived
-    table is complete once it spans its share of the files.
+    table is complete once it spans its share of the files. Beside busy tracks every pool has one track.
     """
     tables, spans_us = dict(warehouse.tables), {}
     for name in warehouse.topological_order:
@@ -96,7 +107,10 @@ def _trial(warehouse: Warehouse, files_max: int) -> Warehouse:
             tables[name] = replace(table, period_us=min(table.period_us, share_us))
     return replace(
         warehouse,
-        pools={name: replace(pool, policy="edf") for name, pool in warehouse.pools.items()},
+        pools={
+            name: replace(pool, policy="edf", tracks=1 if loaded else pool.tracks)
+            for name, pool in warehouse.pools.items()
+        },
         feeds={
             name: replace(feed, landing=replace(feed.landing, after_load="keep"))
             for name, feed in warehouse.feeds.items()

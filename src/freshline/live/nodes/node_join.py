@@ -14,6 +14,7 @@ from freshline.definitions.sections.nodes import reachable
 from freshline.definitions.warehouse import Warehouse
 from freshline.live.nodes.same_definitions import agree, digest_of
 from freshline.planning.costs.learned import learned_costs
+from freshline.planning.plan.counted_costs import count_cores
 from freshline.planning.plan.outputs import plan_outputs
 from freshline.planning.plan.placed_steps import unknown_costs
 from freshline.planning.plan.step_placement import StepPlacement
@@ -22,7 +23,7 @@ from freshline.storage.control.lease import Identity
 from freshline.storage.control.node_runs import NodeRuns
 
 # The assumed cost of a step whose cost is not known.
-_PROVISIONAL: Final = Cost(SECOND, Fraction(0))
+_PROVISIONAL: Final = Cost(SECOND, Fraction(0), loaded=True)
 
 
 def join_nodes(warehouse: Warehouse, node: str, layout: StorageLayout, identity: Identity) -> StepPlacement:
@@ -84,9 +85,10 @@ def make_placement(warehouse: Warehouse, kept: Mapping[str, str] | None = None) 
     unknown = unknown_costs(warehouse)
     steps = {**warehouse.steps}
     steps |= {name: replace(steps[name], cost=_PROVISIONAL) for name in unknown}
-    found = plan_outputs(replace(warehouse, steps=steps), kept=kept or None)
+    counted = count_cores(replace(warehouse, steps=steps))
+    found = plan_outputs(counted, kept=kept or None)
     if found.placed is None and kept:  # links have changed, and some step is cut off from its sources
-        found = plan_outputs(replace(warehouse, steps=steps))
+        found = plan_outputs(counted)
     if found.placed is None:
         reasons = {output.reason for output in found.outputs if output.reason is not None}
         what = f"the steps cannot be placed: {'; '.join(sorted(reasons))}"

@@ -21,7 +21,7 @@ from freshline.planning.costs.iterations import PastPart
 from freshline.service.failures import ServiceFailure
 from freshline.spark.answering.request_run import PartCancelled
 from freshline.spark.errors import SparkEnded, is_of_a_row, sentence
-from freshline.spark.session.session import use_pool
+from freshline.spark.session.session import track_pool, use_pool
 from freshline.sql.request_sql import RequestRefused
 from freshline.sql.slices import SLICES
 from freshline.storage.delta.read_table import ReadTable
@@ -47,9 +47,9 @@ class RequestReading:
 class PartWorker:
     """Reads parts of requests on a track, each in the request's own session."""
 
-    def __init__(self, session: SparkSession, pool: str, serving: RequestReading) -> None:
+    def __init__(self, session: SparkSession, pool: str, track: int, serving: RequestReading) -> None:
         self._serving = serving
-        use_pool(session, pool)
+        use_pool(session, track_pool(pool, track))
 
     def run(self, job: RequestPart) -> int:
         """Reads a part; returns its duration in microseconds."""

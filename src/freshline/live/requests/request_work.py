@@ -63,7 +63,7 @@ class RequestWork(Work):
         session, pools = self.opening.resources.session, self._run.pools
 
         def worker(track: int) -> PartWorker:
-            return PartWorker(session, pools[track], self._serving)
+            return PartWorker(session, pools[track], track, self._serving)
 
         def cancel(job: Job) -> None:
             assert isinstance(job, RequestPart), f"{job!r} is not of a request"

@@ -27,7 +27,7 @@ from freshline.storage.control.history import History
 _LEARN_EVERY_US = 10 * SECOND
 _BATCHES_EVERY_US = 2 * SECOND
 # The assumed cost of a table that has never run: neither it nor its pool gets a bound.
-_PROVISIONAL = Cost(SECOND, Fraction(1, 10))
+_PROVISIONAL = Cost(SECOND, Fraction(1, 10), loaded=True)
 
 
 class LearnedPlan:

@@ -50,7 +50,12 @@ class RunLoop(LoopHooks):
         self.inbox = Inbox()
         self._quarantine = QuarantineCount(opening.setup.layout, options.quarantine, records.notes)
         self.loading = Loading(
-            opening, records, self._quarantine.quarantine, options.files_max, self.inbox.post
+            opening,
+            records,
+            self._quarantine.quarantine,
+            options.files_max,
+            self.inbox.post,
+            options.busy_beside,
         )
         kernel = opening.kernel
         # By track; clusters of a pool share Spark's pool.

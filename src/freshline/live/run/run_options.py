@@ -33,6 +33,7 @@ class RunOptions:
     accepted: Sequence[str] = ()  # changed tables that continue all the same
     accept_landing: bool = False  # accept directories that do not look like landing directories
     batches: bool = True  # a job may take several files of a backlog
+    busy_beside: int = 0  # tracks that something else keeps busy; costs are recorded with them
     on_start: Callable[[Progress], None] | None = None  # receives the progress of the start
     node: str | None = None  # run only this node's part
 

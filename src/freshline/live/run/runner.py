@@ -20,6 +20,7 @@ from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.assembly.assemble import assemble
 from freshline.live import kinds_of_work
 from freshline.live.loop.journal import journal_of
+from freshline.live.run.core_check import core_troubles
 from freshline.live.run.learned_plan import LearnedPlan
 from freshline.live.run.opening import open_site
 from freshline.live.run.run_end import RunEnd
@@ -87,7 +88,7 @@ class Runner:
     def _open(self) -> None:
         setup, options = self._setup, self._options
         resources = open_site(setup, self.run_id, self._stack, self._end, self._lose, options.on_start)
-        self._session = resources.session
+        self.session = resources.session
         self.tables, self.readable = resources.tables.tables, resources.tables.readable
         learned_plan = LearnedPlan(setup.warehouse, resources.history, resources.placed)
         plan = learned_plan.plan
@@ -96,7 +97,8 @@ class Runner:
         self.kernel = kernel
         opening = RunOpening(setup, resources, plan, kernel, self._lose)
         self.works = kinds_of_work.works(opening)
-        self.said = (*resources.tables.said, *(said for work in self.works for said in work.said()))
+        cores = core_troubles(setup.warehouse, setup.node, resources.session)
+        self.said = (*resources.tables.said, *(said for work in self.works for said in work.said()), *cores)
         if setup.warm != "none":
             for work in self.works:
                 work.warm_up()
@@ -107,6 +109,8 @@ class Runner:
         self.records = RunRecords(
             local, plan, self.run_id, now, self._lose, warmth=resources.warmth, node=setup.node
         )
+        for trouble in cores:
+            self.records.notes.note(now, trouble)
         self.records.observation.resume(kernel)
         log = self._stack.enter_context(
             (self.control.logs / f"{self.run_id}.jsonl").open("w", encoding="utf-8", buffering=1 << 16)
@@ -135,7 +139,7 @@ class Runner:
         ended = not self.lost and loop.driver.run(None if for_us is None else clock() + for_us)
         if not ended:
             with suppress(Py4JError, OSError):  # Spark may have ended
-                self._session.sparkContext.cancelAllJobs()
+                self.session.sparkContext.cancelAllJobs()
             # A job that is about to commit can do so while this run holds the lease.
             loop.tracks.finish_cancelled(_CANCELLED_MAX_S)
 

@@ -38,7 +38,7 @@ class LoadRecords:
         """The tables of a feed that have not loaded a file of that name."""
         return {table for table in self._feeds.readers(feed) if self._ledger.find(table, name) is None}
 
-    def enter(self, load: Load, update: LoadResult, duration_us: int) -> None:
+    def enter(self, load: Load, update: LoadResult, duration_us: int, busy: int = 0, tasks: int = 0) -> None:
         """Records the files and the cost of a committed load. A crash before this loses nothing.
 
         Errors here do not fail the load: after its commit it would load its files again.
@@ -48,7 +48,7 @@ class LoadRecords:
             read = update.rows + update.rows_shed  # it read all of them
             rows = read if update.rows_in is None else update.rows_in
             files = len(update.consumed) - update.discarded
-            run = PastRun(load.start, duration_us, rows, load.length_us, files)
+            run = PastRun(load.start, duration_us, rows, load.length_us, files, busy, tasks)
             with suppress(sqlite3.Error):  # one cost less to learn from
                 self._history.record(table, run)
         try:

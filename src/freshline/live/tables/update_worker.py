@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from threading import Lock
+from threading import Lock, get_ident
 
 from pyspark.sql import SparkSession
 
@@ -20,6 +20,7 @@ from freshline.spark.loading.load import Jump, Load
 from freshline.spark.loading.load_result import LoadResult
 from freshline.spark.loading.updater import Updater
 from freshline.spark.session.session import use_track
+from freshline.spark.session.task_counts import TaskCounts
 from freshline.storage.delta.commits import TableTaken
 
 _logger = logging.getLogger(__name__)
@@ -28,16 +29,29 @@ _logger = logging.getLogger(__name__)
 class UpdateRunner:
     """Runs loads and enters them in the records, for all tracks."""
 
-    def __init__(self, updater: Updater, books: LoadRecords, locks: Mapping[str, Lock]) -> None:
+    def __init__(
+        self, updater: Updater, books: LoadRecords, locks: Mapping[str, Lock], beside: int = 0
+    ) -> None:
         self._updater = updater
+        self._beside = beside  # tracks that something else keeps busy
         self._books = books
         self._locks = locks  # by table: housekeeping and updates take turns
+        self._counts = TaskCounts()
+        self._busy: set[int] = set()  # the threads that run a load
 
     def run(self, session: SparkSession, load: Load) -> LoadResult:
-        started = time.perf_counter_ns()
-        with self._locks[load.table]:
-            update = self._updater.run(session, load)
-        self._books.enter(load, update, (time.perf_counter_ns() - started) // 1_000)
+        started, thread = time.perf_counter_ns(), get_ident()
+        self._busy.add(thread)
+        try:
+            busy = len(self._busy)
+            with self._locks[load.table]:
+                update = self._updater.run(session, load)
+            busy = min(busy, len(self._busy))
+            duration_us = (time.perf_counter_ns() - started) // 1_000
+            tasks = self._counts.of(session, load.table) if update.computed else 0
+        finally:
+            self._busy.discard(thread)
+        self._books.enter(load, update, duration_us, busy + self._beside, tasks)
         return update
 
 

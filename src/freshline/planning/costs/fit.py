@@ -28,6 +28,8 @@ class PastRun(NamedTuple):
     rows: int
     length_us: int  # the update length L
     files: int
+    busy: int = 0  # the tracks that were busy meanwhile, its own included; 0 if unknown
+    tasks: int = 0  # the most tasks that it ran at once; 0 if unknown
 
 
 @dataclass(frozen=True, slots=True)

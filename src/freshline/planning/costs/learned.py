@@ -12,6 +12,7 @@ from freshline.base.duration import SECOND
 from freshline.definitions.sections.cost import Cost
 from freshline.definitions.warehouse import Warehouse
 from freshline.planning.costs.bounds import longest_update_us
+from freshline.planning.costs.cores import SparkCores, spark_cores
 from freshline.planning.costs.fit import RUNS_LEAST, FittedCost, PastRun, fit
 from freshline.planning.costs.step_rows import rows_of_steps
 
@@ -38,18 +39,25 @@ def learned_costs(warehouse: Warehouse, history: RunHistory) -> LearnedCosts:
     """Adds the cost of every table and step that declares none and has run often enough."""
     tables = dict(warehouse.tables)
     runs: dict[str, int] = {}
+    sparks = spark_cores(warehouse)
     for name, table in warehouse.tables.items():
         if table.cost is not None:
             continue
         feed = None if table.feed is None else warehouse.feeds[table.feed]
-        fitted = fit(_alone(history.runs(name)), longest_update_us(table, feed))
+        spark = sparks.get(warehouse.pools[table.pool].node)
+        past = _while_busy(history.runs(name), [spark] if spark else [])
+        fitted = fit(_alone(past), longest_update_us(table, feed))
         if fitted is not None:
             tables[name] = replace(table, cost=cost_of(fitted))
             runs[name] = fitted.runs
     steps = dict(warehouse.steps)
     rows = rows_of_steps(warehouse)
     for name, step in warehouse.steps.items():
-        fitted = None if step.cost is not None else fit_step(history.runs(name), rows[name].read)
+        if step.cost is not None:
+            continue
+        allowed = warehouse.nodes if step.node is None else [step.node]
+        of_nodes = [sparks[node] for node in allowed if node in sparks]
+        fitted = fit_step(_while_busy(history.runs(name), of_nodes), rows[name].read)
         if fitted is not None:
             steps[name] = replace(step, cost=step_cost_of(fitted))
             runs[name] = fitted.runs
@@ -75,7 +83,23 @@ def step_cost_of(fitted: FittedCost) -> Cost:
         Fraction(0),
         min(Fraction(1), Fraction(ceil(fitted.variability * _VARIABILITY_GRAIN), _VARIABILITY_GRAIN)),
         Fraction(ceil(fitted.us_per_row * raised * _RATE_GRAIN), _RATE_GRAIN),
+        loaded=True,
     )
+
+
+def _while_busy(runs: Sequence[PastRun], sparks: Sequence[SparkCores]) -> Sequence[PastRun]:
+    """The runs as they would have been with all tracks busy, on the slowest of these Sparks."""
+    if not sparks:
+        return runs
+    return [
+        run._replace(duration_us=ceil(run.duration_us * max(_slower(run, spark) for spark in sparks)))
+        for run in runs
+    ]
+
+
+def _slower(run: PastRun, spark: SparkCores) -> Fraction:
+    tasks = run.tasks or None
+    return max(Fraction(1), spark.factor(tasks) / spark.factor(tasks, run.busy or 1))
 
 
 def _alone(runs: Sequence[PastRun]) -> Sequence[PastRun]:
@@ -93,4 +117,5 @@ def cost_of(fitted: FittedCost) -> Cost:
         ceil(fitted.startup_us * raised),
         Fraction(ceil(rate * raised * _RATE_GRAIN), _RATE_GRAIN),
         min(Fraction(1), Fraction(ceil(fitted.variability * _VARIABILITY_GRAIN), _VARIABILITY_GRAIN)),
+        loaded=True,
     )

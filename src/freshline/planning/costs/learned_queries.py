@@ -20,7 +20,7 @@ from freshline.sql.slices import SLICES
 
 _RATE_GRAIN: Final = 1_000_000
 # The cost assumed of a query before its first run: Spark's jobs, and little for its rows.
-_PROVISIONAL: Final = Cost(300_000, Fraction(1, 1_000))
+_PROVISIONAL: Final = Cost(300_000, Fraction(1, 1_000), loaded=True)
 
 
 class PartHistory(Protocol):
@@ -70,7 +70,7 @@ def _cost_of(query: Query, parts: Sequence[PastPart], fitted: FittedParts) -> Co
     part_us = query.part_us or part_length_us(query.deadline_us, fitted.part_us)
     cost_us, fixed_us = fitted.cost_us(_rows_of_windows(parts), part_us)
     rate = Fraction(ceil(Fraction(cost_us - fixed_us, query.window_us) * _RATE_GRAIN), _RATE_GRAIN)
-    return Cost(fixed_us, rate)
+    return Cost(fixed_us, rate, loaded=True)  # answers were measured beside all other work
 
 
 def _rows_of_windows(parts: Sequence[PastPart]) -> int:

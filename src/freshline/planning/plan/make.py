@@ -14,15 +14,17 @@ from freshline.definitions.warehouse import Warehouse
 from freshline.planning.analysis.clusters import Cluster
 from freshline.planning.analysis.utilization import fits, utilization
 from freshline.planning.costs.bounds import average_us, longest_update_us, worst_case_us
+from freshline.planning.costs.cores import spark_cores
 from freshline.planning.plan.advice import advise
 from freshline.planning.plan.blocking import PoolTasks, batch_limit, blocking_most, tasks_of
-from freshline.planning.plan.least_tracks import LeastTracks, least_tracks
+from freshline.planning.plan.counted_costs import count_cores
+from freshline.planning.plan.least_tracks import TRIES_MAX, LeastTracks, least_tracks
 from freshline.planning.plan.plan import ClusterPlan, Plan, PoolPlan, TablePlan
 from freshline.planning.plan.queries import QueryPlan, advise_queries, plan_queries
 from freshline.planning.plan.query_loads import query_loads
 from freshline.planning.plan.reach import Reach
 from freshline.planning.plan.slow_tables import slow_tables
-from freshline.planning.plan.staleness import staleness_model
+from freshline.planning.plan.staleness import StalenessModel, staleness_model
 from freshline.planning.plan.step_graph import StepGraph
 from freshline.planning.plan.step_placement import StepPlacement
 from freshline.planning.plan.tracks import divide, pool_tardiness, recovery_periods
@@ -38,6 +40,65 @@ def make_plan(
     `learned` has the number of runs that the costs of tables and queries were learned from. `placed` has the
     nodes and sub-deadlines of steps, which say how stale the steps can become that tables read.
     """
+    declared, warehouse = warehouse, count_cores(warehouse)
+    steps_us = _steps_us(warehouse, placed)
+    model, schedules, tables = _scheduled(warehouse, steps_us, learned or {})
+    sparks = spark_cores(declared)
+    _add_recovery(tables, schedules)
+    _mark_expected_downstream(tables, warehouse)
+    least: list[LeastTracks] = []
+    pools: list[PoolPlan] = []
+    for schedule in schedules:
+        reach = Reach(schedule.plan.tables, tables, model)
+        pool = schedule.plan
+        if warehouse.pools[pool.name].node in sparks:
+            must_hold = reach.attainable | {table.name for table in tables.values() if table.holds}
+            tracks = _least_tracks_of_cores(declared, placed, pool, must_hold)
+            least.append(LeastTracks(pool.policy, tracks, reach.attainable))
+        else:
+            least.append(least_tracks(pool, schedule.recovery, tables, reach))
+        most_us = blocking_most(schedule.plan.policy, schedule.parts, reach)
+        pools.append(replace(_with_least(schedule.plan, least[-1]), blocking_most_us=most_us))
+    advice = advise(pools, tables, least, model)
+    pools, queries = _with_queries(pools, warehouse, learned or {})
+    bounds_us = {**model.steps_us, **{name: table.staleness_bound_us for name, table in tables.items()}}
+    slow = slow_tables(warehouse, bounds_us)
+    queries = tuple(replace(query, held_back=slow.get(query.name)) for query in queries)
+    advice += advise_queries(queries)
+    found = tuple(tables.values())
+    return Plan(
+        warehouse,
+        tuple(pools),
+        found,
+        tuple(advice),
+        queries,
+        placed,
+        steps_us=steps_us,
+        declared=declared,
+    )
+
+
+def tables_that_hold(warehouse: Warehouse, placed: StepPlacement | None = None) -> frozenset[str]:
+    """The tables whose targets are proven, with their cores counted."""
+    counted = count_cores(warehouse)
+    _, _, tables = _scheduled(counted, _steps_us(counted, placed), {})
+    return frozenset(name for name, table in tables.items() if table.holds)
+
+
+def queries_hold(warehouse: Warehouse) -> bool:
+    """Whether all queries are answered in time, with their cores counted."""
+    warehouse = count_cores(warehouse)
+    for pool in warehouse.pools.values():
+        loads = query_loads(warehouse, pool)
+        if loads and not all(query.holds for query in plan_queries(pool, loads, {}).queries):
+            return False
+    return True
+
+
+def _scheduled(
+    warehouse: Warehouse, steps_us: Mapping[str, int], learned: Mapping[str, int]
+) -> tuple[StalenessModel, list[_Schedule], dict[str, TablePlan]]:
+    """How the pools serve their tables, and how stale each can become."""
     costs = _worst_cases_us(warehouse)
     members: dict[str, list[Table]] = {name: [] for name in warehouse.pools}
     for table in warehouse.tables.values():
@@ -51,26 +112,24 @@ def make_plan(
     response_us: dict[str, int | None] = {}
     for schedule in schedules:
         response_us.update(zip(schedule.plan.tables, schedule.response_us, strict=True))
-    steps_us = {} if placed is None else StepGraph(warehouse).staleness_us(placed)
     model = staleness_model(warehouse, steps_us)
-    tables = _table_plans(warehouse, costs, response_us, model.bounds(response_us), learned or {})
-    _add_recovery(tables, schedules)
-    _mark_expected_downstream(tables, warehouse)
-    least: list[LeastTracks] = []
-    pools: list[PoolPlan] = []
-    for schedule in schedules:
-        reach = Reach(schedule.plan.tables, tables, model)
-        least.append(least_tracks(schedule.plan, schedule.recovery, tables, reach))
-        most_us = blocking_most(schedule.plan.policy, schedule.parts, reach)
-        pools.append(replace(_with_least(schedule.plan, least[-1]), blocking_most_us=most_us))
-    advice = advise(pools, tables, least, model)
-    pools, queries = _with_queries(pools, warehouse, learned or {})
-    bounds_us = {**model.steps_us, **{name: table.staleness_bound_us for name, table in tables.items()}}
-    slow = slow_tables(warehouse, bounds_us)
-    queries = tuple(replace(query, held_back=slow.get(query.name)) for query in queries)
-    advice += advise_queries(queries)
-    found = tuple(tables.values())
-    return Plan(warehouse, tuple(pools), found, tuple(advice), queries, placed, steps_us=steps_us)
+    return model, schedules, _table_plans(warehouse, costs, response_us, model.bounds(response_us), learned)
+
+
+def _steps_us(warehouse: Warehouse, placed: StepPlacement | None) -> dict[str, int]:
+    """By step, how stale it can become, if that is proven."""
+    return {} if placed is None else StepGraph(warehouse).staleness_us(placed)
+
+
+def _least_tracks_of_cores(
+    declared: Warehouse, placed: StepPlacement | None, pool: PoolPlan, must_hold: frozenset[str]
+) -> int | None:
+    """The least number of tracks at the present cores: costs change with every number, so each is tried."""
+    for tracks in range(1, min(TRIES_MAX, max(1, len(pool.tables))) + 1):
+        tried = what_if(declared, None, {pool.name: tracks})
+        if must_hold <= tables_that_hold(tried, placed):
+            return tracks
+    return None
 
 
 def what_if(warehouse: Warehouse, policy: PolicyName | None, tracks: Mapping[str, int]) -> Warehouse:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 from freshline.definitions.language.policies import POLICIES, PolicyName
 from freshline.definitions.sections.pools import Provisioning
 from freshline.definitions.warehouse import Warehouse
 from freshline.planning.analysis.recovery_periods import recovery_time
+from freshline.planning.costs.cores import SparkCores
 from freshline.planning.plan.queries import QueryPlan
 from freshline.planning.plan.step_placement import StepPlacement
 
@@ -104,6 +106,16 @@ class OutputPlan:
 
 
 @dataclass(frozen=True, slots=True)
+class SparkPlan:
+    """A Spark with a known number of cores."""
+
+    spark: SparkCores
+    factor: Fraction  # the most that any of its costs is multiplied by; 1 if all are those of busy tracks
+    wait_us: int  # the most that any of its costs grows by for tasks of others
+    cores_least: int | None  # with which all that holds elsewhere holds, at these tracks
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """The verdict on a warehouse."""
 
@@ -116,6 +128,8 @@ class Plan:
     outputs: tuple[OutputPlan, ...] = ()  # in the order of definition
     # By step: how stale it can become, if that is proven.
     steps_us: Mapping[str, int] = field(default_factory=dict)
+    declared: Warehouse | None = None  # before cores were counted in its costs
+    sparks: tuple[SparkPlan, ...] = ()  # those with a known number of cores
 
     @property
     def tables_by_name(self) -> dict[str, TablePlan]:

@@ -144,13 +144,18 @@ def ensure_java() -> None:
 
 
 def use_pool(session: SparkSession, pool: str) -> None:
-    """Makes this thread's jobs run in that pool."""
+    """Makes this thread's jobs run in that pool of Spark."""
     session.sparkContext.setLocalProperty("spark.scheduler.pool", pool)
 
 
+def track_pool(pool: str, track: int) -> str:
+    """The pool of Spark for a track: each has its own, so that tracks share the cores fairly."""
+    return f"{pool}-{track}"
+
+
 def use_track(session: SparkSession, pool: str, track: int) -> None:
-    """Makes this thread that track: its jobs run in the pool and are cancelled together."""
-    use_group(session, pool, f"track-{track}", f"track {track}")
+    """Makes this thread that track: its jobs run in its pool and are cancelled together."""
+    use_group(session, track_pool(pool, track), f"track-{track}", f"track {track}")
 
 
 def use_group(session: SparkSession, pool: str, group: str, description: str) -> None:

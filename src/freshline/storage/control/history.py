@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
@@ -20,6 +21,8 @@ PARTS_KEPT: Final = 200  # per query; the cost of an answer depends on the curre
 # Old rows are deleted in batches, which keeps the file at most a tenth too large.
 _BATCH: Final = 200
 
+# Columns that files of earlier versions lack.
+_ADDED: Final = ("busy", "tasks")
 _SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS runs (
     id INTEGER PRIMARY KEY,
@@ -28,7 +31,9 @@ CREATE TABLE IF NOT EXISTS runs (
     duration_us INTEGER NOT NULL,
     rows INTEGER NOT NULL,
     length_us INTEGER NOT NULL,
-    files INTEGER NOT NULL
+    files INTEGER NOT NULL,
+    busy INTEGER NOT NULL DEFAULT 0,
+    tasks INTEGER NOT NULL DEFAULT 0
 );
 CREATE INDEX IF NOT EXISTS runs_by_table ON runs (table_name, id);
 CREATE TABLE IF NOT EXISTS parts (
@@ -54,10 +59,12 @@ class History:
         self._lock = threading.Lock()
         self._counts: dict[str, int] = {}  # by table: how many runs the file has
         self._connection: sqlite3.Connection | None = None
+        self._columns: list[str] = []  # those of a run; an older file that is only read has fewer
         if read_only and not path.exists():
             return
         try:
             self._connection = _opened(path, read_only)
+            self._columns = [column for column in PastRun._fields if column in self._columns_there()]
         except (sqlite3.Error, OSError) as error:
             raise InputError(
                 f"the history of runs {path} cannot be opened: {full_disk(error) or error}",
@@ -70,8 +77,8 @@ class History:
             connection = self._connection
             assert connection is not None, "the history is closed, or was opened to be read only"
             connection.execute(
-                "INSERT INTO runs (table_name, started, duration_us, rows, length_us, files)"
-                " VALUES (?, ?, ?, ?, ?, ?)",
+                "INSERT INTO runs (table_name, started, duration_us, rows, length_us, files, busy, tasks)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
                 (table, *run),
             )
             if table in self._counts:
@@ -90,11 +97,10 @@ class History:
     def runs(self, table: str) -> list[PastRun]:
         """The table's newest runs, oldest first."""
         rows = self._rows(
-            "SELECT started, duration_us, rows, length_us, files FROM runs"
-            " WHERE table_name = ? ORDER BY id DESC LIMIT ?",
+            f"SELECT {', '.join(self._columns)} FROM runs WHERE table_name = ? ORDER BY id DESC LIMIT ?",
             (table, RUNS_KEPT),
         )
-        return [PastRun._make(row) for row in reversed(rows)]
+        return [PastRun(*row) for row in reversed(rows)]
 
     def record_parts(self, query: str, parts: Sequence[PastPart]) -> None:
         """Records an answer's parts and deletes the query's oldest."""
@@ -147,6 +153,9 @@ class History:
     ) -> None:
         self.close()
 
+    def _columns_there(self) -> set[str]:
+        return {name for _, name, *_ in self._rows("PRAGMA table_info(runs)", ())}
+
     def _rows(self, query: str, values: tuple[str | int, ...]) -> list[tuple[Any, ...]]:
         with self._lock:
             return [] if self._connection is None else self._connection.execute(query, values).fetchall()
@@ -171,6 +180,9 @@ def _opened(path: Path, read_only: bool) -> sqlite3.Connection | None:
         else:
             write_ahead(connection)  # losing the last runs in a power failure does no harm
             connection.executescript(_SCHEMA)
+            for column in _ADDED:
+                with suppress(sqlite3.OperationalError):  # it is there
+                    connection.execute(f"ALTER TABLE runs ADD COLUMN {column} INTEGER NOT NULL DEFAULT 0")
     except sqlite3.Error:
         connection.close()
         raise

@@ -1,0 +1,77 @@
+"""The Sparks of a plan, and how their tracks share the cores: as JSON, and for people."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from rich.console import Console
+
+from freshline.base.duration import format_duration, seconds
+from freshline.cli.shared import working
+from freshline.definitions.warehouse import Warehouse
+from freshline.planning.plan.advice import counted
+from freshline.planning.plan.make import queries_hold, tables_that_hold
+from freshline.planning.plan.plan import Plan, SparkPlan
+from freshline.planning.plan.sparks import spark_plans
+
+
+def with_sparks(plan: Plan) -> Plan:
+    """The plan with its Sparks, if any has a known number of cores. Steps stay where the plan has them."""
+    placed, declared = plan.placed, plan.declared
+
+    def holds(warehouse: Warehouse) -> bool:
+        kept = None
+        if placed is not None:
+            from freshline.planning.plan.counted_costs import count_cores
+            from freshline.planning.plan.outputs import plan_outputs  # the solver is slow to load
+
+            found = plan_outputs(count_cores(warehouse), kept=placed.nodes)
+            if not all(output.holds for output in found.outputs):
+                return False
+            kept = found.placed
+        return tables_that_hold(warehouse, kept) >= warehouse.tables.keys() and queries_hold(warehouse)
+
+    if declared is None or (declared.steps and placed is None):
+        return plan
+    with working("counting cores"):
+        return replace(plan, sparks=spark_plans(declared, holds))
+
+
+def spark_record(each: SparkPlan) -> dict[str, Any]:
+    """A Spark as JSON."""
+    return {
+        "node": each.spark.node,
+        "cores": each.spark.cores,
+        "tracks": each.spark.tracks,
+        "machine_cores": each.spark.machine_cores,
+        "sparks_cores": each.spark.sparks_cores,
+        "factor": float(each.factor),
+        "wait": seconds(each.wait_us),
+        "cores_least": each.cores_least,
+    }
+
+
+def show_sparks(screen: Console, plan: Plan) -> None:
+    """Shows how tracks share cores; if no cores are known, that nothing is counted."""
+    for each in plan.sparks:
+        screen.print(_sentence(each), highlight=False, markup=False)
+    if plan.sparks:
+        screen.print()
+
+
+def _sentence(each: SparkPlan) -> str:
+    spark = each.spark
+    name = "Cores" if spark.node is None else f"Cores of {spark.node}"
+    said = f"{name}: {spark.cores} for {counted(spark.tracks, 'track')}"
+    if spark.machine_cores < spark.sparks_cores:
+        machine = counted(spark.machine_cores, "core")
+        said += f", on a machine with {machine} for Sparks that use {spark.sparks_cores}"
+    if each.factor == 1 and not each.wait_us:
+        said += "; no track slows another down, or costs were measured with all tracks busy"
+    else:
+        said += f"; costs count up to {float(each.factor):.3g} times"
+        said += f" and {format_duration(each.wait_us, up=True)} more" if each.wait_us else ""
+        said += ", as all tracks may be busy"
+    least = "no number of cores proves all" if each.cores_least is None else f"least cores {each.cores_least}"
+    return f"{said}; {least}."
