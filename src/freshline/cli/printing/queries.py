@@ -9,8 +9,7 @@ from rich.console import Console
 
 from freshline.base.duration import format_duration, seconds
 from freshline.cli.shared import ROWS_MAX, grid, show_learned, show_rest
-from freshline.planning.plan.plan import Plan, PoolPlan
-from freshline.planning.plan.queries import QueryPlan
+from freshline.planning.plan.plan import Plan, PoolPlan, QueryPlan
 from freshline.simulation.answers import QueryResult
 
 

@@ -18,8 +18,7 @@ from freshline.planning.plan.advice import advise
 from freshline.planning.plan.blocking import PoolTasks, batch_limit, blocking_most, tasks_of
 from freshline.planning.plan.least_tracks import LeastTracks, least_tracks
 from freshline.planning.plan.plan import ClusterPlan, Plan, PoolPlan, TablePlan
-from freshline.planning.plan.queries import QueryPlan, advise_queries, plan_queries
-from freshline.planning.plan.query_loads import query_loads
+from freshline.planning.plan.queries import with_queries
 from freshline.planning.plan.reach import Reach
 from freshline.planning.plan.staleness import staleness_model
 from freshline.planning.plan.tracks import divide, pool_tardiness, recovery_periods
@@ -59,39 +58,21 @@ def make_plan(
         least.append(least_tracks(schedule.plan, schedule.recovery, tables, reach))
         most_us = blocking_most(schedule.plan.policy, schedule.parts, reach)
         pools.append(replace(_with_least(schedule.plan, least[-1]), blocking_most_us=most_us))
-    advice = advise(pools, tables, least, model)
-    pools, queries = _with_queries(pools, warehouse, learned or {})
-    advice += advise_queries(queries)
-    return Plan(warehouse, tuple(pools), tuple(tables.values()), tuple(advice), queries)
+    advice = tuple(advise(pools, tables, least, model))
+    return with_queries(Plan(warehouse, tuple(pools), tuple(tables.values()), advice), learned or {})
 
 
 def what_if(warehouse: Warehouse, policy: PolicyName | None, tracks: Mapping[str, int]) -> Warehouse:
     """The same warehouse with another policy in all pools that may have it, or other numbers of tracks."""
-    with_queries = {query.pool for query in warehouse.queries.values()}
-    with_classes = {each.pool for each in warehouse.classes.values()}
+    others: tuple[Held, ...] = ("classes", "queries")
+    holds = {each.pool: held for held in others for each in getattr(warehouse, held).values()}
     pools: dict[str, Pool] = {}
     for name, pool in warehouse.pools.items():
         changed = replace(pool, tracks=tracks.get(name, pool.tracks))
-        held: Held = "queries" if name in with_queries else "classes" if name in with_classes else "tables"
-        if policy is not None and held in POLICIES[policy].holds:
+        if policy is not None and holds.get(name, "tables") in POLICIES[policy].holds:
             changed = replace(changed, policy=policy)
         pools[name] = changed
     return replace(warehouse, pools=pools)
-
-
-def _with_queries(
-    pools: list[PoolPlan], warehouse: Warehouse, learned: Mapping[str, int]
-) -> tuple[list[PoolPlan], tuple[QueryPlan, ...]]:
-    """The pools with the demand of their queries, and the plans of all queries."""
-    plans: dict[str, QueryPlan] = {}
-    for place, pool in enumerate(pools):
-        loads = query_loads(warehouse, warehouse.pools[pool.name])
-        if loads:
-            planned = plan_queries(warehouse.pools[pool.name], loads, learned)
-            plans |= {query.name: query for query in planned.queries}
-            names = tuple(load.name for load in loads)
-            pools[place] = replace(pool, utilization=planned.utilization, fits=planned.fits, queries=names)
-    return pools, tuple(plans[name] for name in warehouse.queries)
 
 
 def _with_least(pool: PoolPlan, least: LeastTracks) -> PoolPlan:
