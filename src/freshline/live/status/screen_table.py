@@ -20,7 +20,14 @@ def screen_table(rows: Iterable[Row], columns: Columns[Row]) -> Table:
 
 def fill(table: Table, rows: Iterable[Row], columns: Columns[Row]) -> Table:
     """Adds the columns and the rows to an empty table, which is returned."""
-    for title in columns:
+    add_columns(table, columns)
+    for row in rows:
+        table.add_row(*(cell(row) for cell in columns.values()))
+    return table
+
+
+def add_columns(table: Table, titles: Iterable[str]) -> None:
+    for title in titles:
         right = title.startswith(">")
         # Numbers are never cut; names are, the longest first. Names have no blanks, so they do not wrap.
         table.add_column(
@@ -29,9 +36,6 @@ def fill(table: Table, rows: Iterable[Row], columns: Columns[Row]) -> Table:
             no_wrap=right,
             overflow="ellipsis",
         )
-    for row in rows:
-        table.add_row(*(cell(row) for cell in columns.values()))
-    return table
 
 
 def count(number: int) -> str:

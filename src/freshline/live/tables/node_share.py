@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 from freshline.definitions.warehouse import Warehouse
 
@@ -34,7 +34,7 @@ def part_of(warehouse: Warehouse, node: str, placement: Mapping[str, str]) -> No
     """The part of a node; `placement` has the node of each step."""
     pools = {name: pool for name, pool in warehouse.pools.items() if pool.node == node}
     steps = {name: step for name, step in warehouse.steps.items() if placement[name] == node}
-    of_pools = {
+    of_pools: dict[str, Any] = {
         section: {name: each for name, each in getattr(warehouse, section).items() if each.pool in pools}
         for section in _IN_POOLS
     }

@@ -143,5 +143,11 @@ class Plan:
         return {table.name: table for table in self.tables}
 
     @property
+    def expected(self) -> bool:
+        """Whether some bounds are only expected."""
+        return any(table.expected for table in self.tables)
+
+    @property
     def holds(self) -> bool:
-        return all(each.holds for each in (*self.tables, *self.queries, *self.outputs))
+        planned: list[TablePlan | QueryPlan | OutputPlan] = [*self.tables, *self.queries, *self.outputs]
+        return all(each.holds for each in planned)
