@@ -17,13 +17,13 @@ from freshline.definitions.warehouse import Warehouse
 from freshline.planning.plan.make import make_plan
 from freshline.simulation.conditions.conditions import checked
 from freshline.simulation.simulate import simulate
-from freshline.testing.warehouses import (
+from freshline_lab.campaigns.recovery.recoveries import run_through
+from freshline_lab.runs.warehouses import (
     random_gaps,
     random_outages,
     random_warehouse,
     with_random_blocking,
 )
-from freshline_lab.campaigns.recovery.recoveries import run_through
 
 LENGTH_US = 1_000 * SECOND
 # Bounds in which the theorems about contention have a say, not only phase and period.

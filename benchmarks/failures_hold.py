@@ -20,7 +20,8 @@ from freshline.base.duration import SECOND
 from freshline.definitions.language.policies import POLICIES, PolicyName, policies_for
 from freshline.kernel.assembly.replay import kernel_of, replay
 from freshline.simulation.conditions.conditions import checked
-from freshline.testing.warehouses import (
+from freshline_lab.campaigns.recovery.recoveries import RecoveryReport, run_through
+from freshline_lab.runs.warehouses import (
     crowded_warehouse,
     random_crashes,
     random_failures,
@@ -29,7 +30,6 @@ from freshline.testing.warehouses import (
     random_warehouse,
     with_random_blocking,
 )
-from freshline_lab.campaigns.recovery.recoveries import RecoveryReport, run_through
 
 LENGTH_US = 600 * SECOND
 # Time for what broke late to recover.

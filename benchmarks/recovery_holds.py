@@ -16,7 +16,8 @@ from concurrent.futures import ProcessPoolExecutor
 from freshline.base.duration import SECOND
 from freshline.definitions.language.policies import PolicyName
 from freshline.simulation.conditions.conditions import checked
-from freshline.testing.warehouses import (
+from freshline_lab.campaigns.recovery.recoveries import RecoveryReport, run_through
+from freshline_lab.runs.warehouses import (
     crowded_warehouse,
     long_outages,
     random_crashes,
@@ -26,7 +27,6 @@ from freshline.testing.warehouses import (
     random_warehouse,
     with_random_blocking,
 )
-from freshline_lab.campaigns.recovery.recoveries import RecoveryReport, run_through
 
 LENGTH_US = 1_000 * SECOND
 LENGTH_CROWDED_US = 2_000 * SECOND

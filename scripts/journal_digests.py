@@ -34,7 +34,7 @@ from freshline.simulation.driver import SimulatedDriver
 from freshline.simulation.simulate import simulate
 from freshline.simulation.simulated_run import files_of
 from freshline.simulation.updates import SimulatedUpdates
-from freshline.testing.warehouses import (
+from freshline_lab.runs.warehouses import (
     ANY_SHAPE,
     crowded_warehouse,
     random_gaps,

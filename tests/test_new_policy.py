@@ -21,7 +21,7 @@ from freshline.live.run.run_options import RunOptions
 from freshline.live.run.runner import Runner
 from freshline.planning.plan.make import make_plan, what_if
 from freshline.simulation.simulate import simulate
-from freshline.testing.warehouses import random_warehouse
+from freshline_lab.runs.warehouses import random_warehouse
 from patience import PATIENCE_US
 
 # Both tables load every file: what they wait for comes at one instant and is due at one instant.

@@ -9,7 +9,7 @@ from rich.console import Console
 from typer.testing import CliRunner, Result
 
 from freshline.cli.main import app
-from freshline.cli.shared import grid
+from freshline.cli.printing.grid import grid
 from holding_project import HOLDS
 
 
@@ -201,7 +201,7 @@ def test_long_names_and_advice_are_not_broken_where_nobody_looks(project):
 
 
 def test_on_a_narrow_screen_names_are_cut_and_numbers_and_verdicts_are_not():
-    table = grid("Tables", {"table": False, "period": True, "staleness ≤": True, "": False})
+    table = grid("Tables", "table", ">period", ">staleness ≤", "")
     table.add_row("p" * 127, "15m 10s", "1d 20h", "[red]not proven[/]")
     screen = Console(width=50, file=io.StringIO(), color_system=None)
     screen.print(table)

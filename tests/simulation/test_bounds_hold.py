@@ -7,7 +7,7 @@ from cases import sampled
 from freshline.base.duration import SECOND
 from freshline.planning.plan.make import make_plan
 from freshline.simulation.simulate import simulate
-from freshline.testing.warehouses import WarehouseShape, random_warehouse
+from freshline_lab.runs.warehouses import WarehouseShape, random_warehouse
 
 seeds = st.integers(min_value=0, max_value=2**32)
 

@@ -13,7 +13,7 @@ from freshline.definitions.sections.tables import Table
 from freshline.definitions.warehouse import Warehouse
 from freshline.planning.plan.make import make_plan
 from freshline.simulation.simulate import simulate
-from freshline.testing.warehouses import random_warehouse
+from freshline_lab.runs.warehouses import random_warehouse
 
 
 def with_lateness(feed: Feed, rng: random.Random) -> Feed:

@@ -23,8 +23,8 @@ from freshline.simulation.simulate import SimulationResult, simulate
 from freshline.simulation.simulated_run import SimulatedRun
 from freshline.simulation.tables import SimulatedTables
 from freshline.testing.builder import Builder
-from freshline.testing.warehouses import crowded_warehouse, random_crashes, random_outages, random_warehouse
 from freshline_lab.campaigns.recovery.recoveries import run_through
+from freshline_lab.runs.warehouses import crowded_warehouse, random_crashes, random_outages, random_warehouse
 
 S = SECOND
 PROVEN = [name for name in policies_for("tables") if POLICIES[name].proven]

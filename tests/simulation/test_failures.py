@@ -20,7 +20,8 @@ from freshline.simulation.conditions.failures import JobFailures, checked_failur
 from freshline.simulation.conditions.outages import downstream
 from freshline.simulation.simulate import SimulationResult, simulate
 from freshline.testing.builder import Builder
-from freshline.testing.warehouses import (
+from freshline_lab.campaigns.recovery.recoveries import run_through
+from freshline_lab.runs.warehouses import (
     crowded_warehouse,
     random_crashes,
     random_failures,
@@ -28,7 +29,6 @@ from freshline.testing.warehouses import (
     random_outages,
     random_warehouse,
 )
-from freshline_lab.campaigns.recovery.recoveries import run_through
 
 S = SECOND
 PROVEN = [name for name in policies_for("tables") if POLICIES[name].proven]

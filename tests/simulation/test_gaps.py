@@ -30,7 +30,7 @@ from freshline.simulation.simulated_run import files_of
 from freshline.simulation.updates import SimulatedUpdates
 from freshline.testing.builder import Builder
 from freshline.testing.script import FixedCosts, FixedFiles
-from freshline.testing.warehouses import WarehouseShape, random_gaps, random_outages, random_warehouse
+from freshline_lab.runs.warehouses import WarehouseShape, random_gaps, random_outages, random_warehouse
 
 POLICIES = ["edf", "edf-strict", "clustered-edf", "aus", "aus-slack", "prp", "fifo", "rm"]
 seeds = st.integers(min_value=0, max_value=2**32)

@@ -21,7 +21,7 @@ from freshline.simulation.simulate import SimulationResult, simulate
 from freshline.simulation.simulated_run import files_of
 from freshline.testing.builder import Builder
 from freshline.testing.script import FixedFiles
-from freshline.testing.warehouses import WarehouseShape, random_outages, random_warehouse
+from freshline_lab.runs.warehouses import WarehouseShape, random_outages, random_warehouse
 
 S = SECOND
 seeds = st.integers(min_value=0, max_value=2**32)

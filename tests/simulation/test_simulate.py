@@ -34,7 +34,7 @@ from freshline.simulation.driver import SimulatedDriver
 from freshline.simulation.simulate import simulate
 from freshline.simulation.updates import SimulatedUpdates
 from freshline.testing.builder import Builder
-from freshline.testing.warehouses import random_warehouse
+from freshline_lab.runs.warehouses import random_warehouse
 
 POLICIES: list[PolicyName] = ["fifo", "rm", "edf", "edf-strict", "clustered-edf", "prp"]
 

@@ -17,7 +17,7 @@ from freshline.simulation.simulate import SimulationResult, simulate
 from freshline.simulation.updates import SlowedCosts
 from freshline.testing.builder import Builder
 from freshline.testing.script import FixedCosts
-from freshline.testing.warehouses import random_warehouse
+from freshline_lab.runs.warehouses import random_warehouse
 
 
 def costs(result: SimulationResult) -> list[int]:

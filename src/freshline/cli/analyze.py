@@ -9,8 +9,8 @@ from typing import Annotated, Any, Final
 import typer
 from rich.console import Console
 
-from freshline.base.errors import InputError, Place
-from freshline.cli.shared import JsonOption, console, grid, print_json
+from freshline.cli.printing.grid import grid, tell
+from freshline.cli.shared import JsonOption, console, print_json, read_input
 from freshline.planning.analysis.taskset import TaskSet, parse_task_set
 from freshline.planning.analysis.taskset import analyze as analyze_task_set
 from freshline.planning.analysis.utilization import fits, readable
@@ -35,14 +35,7 @@ def analyze(
 
     Example: freshline analyze tasks.json --json
     """
-    try:
-        text = tasks.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot read {tasks}: {error}", "Name a readable JSON file") from error
-    try:
-        task_set = parse_task_set(text)
-    except InputError as error:
-        raise InputError(error.what, error.remedy, Place(str(tasks), 0)) from None
+    task_set = read_input(tasks, parse_task_set)
     result = analyze_task_set(task_set)
     if as_json:
         print_json(result)
@@ -59,16 +52,16 @@ def _show(screen: Console, task_set: TaskSet, result: dict[str, Any]) -> None:
         "GEDF response ≤ (compliant vector)": gedf and gedf["compliant_vector"],
     }
     shown = {name: values for name, values in columns.items() if values is not None}
-    table = grid("", {"task": False, **dict.fromkeys(shown, True)})
+    table = grid("", "task", *(f">{title}" for title in shown))
     for row, name in enumerate(task_set.names):
         table.add_row(name, *(_number(values[row]) for values in shown.values()))
     for line in _verdicts(task_set, result):
-        screen.print(line, highlight=False, markup=False)
+        tell(screen, line)
     if shown:
         screen.print(table)
     for name, reason in zip(task_set.names, (rm or {}).get("reasons", ()), strict=False):
         if reason is not None:
-            screen.print(f"{name}: its RM response is {reason}.", highlight=False, markup=False)
+            tell(screen, f"{name}: its RM response is {reason}.")
 
 
 def _verdicts(task_set: TaskSet, result: dict[str, Any]) -> Iterator[str]:

@@ -12,9 +12,9 @@ import typer
 
 from freshline.base.duration import SECOND
 from freshline.base.errors import InputError
-from freshline.cli.plan import show_plan
+from freshline.cli.plan import plan_record, show_plan
 from freshline.cli.run import end_in_order, follow, summary_record
-from freshline.cli.shared import JsonOption, console, duration_option, plan_record, print_json
+from freshline.cli.shared import JsonOption, console, duration_option, print_json
 from freshline.definitions.load import load
 from freshline.live.status.status import WarehouseStatus
 from freshline.planning.plan.make import make_plan

@@ -13,16 +13,16 @@ import typer
 from rich.console import Console
 
 from freshline.base.duration import SECOND, format_duration
-from freshline.base.errors import InputError, Place
+from freshline.base.errors import InputError
+from freshline.cli.printing.grid import ROWS_MAX, grid, listed, tell
 from freshline.cli.shared import (
-    ROWS_MAX,
     JsonOption,
     console,
     duration_option,
-    grid,
     load_project,
     load_with_costs,
     print_json,
+    read_input,
     say,
     storage_path,
     working,
@@ -118,8 +118,10 @@ def show_placement(
 def _plan_of(file: Path | None, project: Path | None, as_json: bool) -> tuple[PlacementPlan, str]:
     """The plan to place, and its name."""
     if project is None:
+        from freshline.planning.placement.plan_file import parse_plan
+
         assert file is not None
-        return _read(file), file.name
+        return read_input(file, parse_plan), file.name
     warehouse, _ = load_with_costs(project)
     if not warehouse.steps:
         raise InputError("there is no output to be placed", "Give a table a `deadline`")
@@ -153,19 +155,6 @@ def _apply(project: Path, found: Placement) -> None:
         if not layout.placements.add(placed.record(), number):
             raise InputError("another process has just placed the steps", "Run again")
     print("Applied: nodes use it from their next start on.", file=sys.stderr)
-
-
-def _read(file: Path) -> PlacementPlan:
-    from freshline.planning.placement.plan_file import parse_plan
-
-    try:
-        text = file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot read {file}: {error}", "Name a readable JSON file") from error
-    try:
-        return parse_plan(text)
-    except InputError as error:
-        raise InputError(error.what, error.remedy, Place(str(file), 0)) from None
 
 
 def _draw(plan: PlacementPlan, found: Placement, path: Path, title: str) -> None:
@@ -224,35 +213,33 @@ def _layout_record(layout: PlacementLayout | None) -> dict[str, Any]:
 
 
 def _show(screen: Console, plan: PlacementPlan, found: Placement) -> None:
-    def tell(line: str) -> None:
-        screen.print(line, highlight=False, markup=False)
-
     why, layout = found.infeasible, found.layout
     if found.holds:
-        tell(f"Every output is in time. Objective {found.objective:.6g}, {_certainty(found)}.")
+        tell(screen, f"Every output is in time. Objective {found.objective:.6g}, {_certainty(found)}.")
     elif found.status == "infeasible":
-        tell("No placement is in time." if why is None else f"No placement is in time: {why.reason}.")
+        tell(screen, "No placement is in time." if why is None else f"No placement is in time: {why.reason}.")
     else:
-        tell("No placement in time was found, nor a proof that there is none: a longer --limit may help.")
+        said = "No placement in time was found, nor a proof that there is none: a longer --limit may help."
+        tell(screen, said)
     if why is not None and why.stretch is not None:
-        tell(f"With deadlines {why.stretch:.6g} times as long the placement below is in time.")
-        tell(f"Outputs that bind: {_listed(why.outputs)}. Nodes that bind: {_listed(why.nodes)}.")
+        tell(screen, f"With deadlines {why.stretch:.6g} times as long the placement below is in time.")
+        outputs, nodes = listed(why.outputs, 10), listed(why.nodes, 10)
+        tell(screen, f"Outputs that bind: {outputs}. Nodes that bind: {nodes}.")
         layout = why.layout
     if layout is None:
         return
     _show_operators(screen, plan, layout)
     if found.nodes:
-        table = grid("Nodes", {"node": False, "load": True, "slack": True})
+        table = grid("Nodes", "node", ">load", ">slack")
         for node in found.nodes[:ROWS_MAX]:
             table.add_row(node.name, _seconds(node.load), "-" if node.slack is None else _seconds(node.slack))
         screen.print(table)
 
 
 def _show_operators(screen: Console, plan: PlacementPlan, layout: PlacementLayout) -> None:
-    sub_deadline = layout.sub_deadline
-    table = grid("Operators", {"operator": False, "node": False, "cost": True, "sub-deadline": True})
+    table = grid("Operators", "operator", "node", ">cost", ">sub-deadline")
     for operator in plan.operators[:ROWS_MAX]:
-        until = sub_deadline.get(operator.name)
+        until = layout.sub_deadline.get(operator.name)
         table.add_row(
             operator.name,
             layout.nodes[operator.name],
@@ -268,11 +255,6 @@ def _certainty(found: Placement) -> str:
     if found.status == "optimal":
         return "the least there is"
     return f"at most {found.gap:.1%} above the least there is"
-
-
-def _listed(names: tuple[str, ...]) -> str:
-    more = f" and {len(names) - 10} more" if len(names) > 10 else ""
-    return f"{', '.join(names[:10])}{more}"
 
 
 def _seconds(value: float) -> str:

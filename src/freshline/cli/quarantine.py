@@ -11,12 +11,12 @@ from rich.text import Text
 from freshline.base.errors import InputError
 from freshline.base.instants import utc
 from freshline.base.printable import printable
+from freshline.cli.printing.grid import grid
 from freshline.cli.shared import (
     DEFAULT_PROJECT,
     JsonOption,
     ProjectOption,
     console,
-    grid,
     load_project,
     print_json,
     storage_path,
@@ -54,9 +54,7 @@ def list_(project: ProjectOption = DEFAULT_PROJECT, as_json: JsonOption = False)
         ]
         print_json({"quarantine": records})
         return
-    table = grid(
-        f"{len(entries)} in quarantine", {"file": False, "since": False, "attempts": True, "reason": False}
-    )
+    table = grid(f"{len(entries)} in quarantine", "file", "since", ">attempts", "reason")
     for entry in entries:
         since = utc(entry.at).strftime("%Y-%m-%d %H:%M:%S")
         reason = Text(printable(entry.reason))

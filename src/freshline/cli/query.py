@@ -10,7 +10,8 @@ import typer
 from rich.text import Text
 
 from freshline.base.printable import printable
-from freshline.cli.shared import DEFAULT_PROJECT, JsonOption, ProjectOption, console, grid, print_json
+from freshline.cli.printing.grid import grid
+from freshline.cli.shared import DEFAULT_PROJECT, JsonOption, ProjectOption, console, print_json
 from freshline.service.client import NoAnswer
 from freshline.service.query import query as ask
 
@@ -63,7 +64,7 @@ def show(answer: dict[str, Any]) -> None:
     if not rows:
         screen.print("There are no rows.")
         return
-    table = grid("", {})
+    table = grid("")
     for name, value in zip(answer["columns"], rows[0], strict=True):  # two columns may have the same name
         table.add_column(Text(printable(name)), justify="right" if _is_number(value) else "left")
     for row in list(zip(rows, answer["intervals"], answer["few"], strict=True))[:_ROWS_MAX]:

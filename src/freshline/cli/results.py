@@ -12,12 +12,12 @@ from freshline.base.errors import InputError
 from freshline.base.instants import utc
 from freshline.base.names import Names
 from freshline.base.printable import printable
+from freshline.cli.printing.grid import grid
 from freshline.cli.shared import (
     DEFAULT_PROJECT,
     JsonOption,
     ProjectOption,
     console,
-    grid,
     load_project,
     print_json,
     storage_path,
@@ -83,11 +83,8 @@ def _show(found: dict[str, Any]) -> None:
         screen.print(nothing)
         return
     intervals = {(each["row"], each["column"]): each for each in found["estimates"]}
-    numeric = {
-        column: isinstance(value, int | float) and not isinstance(value, bool)
-        for column, value in rows[0].items()
-    }
-    table = grid("", numeric)
+    numbers = [name for name, value in rows[0].items() if type(value) in (int, float)]
+    table = grid("", *(f">{name}" if name in numbers else name for name in rows[0]))
     for number, row in enumerate(rows[:_ROWS_MAX]):
         table.add_row(*(_cell(value, intervals.get((number, column))) for column, value in row.items()))
     screen.print(table)

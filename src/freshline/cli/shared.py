@@ -4,26 +4,22 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
-from rich.console import Console, RenderableType
-from rich.style import StyleType
-from rich.table import Table
-from rich.text import Text
+from rich.console import Console
 
-from freshline.base.duration import parse_duration, seconds
-from freshline.base.errors import InputError
+from freshline.base.duration import parse_duration
+from freshline.base.errors import InputError, Place
 from freshline.base.printable import printable
+from freshline.cli.printing.grid import ROWS_MAX
 from freshline.definitions.load import load
 from freshline.definitions.warehouse import Warehouse
 from freshline.planning.costs.learned import learned_costs
 from freshline.planning.costs.learned_queries import learned_query_costs
-from freshline.planning.plan.plan import Plan, PoolPlan, TablePlan
 from freshline.storage.control.history import History
 from freshline.storage.control.layout import StorageLayout
 from freshline.storage.control.node_runs import NodeRuns
@@ -34,8 +30,6 @@ if TYPE_CHECKING:
 # Output to a pipe or a log has no line breaks inside rows, and names are not cut.
 _WIDTH_PIPED = 10_000
 
-# The number of rows that a table on the screen has; rows with problems come first, the rest is counted.
-ROWS_MAX = 40
 
 ProjectOption = Annotated[
     Path,
@@ -45,6 +39,8 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of 
 AllOption = Annotated[bool, typer.Option("--all", help=f"Show every table, not only the first {ROWS_MAX}.")]
 
 DEFAULT_PROJECT = Path("freshline.yml")
+
+T = TypeVar("T")
 
 
 def load_project(project: Path) -> Warehouse:
@@ -70,6 +66,18 @@ def load_with_costs(project: Path) -> tuple[Warehouse, Mapping[str, int]]:
         of_tables = learned_costs(warehouse, history)
         of_queries = learned_query_costs(of_tables.warehouse, history)
     return of_queries.warehouse, {**of_tables.runs, **of_queries.runs}
+
+
+def read_input(file: Path, parse: Callable[[str], T]) -> T:
+    """The content of a JSON file, by that parser; errors name the file."""
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot read {file}: {error}", "Name a readable JSON file") from error
+    try:
+        return parse(text)
+    except InputError as error:
+        raise InputError(error.what, error.remedy, Place(str(file), 0)) from None
 
 
 def storage_path(project: Path, warehouse: Warehouse) -> Path:
@@ -131,113 +139,3 @@ def say(sentence: str) -> None:
 
 def print_json(record: Mapping[str, Any]) -> None:
     print(json.dumps(record, indent=2))
-
-
-class Grid(Table):
-    """A table whose rows begin with a name. Names are shown as they are; brackets are not markup."""
-
-    def add_row(
-        self, *cells: RenderableType | None, style: StyleType | None = None, end_section: bool = False
-    ) -> None:
-        name, *rest = cells
-        super().add_row(
-            Text(name) if isinstance(name, str) else name, *rest, style=style, end_section=end_section
-        )
-
-
-def grid(title: str, columns: Mapping[str, bool]) -> Grid:
-    """An empty table; a column is right-aligned if its value is true."""
-    table = Grid(title=Text(title, "bold"), title_justify="left", header_style="bold", box=None)
-    for name, right in columns.items():
-        # On a narrow screen the longest names are cut; numbers and verdicts stay.
-        table.add_column(name, justify="right" if right else "left", no_wrap=right, overflow="ellipsis")
-    return table
-
-
-def show_rest(screen: Console, rows: int, all_rows: bool) -> None:
-    """Prints how many rows of a table are not shown."""
-    if not all_rows and rows > ROWS_MAX:
-        screen.print(f"... and {rows - ROWS_MAX} more: --all shows every one, --json too.", style="dim")
-
-
-def show_learned(screen: Console, what: str, counts: Sequence[int]) -> None:
-    """Prints from how many runs the costs with a star were learned; a count of 0 means not learned."""
-    learned = [count for count in counts if count]
-    if learned:
-        fewest, most = min(learned), max(learned)
-        number = f"{most}" if fewest == most else f"{fewest} to {most}"
-        screen.print(f"* learned from {number} {what}", style="dim", highlight=False)
-
-
-def recovery_line(plan: Plan, table: TablePlan) -> tuple[int, Fraction] | None:
-    """The recovery time x(λ) = a + b·λ after an outage of its feed: a in µs, and b.
-
-    None if there is no such statement: it exists only for base tables on files (paper 001, Theorem 4).
-    """
-    feed_name = plan.warehouse.tables[table.name].feed
-    if feed_name is None or table.recovery_period_us is None:
-        return None
-    feed = plan.warehouse.feeds[feed_name]
-    base_us = table.recovery_time_us(0, feed.jitter_us)
-    if feed.arrival != "files" or base_us is None:
-        return None
-    return base_us, Fraction(table.recovery_period_us, table.period_us - table.recovery_period_us)
-
-
-def pool_record(pool: PoolPlan, tables: tuple[TablePlan, ...]) -> dict[str, Any]:
-    """A pool as JSON."""
-    clusters = None
-    if pool.clusters is not None:
-        clusters = [
-            {
-                "tracks": cluster.tracks,
-                "tables": list(cluster.tables),
-                "batch_limit": seconds(cluster.batch_limit_us),
-            }
-            for cluster in pool.clusters
-        ]
-    of_classes = {"classes": list(pool.classes), "part": seconds(pool.part_us)} if pool.classes else {}
-    return {
-        "name": pool.name,
-        "tracks": pool.tracks,
-        "policy": pool.policy,
-        "behaves_as": pool.behaves_as(tables),
-        "utilization": pool.utilization,
-        "provisioning": pool.provisioning,
-        "clusters": clusters,
-        "tracks_least": pool.tracks_least,
-        "blocking": seconds(pool.blocking_us),
-        "blocking_most": seconds(pool.blocking_most_us),
-        "batch_limit": seconds(pool.batch_limit_us),
-        **of_classes,
-    }
-
-
-def table_record(plan: Plan, table: TablePlan) -> dict[str, Any]:
-    """A table's plan as JSON."""
-    line = recovery_line(plan, table)
-    recovers = table.name in plan.warehouse.released_by_files
-    return {
-        "name": table.name,
-        "pool": table.pool,
-        "period": seconds(table.period_us),
-        "cost": seconds(table.cost_us),
-        "cost_source": "learned" if table.learned_from_runs else "declared",
-        "response_bound": seconds(table.response_bound_us),
-        "staleness_bound": seconds(table.staleness_bound_us),
-        "target_lag": seconds(table.target_lag_us),
-        "holds": table.holds,
-        "expected": table.expected,
-        "recovery_period": seconds(table.recovery_period_us) if recovers else None,
-        "recovery_time": None if line is None else {"base": seconds(line[0]), "per_second": float(line[1])},
-    }
-
-
-def plan_record(plan: Plan) -> dict[str, Any]:
-    """A plan as JSON."""
-    return {
-        "holds": plan.holds,
-        "pools": [pool_record(pool, plan.tables) for pool in plan.pools],
-        "tables": [table_record(plan, table) for table in plan.tables],
-        "advice": list(plan.advice),
-    }

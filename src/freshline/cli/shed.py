@@ -9,8 +9,8 @@ import typer
 from rich.console import Console
 
 from freshline.base.duration import SECOND, format_duration
-from freshline.base.errors import InputError, Place
-from freshline.cli.shared import JsonOption, console, grid, print_json, working
+from freshline.cli.printing.grid import grid, tell
+from freshline.cli.shared import JsonOption, console, print_json, read_input, working
 from freshline.planning.analysis.levels import QueryLoad
 from freshline.planning.analysis.utilization import fits, readable
 
@@ -40,14 +40,7 @@ def shed(
     # Loading the solver takes longer than other commands take to run.
     from freshline.planning.analysis.query_set import answer, parse_query_set
 
-    try:
-        text = queries.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot read {queries}: {error}", "Name a readable JSON file") from error
-    try:
-        loads = parse_query_set(text)
-    except InputError as error:
-        raise InputError(error.what, error.remedy, Place(str(queries), 0)) from None
+    loads = read_input(queries, parse_query_set)
     with working("shedding"):
         result = answer(loads)
     if as_json:
@@ -59,25 +52,21 @@ def shed(
 
 
 def _show(screen: Console, loads: list[QueryLoad], result: dict[str, Any]) -> None:
-    def say(line: str) -> None:
-        screen.print(line, highlight=False, markup=False)
-
     costs, periods = [load.cost_us for load in loads], [load.period_us for load in loads]
     used = readable(result["utilization"], 1, fits(costs, periods, 1), digits=4)
     verdict = "All deadlines are met" if result["schedulable"] else "Some deadline is missed"
-    say(f"Utilisation {used}. {verdict} at full costs.")
+    tell(screen, f"Utilisation {used}. {verdict} at full costs.")
     for refusal in result["refused"]:
         least = refusal["period_least"]
         stride = "no period up to an hour fits"
         if least is not None:
             stride = f"a period of {least:g} s, with a deadline as long, would fit"
-        say(f"{refusal['name']} is refused: {refusal['reason']}; {stride}.")
+        tell(screen, f"{refusal['name']} is refused: {refusal['reason']}; {stride}.")
     rules = result["rules"]
-    say("Weighted error a second: " + ", ".join(f"{rule} {_error(rules[rule])}" for rule in rules) + ".")
-    table = grid(
-        "What is kept of each window, and the response time by least-error",
-        {"query": False, "period": True, "full cost": True, **dict.fromkeys(rules, True), "response": True},
-    )
+    errors = ", ".join(f"{rule} {outcome['weighted_error']:,.0f}" for rule, outcome in rules.items())
+    tell(screen, f"Weighted error a second: {errors}.")
+    title = "What is kept of each window, and the response time by least-error"
+    table = grid(title, "query", ">period", ">full cost", *(f">{rule}" for rule in rules), ">response")
     by_name = {load.name: load for load in loads}
     for row, query in enumerate(rules["least-error"]["queries"]):
         load = by_name[query["name"]]
@@ -90,10 +79,6 @@ def _show(screen: Console, loads: list[QueryLoad], result: dict[str, Any]) -> No
         )
     if table.row_count:
         screen.print(table)
-
-
-def _error(outcome: dict[str, Any]) -> str:
-    return f"{outcome['weighted_error']:,.0f}"
 
 
 def _response(seconds: float | None) -> str:

@@ -16,8 +16,7 @@ from freshline.kernel.core.timers import NEVER
 from freshline.kernel.queries.query_spec import QueryMeasure
 from freshline.kernel.queries.rescheduling import Rescheduling
 from freshline.planning.analysis.levels import QueryLoad
-from freshline.planning.plan.plan import Plan
-from freshline.planning.plan.queries import QueryPlan
+from freshline.planning.plan.plan import Plan, QueryPlan
 from freshline.simulation.conditions.gaps import Gaps
 from freshline.simulation.conditions.spans import Spans
 from freshline.simulation.driver import SimulatedDriver

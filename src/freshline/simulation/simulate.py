@@ -52,6 +52,11 @@ class SimulationResult(KindResults):
     def holds(self) -> bool:
         return all(result.holds for result in self.seen)
 
+    @property
+    def has_faults(self) -> bool:
+        """Whether it was simulated under conditions that the plan does not know."""
+        return bool(self.outages or self.gaps or self.slow or self.failures or self.crashes)
+
 
 def simulate(
     plan: Plan,

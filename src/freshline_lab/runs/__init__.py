@@ -1,1 +1,1 @@
-"""Simulated runs that experiments and campaigns share."""
+"""Random warehouses, and simulated runs that experiments and campaigns share."""

@@ -22,7 +22,7 @@ from freshline.simulation.driver import SimulatedDriver
 from freshline.simulation.updates import SimulatedUpdates
 from freshline.testing.builder import Builder
 from freshline.testing.script import FixedCosts, FixedFiles
-from freshline.testing.warehouses import random_warehouse
+from freshline_lab.runs.warehouses import random_warehouse
 
 
 def started(instructions: list[Start]) -> list[tuple[str, int, int, int]]:

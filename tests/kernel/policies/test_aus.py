@@ -31,7 +31,7 @@ from freshline.simulation.driver import SimulatedDriver
 from freshline.simulation.updates import SimulatedUpdates
 from freshline.testing.builder import Builder
 from freshline.testing.script import FixedCosts, play
-from freshline.testing.warehouses import WarehouseShape, random_outages, random_warehouse
+from freshline_lab.runs.warehouses import WarehouseShape, random_outages, random_warehouse
 
 
 def rule_of(task: TableTask) -> AdaptiveRelease:

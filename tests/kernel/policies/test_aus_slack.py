@@ -26,7 +26,8 @@ from freshline.simulation.simulate import simulate
 from freshline.simulation.updates import SimulatedUpdates
 from freshline.testing.builder import Builder
 from freshline.testing.script import FixedCosts, FixedFiles, Schedule, play
-from freshline.testing.warehouses import (
+from freshline_lab.campaigns.recovery.recoveries import run_with_outages
+from freshline_lab.runs.warehouses import (
     WarehouseShape,
     crowded_warehouse,
     long_outages,
@@ -34,7 +35,6 @@ from freshline.testing.warehouses import (
     random_outages,
     random_warehouse,
 )
-from freshline_lab.campaigns.recovery.recoveries import run_with_outages
 
 
 def warehouse(policy: str = "aus-slack") -> Builder:

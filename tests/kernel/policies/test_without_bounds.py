@@ -29,7 +29,7 @@ from freshline.simulation.simulated_run import files_of
 from freshline.simulation.updates import SimulatedUpdates
 from freshline.testing.builder import Builder
 from freshline.testing.script import Schedule, play
-from freshline.testing.warehouses import random_outages, random_warehouse
+from freshline_lab.runs.warehouses import random_outages, random_warehouse
 
 ADAPTIVE: list[PolicyName] = ["aus", "aus-slack"]
 

@@ -39,7 +39,7 @@ from freshline.simulation.driver import SimulatedDriver
 from freshline.simulation.simulated_run import files_of
 from freshline.simulation.updates import SimulatedUpdates
 from freshline.testing.builder import Builder
-from freshline.testing.warehouses import crowded_warehouse, random_outages, random_warehouse
+from freshline_lab.runs.warehouses import crowded_warehouse, random_outages, random_warehouse
 
 policies: st.SearchStrategy[PolicyName] = st.sampled_from(["aus", "aus-slack"])
 seeds = st.integers(0, 10**6)

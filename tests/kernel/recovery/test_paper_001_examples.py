@@ -28,7 +28,7 @@ from freshline.simulation.conditions.outages import InterruptedFeed
 from freshline.simulation.simulate import SimulationResult, simulate
 from freshline.testing.builder import Builder
 from freshline.testing.script import Schedule, play
-from freshline.testing.warehouses import WarehouseShape, random_outages, random_warehouse
+from freshline_lab.runs.warehouses import WarehouseShape, random_outages, random_warehouse
 
 # A job in seconds: its number, release, deadline, start, finish, and the freshness that it reaches.
 Row = tuple[float, ...]

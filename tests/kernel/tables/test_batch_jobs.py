@@ -24,7 +24,8 @@ from freshline.planning.plan.make import make_plan
 from freshline.simulation.conditions.conditions import checked
 from freshline.simulation.simulate import simulate
 from freshline.testing.builder import Builder
-from freshline.testing.warehouses import (
+from freshline_lab.campaigns.recovery.recoveries import run_through
+from freshline_lab.runs.warehouses import (
     WarehouseShape,
     random_crashes,
     random_failures,
@@ -32,7 +33,6 @@ from freshline.testing.warehouses import (
     random_warehouse,
     with_random_blocking,
 )
-from freshline_lab.campaigns.recovery.recoveries import run_through
 
 seeds = st.integers(0, 2**32)
 

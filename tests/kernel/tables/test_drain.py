@@ -31,7 +31,7 @@ from freshline.kernel.tables.task import tables_of
 from freshline.planning.plan.make import make_plan, what_if, without_bounds
 from freshline.simulation.simulated_run import files_of
 from freshline.testing.builder import Builder
-from freshline.testing.warehouses import random_outages, random_warehouse
+from freshline_lab.runs.warehouses import random_outages, random_warehouse
 
 END = 120 * SECOND
 seeds = st.integers(0, 10**6)

@@ -32,7 +32,7 @@ from freshline.simulation.driver import SimulatedDriver
 from freshline.simulation.simulated_run import files_of
 from freshline.simulation.updates import SimulatedUpdates
 from freshline.testing.builder import Builder
-from freshline.testing.warehouses import random_outages, random_warehouse
+from freshline_lab.runs.warehouses import random_outages, random_warehouse
 
 END = 120 * SECOND
 policies = st.sampled_from(["fifo", "rm", "edf", "edf-strict"])

@@ -12,7 +12,7 @@ from freshline.definitions.warehouse import Warehouse
 from freshline.planning.plan.make import make_plan, what_if, without_bounds
 from freshline.planning.plan.plan import Plan
 from freshline.testing.builder import Builder
-from freshline.testing.warehouses import random_warehouse
+from freshline_lab.runs.warehouses import random_warehouse
 
 POLICIES = ("edf", "clustered-edf", "aus", "aus-slack")
 

@@ -13,7 +13,7 @@ from freshline.definitions.warehouse import Warehouse
 from freshline.planning.plan.make import make_plan, what_if
 from freshline.planning.plan.plan import Plan
 from freshline.testing.builder import Builder
-from freshline.testing.warehouses import WarehouseShape, random_warehouse
+from freshline_lab.runs.warehouses import WarehouseShape, random_warehouse
 
 
 def with_random_targets(warehouse: Warehouse, seed: int) -> Warehouse:

@@ -1,4 +1,4 @@
-"""Outputs with a deadline and their steps: as JSON, and for people."""
+"""Outputs with a deadline and their steps: plan and simulated results, as JSON and for people."""
 
 from __future__ import annotations
 
@@ -10,9 +10,14 @@ import typer
 from rich.console import Console
 
 from freshline.base.duration import format_duration, seconds
-from freshline.cli.shared import ROWS_MAX, grid, show_rest, working
+from freshline.cli.printing.grid import note, show_rows, tell
+from freshline.cli.printing.kind import PrintedKind
+from freshline.cli.shared import working
+from freshline.live.status.screen_table import Columns
+from freshline.planning.plan.advice import counted
 from freshline.planning.plan.make import make_plan
 from freshline.planning.plan.plan import OutputPlan, Plan
+from freshline.planning.plan.step_placement import StepPlacement
 from freshline.simulation.simulate import SimulationResult
 from freshline.simulation.steps import OutputResult, StepResult
 
@@ -41,7 +46,100 @@ def verdict(plan: Plan) -> typer.Exit:
     return typer.Exit(1)
 
 
-def output_record(output: OutputPlan) -> dict[str, Any]:
+class PrintedOutputs(PrintedKind):
+    """The outputs with a deadline, and the steps that they are computed by."""
+
+    def plan_record(self, plan: Plan) -> dict[str, Any]:
+        return {"outputs": [_record(output) for output in plan.outputs]} if plan.outputs else {}
+
+    def show_plan(self, screen: Console, plan: Plan, all_rows: bool) -> None:
+        """Shows the outputs of a plan, and the node of each of their steps."""
+        if not plan.outputs:
+            return
+        columns: Columns[OutputPlan] = {
+            "output": lambda output: output.name,
+            ">deadline": lambda output: format_duration(output.deadline_us),
+            "node": lambda output: output.node or "-",
+            ">slack": lambda output: format_duration(output.slack_us, down=True),
+            "": lambda output: "[green]holds[/]" if output.holds else "[red]not proven[/]",
+        }
+        show_rows(screen, "Outputs", plan.outputs, all_rows, columns)
+        screen.print()
+        if plan.placed is not None:
+            _show_steps(screen, plan.placed, all_rows)
+        for output in plan.outputs:
+            if output.reason is not None:
+                tell(screen, f"{output.name}: {output.reason}.")
+            if output.ages_us:
+                note(screen, f"{output.name}: {_assumed(plan, output)}.")
+
+    def held(self, plan: Plan) -> str | None:
+        return "all outputs are in time" if plan.outputs else None
+
+    def failing(self, plan: Plan) -> str | None:
+        unproven = sum(not output.holds for output in plan.outputs)
+        in_all = counted(len(plan.outputs), "output")
+        return f"[red]Not proven[/] for {unproven} of {in_all}." if unproven else None
+
+    def result_record(self, result: SimulationResult) -> dict[str, Any]:
+        if not result.steps:
+            return {}
+        return {
+            "outputs": [_output_record(output) for output in result.outputs],
+            "steps": [_step_record(step) for step in result.steps],
+        }
+
+    def show_result(self, screen: Console, result: SimulationResult, all_rows: bool) -> None:
+        if not result.steps:
+            return
+        of_outputs: Columns[OutputResult] = {
+            "output": lambda output: output.name,
+            ">deadline": lambda output: format_duration(output.deadline_us),
+            ">rows": lambda output: str(output.rows),
+            ">misses": lambda output: f"[red]{output.misses}[/]" if output.misses else "0",
+            ">p50": lambda output: format_duration(output.latency_p50_us),
+            ">p95": lambda output: format_duration(output.latency_p95_us),
+            ">max": lambda output: format_duration(output.latency_max_us),
+        }
+        show_rows(screen, "Outputs", result.outputs, all_rows, of_outputs)
+        of_steps: Columns[StepResult] = {
+            "step": lambda step: step.name,
+            "node": lambda step: step.node,
+            ">sub-deadline": lambda step: format_duration(step.sub_deadline_us),
+            ">jobs": lambda step: str(step.jobs),
+            ">misses": lambda step: str(step.misses),
+            ">backlog": lambda step: str(step.backlog),
+        }
+        show_rows(screen, "Steps", result.steps, all_rows, of_steps)
+        screen.print()
+
+    def missed(self, result: SimulationResult) -> str | None:
+        missed = sum(output.misses > 0 for output in result.outputs)
+        return f"[red]Missed[/]: deadlines of {missed} of the outputs." if missed else None
+
+
+def _assumed(plan: Plan, output: OutputPlan) -> str:
+    """What an output assumes of its feeds' records."""
+    ages = []
+    for name, age_us in output.ages_us.items():
+        by_default = plan.warehouse.feeds[name].age_us is None
+        source = ", its `timestamp_jitter`, as it has no `age`" if by_default else ""
+        ages.append(f"at most {format_duration(age_us, up=True)} old for {name}{source}")
+    return f"assumes that a file's records, when it is found, are {'; '.join(ages)}"
+
+
+def _show_steps(screen: Console, placed: StepPlacement, all_rows: bool) -> None:
+    columns: Columns[str] = {
+        "step": lambda step: step,
+        "node": lambda step: placed.nodes[step],
+        ">cost": lambda step: format_duration(placed.costs_us[step], up=True),
+        ">sub-deadline": lambda step: format_duration(placed.sub_deadlines_us[step], down=True),
+    }
+    show_rows(screen, "Steps", list(placed.nodes), all_rows, columns)
+    screen.print()
+
+
+def _record(output: OutputPlan) -> dict[str, Any]:
     """An output's plan as JSON."""
     return {
         "name": output.name,
@@ -55,67 +153,6 @@ def output_record(output: OutputPlan) -> dict[str, Any]:
         "slack": seconds(output.slack_us),
         "reason": output.reason,
         "assumes": [{"feed": feed, "age": seconds(age_us)} for feed, age_us in output.ages_us.items()],
-    }
-
-
-def show_outputs(screen: Console, plan: Plan, all_rows: bool) -> None:
-    """Shows the outputs of a plan, and the node of each of their steps."""
-    outputs = grid("Outputs", {"output": False, "deadline": True, "node": False, "slack": True, "": False})
-    for output in plan.outputs[: None if all_rows else ROWS_MAX]:
-        outputs.add_row(
-            output.name,
-            format_duration(output.deadline_us),
-            output.node or "-",
-            format_duration(output.slack_us, down=True),
-            "[green]holds[/]" if output.holds else "[red]not proven[/]",
-        )
-    screen.print(outputs)
-    show_rest(screen, len(plan.outputs), all_rows)
-    screen.print()
-    if plan.placed is not None:
-        _show_steps(screen, plan, all_rows)
-    for output in plan.outputs:
-        if output.reason is not None:
-            screen.print(f"{output.name}: {output.reason}.", highlight=False, markup=False)
-        if output.ages_us:
-            screen.print(
-                f"{output.name}: {_assumed(plan, output)}.", style="dim", highlight=False, markup=False
-            )
-
-
-def _assumed(plan: Plan, output: OutputPlan) -> str:
-    """What an output assumes of its feeds' records."""
-    ages = []
-    for name, age_us in output.ages_us.items():
-        by_default = plan.warehouse.feeds[name].age_us is None
-        source = ", its `timestamp_jitter`, as it has no `age`" if by_default else ""
-        ages.append(f"at most {format_duration(age_us, up=True)} old for {name}{source}")
-    return f"assumes that a file's records, when it is found, are {'; '.join(ages)}"
-
-
-def _show_steps(screen: Console, plan: Plan, all_rows: bool) -> None:
-    placed = plan.placed
-    assert placed is not None
-    steps = grid("Steps", {"step": False, "node": False, "cost": True, "sub-deadline": True})
-    for name in list(placed.nodes)[: None if all_rows else ROWS_MAX]:
-        steps.add_row(
-            name,
-            placed.nodes[name],
-            format_duration(placed.costs_us[name], up=True),
-            format_duration(placed.sub_deadlines_us[name], down=True),
-        )
-    screen.print(steps)
-    show_rest(screen, len(placed.nodes), all_rows)
-    screen.print()
-
-
-def simulated_records(result: SimulationResult) -> dict[str, Any]:
-    """The results of outputs and steps in a simulated run, as JSON; empty if there are none."""
-    if not result.steps:
-        return {}
-    return {
-        "outputs": [_output_record(output) for output in result.outputs],
-        "steps": [_step_record(step) for step in result.steps],
     }
 
 
@@ -144,34 +181,3 @@ def _step_record(step: StepResult) -> dict[str, Any]:
         "backlog": step.backlog,
         "failed": step.failed,
     }
-
-
-def show_simulated_outputs(screen: Console, result: SimulationResult, all_rows: bool) -> None:
-    columns = {"output": False, "deadline": True, "rows": True, "misses": True}
-    outputs = grid("Outputs", {**columns, "p50": True, "p95": True, "max": True})
-    for output in result.outputs[: None if all_rows else ROWS_MAX]:
-        outputs.add_row(
-            output.name,
-            format_duration(output.deadline_us),
-            str(output.rows),
-            f"[red]{output.misses}[/]" if output.misses else "0",
-            format_duration(output.latency_p50_us),
-            format_duration(output.latency_p95_us),
-            format_duration(output.latency_max_us),
-        )
-    screen.print(outputs)
-    show_rest(screen, len(result.outputs), all_rows)
-    columns = {"step": False, "node": False, "sub-deadline": True}
-    steps = grid("Steps", {**columns, "jobs": True, "misses": True, "backlog": True})
-    for step in result.steps[: None if all_rows else ROWS_MAX]:
-        steps.add_row(
-            step.name,
-            step.node,
-            format_duration(step.sub_deadline_us),
-            str(step.jobs),
-            str(step.misses),
-            str(step.backlog),
-        )
-    screen.print(steps)
-    show_rest(screen, len(result.steps), all_rows)
-    screen.print()

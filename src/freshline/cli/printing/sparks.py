@@ -11,8 +11,9 @@ from freshline.base.duration import format_duration, seconds
 from freshline.cli.shared import working
 from freshline.definitions.warehouse import Warehouse
 from freshline.planning.plan.advice import counted
-from freshline.planning.plan.make import queries_hold, tables_that_hold
+from freshline.planning.plan.make import tables_that_hold
 from freshline.planning.plan.plan import Plan, SparkPlan
+from freshline.planning.plan.queries import queries_hold
 from freshline.planning.plan.sparks import spark_plans
 
 
@@ -53,11 +54,18 @@ def spark_record(each: SparkPlan) -> dict[str, Any]:
 
 
 def show_sparks(screen: Console, plan: Plan) -> None:
-    """Shows how tracks share cores; if no cores are known, that nothing is counted."""
+    """Shows how tracks share cores, where these are known."""
     for each in plan.sparks:
         screen.print(_sentence(each), highlight=False, markup=False)
     if plan.sparks:
         screen.print()
+
+
+def cores_assumed(plan: Plan) -> str:
+    """What is assumed of cores that are not declared, as the end of a sentence."""
+    if plan.sparks or sum(pool.tracks for pool in plan.pools) <= 1:
+        return ""
+    return ", and tracks do not slow each other down (`cores` is not declared)"
 
 
 def _sentence(each: SparkPlan) -> str:

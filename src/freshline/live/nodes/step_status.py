@@ -12,7 +12,7 @@ from rich.text import Text
 
 from freshline.base.duration import format_duration, seconds
 from freshline.base.instants import written
-from freshline.live.status.screen_table import columns, count
+from freshline.live.status.screen_table import count, screen_table
 from freshline.live.status.section import NodeMerge, StatusSection, newest_by_name
 from freshline.live.tables.table_status import shed_lines
 from freshline.planning.plan.step_placement import StepPlacement
@@ -177,40 +177,39 @@ PLACEMENT = PlacementSection()
 
 
 def _output_table(outputs: Sequence[OutputStatus]) -> Table:
-    names = {"output": False, "node": False, "deadline": True, "rows": True, "missed": True}
-    table = columns(names | {"p50": True, "p95": True, "max": True})
-    for row in outputs:
-        table.add_row(
-            Text(row.name),
-            Text(row.node),
-            format_duration(row.deadline_us),
-            count(row.rows),
-            _missed(row.misses),
-            *(format_duration(latency) for latency in (row.p50_us, row.p95_us)),
-            Text(
-                format_duration(row.max_us),
-                style="red" if row.max_us is not None and row.max_us > row.deadline_us else "",
-            ),
-        )
-    return table
+    return screen_table(
+        outputs,
+        {
+            "output": lambda row: Text(row.name),
+            "node": lambda row: Text(row.node),
+            ">deadline": lambda row: format_duration(row.deadline_us),
+            ">rows": lambda row: count(row.rows),
+            ">missed": lambda row: _missed(row.misses),
+            ">p50": lambda row: format_duration(row.p50_us),
+            ">p95": lambda row: format_duration(row.p95_us),
+            ">max": _longest,
+        },
+    )
+
+
+def _longest(output: OutputStatus) -> Text:
+    is_late = output.max_us is not None and output.max_us > output.deadline_us
+    return Text(format_duration(output.max_us), style="red" if is_late else "")
 
 
 def _step_table(steps: Sequence[StepStatus]) -> Table:
-    table = columns(
-        {"step": False, "node": False, "due after": True, "missed": True, "backlog": True, "rows": True}
-        | {"late": True}
+    return screen_table(
+        steps,
+        {
+            "step": lambda row: Text(row.name),
+            "node": lambda row: Text(row.node),
+            ">due after": lambda row: format_duration(row.sub_deadline_us),
+            ">missed": lambda row: _missed(row.misses),
+            ">backlog": lambda row: count(row.backlog),
+            ">rows": lambda row: count(row.rows),
+            ">late": lambda row: count(row.rows_late),
+        },
     )
-    for row in steps:
-        table.add_row(
-            Text(row.name),
-            Text(row.node),
-            format_duration(row.sub_deadline_us),
-            _missed(row.misses),
-            count(row.backlog),
-            count(row.rows),
-            count(row.rows_late),
-        )
-    return table
 
 
 def _missed(misses: int) -> Text:

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from freshline.base.duration import format_duration, seconds
 from freshline.live.queries.held_back import held_back_line
-from freshline.live.status.screen_table import columns, count
+from freshline.live.status.screen_table import count, screen_table
 from freshline.live.status.section import ROWS_MAX, StatusSection, line, more_rows, percent
 
 # COMING: it will join its pool. LEAVING: it leaves after its iteration. ENDED: the run has ended.
@@ -111,18 +111,17 @@ def _held_back(queries: Sequence[QueryStatus]) -> list[str]:
 
 
 def _query_table(queries: Sequence[QueryStatus]) -> Table:
-    names = {"query": False, "state": False, "stride": True, "deadline": True, "budget": True}
-    table = columns(names | {"answers": True, "missed": True, "keep": True, "mean": True})
-    for row in queries[:ROWS_MAX]:
-        table.add_row(
-            Text(row.name),
-            Text(row.state, style=_STYLES[row.state]),
-            format_duration(row.stride_us),
-            format_duration(row.deadline_us),
-            format_duration(row.budget_us),
-            count(row.iterations),
-            Text(count(row.misses), style="red" if row.misses else ""),
-            percent(row.keep),
-            percent(row.keep_mean),
-        )
-    return table
+    return screen_table(
+        queries[:ROWS_MAX],
+        {
+            "query": lambda row: Text(row.name),
+            "state": lambda row: Text(row.state, style=_STYLES[row.state]),
+            ">stride": lambda row: format_duration(row.stride_us),
+            ">deadline": lambda row: format_duration(row.deadline_us),
+            ">budget": lambda row: format_duration(row.budget_us),
+            ">answers": lambda row: count(row.iterations),
+            ">missed": lambda row: Text(count(row.misses), style="red" if row.misses else ""),
+            ">keep": lambda row: percent(row.keep),
+            ">mean": lambda row: percent(row.keep_mean),
+        },
+    )

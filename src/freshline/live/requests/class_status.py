@@ -10,7 +10,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from freshline.live.status.screen_table import columns, count
+from freshline.live.status.screen_table import count, screen_table
 from freshline.live.status.section import StatusSection, percent
 
 _STYLES: Mapping[str, str] = {
@@ -61,28 +61,19 @@ CLASSES = ClassSection()
 
 
 def _class_table(classes: Sequence[ClassStatus]) -> Table:
-    names = {
-        "class": False,
-        "state": False,
-        "error": True,
-        "allowed": True,
-        "admitted": True,
-        "quota": True,
-        "waiting": True,
-    }
-    table = columns(names | {"answers": True, "mean": True, "rejected": True, "unanswered": True})
-    for row in classes:
-        table.add_row(
-            Text(row.name),
-            Text(row.state, style=_STYLES[row.state]),
-            percent(row.ate),
-            percent(row.error),
-            percent(row.admitted),
-            percent(row.quota),
-            count(row.waiting),
-            count(row.answered),
-            percent(row.error_mean),
-            count(row.rejected),
-            count(row.unanswered),
-        )
-    return table
+    return screen_table(
+        classes,
+        {
+            "class": lambda row: Text(row.name),
+            "state": lambda row: Text(row.state, style=_STYLES[row.state]),
+            ">error": lambda row: percent(row.ate),
+            ">allowed": lambda row: percent(row.error),
+            ">admitted": lambda row: percent(row.admitted),
+            ">quota": lambda row: percent(row.quota),
+            ">waiting": lambda row: count(row.waiting),
+            ">answers": lambda row: count(row.answered),
+            ">mean": lambda row: percent(row.error_mean),
+            ">rejected": lambda row: count(row.rejected),
+            ">unanswered": lambda row: count(row.unanswered),
+        },
+    )

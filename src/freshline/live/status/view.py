@@ -11,7 +11,7 @@ from freshline.base.duration import format_duration
 from freshline.base.instants import utc
 from freshline.base.printable import printable
 from freshline.live import kinds_of_work
-from freshline.live.status.screen_table import columns
+from freshline.live.status.screen_table import screen_table
 from freshline.live.status.section import line
 from freshline.live.status.status import Progress, TrackStatus, WarehouseStatus
 
@@ -90,12 +90,18 @@ def _starting(progress: Progress, running: bool) -> Text:
 
 
 def _tracks(tracks: Sequence[TrackStatus], now_us: int) -> RenderableType:
-    table = columns({"track": True, "pool": False, "runs": False, "since": True})
     busy_first = sorted(tracks, key=lambda track: track.table is None)
-    for track in tracks if len(tracks) <= _TRACKS_MAX else busy_first[:_TRACKS_MAX]:
-        since = "" if track.since_us is None else format_duration(max(0, now_us - track.since_us))
-        runs = Text("idle", style="dim") if track.table is None else Text(track.table)
-        table.add_row(str(track.number), Text(track.pool), runs, since)
+    table = screen_table(
+        tracks if len(tracks) <= _TRACKS_MAX else busy_first[:_TRACKS_MAX],
+        {
+            ">track": lambda track: str(track.number),
+            "pool": lambda track: Text(track.pool),
+            "runs": lambda track: Text(track.table) if track.table else Text("idle", style="dim"),
+            ">since": lambda track: (
+                "" if track.since_us is None else format_duration(max(0, now_us - track.since_us))
+            ),
+        },
+    )
     if len(tracks) <= _TRACKS_MAX:
         return table
     busy = sum(track.table is not None for track in tracks)

@@ -14,7 +14,7 @@ from rich.text import Text
 from freshline.base.duration import DAY, format_duration, seconds
 from freshline.base.instants import utc, written
 from freshline.kernel.tables.state import TableState, exceeds
-from freshline.live.status.screen_table import columns, count
+from freshline.live.status.screen_table import count, screen_table
 from freshline.live.status.section import ROWS_MAX, NodeMerge, StatusSection, more_rows, newest_by_name
 
 # From the worst to the best.
@@ -223,64 +223,43 @@ def shed_lines(shed: Mapping[str, int]) -> list[str]:
 
 
 def _staleness_table(rows: Sequence[TableStatus], now_us: int) -> Table:
-    table = columns(
+    return screen_table(
+        rows,
         {
-            "table": False,
-            "state": False,
-            "freshness": True,
-            "lag": True,
-            "staleness": True,
-            "bound": True,
-            "target": True,
-            "backlog": True,
-            "rows": True,
-        }
+            "table": lambda row: Text(row.name),
+            "state": lambda row: Text(row.state, style=STYLES[row.state]),
+            ">freshness": lambda row: "-" if row.freshness_us is None else _time(row.freshness_us, now_us),
+            ">lag": lambda row: format_duration(row.lag_us),
+            ">staleness": lambda row: _staleness(row, now_us),
+            ">bound": lambda row: format_duration(row.staleness_bound_us, up=True),
+            ">target": lambda row: format_duration(row.target_lag_us),
+            ">backlog": lambda row: str(row.backlog),
+            ">rows": lambda row: count(row.loaded_rows),
+        },
     )
-    for row in rows:
-        table.add_row(
-            Text(row.name),
-            Text(row.state, style=STYLES[row.state]),
-            "-" if row.freshness_us is None else _time(row.freshness_us, now_us),
-            format_duration(row.lag_us),
-            _staleness(row, now_us),
-            format_duration(row.staleness_bound_us, up=True),
-            format_duration(row.target_lag_us),
-            str(row.backlog),
-            count(row.loaded_rows),
-        )
-    return table
 
 
 def _summary_table(rows: Sequence[TableStatus], at_us: int) -> Table:
-    table = columns(
+    return screen_table(
+        rows,
         {
-            "table": False,
-            "staleness": True,
-            "bound": True,
-            "of bound": True,
-            "target": True,
-            "lag": True,
-            "rows": True,
-            "late": True,
-            "jobs": True,
-            "": False,
-        }
+            "table": lambda row: Text(row.name),
+            ">staleness": lambda row: format_duration(row.staleness_max_us),
+            ">bound": lambda row: format_duration(row.staleness_bound_us, up=True),
+            ">of bound": _of_bound,
+            ">target": lambda row: format_duration(row.target_lag_us),
+            ">lag": lambda row: format_duration(row.lag_max_us),
+            ">rows": lambda row: count(row.loaded_rows),
+            ">late": lambda row: count(row.late_rows),
+            ">jobs": lambda row: count(row.jobs),
+            "": lambda row: _verdict_text(row, at_us),
+        },
     )
-    for row in rows:
-        observed_us, bound_us = row.staleness_max_us, row.staleness_bound_us
-        table.add_row(
-            Text(row.name),
-            format_duration(observed_us),
-            format_duration(bound_us, up=True),
-            "-" if bound_us is None or observed_us is None else f"{observed_us / bound_us:.0%}",
-            format_duration(row.target_lag_us),
-            format_duration(row.lag_max_us),
-            count(row.loaded_rows),
-            count(row.late_rows),
-            count(row.jobs),
-            _verdict_text(row, at_us),
-        )
-    return table
+
+
+def _of_bound(table: TableStatus) -> str:
+    observed_us, bound_us = table.staleness_max_us, table.staleness_bound_us
+    return "-" if bound_us is None or observed_us is None else f"{observed_us / bound_us:.0%}"
 
 
 def _shown(rows: Sequence[TableStatus], now_us: int) -> Sequence[TableStatus]:

@@ -20,10 +20,8 @@ from freshline.planning.plan.blocking import PoolTasks, batch_limit, blocking_mo
 from freshline.planning.plan.counted_costs import count_cores
 from freshline.planning.plan.least_tracks import TRIES_MAX, LeastTracks, least_tracks
 from freshline.planning.plan.plan import ClusterPlan, Plan, PoolPlan, TablePlan
-from freshline.planning.plan.queries import QueryPlan, advise_queries, plan_queries
-from freshline.planning.plan.query_loads import query_loads
+from freshline.planning.plan.queries import with_queries
 from freshline.planning.plan.reach import Reach
-from freshline.planning.plan.slow_tables import slow_tables
 from freshline.planning.plan.staleness import StalenessModel, staleness_model
 from freshline.planning.plan.step_graph import StepGraph
 from freshline.planning.plan.step_placement import StepPlacement
@@ -59,23 +57,10 @@ def make_plan(
             least.append(least_tracks(pool, schedule.recovery, tables, reach))
         most_us = blocking_most(schedule.plan.policy, schedule.parts, reach)
         pools.append(replace(_with_least(schedule.plan, least[-1]), blocking_most_us=most_us))
-    advice = advise(pools, tables, least, model)
-    pools, queries = _with_queries(pools, warehouse, learned or {})
-    bounds_us = {**model.steps_us, **{name: table.staleness_bound_us for name, table in tables.items()}}
-    slow = slow_tables(warehouse, bounds_us)
-    queries = tuple(replace(query, held_back=slow.get(query.name)) for query in queries)
-    advice += advise_queries(queries)
+    advice = tuple(advise(pools, tables, least, model))
     found = tuple(tables.values())
-    return Plan(
-        warehouse,
-        tuple(pools),
-        found,
-        tuple(advice),
-        queries,
-        placed,
-        steps_us=steps_us,
-        declared=declared,
-    )
+    plan = Plan(warehouse, tuple(pools), found, advice, placed=placed, steps_us=steps_us, declared=declared)
+    return with_queries(plan, learned or {})
 
 
 def tables_that_hold(warehouse: Warehouse, placed: StepPlacement | None = None) -> frozenset[str]:
@@ -83,16 +68,6 @@ def tables_that_hold(warehouse: Warehouse, placed: StepPlacement | None = None) 
     counted = count_cores(warehouse)
     _, _, tables = _scheduled(counted, _steps_us(counted, placed), {})
     return frozenset(name for name, table in tables.items() if table.holds)
-
-
-def queries_hold(warehouse: Warehouse) -> bool:
-    """Whether all queries are answered in time, with their cores counted."""
-    warehouse = count_cores(warehouse)
-    for pool in warehouse.pools.values():
-        loads = query_loads(warehouse, pool)
-        if loads and not all(query.holds for query in plan_queries(pool, loads, {}).queries):
-            return False
-    return True
 
 
 def _scheduled(
@@ -134,31 +109,15 @@ def _least_tracks_of_cores(
 
 def what_if(warehouse: Warehouse, policy: PolicyName | None, tracks: Mapping[str, int]) -> Warehouse:
     """The same warehouse with another policy in all pools that may have it, or other numbers of tracks."""
-    with_queries = {query.pool for query in warehouse.queries.values()}
-    with_classes = {each.pool for each in warehouse.classes.values()}
+    others: tuple[Held, ...] = ("classes", "queries")
+    holds = {each.pool: held for held in others for each in getattr(warehouse, held).values()}
     pools: dict[str, Pool] = {}
     for name, pool in warehouse.pools.items():
         changed = replace(pool, tracks=tracks.get(name, pool.tracks))
-        held: Held = "queries" if name in with_queries else "classes" if name in with_classes else "tables"
-        if policy is not None and held in POLICIES[policy].holds:
+        if policy is not None and holds.get(name, "tables") in POLICIES[policy].holds:
             changed = replace(changed, policy=policy)
         pools[name] = changed
     return replace(warehouse, pools=pools)
-
-
-def _with_queries(
-    pools: list[PoolPlan], warehouse: Warehouse, learned: Mapping[str, int]
-) -> tuple[list[PoolPlan], tuple[QueryPlan, ...]]:
-    """The pools with the demand of their queries, and the plans of all queries."""
-    plans: dict[str, QueryPlan] = {}
-    for place, pool in enumerate(pools):
-        loads = query_loads(warehouse, warehouse.pools[pool.name])
-        if loads:
-            planned = plan_queries(warehouse.pools[pool.name], loads, learned)
-            plans |= {query.name: query for query in planned.queries}
-            names = tuple(load.name for load in loads)
-            pools[place] = replace(pool, utilization=planned.utilization, fits=planned.fits, queries=names)
-    return pools, tuple(plans[name] for name in warehouse.queries)
 
 
 def _with_least(pool: PoolPlan, least: LeastTracks) -> PoolPlan:

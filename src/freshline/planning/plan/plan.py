@@ -9,9 +9,11 @@ from fractions import Fraction
 from freshline.definitions.language.policies import POLICIES, PolicyName
 from freshline.definitions.sections.pools import Provisioning
 from freshline.definitions.warehouse import Warehouse
+from freshline.planning.analysis.admission import QueryRefusal
+from freshline.planning.analysis.levels import QueryLoad
 from freshline.planning.analysis.recovery_periods import recovery_time
 from freshline.planning.costs.cores import SparkCores
-from freshline.planning.plan.queries import QueryPlan
+from freshline.planning.plan.slow_tables import SlowTable
 from freshline.planning.plan.step_placement import StepPlacement
 
 
@@ -91,6 +93,30 @@ class TablePlan:
 
 
 @dataclass(frozen=True, slots=True)
+class QueryPlan:
+    """A query: the cost of an answer, and what its pool can promise."""
+
+    pool: str
+    load: QueryLoad
+    track: int | None  # of its pool, from 0; None if it is refused
+    budget_us: int | None  # the time for an answer; None if nothing is shed
+    keep: Fraction | None  # the share of its window that it reads; None if it is refused
+    response_bound_us: int | None  # None if unknown: it may be late by more than a stride
+    refusal: QueryRefusal | None = None
+    learned_from_answers: int = 0  # that its cost was learned from; 0: declared, or by its operators
+    held_back: SlowTable | None = None
+
+    @property
+    def name(self) -> str:
+        return self.load.name
+
+    @property
+    def holds(self) -> bool:
+        """Whether every answer is there by its deadline."""
+        return self.response_bound_us is not None and self.response_bound_us <= self.load.deadline_us
+
+
+@dataclass(frozen=True, slots=True)
 class OutputPlan:
     """An output, and whether it is always in time."""
 
@@ -136,6 +162,11 @@ class Plan:
         return {table.name: table for table in self.tables}
 
     @property
+    def expected(self) -> bool:
+        """Whether some bounds are only expected."""
+        return any(table.expected for table in self.tables)
+
+    @property
     def holds(self) -> bool:
-        in_time = all(query.holds for query in self.queries) and all(each.holds for each in self.outputs)
-        return in_time and all(table.holds for table in self.tables)
+        planned: list[TablePlan | QueryPlan | OutputPlan] = [*self.tables, *self.queries, *self.outputs]
+        return all(each.holds for each in planned)

@@ -4,40 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 
 from freshline.base.duration import format_duration
 from freshline.definitions.language.policies import PolicyName
 from freshline.definitions.sections.pools import Pool
+from freshline.definitions.warehouse import Warehouse
 from freshline.planning.analysis.admission import QueryRefusal, admit, placed
 from freshline.planning.analysis.levels import QueryLoad, is_schedulable, response_us
 from freshline.planning.analysis.shedding import Rule, keep, raised, shed
 from freshline.planning.analysis.utilization import fits, utilization
-from freshline.planning.plan.slow_tables import SlowTable
-
-
-@dataclass(frozen=True, slots=True)
-class QueryPlan:
-    """A query: the cost of an answer, and what its pool can promise."""
-
-    pool: str
-    load: QueryLoad
-    track: int | None  # of its pool, from 0; None if it is refused
-    budget_us: int | None  # the time for an answer; None if nothing is shed
-    keep: Fraction | None  # the share of its window that it reads; None if it is refused
-    response_bound_us: int | None  # None if unknown: it may be late by more than a stride
-    refusal: QueryRefusal | None = None
-    learned_from_answers: int = 0  # that its cost was learned from; 0: declared, or by its operators
-    held_back: SlowTable | None = None
-
-    @property
-    def name(self) -> str:
-        return self.load.name
-
-    @property
-    def holds(self) -> bool:
-        """Whether every answer is there by its deadline."""
-        return self.response_bound_us is not None and self.response_bound_us <= self.load.deadline_us
+from freshline.planning.plan.counted_costs import count_cores
+from freshline.planning.plan.plan import Plan, QueryPlan
+from freshline.planning.plan.query_loads import query_loads
+from freshline.planning.plan.slow_tables import slow_tables
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +53,35 @@ def plan_queries(pool: Pool, loads: Sequence[QueryLoad], learned: Mapping[str, i
     )
 
 
-def advise_queries(queries: Sequence[QueryPlan]) -> list[str]:
+def with_queries(plan: Plan, learned: Mapping[str, int]) -> Plan:
+    """The plan of tables with its queries: their verdicts, their advice, and their demand on the pools."""
+    warehouse, pools = plan.warehouse, list(plan.pools)
+    plans: dict[str, QueryPlan] = {}
+    for place, pool in enumerate(pools):
+        loads = query_loads(warehouse, warehouse.pools[pool.name])
+        if loads:
+            planned = plan_queries(warehouse.pools[pool.name], loads, learned)
+            plans |= {query.name: query for query in planned.queries}
+            names = tuple(load.name for load in loads)
+            pools[place] = replace(pool, utilization=planned.utilization, fits=planned.fits, queries=names)
+    bounds_us = {**plan.steps_us, **{table.name: table.staleness_bound_us for table in plan.tables}}
+    slow = slow_tables(warehouse, bounds_us)
+    queries = tuple(replace(plans[name], held_back=slow.get(name)) for name in warehouse.queries)
+    advice = (*plan.advice, *_advice(queries))
+    return replace(plan, pools=tuple(pools), queries=queries, advice=advice)
+
+
+def queries_hold(warehouse: Warehouse) -> bool:
+    """Whether all queries are answered in time, with their cores counted."""
+    warehouse = count_cores(warehouse)
+    for pool in warehouse.pools.values():
+        loads = query_loads(warehouse, pool)
+        if loads and not all(query.holds for query in plan_queries(pool, loads, {}).queries):
+            return False
+    return True
+
+
+def _advice(queries: Sequence[QueryPlan]) -> list[str]:
     """Advice for queries that are refused, may be late, or are held back by a table."""
     advice = []
     for query in queries:
