@@ -12,6 +12,7 @@ import typer
 
 from freshline.base.duration import SECOND
 from freshline.base.errors import InputError
+from freshline.cli.demo_city import demo_city
 from freshline.cli.plan import plan_record, show_plan
 from freshline.cli.run import end_in_order, follow, summary_record
 from freshline.cli.shared import JsonOption, console, duration_option, print_json
@@ -72,13 +73,21 @@ def demo(
     into: Annotated[
         Path, typer.Option(help="Where it goes; an earlier demonstration there is replaced.", metavar="DIR")
     ] = Path("out/demo"),
-    for_: Annotated[str, typer.Option("--for", help="How long it runs.", metavar="DURATION")] = "60s",
+    for_: Annotated[
+        str | None,
+        typer.Option("--for", help="How long it runs (default 60s, with --all 90s).", metavar="DURATION"),
+    ] = None,
+    all_kinds: Annotated[
+        bool, typer.Option("--all", help="A city's warehouse instead: all kinds of work, on two nodes.")
+    ] = False,
     seed: Annotated[int, typer.Option(help="The seed of the data.")] = 0,
     as_json: JsonOption = False,
 ) -> None:
     """Run a network's warehouse on an embedded Spark: six feeds, two derived levels, one outage.
 
     Example: freshline demo --for 45s
+
+    Every kind of work beside every other, on two nodes: freshline demo --all
     """
     from freshline.base.clock import clock
     from freshline.live.run.run_options import RunOptions
@@ -87,7 +96,10 @@ def demo(
     from freshline.live.tables.staleness_picture import draw_staleness
     from freshline.testing.network import NETWORK, Generator
 
-    for_us = duration_option(for_, "--for")
+    for_us = duration_option(for_ or ("90s" if all_kinds else "60s"), "--for")
+    if all_kinds:
+        _prepare(into)
+        raise typer.Exit(demo_city(into, for_us, seed, None if as_json else console()))
     down = (_OUTAGE[0] * for_us / SECOND, _OUTAGE[1] * for_us / SECOND)
     screen = None if as_json else console()
     file = _write_project(into)
@@ -139,12 +151,17 @@ def _record(
     }
 
 
-def _write_project(folder: Path) -> Path:
+def _prepare(folder: Path) -> None:
+    """Makes an empty folder; an earlier demonstration there is removed."""
     if folder.exists() and any(folder.iterdir()) and not (folder / _MARK).exists():
         raise InputError(f"{folder} holds something else", "Name another folder with --into")
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     (folder / _MARK).touch()
+
+
+def _write_project(folder: Path) -> Path:
+    _prepare(folder)
     file = folder / "freshline.yml"
     file.write_text(_project(), encoding="utf-8")
     return file

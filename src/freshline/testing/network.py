@@ -1,4 +1,4 @@
-"""Seeded data files of an invented network, for demonstrations, tests and benchmarks.
+"""Seeded data files of an invented network, and of a city, for demonstrations, tests and benchmarks.
 
     python -m freshline.testing.network --into landing --feed packets=3s --feed alerts=5s
 
@@ -32,6 +32,9 @@ _HOSTS: Final = tuple(f"10.0.{number // 20}.{number % 20 + 1}" for number in ran
 _ROUTERS: Final = tuple(f"router-{number:02d}" for number in range(12))
 _SITES: Final = ("north", "east", "south", "west")
 _DOMAINS: Final = tuple(f"{name}.example" for name in ("mail", "www", "db", "cdn", "login", "time", "files"))
+_ROADS: Final = tuple(f"road-{number:02d}" for number in range(40))
+_CARS: Final = tuple(f"car-{number:03d}" for number in range(500))
+_GARAGES: Final = tuple(f"garage-{number}" for number in range(8))
 
 # The values of a column: one of these words, or an integer below this number.
 _Values = tuple[str, ...] | int
@@ -43,6 +46,10 @@ _KINDS: Final[Mapping[str, tuple[tuple[str, str, _Values], ...]]] = {
     "routers": (("router", "string", _ROUTERS), ("site", "string", _SITES), ("load", "int", 101)),
     "dns": (("src", "string", _HOSTS), ("domain", "string", _DOMAINS), ("millis", "int", 400)),
     "counters": (("router", "string", _ROUTERS), ("octets", "long", 10**9), ("errors", "long", 40)),
+    "vehicles": (("car", "string", _CARS), ("road", "string", _ROADS), ("speed", "int", 140)),
+    "sensors": (("road", "string", _ROADS), ("occupancy", "int", 100)),
+    "roads": (("road", "string", _ROADS), ("district", "string", _SITES), ("speed_limit", "int", 130)),
+    "parking": (("garage", "string", _GARAGES), ("free", "int", 400)),
     "records": (("number", "long", 2**40), ("text", "string", 2**48)),  # all values differ: for benchmarks
 }
 
@@ -96,6 +103,13 @@ NETWORK: Final = (
     FeedSpec("routers", "csv", 15, 24),
     FeedSpec("dns", "json", 4, 200, phase_s=2),
     FeedSpec("counters", "parquet", 6, 120),
+)
+# The city of `freshline demo --all`, which `city.yml` defines.
+CITY: Final = (
+    FeedSpec("vehicles", "csv", 10, 400),
+    FeedSpec("sensors", "json", 10, 300, phase_s=5),
+    FeedSpec("roads", "csv", 30, 40),
+    FeedSpec("parking", "parquet", 15, 30),
 )
 
 
@@ -244,9 +258,9 @@ _WRITERS: Final[Mapping[FileFormat, Callable[[Any, Path], None]]] = {
 
 def _specs(feeds: Sequence[str], rows: int | None) -> list[FeedSpec]:
     """The feeds of the command line, as NAME or NAME=PERIOD; default: the whole network."""
-    known = {spec.name: spec for spec in NETWORK}
+    known = {spec.name: spec for spec in (*NETWORK, *CITY)}
     chosen = []
-    for feed in feeds or known:
+    for feed in feeds or [spec.name for spec in NETWORK]:
         name, _, period = feed.partition("=")
         if name not in known:
             raise InputError(f"there is no feed `{name}`", f"The feeds are {', '.join(known)}")
@@ -258,10 +272,13 @@ def _specs(feeds: Sequence[str], rows: int | None) -> list[FeedSpec]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(
-        prog="python -m freshline.testing.network", description="Write the feeds of a made-up network."
+        prog="python -m freshline.testing.network",
+        description="Write the feeds of a made-up network, or of a city.",
     )
     parser.add_argument("--into", type=Path, required=True, metavar="DIR", help="a folder for each feed here")
-    parser.add_argument("--feed", action="append", default=[], metavar="NAME[=PERIOD]", help="default: all")
+    parser.add_argument(
+        "--feed", action="append", default=[], metavar="NAME[=PERIOD]", help="default: the whole network"
+    )
     parser.add_argument("--rows", type=int, help="rows in each file")
     parser.add_argument("--for", dest="duration", metavar="DURATION", help="default: until interrupted")
     parser.add_argument("--seed", type=int, default=0)
