@@ -124,13 +124,13 @@ def test_large_statements_that_people_write_are_taken(sql: str) -> None:
 @pytest.mark.parametrize(
     ("sql", "what"),
     [
-        (f"SELECT {'right(' * 20}k{', 3)' * 20} AS r FROM a", "expressi"),
-        (f"SELECT {'nullif(' * 20}k{', 3)' * 20} AS r FROM a", "expressi"),
-        (f"SELECT {'CASE ' * 12}v{' WHEN 1 THEN 2 WHEN 2 THEN 3 END' * 12} AS r FROM a", "expressi"),
-        ("SELECT v AS x0, " + ", ".join(f"x{n} + x{n} AS x{n + 1}" for n in range(20)) + " FROM a", "expressi"),
-        ("SELECT count(*) FROM a GROUP BY CUBE (" + ", ".join(f"v + {n}" for n in range(20)) + ")", "expressi"),
-        ("SELECT count(*) FROM a GROUP BY window(ts, '1 day', '1 second')", "expressi"),
-        ("SELECT " + ", ".join(f"count(DISTINCT v + {at})" for at in range(300)) + " FROM a", "expressi"),
+        (f"SELECT {'right(' * 20}k{', 3)' * 20} AS r FROM a", "expressions"),
+        (f"SELECT {'nullif(' * 20}k{', 3)' * 20} AS r FROM a", "expressions"),
+        (f"SELECT {'CASE ' * 12}v{' WHEN 1 THEN 2 WHEN 2 THEN 3 END' * 12} AS r FROM a", "expressions"),
+        ("SELECT v AS x0, " + ", ".join(f"x{n} + x{n} AS x{n + 1}" for n in range(20)) + " FROM a", "expr"),
+        ("SELECT count(*) FROM a GROUP BY CUBE (" + ", ".join(f"v + {n}" for n in range(20)) + ")", "expr"),
+        ("SELECT count(*) FROM a GROUP BY window(ts, '1 day', '1 second')", "expressions"),
+        ("SELECT " + ", ".join(f"count(DISTINCT v + {at})" for at in range(300)) + " FROM a", "expressions"),
         ("SELECT " + ", ".join(f"sum(v) OVER (ORDER BY v + {n})" for n in range(100)) + " FROM a", "nested"),
         ("SELECT k FROM a WHERE " + " AND ".join(["v > (SELECT max(v) FROM b)"] * 200), "relations"),
         ("WITH c AS (SELECT x.*, x.*, x.* FROM a x), d AS (SELECT x.*, x.*, x.*, x.*, x.*, x.* FROM c x), "
@@ -162,7 +162,7 @@ def test_a_request_that_grows_in_one_way_is_refused_with_what_was_counted(sql: s
         ("SELECT format_string('%1000000000d', v) FROM a", "characters"),
         ("SELECT aggregate(sequence(1, 40), k, (s, x) -> concat(s, s)) FROM a", "characters"),
         ("SELECT replace(repeat(k, 9000), 'x', repeat(k, 9000)) FROM a", "characters"),
-        ("SELECT * FROM a PIVOT (sum(v) FOR k IN (" + ", ".join(map(str, range(3_000))) + "))", "columns|expr"),
+        ("SELECT * FROM a PIVOT (sum(v) FOR k IN (" + ", ".join(map(str, range(3_000))) + "))", "col|expr"),
     ],
 )  # fmt: skip
 def test_a_table_that_makes_too_many_rows_or_too_long_texts_is_refused(sql: str, what: str) -> None:
