@@ -76,10 +76,12 @@ class Command:
 
     def has_java(self) -> bool:
         """Whether that is one by now; some seconds later it answers."""
-        lines = [_command_line(pid).split("\0") for pid in _children(self.process.pid)]
-        return any(
-            line[0].endswith("java") and "org.apache.spark.deploy.SparkSubmit" in line for line in lines
-        )
+        return bool(self.javas())
+
+    def javas(self) -> list[int]:
+        lines = {pid: _command_line(pid).split("\0") for pid in _children(self.process.pid)}
+        spark = "org.apache.spark.deploy.SparkSubmit"
+        return [pid for pid, line in lines.items() if line[0].endswith("java") and spark in line]
 
     def hears(self, number: signal.Signals) -> bool:
         status = Path(f"/proc/{self.process.pid}/status").read_text("utf-8")

@@ -218,7 +218,7 @@ def test_a_flood_of_one_class_is_turned_away_and_another_is_heard(tmp_path: Path
 
 def test_who_hangs_up_while_sql_is_read_takes_no_thread_from_another_class(tmp_path: Path) -> None:
     with asked_service(tmp_path) as (site, _, address):
-        for number in range(2 * asking._THREADS_MAX):
+        for number in range(32):
             body = body_of("SELECT with pains", **{"class": "guests"}, deadline="100s")
             with _sent(address, body):
                 site.wait_for(number + 1)

@@ -162,9 +162,9 @@ def test_a_column_may_be_called_like_a_function_that_tells_about_the_machine() -
 
 
 def test_long_sql_is_refused_before_it_is_read() -> None:
-    with pytest.raises(RequestRefused, match="may have 65,536") as refused:
-        read(f"SELECT sum(v) FROM a WHERE k IN ({', '.join(['1'] * 40_000)})")
-    assert refused.value.code == "bad_sql"
+    with pytest.raises(RequestRefused, match="may have 131,072") as refused:
+        read(f"SELECT sum(v) FROM a WHERE k IN ({', '.join(['1'] * 60_000)})")
+    assert refused.value.code == "not_supported"
 
 
 def test_a_request_is_told_by_its_words_alone() -> None:

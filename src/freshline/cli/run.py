@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import typer
@@ -17,6 +18,7 @@ from rich.live import Live
 
 from freshline.base.errors import InputError
 from freshline.base.printable import printable
+from freshline.base.signals import told
 from freshline.cli.plain_progress import PlainProgress
 from freshline.cli.shared import (
     DEFAULT_PROJECT,
@@ -243,16 +245,13 @@ class TellStart:
 
 def end_in_order(runner: Runner) -> None:
     """Installs signal handlers that end a running warehouse in order, with a summary."""
-    signal.signal(signal.SIGINT, lambda *_: interrupt(runner, "interrupted"))
-    signal.signal(signal.SIGTERM, lambda *_: interrupt(runner, "terminated"))
+    for number, why in ((signal.SIGINT, "interrupted"), (signal.SIGTERM, "terminated")):
+        signal.signal(number, partial(_interrupt, runner, why))
 
 
-def interrupt(runner: Runner, why: str) -> None:
-    """The first signal lets running jobs finish, the second does not."""
-    if runner.stopped_because:
-        runner.abandon()
-    else:
-        runner.stop(why)
+def _interrupt(runner: Runner, why: str, number: int, frame: FrameType | None) -> None:
+    told(number)
+    runner.interrupt(why)
 
 
 def follow(screen: Console | None, runner: Runner, for_us: int | None) -> None:

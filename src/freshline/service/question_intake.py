@@ -5,17 +5,18 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
-from collections.abc import Callable, Coroutine
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Final, TypeVar
+from collections.abc import Coroutine
+from typing import Any, Final
 
 import pyarrow as pa
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from freshline.base.clock import clock
 from freshline.base.duration import SECOND
 from freshline.service.bodies import read_body
 from freshline.service.failures import ServiceFailure, no_answer, rejected
+from freshline.service.question_threads import QuestionThreads
 from freshline.service.questions import Question, read_question
 from freshline.service.running_warehouse import RunningWarehouse, ServiceRequest
 
@@ -28,13 +29,10 @@ CONNECTIONS_MAX: Final = 256
 _CONNECTIONS_LEFT: Final = 32
 # More rows as JSON would take seconds and hundreds of megabytes.
 JSON_ROWS_MAX: Final = 100_000
-# The number of threads of a class that parse SQL and write answers.
-_THREADS_OF_CLASS: Final = 2
-_THREADS_MAX: Final = 16
-# The run replies at the deadline; this is the timeout if it does not.
-_GRACE_S: Final = 10.0
-
-_T = TypeVar("_T")
+# The run replies at the deadline, or somewhat later on a busy machine. Without a reply the client gets an
+# error after a share of the deadline and a second.
+_GRACE_SHARE: Final = 0.1
+_GRACE_S: Final = 1.0
 
 
 class QuestionIntake:
@@ -43,8 +41,7 @@ class QuestionIntake:
     def __init__(self, site: RunningWarehouse) -> None:
         self._site = site
         self._waiting: Counter[str] = Counter()
-        self._turns: dict[str, asyncio.Semaphore] = {}
-        self._threads = ThreadPoolExecutor(_THREADS_MAX, "question")
+        self._threads = QuestionThreads()
 
     async def __call__(self, request: Request) -> Response:
         question = read_question(await read_body(request, QUESTION_MAX))
@@ -53,6 +50,8 @@ class QuestionIntake:
             raise rejected(SECOND)
         self._waiting[name] += 1
         try:
+            if self._threads.is_full(name):
+                raise rejected(SECOND)
             answering = self._answer(asked, question, wants_arrow(request.headers.get("accept", "")))
             return await _unless_gone(request, answering)
         finally:
@@ -60,26 +59,18 @@ class QuestionIntake:
             asked.drop()
 
     async def _answer(self, asked: ServiceRequest, question: Question, arrow: bool) -> Response:
-        """Waits for the answer until the deadline, plus a grace period."""
+        """Waits for the answer: for the analysis until the deadline, for the run's reply a little longer."""
         name = question.class_name
+        left_s = (question.asked_us + question.deadline_us - clock()) / SECOND
+        grace_s = _GRACE_S + _GRACE_SHARE * question.deadline_us / SECOND
         try:
-            async with asyncio.timeout(question.deadline_us / SECOND + _GRACE_S):
-                await self._in_turn(name, asked.submit)
+            async with asyncio.timeout(left_s + grace_s):
+                async with asyncio.timeout(left_s):
+                    await self._threads.in_turn(name, asked.submit)
                 await asyncio.wrap_future(asked.reply)
         except TimeoutError:
             raise no_answer() from None
-        return await self._in_turn(name, _as_arrow if arrow else _as_json, asked)
-
-    async def _in_turn(self, name: str, what: Callable[..., _T], *arguments: object) -> _T:
-        """Runs a function in a thread; a class has a fixed number of threads at a time.
-
-        A turn lasts until its thread is done, even if the client has disconnected.
-        """
-        turns = self._turns.setdefault(name, asyncio.Semaphore(_THREADS_OF_CLASS))
-        await turns.acquire()
-        done = asyncio.get_running_loop().run_in_executor(self._threads, what, *arguments)
-        done.add_done_callback(lambda _: turns.release())
-        return await asyncio.shield(done)
+        return await self._threads.in_turn(name, _as_arrow if arrow else _as_json, asked)
 
 
 def waiting_max(classes: int) -> int:

@@ -23,7 +23,7 @@ from freshline.service.question_intake import CONNECTIONS_MAX
 from freshline.service.running_warehouse import RunningWarehouse
 
 HEADERS_MAX_S: Final = 10.0
-_CLOSING_MAX_S: Final = 5.0
+_CLOSING_MAX_S: Final = 2.0
 
 
 class _Connection(H11Protocol):

@@ -11,6 +11,8 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from freshline.base.errors import InputError
 from freshline.sql.dialect import SPARK
+from freshline.sql.expanded_relations import StatementTooLarge
+from freshline.sql.expansion import check_expansion
 
 _BEGINNINGS: Final = frozenset({TokenType.SELECT, TokenType.WITH, TokenType.FROM, TokenType.L_PAREN})
 # Functions that name a table in a way that only Spark can resolve.
@@ -20,6 +22,9 @@ _WITHOUT_TABLES: Final = (exp.Column, exp.Identifier, exp.Literal, exp.TableAlia
 _ONE_QUERY: Final = "Write one query that begins with SELECT or WITH"
 # Spark's parser handles 300 levels of nesting with Java's default stack.
 _DEPTH_MAX: Final = 200
+# Longer texts take a second or more to parse, and delay all other requests. 5,000 ids of 20 characters fit.
+_LENGTH_MAX: Final = 1 << 17
+_TOKENS_MAX: Final = 20_000
 
 # What sqlglot raises of a function with too few arguments, of `|>` where it expects none, and the like.
 _UNFORESEEN: Final = (AssertionError, AttributeError, LookupError, TypeError, ValueError)
@@ -66,17 +71,28 @@ def tables_in(query: exp.Query) -> tuple[str, ...]:
 
 
 def parse_query(sql: str) -> exp.Query:
-    """The only query in a SQL text, as Spark understands it."""
-    return parse_tokens(query_tokens(sql), sql)
+    """The only query in a SQL text, as Spark understands it. Raises InputError if it expands to too much."""
+    query = parse_tokens(query_tokens(sql), sql)
+    check_expansion(query)
+    return query
 
 
 def query_tokens(sql: str) -> list[Token]:
     """The tokens of the only query in a SQL text."""
+    _check_length(len(sql), "characters", _LENGTH_MAX)
     try:
         tokens = SPARK.tokenize(sql)
     except TokenError:
         raise _unended() from None
+    _check_length(len(tokens), "words and signs", _TOKENS_MAX)
     return _one_statement(tokens)
+
+
+def _check_length(length: int, what: str, limit: int) -> None:
+    if length > limit:
+        raise StatementTooLarge(
+            f"the SQL has {length:,} {what}, and may have {limit:,}", "Write a shorter query"
+        )
 
 
 def parse_tokens(tokens: list[Token], sql: str) -> exp.Query:
@@ -94,7 +110,7 @@ def parse_tokens(tokens: list[Token], sql: str) -> exp.Query:
     except RecursionError:
         is_deep = True
     if is_deep:
-        raise InputError("the SQL is nested too deeply", "Split the query into several tables")
+        raise StatementTooLarge("the SQL is nested too deeply", "Split the query into several tables")
     if not isinstance(query, exp.Query):
         raise InputError("the SQL is not a query", _ONE_QUERY)
     return query

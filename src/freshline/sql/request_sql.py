@@ -17,6 +17,8 @@ from freshline.base.errors import InputError
 from freshline.base.names import close_match
 from freshline.sql.allowed import check_nodes, check_words
 from freshline.sql.dialect import SPARK
+from freshline.sql.expanded_relations import StatementTooLarge
+from freshline.sql.expansion import check_expansion
 from freshline.sql.formulas import without_filters
 from freshline.sql.from_tables import ReadableTable, UnknownColumn
 from freshline.sql.query import parse_tokens, query_tokens, tables_in
@@ -25,8 +27,6 @@ from freshline.sql.result_clauses import ResultClauses, output, split
 from freshline.sql.row_expressions import counted_once
 
 Code = Literal["bad_sql", "unknown_table", "not_supported"]
-# Longer texts take a second or more to parse, and delay all other requests.
-_LENGTH_MAX: Final = 1 << 16
 _SAME: Final[dict[str, type[exp.AggFunc]]] = {"MEAN": exp.Avg, "STD": exp.Stddev}
 # A placeholder for the instant of a request in microseconds, which is the same for all its parts.
 NOW: Final = 4_611_686_018_427_387_904
@@ -72,6 +72,7 @@ def read_request(sql: str, tables: Mapping[str, ReadableTable]) -> RequestSql:
     try:
         check_words(tokens, columns)
         check_nodes(select)
+        check_expansion(select, {name: table.columns for name, table in folded.items() if table.columns})
     except InputError as error:
         raise RequestRefused("not_supported", error.what, error.remedy) from None
     if any(token.token_type is TokenType.PIPE_GT for token in tokens):
@@ -82,12 +83,11 @@ def read_request(sql: str, tables: Mapping[str, ReadableTable]) -> RequestSql:
 
 
 def _parsed(sql: str) -> tuple[list[Token], exp.Select]:
-    if len(sql) > _LENGTH_MAX:
-        what = f"the SQL has {len(sql):,} characters, and may have {_LENGTH_MAX:,}"
-        raise RequestRefused("bad_sql", what, "Send a shorter query")
     try:
         tokens = query_tokens(sql)
         query = parse_tokens([*tokens], sql)
+    except StatementTooLarge as error:
+        raise RequestRefused("not_supported", error.what, error.remedy) from None
     except InputError as error:
         raise RequestRefused("bad_sql", error.what, error.remedy) from None
     if not isinstance(query, exp.Select):

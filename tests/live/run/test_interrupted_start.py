@@ -86,6 +86,26 @@ def test_a_start_that_is_interrupted_leaves_nothing(
     assert is_released(project)
 
 
+@pytest.mark.parametrize(
+    ("signals", "codes"),
+    [
+        ([TERMINATE], {143}),
+        pytest.param([TERMINATE, TERMINATE], {143}, marks=pytest.mark.soak),
+        pytest.param([signal.SIGKILL], {-signal.SIGKILL}, marks=pytest.mark.soak),
+    ],
+)
+def test_a_run_whose_java_hangs_ends_with_it(
+    project: Path, signals: list[signal.Signals], codes: set[int]
+) -> None:
+    with command("run", "-p", str(project), "--json", "--cold") as run:
+        run.wait_until((project / "warehouse" / "_freshline" / "service.json").exists)
+        (java,) = run.javas()
+        os.kill(java, signal.SIGSTOP)  # as if it collected garbage for ever
+        code, said = run.end(*signals)
+        assert code in codes, said
+        assert run.left() == []
+
+
 @pytest.mark.parametrize("arguments", [["sql", "SELECT 1"], ["calibrate"]], ids=lambda each: each[0])
 def test_every_command_that_starts_spark_takes_it_with_it(project: Path, arguments: list[str]) -> None:
     with command(*arguments, "-p", str(project)) as begun:

@@ -33,6 +33,7 @@ class Tracks:
         self._inboxes: list[queue.SimpleQueue[Job | None]] = [queue.SimpleQueue() for _ in range(count)]
         self._to_pause: list[Job | None] = [None] * count
         self._abandoned = False
+        self._hurry_until: float | None = None
         self._busy: set[int] = set()
         self._threads = [
             threading.Thread(target=self._serve, args=(track,), name=f"track-{track}", daemon=True)
@@ -63,11 +64,19 @@ class Tracks:
         """Stops waiting for running jobs. It takes no lock, so a signal's handler may call it."""
         self._abandoned = True
 
+    def hurry(self, timeout_s: float) -> None:
+        """Stops waiting for running jobs after this time. A signal's handler may call it too."""
+        self._hurry_until = time.monotonic() + timeout_s
+
     def close(self, timeout_s: float) -> bool:
-        """Waits for running jobs until the timeout or `abandon`; returns whether all have ended."""
+        """Waits for running jobs until a timeout or `abandon`; returns whether all have ended."""
         for inbox in self._inboxes:
             inbox.put(None)
-        return self._join(timeout_s, lambda: self._abandoned)
+        return self._join(timeout_s, self._is_over)
+
+    def _is_over(self) -> bool:
+        until = self._hurry_until
+        return self._abandoned or (until is not None and time.monotonic() >= until)
 
     def finish_cancelled(self, timeout_s: float) -> None:
         """Waits for jobs that were cancelled outside, abandoned ones too."""

@@ -25,7 +25,8 @@ _NORMAL: Final = (0, 1, REFUSED, INCOMPLETE)
 _POLL_S: Final = 0.1
 # A process that ran this long has started well: its failures are counted from 0 again.
 _WELL_AFTER_S: Final = 60.0
-_ABANDONED_MAX_S: Final = 20.0
+# After the second signal a node ends itself within 1.5 s.
+_ABANDONED_MAX_S: Final = 1.8
 
 Command = Callable[[str], Sequence[str]]  # by node
 

@@ -24,8 +24,10 @@ from freshline.spark.errors import sentence
 from freshline.sql.request_sql import RequestRefused, RequestSql, read_request
 from freshline.sql.slices import SLICES
 
-# The number of analysed texts to keep, those that were asked last.
+# The analysed texts to keep, those that were asked last: their number, and their characters together. A text
+# of 1,000 characters takes up to half a megabyte.
 _KEPT_MAX: Final = 256
+_KEPT_CHARACTERS_MAX: Final = 1 << 18
 _WARM_PARTS: Final = (1, 4, 16)
 _logger = logging.getLogger(__name__)
 
@@ -84,7 +86,7 @@ class RequestPreparer:
             self._sessions.give_back(session)
         with self._lock:
             self._kept[sql.text] = prepared
-            if len(self._kept) > _KEPT_MAX:
+            while len(self._kept) > _KEPT_MAX or sum(map(len, self._kept)) > _KEPT_CHARACTERS_MAX:
                 self._kept.popitem(last=False)
         return prepared
 

@@ -14,6 +14,10 @@ from freshline.spark.loading.sink import driver_limit
 from freshline.spark.session.java import end_java
 from freshline.spark.session.session import open_session
 
+# After a signal: Spark's own end may wait for what it is busy with.
+_SPARK_MAX_S = 2.0
+_AT_ONCE_S = 0.2
+
 
 def open_spark(site: RunSetup, scratch: Path, stack: ExitStack, ending: RunEnd) -> SparkSession:
     if site.session is not None:
@@ -28,6 +32,8 @@ def open_spark(site: RunSetup, scratch: Path, stack: ExitStack, ending: RunEnd) 
 
 def _stop_spark(session: SparkSession, ending: RunEnd) -> None:
     if ending.interrupted and end_java():
+        return
+    if ending.signals and end_java(_SPARK_MAX_S if ending.signals == 1 else _AT_ONCE_S):
         return
     try:
         session.stop()

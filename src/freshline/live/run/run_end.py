@@ -16,3 +16,4 @@ class RunEnd:
     lost: bool = False  # it had to stop: another runner has the storage, or Spark has ended
     abandoned: bool = False  # it waits neither for jobs nor for housekeeping
     interrupted: bool = False  # by a signal, perhaps during the start: it does not even wait for Spark
+    signals: int = 0  # how many came while it ran: its time is limited (`base.signals`)

@@ -35,6 +35,8 @@ from freshline.spark.errors import sentence
 
 _logger = logging.getLogger(__name__)
 _CANCELLED_MAX_S = 2.0
+# The first signal lets running jobs end within this time; the rest of the 10 s is for closing.
+_JOBS_AFTER_SIGNAL_S = 3.0
 _DEFAULTS = RunOptions()
 W = TypeVar("W")
 
@@ -137,11 +139,25 @@ class Runner:
         """Runs until stopped, for a duration, or (draining) until nothing is left to load."""
         loop = self.loop
         ended = not self.lost and loop.driver.run(None if for_us is None else clock() + for_us)
+        self._end.abandoned = self._end.abandoned or self._end.signals > 0
         if not ended:
             with suppress(Py4JError, OSError):  # Spark may have ended
                 self.session.sparkContext.cancelAllJobs()
             # A job that is about to commit can do so while this run holds the lease.
-            loop.tracks.finish_cancelled(_CANCELLED_MAX_S)
+            loop.tracks.finish_cancelled(_CANCELLED_MAX_S if self._end.signals < 2 else 0.0)
+
+    def interrupt(self, why: str) -> None:
+        """Ends the run for a signal: the first lets running jobs end for some seconds, the second does not.
+
+        The signal's handler calls it.
+        """
+        self._end.signals += 1
+        if self._end.signals > 1:
+            self.abandon()
+        else:
+            self.stop(why)
+            if self._loop is not None:
+                self._loop.tracks.hurry(_JOBS_AFTER_SIGNAL_S)
 
     def stop(self, why: str) -> None:
         self._end.because = self._end.because or why

@@ -16,7 +16,7 @@ from fractions import Fraction
 from typing import Any, Final
 
 import pyarrow as pa
-from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
@@ -31,7 +31,7 @@ from freshline.spark.answering.partials import as_written, with_inputs
 from freshline.spark.answering.result_rows import can_apply, chosen
 from freshline.spark.answering.slice_reader import SliceReader
 from freshline.spark.answering.sliced_query import SlicedQuery, is_same, show_empty, visible_columns
-from freshline.spark.errors import first_line
+from freshline.spark.errors import first_line, sentence
 from freshline.spark.loading.frames import read_parquet
 from freshline.spark.session.quoting import quoted
 from freshline.sql.request_sql import NOW, RequestRefused, RequestSql, SlicedRequest
@@ -112,7 +112,7 @@ class PreparedRequest:
         try:
             answer = session.sql(as_written(sql.select)).schema
             rewritten = SlicedQuery(sql, request.sides, of_tables, answer)
-        except (InputError, UnsupportedError, PySparkException):
+        except (InputError, UnsupportedError, PySparkException, Py4JJavaError):
             return None
         types = [field.dataType for field in answer.fields]
         return rewritten if can_apply(request.clauses, types) else None
@@ -260,9 +260,12 @@ def _analysed(session: SparkSession, sql: RequestSql) -> tuple[StructType, str, 
         raise RequestRefused(
             "bad_sql", f"Spark refuses the SQL: {first_line(error)}", "Mend the SQL"
         ) from None
+    except Py4JJavaError as error:  # such as too many nested parts
+        what = f"Spark cannot analyse the SQL: {sentence(error).rstrip('.')}"
+        raise RequestRefused("not_supported", what, "Split it into several statements") from None
     try:
         is_faithful = is_same(session, sql.text, as_written(sql.query))
-    except (PySparkException, UnsupportedError):
+    except (PySparkException, Py4JJavaError, UnsupportedError):
         is_faithful = False
     return schema, sql.text, is_faithful
 

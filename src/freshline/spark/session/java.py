@@ -1,9 +1,10 @@
-"""The Java process of Spark: an interrupted start leaves no process behind."""
+"""The Java process of Spark: it ends with this process, however that ends."""
 
 from __future__ import annotations
 
 import logging
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Final
@@ -11,10 +12,16 @@ from typing import Any, Final
 from pyspark import SparkContext, java_gateway
 from pyspark.sql import SparkSession
 
-from freshline.base.signals import held
+from freshline.base.signals import before_a_forced_end, held
 
 # The timeout of Spark's end: it informs the cluster and removes its files.
-_ENDING_S: Final = 10.0
+_ENDING_S: Final = 5.0
+# The guard imports modules from the same places as its parent.
+_GUARD: Final = (
+    "import sys; sys.path[:] = sys.argv[2:]; "
+    "from freshline.spark.session.java_guard import guard; guard(int(sys.argv[1]))"
+)
+_guards: list[subprocess.Popen[bytes]] = []
 
 
 @contextmanager
@@ -31,6 +38,8 @@ def no_java_left_behind() -> Iterator[None]:
             with held():  # or the process would stay unknown
                 super().__init__(*arguments, **options)
                 begun.append(self)
+                before_a_forced_end(self.kill)
+                _start_guard(self.pid)
 
     usual = vars(java_gateway)["Popen"]
     vars(java_gateway)["Popen"] = Known
@@ -44,12 +53,36 @@ def no_java_left_behind() -> Iterator[None]:
                 for process in begun:
                     process.kill()
                     process.wait()
+                _end_guards()
         raise
     finally:
         vars(java_gateway)["Popen"] = usual
 
 
-def end_java() -> bool:
+def _start_guard(java: int) -> None:
+    """Starts a process that ends Java if this process is killed. It ends when its input does.
+
+    PySpark's Java process exits by itself when its input ends. But Java's exit (`Shutdown.halt`) waits until
+    all its threads pause: beside an analysis that fills the memory it still waited after 75 s.
+    """
+    with suppress(OSError):  # without a guard PySpark's own way remains
+        command = [sys.executable, "-c", _GUARD, str(java), *sys.path]
+        # In a session of its own: neither the terminal's signals nor those to a group of processes reach it.
+        guard = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, start_new_session=True
+        )
+        _guards.append(guard)
+
+
+def _end_guards() -> None:
+    while _guards:
+        guard = _guards.pop()
+        if guard.stdin is not None:
+            guard.stdin.close()
+        guard.wait()
+
+
+def end_java(within_s: float = _ENDING_S) -> bool:
     """Ends the Java process and all of Spark's work. The next session starts another.
 
     False: there is no process, or another program started it.
@@ -62,9 +95,10 @@ def end_java() -> bool:
         if process.stdin is not None:
             process.stdin.close()  # tells Java that this process is gone
         with suppress(subprocess.TimeoutExpired):
-            process.wait(_ENDING_S)
+            process.wait(within_s)
         process.kill()
         process.wait()
+        _end_guards()
         SparkContext._gateway = SparkContext._jvm = None
         SparkContext._active_spark_context = None
         SparkSession._instantiatedSession = None
