@@ -10,7 +10,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,6 +25,7 @@ from freshline.storage.control.layout import StorageLayout
 from freshline.testing.network import Generator
 from freshline_lab.campaigns.kills.node_kills import NodesRun
 from freshline_lab.campaigns.whole.live_projects import LiveProject, Row, live_project
+from freshline_lab.campaigns.whole.report import WholeReport
 
 _PATIENCE_S: Final = 600.0
 _FRESHNESS: Final = "freshline.freshness"
@@ -33,21 +33,12 @@ _FRESHNESS: Final = "freshline.freshness"
 _ENDED: Final = (0, 1)
 
 
-@dataclass(slots=True)
-class LiveReport:
-    """The findings about one run."""
-
-    seed: int
-    wrong: list[str] = field(default_factory=list)  # each begins with its kind and a colon
-    counts: Counter[str] = field(default_factory=Counter)
-
-
-def check_live(seed: int, folder: Path, run_s: float = 30.0) -> LiveReport:
+def check_live(seed: int, folder: Path, run_s: float = 30.0) -> WholeReport:
     """Runs the project of that seed; then what is left is loaded, and all rows are compared.
 
     A warehouse with two nodes loses one of them (kill -9) in every second run.
     """
-    found = LiveReport(seed)
+    found = WholeReport(seed)
     project = live_project(seed)
     file = project.write(folder)
     nodes = list(project.document.get("nodes", ()))
@@ -92,7 +83,7 @@ def _deliver(generator: Generator, run_s: float, halfway: Callable[[], None]) ->
         writer.join()
 
 
-def _disturb(found: LiveReport, project: LiveProject, file: Path, run: NodesRun, killed: str | None) -> None:
+def _disturb(found: WholeReport, project: LiveProject, file: Path, run: NodesRun, killed: str | None) -> None:
     """Asks every class, and kills a node."""
     for name in project.document.get("classes", ()):
         found.counts["requests"] += 1
