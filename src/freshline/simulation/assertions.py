@@ -95,7 +95,7 @@ class Assertions:
     def crashed(self, now: int) -> None:
         """The runner has crashed."""
         self._notice_outages(now)
-        self._suspend(now, (*self._steps, *self._bounds_us))
+        self._suspend(now, self._feeds)
 
     def over(self, end: int) -> None:
         """The run is over."""

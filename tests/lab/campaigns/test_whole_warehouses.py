@@ -1,10 +1,16 @@
 """Warehouses with every kind of work: what is proven of each kind holds beside all others."""
 
+from pathlib import Path
+
 import pytest
 
 from cases import cases
+from freshline.definitions.live_checks import check_runnable
 from freshline.definitions.load import loads
 from freshline_lab.campaigns.whole.documents import whole_text
+from freshline_lab.campaigns.whole.entries import written
+from freshline_lab.campaigns.whole.live_projects import live_project
+from freshline_lab.campaigns.whole.live_run import check_live
 from freshline_lab.campaigns.whole.whole_run import check_whole
 
 WAREHOUSES = 150
@@ -34,3 +40,15 @@ def test_a_seed_gives_the_same_file_and_every_kind_of_work_comes_up():
         for table in each.tables.values()
     )
     assert any(over_steps)
+
+
+def test_the_projects_for_spark_can_run():
+    for seed in range(40):
+        check_runnable(loads(written(live_project(seed).document)))
+
+
+@pytest.mark.spark
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", range(10))
+def test_on_spark_every_row_is_there_once_and_bounds_are_kept_or_explained(seed: int, tmp_path: Path):
+    assert check_live(seed, tmp_path).wrong == []

@@ -134,7 +134,7 @@ def check_nodes(storage: Path, numbers: range, seed: int, kills: int) -> NodeRep
 
 
 class NodesRun:
-    """`freshline run` of a project with nodes, in separate processes."""
+    """`freshline run` of a project in another process, with one more for each of its nodes."""
 
     def __init__(self, file: Path, *options: str, output: Path) -> None:
         self._layout = StorageLayout(file.parent / "warehouse")
@@ -156,12 +156,12 @@ class NodesRun:
                 raise RuntimeError(f"it never happened; exit code {self.process.poll()}: {said}")
             time.sleep(0.02)
 
-    def status(self, node: str) -> WarehouseStatus | None:
-        """The status of the node's process; None before there is one."""
+    def status(self, node: str | None) -> WarehouseStatus | None:
+        """The status of the process of a node, or of a warehouse without nodes; None before there is one."""
         path = self._layout.control(node).status
         return WarehouseStatus.read(path) if path.exists() else None
 
-    def is_up(self, node: str, but: int | None = None) -> bool:
+    def is_up(self, node: str | None, but: int | None = None) -> bool:
         """Whether a process of the node runs, other than `but`."""
         status = self.status(node)
         return status is not None and not status.is_opening and status.pid != but

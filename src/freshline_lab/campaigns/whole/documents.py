@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import Final
 
-from freshline.definitions.language.policies import POLICIES, PolicyName, policies_for
+from freshline.definitions.language.policies import POLICIES, PolicyName, adaptive_policies, policies_for
 from freshline.definitions.sections.cost import Cost
 from freshline.definitions.sections.feeds import Feed
 from freshline.definitions.sections.pools import Pool
@@ -19,7 +19,11 @@ _OF_TABLES: Final = policies_for("tables")
 # Most tables are in pools with proven bounds.
 _PROVEN: Final = [name for name in _OF_TABLES if POLICIES[name].proven]
 _SHAPE: Final = WarehouseShape(
-    tables_max=9, depth_max=3, tracks_max=3, pools_max=3, policies=(*_OF_TABLES, *_PROVEN, *_PROVEN)
+    tables_max=9,
+    depth_max=3,
+    tracks_max=3,
+    pools_max=3,
+    policies=(*_OF_TABLES, *_PROVEN, *adaptive_policies() * 3),
 )
 _ASKED: Final[tuple[PolicyName, ...]] = tuple(policies_for("classes"))
 
@@ -58,7 +62,7 @@ def _node(rng: random.Random) -> Entry:
     entry: Entry = {}
     if rng.random() < 0.4:
         entry["speed"] = rng.choice((0.5, 1.5, 2, 3))
-    if rng.random() < 0.08:
+    if rng.random() < 0.04:
         entry["policy"] = "fifo"
     return entry
 

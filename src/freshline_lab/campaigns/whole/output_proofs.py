@@ -38,7 +38,11 @@ def _longest_path_us(warehouse: Warehouse, step: str, sub_deadlines_us: dict[str
 
 
 def _holds_alone(warehouse: Warehouse, output: str) -> bool:
-    """Whether the output would be in time if no other had a deadline to keep."""
+    """Whether the output would be in time if no other had a deadline to keep.
+
+    The very long sub-deadlines of others may spoil the proof that bursts do not meet. Then it counts as
+    hopeless, and is not compared.
+    """
     others = [
         name for name, step in warehouse.steps.items() if step.deadline_us is not None and name != output
     ]

@@ -101,7 +101,7 @@ def _deadline_us(
     if draw < 0.06:
         return waits_us + max(1, sum(costs_us[name] for name in upstream) // 2)
     work_us = 2 * sum(costs_us.values()) + 3 * 150 * MILLISECOND
-    return waits_us + int(work_us * rng.uniform(0.8, 3))
+    return waits_us + int(work_us * rng.uniform(1, 3))
 
 
 def _upstream(name: str, steps: Entry) -> set[str]:

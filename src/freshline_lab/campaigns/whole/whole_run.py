@@ -6,7 +6,6 @@ import io
 import json
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from traceback import extract_tb
 
 from freshline.cli.printing.outputs import with_placement
@@ -22,6 +21,7 @@ from freshline_lab.campaigns.whole.documents import whole_text
 from freshline_lab.campaigns.whole.excused import excused_steps, excused_tables
 from freshline_lab.campaigns.whole.faults import END, random_conditions
 from freshline_lab.campaigns.whole.output_proofs import wrong_proofs
+from freshline_lab.campaigns.whole.report import WholeReport
 from freshline_lab.campaigns.whole.steps_once import steps_not_once
 
 
@@ -30,15 +30,6 @@ class Results(KindResults):
 
     def __init__(self, report: RecoveryReport) -> None:
         self.seen = report.results
-
-
-@dataclass(slots=True)
-class WholeReport:
-    """The findings about one warehouse."""
-
-    seed: int
-    wrong: list[str] = field(default_factory=list)  # each begins with its kind and a colon
-    counts: Counter[str] = field(default_factory=Counter)  # of what was compared
 
 
 def planned(text: str) -> Plan:
