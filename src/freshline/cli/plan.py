@@ -48,13 +48,14 @@ def plan(
     landing_directories(warehouse, project_folder(project), storage_path(project, warehouse))
     with working("planning"):
         verdict = make_plan(warehouse, learned)
-    verdict = with_placement(verdict, learned)
+    verdict = with_placement(verdict, learned, project)
     if as_json:
         record = plan_record(verdict)
         if verdict.queries:
             record["queries"] = [query_record(query) for query in verdict.queries]
         if verdict.outputs:
             record["outputs"] = [output_record(output) for output in verdict.outputs]
+            record["apply"] = None if verdict.change is None else verdict.change.record()
         print_json(record)
     else:
         show_plan(console(), verdict, all_rows)

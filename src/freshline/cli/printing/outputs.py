@@ -3,35 +3,56 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import typer
 from rich.console import Console
 
 from freshline.base.duration import format_duration, seconds
-from freshline.cli.shared import ROWS_MAX, grid, show_rest, working
+from freshline.cli.shared import ROWS_MAX, grid, load_project, show_rest, storage_path, working
 from freshline.planning.plan.make import make_plan
+from freshline.planning.plan.placement_change import placement_change
 from freshline.planning.plan.plan import OutputPlan, Plan
 from freshline.simulation.simulate import SimulationResult
 from freshline.simulation.steps import OutputResult, StepResult
+from freshline.storage.control.layout import StorageLayout
 
 
-def with_placement(plan: Plan, learned: Mapping[str, int]) -> Plan:
-    """The plan with its steps placed and the verdicts on its outputs; unchanged without steps.
+def with_placement(plan: Plan, learned: Mapping[str, int], project: Path) -> Plan:
+    """The plan with its steps placed as the next run places them, and the verdicts on its outputs.
 
-    `learned` is what the plan was made with: a new plan is made when the staleness of steps becomes known.
+    It is unchanged without steps. `learned` is what the plan was made with: a new plan is made when the
+    staleness of steps becomes known.
     """
     if not plan.warehouse.steps:
         return plan
     # Loading the solver takes longer than other commands take to run.
-    from freshline.planning.plan.outputs import plan_outputs, with_outputs
+    from freshline.live.nodes.node_join import stored_placement
+    from freshline.planning.plan.outputs import judge_outputs, plan_outputs, with_outputs
 
+    warehouse = plan.warehouse
+    stored = stored_placement(load_project(project), StorageLayout(storage_path(project, warehouse)))
     with working("placing"):
-        found = plan_outputs(plan.warehouse)
+        found = new = plan_outputs(warehouse)
+        if stored.in_use is not None:
+            found = judge_outputs(warehouse, stored.in_use)
+        elif stored.staying:
+            kept = plan_outputs(warehouse, kept=stored.staying)
+            found = new if kept.placed is None else kept
     if plan.tables and found.staleness_us:
         plan = make_plan(plan.warehouse, learned, found.staleness_us)
-    return with_outputs(plan, found)
+    plan = with_outputs(plan, found)
+    if not stored.number or found.placed is None or new.placed is None:
+        return plan
+    change = placement_change(found.placed, _holding(found.outputs), new.placed, _holding(new.outputs))
+    return replace(plan, change=change)
+
+
+def _holding(outputs: Iterable[OutputPlan]) -> set[str]:
+    return {output.name for output in outputs if output.holds}
 
 
 def verdict(plan: Plan) -> typer.Exit:
@@ -76,6 +97,9 @@ def show_outputs(screen: Console, plan: Plan, all_rows: bool) -> None:
     for output in plan.outputs:
         if output.reason is not None:
             screen.print(f"{output.name}: {output.reason}.", highlight=False, markup=False)
+    if plan.change is not None:
+        said = f"The next run keeps steps where the storage has them: {plan.change.sentence}."
+        screen.print(said, highlight=False, markup=False)
 
 
 def _show_steps(screen: Console, plan: Plan, all_rows: bool) -> None:

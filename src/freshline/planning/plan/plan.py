@@ -9,6 +9,7 @@ from freshline.definitions.language.policies import POLICIES, PolicyName
 from freshline.definitions.sections.pools import Provisioning
 from freshline.definitions.warehouse import Warehouse
 from freshline.planning.analysis.recovery_periods import recovery_time
+from freshline.planning.plan.placement_change import PlacementChange
 from freshline.planning.plan.queries import QueryPlan
 from freshline.planning.plan.step_placement import StepPlacement
 
@@ -112,6 +113,7 @@ class Plan:
     queries: tuple[QueryPlan, ...] = ()  # in the order of definition
     placed: StepPlacement | None = None  # the nodes of steps; None without steps, or if unknown
     outputs: tuple[OutputPlan, ...] = ()  # in the order of definition
+    change: PlacementChange | None = None  # by a new placement, if the storage has one
 
     @property
     def tables_by_name(self) -> dict[str, TablePlan]:
