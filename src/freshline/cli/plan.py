@@ -40,7 +40,7 @@ def plan(
     landing_directories(warehouse, project_folder(project), storage_path(project, warehouse))
     with working("planning"):
         verdict = make_plan(warehouse, learned)
-    verdict = with_sparks(with_placement(verdict, learned))
+    verdict = with_sparks(with_placement(verdict, learned, project))
     if as_json:
         print_json(plan_record(verdict))
     else:

@@ -101,7 +101,7 @@ def simulate(
     checked(changed, end, **conditions)
     with working("planning"):
         plan = make_plan(changed, learned)
-    plan = with_placement(plan, learned)
+    plan = with_placement(plan, learned, project)
     if plan.outputs and plan.placed is None:
         raise verdict(plan)
     result = _run(plan, end, seed, conditions, plot is not None, log)

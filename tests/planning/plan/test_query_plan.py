@@ -277,7 +277,7 @@ def test_the_command_says_all_of_queries_and_nothing_where_there_are_none(tmp_pa
             "name": "q", "pool": "answers", "track": 0, "stride": 2.0, "deadline": 2.0, "part": 0.0,
             "cost": 0.100001, "learned_from_answers": 0, "fixed": 1e-06, "budget": 2.0, "keep": 1.0,
             "response_bound": 2.0,
-            "holds": True, "reason": None, "period_least": None,
+            "holds": True, "reason": None, "period_least": None, "held_back_by": None, "behind": None,
         }
     ]  # fmt: skip
     code, said = plan_command(tmp_path, HEAD.removesuffix("queries:\n"), "--json")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -12,31 +14,52 @@ from rich.console import Console
 from freshline.base.duration import format_duration, seconds
 from freshline.cli.printing.grid import note, show_rows, tell
 from freshline.cli.printing.kind import PrintedKind
-from freshline.cli.shared import working
+from freshline.cli.shared import load_project, storage_path, working
 from freshline.live.status.screen_table import Columns
 from freshline.planning.plan.advice import counted
 from freshline.planning.plan.make import make_plan
+from freshline.planning.plan.placement_change import placement_change
 from freshline.planning.plan.plan import OutputPlan, Plan
 from freshline.planning.plan.step_placement import StepPlacement
 from freshline.simulation.simulate import SimulationResult
 from freshline.simulation.steps import OutputResult, StepResult
+from freshline.storage.control.layout import StorageLayout
 
 
-def with_placement(plan: Plan, learned: Mapping[str, int]) -> Plan:
-    """The plan with its steps placed and the verdicts on its outputs; unchanged without steps.
+def with_placement(plan: Plan, learned: Mapping[str, int], project: Path | None = None) -> Plan:
+    """The plan with its steps placed as the next run places them, and the verdicts on its outputs.
 
-    `learned` is what the plan was made with: a new plan is made when the staleness of steps becomes known.
+    It is unchanged without steps. Without a project steps are placed anew. `learned` is what the plan was made with: a new plan is made when the
+    staleness of steps becomes known.
     """
     if not plan.warehouse.steps:
         return plan
     # Loading the solver takes longer than other commands take to run.
-    from freshline.planning.plan.outputs import plan_outputs, with_outputs
+    from freshline.live.nodes.node_join import PlacementInStorage, stored_placement
+    from freshline.planning.plan.outputs import judge_outputs, plan_outputs, with_outputs
 
+    warehouse = plan.warehouse
+    stored = PlacementInStorage()
+    if project is not None:
+        stored = stored_placement(load_project(project), StorageLayout(storage_path(project, warehouse)))
     with working("placing"):
-        found = plan_outputs(plan.warehouse)
+        found = new = plan_outputs(warehouse)
+        if stored.in_use is not None:
+            found = judge_outputs(warehouse, stored.in_use)
+        elif stored.staying:
+            kept = plan_outputs(warehouse, kept=stored.staying)
+            found = new if kept.placed is None else kept
     if plan.tables and found.placed is not None:
-        plan = make_plan(plan.declared or plan.warehouse, learned, found.placed)
-    return with_outputs(plan, found)
+        plan = make_plan(plan.declared or warehouse, learned, found.placed)
+    plan = with_outputs(plan, found)
+    if not stored.number or found.placed is None or new.placed is None:
+        return plan
+    change = placement_change(found.placed, _holding(found.outputs), new.placed, _holding(new.outputs))
+    return replace(plan, change=change)
+
+
+def _holding(outputs: Iterable[OutputPlan]) -> set[str]:
+    return {output.name for output in outputs if output.holds}
 
 
 def verdict(plan: Plan) -> typer.Exit:
@@ -50,7 +73,10 @@ class PrintedOutputs(PrintedKind):
     """The outputs with a deadline, and the steps that they are computed by."""
 
     def plan_record(self, plan: Plan) -> dict[str, Any]:
-        return {"outputs": [_record(output) for output in plan.outputs]} if plan.outputs else {}
+        if not plan.outputs:
+            return {}
+        change = None if plan.change is None else plan.change.record()
+        return {"outputs": [_record(output) for output in plan.outputs], "apply": change}
 
     def show_plan(self, screen: Console, plan: Plan, all_rows: bool) -> None:
         """Shows the outputs of a plan, and the node of each of their steps."""
@@ -72,6 +98,8 @@ class PrintedOutputs(PrintedKind):
                 tell(screen, f"{output.name}: {output.reason}.")
             if output.ages_us:
                 note(screen, f"{output.name}: {_assumed(plan, output)}.")
+        if plan.change is not None:
+            tell(screen, f"The next run keeps steps where the storage has them: {plan.change.sentence}.")
 
     def held(self, plan: Plan) -> str | None:
         return "all outputs are in time" if plan.outputs else None

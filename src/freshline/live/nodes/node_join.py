@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Final
 
@@ -43,17 +43,33 @@ def agreed_placement(warehouse: Warehouse, layout: StorageLayout) -> StepPlaceme
     """
     digest = digest_of(warehouse)
     while True:
-        number, record = layout.placements.newest()
-        known = _placed(record)
-        staying = {} if known is None else _staying(warehouse, known)
-        stays = known is not None and known.nodes == staying and staying.keys() == warehouse.steps.keys()
-        if known is not None and stays and known.definitions == digest:
-            return known
+        stored = stored_placement(warehouse, layout)
+        if stored.in_use is not None:
+            return stored.in_use
         told = NodeRuns(control.runs for control in layout.controls(warehouse.nodes))
-        made = make_placement(learned_costs(warehouse, told).warehouse, staying)
+        made = make_placement(learned_costs(warehouse, told).warehouse, stored.staying)
         made = replace(made, definitions=digest)
-        if layout.placements.add(made.record(), number):
+        if layout.placements.add(made.record(), stored.number):
             return made
+
+
+@dataclass(frozen=True, slots=True)
+class PlacementInStorage:
+    """The newest placement of a storage, and what the next run keeps of it."""
+
+    number: int = 0  # 0: there is none
+    staying: Mapping[str, str] = field(default_factory=dict)  # by step that stays: its node
+    in_use: StepPlacement | None = None  # the whole placement, if the next run keeps it
+
+
+def stored_placement(warehouse: Warehouse, layout: StorageLayout) -> PlacementInStorage:
+    """The placement in the storage; `warehouse` has the definitions without learned costs."""
+    number, record = layout.placements.newest()
+    known = _placed(record)
+    staying = {} if known is None else _staying(warehouse, known)
+    stays = known is not None and known.nodes == staying and staying.keys() == warehouse.steps.keys()
+    same = known is not None and known.definitions == digest_of(warehouse)
+    return PlacementInStorage(number, staying, known if stays and same else None)
 
 
 def _placed(record: Mapping[str, Any] | None) -> StepPlacement | None:

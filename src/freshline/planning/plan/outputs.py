@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from math import floor
 
 from freshline.base.duration import SECOND, format_duration
@@ -12,6 +13,7 @@ from freshline.definitions.warehouse import Warehouse
 from freshline.planning.placement.place import Method, place
 from freshline.planning.placement.placement import Placement, PlacementLayout
 from freshline.planning.placement.plan import PlacementPlan
+from freshline.planning.placement.stored_layout import check_layout
 from freshline.planning.placement.tasks import tasks_of
 from freshline.planning.plan.placed_steps import (
     PlacedSteps,
@@ -57,6 +59,47 @@ def plan_outputs(
     placed = _placed(steps, plan, placement, layout)
     found = _outputs(steps, placed, placement)
     return OutputsPlan(found, _with_reasons(placed, found), placement)
+
+
+def judge_outputs(warehouse: Warehouse, stored: StepPlacement) -> OutputsPlan:
+    """Which outputs hold with a placement as it is, its sub-deadlines and jobs, at the costs known now."""
+    unknown = unknown_costs(warehouse)
+    if unknown:
+        return plan_outputs(warehouse)
+    steps = PlacedSteps(warehouse)
+    nodes = warehouse.nodes
+    costs_us = {
+        name: on_node_us(cost_us, nodes[stored.nodes[name]].speed) for name, cost_us in steps.costs_us.items()
+    }
+    jobs_us = _longest_jobs_us(stored, costs_us)
+    plan = placement_plan(steps)
+    blocking_us = {node: jobs_us.get(node, 0) + steps.hop_us(node) for node in nodes}
+    blocked = tuple(
+        replace(node, blocking=max(node.blocking, Fraction(blocking_us[node.name], SECOND)))
+        for node in plan.nodes
+    )
+    sub_deadlines = {name: until_us / SECOND for name, until_us in stored.sub_deadlines_us.items()}
+    placement = check_layout(replace(plan, nodes=blocked), stored.nodes, sub_deadlines)
+    placed = replace(stored, costs_us=costs_us)
+    found = _outputs(steps, placed, placement)
+    return OutputsPlan(found, _with_reasons(placed, found), placement)
+
+
+def _longest_jobs_us(stored: StepPlacement, costs_us: Mapping[str, int]) -> dict[str, int]:
+    """By node: the longest job of several steps at these costs.
+
+    The limits and the costs of the placement decide which steps share a job.
+    """
+    found: dict[str, int] = {}
+    for task in stored.tasks:
+        node = stored.nodes[task[0]]
+        limit_us = stored.limits_us.get(node, 0)
+        for first in range(len(task)):
+            for end in range(first + 2, len(task) + 1):
+                job = task[first:end]
+                if sum(stored.costs_us[step] for step in job) <= limit_us:
+                    found[node] = max(found.get(node, 0), sum(costs_us[step] for step in job))
+    return found
 
 
 def placed_by(warehouse: Warehouse, placement: Placement) -> StepPlacement | None:

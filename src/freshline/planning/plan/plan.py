@@ -13,6 +13,7 @@ from freshline.planning.analysis.admission import QueryRefusal
 from freshline.planning.analysis.levels import QueryLoad
 from freshline.planning.analysis.recovery_periods import recovery_time
 from freshline.planning.costs.cores import SparkCores
+from freshline.planning.plan.placement_change import PlacementChange
 from freshline.planning.plan.slow_tables import SlowTable
 from freshline.planning.plan.step_placement import StepPlacement
 
@@ -156,6 +157,7 @@ class Plan:
     steps_us: Mapping[str, int] = field(default_factory=dict)
     declared: Warehouse | None = None  # before cores were counted in its costs
     sparks: tuple[SparkPlan, ...] = ()  # those with a known number of cores
+    change: PlacementChange | None = None  # by a new placement, if the storage has one
 
     @property
     def tables_by_name(self) -> dict[str, TablePlan]:

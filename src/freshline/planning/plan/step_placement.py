@@ -26,11 +26,14 @@ class StepPlacement:
         """Warnings for a run with this placement: sentences without a full stop."""
         found = []
         if self.stretch > 1:
+            # Another placement may keep them by now, since costs have become known or steps have stayed.
             found.append(
-                f"deadlines are stretched {self.stretch:.4g} times, as no placement is known that keeps "
-                "them all: `freshline place` shows what binds"
+                f"deadlines are stretched {self.stretch:.4g} times in the placement of this storage, and "
+                f"{', '.join(self.unproven) or 'outputs'} may be late: `freshline plan` says what "
+                "`freshline place --apply` would change"
             )
-        found += [f"output {name} may be late: {why}" for name, why in self.unproven.items()]
+        else:
+            found += [f"output {name} may be late: {why}" for name, why in self.unproven.items()]
         if self.assumed:
             found.append(
                 f"a second each is assumed for {', '.join(self.assumed)}, as no cost is known: "

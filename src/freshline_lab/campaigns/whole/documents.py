@@ -5,13 +5,14 @@ from __future__ import annotations
 import random
 from typing import Final
 
+from freshline.testing.warehouses import WarehouseShape, random_warehouse, with_random_blocking
+
 from freshline.definitions.language.policies import POLICIES, PolicyName, adaptive_policies, policies_for
 from freshline.definitions.sections.cost import Cost
 from freshline.definitions.sections.feeds import Feed
 from freshline.definitions.sections.pools import Pool
 from freshline.definitions.sections.tables import Table
 from freshline.definitions.warehouse import Warehouse
-from freshline.testing.warehouses import WarehouseShape, random_warehouse, with_random_blocking
 from freshline_lab.campaigns.whole.entries import SCHEMA, Entry, number, sources_of, sql_over, us, written
 from freshline_lab.campaigns.whole.step_graphs import add_steps
 
