@@ -151,7 +151,9 @@ def test_deadlines_that_are_stretched_are_said_with_the_outputs_that_do_not_hold
     assert [each["output"] for each in status.record()["unproven"]] == ["near", "alerts"]
     first, second, _ = placed.shortcomings
     assert first.startswith(f"deadlines are stretched {placed.stretch:.4g} times")
-    assert second.startswith("output near may be late: every placement needs deadlines at least")
+    assert second.startswith(
+        "output near may be late: no placement is in time for it: its deadline is stretched"
+    )
 
 
 def test_whoever_starts_the_nodes_says_once_what_their_placement_falls_short_of(
