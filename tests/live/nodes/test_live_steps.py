@@ -73,13 +73,13 @@ def commits(tmp_path: Path) -> Commits:
     return Commits({name: StoredTable.open_or_create(tmp_path / name, name, SCHEMA, "ts") for name in STEPS})
 
 
-def judge(kernel: Kernel, warehouse_folder: Path) -> StepJudge:
+def judge(kernel: Kernel, warehouse_folder: Path, notes: RunNotes | None = None) -> StepJudge:
     warehouse = load(warehouse_folder / "freshline.yml")
     troubles = FailureCounts()
     local = part_of(warehouse, "edge", {**dict.fromkeys(STEPS, "edge"), "alerts": "centre"}).local
-    return StepJudge(
-        StepFigures(local, "edge", troubles), LoadFailures(troubles, RunNotes(0), lambda why: None)
-    )
+    notes = notes or RunNotes(0)
+    failures = LoadFailures(troubles, notes, lambda why: None)
+    return StepJudge(StepFigures(local, "edge", troubles), failures, notes)
 
 
 def found(timestamp: int, name: str) -> FileToLoad:
@@ -129,6 +129,22 @@ def test_the_end_of_a_job_tells_the_rows_of_each_of_its_steps(
     )
     judging.judge(JobEnded(job, outcome, 11 * S, judging), 11 * S)
     assert told == [("readings", 0, 6 * S, 12)]
+
+
+def test_a_step_that_takes_longer_than_was_planned_is_noted(
+    kernel: Kernel, commits: Commits, tmp_path: Path
+) -> None:
+    job = started(kernel, 10 * S, FileArrived("readings", found(5 * S, "a.csv")))
+    costs_us = [part.step.terms.cost_us for part in job.parts]
+    notes = RunNotes(0)
+    judging = judge(kernel, tmp_path / "project", notes)
+    first_at = job.start + costs_us[0]
+    for late_us, noted in ((0, 0), (1, 1)):
+        ends = (first_at, first_at + costs_us[1] + late_us)
+        done = [CommittedStep(part, None, at, NO_ROWS) for part, at in zip(job.parts, ends, strict=True)]
+        judging.judge(JobEnded(job, tuple(done), ends[-1], judging), ends[-1])
+        assert len(notes.lines) == noted
+    assert "high: an update took" in notes.lines[0]
 
 
 def test_files_of_one_timestamp_are_each_committed(kernel: Kernel, commits: Commits) -> None:

@@ -29,8 +29,8 @@ from freshline.storage.control.layout import StorageLayout
 def with_placement(plan: Plan, learned: Mapping[str, int], project: Path | None = None) -> Plan:
     """The plan with its steps placed as the next run places them, and the verdicts on its outputs.
 
-    It is unchanged without steps. Without a project steps are placed anew. `learned` is what the plan was made with: a new plan is made when the
-    staleness of steps becomes known.
+    It is unchanged without steps. Without a project steps are placed anew. `learned` is what the plan was
+    made with: a new plan is made when the staleness of steps becomes known.
     """
     if not plan.warehouse.steps:
         return plan

@@ -23,7 +23,6 @@ _USELESS: Final = {
     "pool": "it has no effect on a step, which runs on a node",
     "target_lag_us": "it has no effect on a step, whose guarantee is the `deadline` of outputs",
     "late_after_us": "it has no effect on a step, whose guarantee is the `deadline` of outputs",
-    "weight": "it has no effect on a step, which has no recovery mode",
     "discard": "it has no effect on a step, which loads every file",
 }
 _ONLY_STEPS: Final = ("node", "selectivity")
@@ -49,6 +48,7 @@ class Step:
     node: str | None = None  # where it must run; the node of its feed if it loads one; None: anywhere
     deadline_us: int | None = None  # of an output: how old a record may be at its commit here
     selectivity: Fraction = Fraction(1)  # rows out per row in
+    weight: Fraction = Fraction(1)  # of an output: of those that cannot all be in time, the larger goes first
 
 
 def step_names(entries: Mapping[str, TableEntry], sources: Mapping[str, Sequence[str]]) -> set[str]:
@@ -86,6 +86,7 @@ def make_step(
         node=_node(resolution, path, entry),
         deadline_us=entry.deadline_us,
         selectivity=Fraction(1) if entry.selectivity is None else entry.selectivity,
+        weight=Fraction(1) if entry.weight is None else entry.weight,
     )
 
 
@@ -122,6 +123,9 @@ def _check_keys(resolution: Resolution, path: Path, entry: TableEntry) -> None:
         if getattr(entry, key) is not None:
             written = TableEntry.model_fields[key].alias or key
             resolution.report((*path, written), what, "Remove it")
+    if entry.weight is not None and entry.deadline_us is None:
+        what = "it has no effect on a step without a `deadline`"
+        resolution.report((*path, "weight"), what, "Move it to an output that is computed from this")
     if entry.cost is not None and entry.cost.rate:
         what = "it has no effect on a step, which costs by its rows"
         resolution.report((*path, "cost", "rate"), what, "Use `per_row`, such as `per_row: 200us`")
@@ -174,5 +178,6 @@ def step_from_record(record: dict[str, Any]) -> Step:
         "cost": cost_from_record(record["cost"]),
         "slices": slices,
         "selectivity": Fraction(record["selectivity"]),
+        "weight": Fraction(record.get("weight", 1)),
     }
     return Step(**{**record, **known})

@@ -97,7 +97,8 @@ class TableEntry(Entry):
     weight: Given[Rate] = Field(
         None,
         description="Of several late tables the one with the larger weight recovers first (default 1). It "
-        f"matters in a pool with {as_written(adaptive_policies())}.",
+        f"matters in a pool with {as_written(adaptive_policies())}. Of outputs that cannot all be in time, "
+        "those with the larger weight are.",
     )
     history_us: Given[History] = Field(
         None,

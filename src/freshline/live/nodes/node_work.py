@@ -46,7 +46,7 @@ class NodeWork(Work):
         resources, records = self.opening.resources, run.records
         self._following = TableFollower(resources.tables.followed, records.notes, RemoteCommit)
         self.book = StepFigures(resources.part.local, self._node or "", records.troubles)
-        self.judge = StepJudge(self.book, records.failures)
+        self.judge = StepJudge(self.book, records.failures, records.notes)
         self.judge.on_loaded = run.loading.watch.loaded
         self.judge.on_committed = records.observation.rows_came
 

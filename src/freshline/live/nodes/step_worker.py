@@ -10,6 +10,7 @@ from freshline.kernel.core.events import Event, JobFailed
 from freshline.kernel.steps.events import StepsCommitted, StepsDropped
 from freshline.kernel.steps.job import Instance, StepJob, StepRun
 from freshline.live.loop.messages import JobEnded
+from freshline.live.loop.run_notes import RunNotes
 from freshline.live.nodes.step_figures import NO_ROWS, CommittedStep, StepFigures, rows_of
 from freshline.live.tables.file_to_load import files_to_load
 from freshline.live.tables.judge import LoadFailures
@@ -98,9 +99,10 @@ class StepWorker:
 class StepJudge:
     """Judges the ends of jobs of steps. Only the driver's thread uses it."""
 
-    def __init__(self, book: StepFigures, failures: LoadFailures) -> None:
+    def __init__(self, book: StepFigures, failures: LoadFailures, notes: RunNotes) -> None:
         self._book = book
         self._failures = failures
+        self._notes = notes
         self.on_loaded: Callable[[str, Sequence[str]], None] | None = None  # (step, names of files)
         # (step, from, to, rows)
         self.on_committed: Callable[[str, int, int, int], None] | None = None
@@ -116,9 +118,13 @@ class StepJudge:
                 self.on_loaded(part.name, [str(file.name) for file in part.files])
         if outcome is None:  # its file was quarantined; all steps keep their freshness
             return StepsDropped(job)
+        began = job.start
         for done in outcome:
             self._book.done(done)
             if self.on_committed is not None and done.committed is not None:
                 committed: LoadResult = done.committed
                 self.on_committed(done.part.name, done.part.loaded_from, committed.freshness, committed.rows)
+            if done.at >= began:  # otherwise an earlier attempt committed it
+                self._notes.took(done.part.name, done.at - began, done.part.step.terms.cost_us, done.at)
+                began = done.at
         return StepsCommitted(job)

@@ -14,7 +14,9 @@ from freshline.kernel.tables.task import TableTask, tables_of
 from freshline.kernel.tables.update import Update
 from freshline.live.loop.messages import FileFound
 from freshline.live.loop.run_notes import RunNotes
+from freshline.live.tables.burst_watch import BurstWatch
 from freshline.live.tables.feed_health import FeedHealth
+from freshline.live.tables.file_to_load import FileToLoad
 from freshline.live.tables.recoveries import Recoveries
 from freshline.live.warm_up.warm_plans import WarmPlans
 from freshline.planning.plan.plan import Plan
@@ -50,6 +52,11 @@ class LiveObservation:
         self.tables = {name: ObservedTable() for name in warehouse.tables}
         self.feeds = {name: FeedHealth(feed, started) for name, feed in warehouse.feeds.items()}
         sources = {name: warehouse.tables[name].sources for name in warehouse.topological_order}
+        self._bursts = {
+            step.feed: BurstWatch(warehouse.feeds[step.feed])
+            for step in warehouse.steps.values()
+            if step.feed is not None
+        }
         self.asserted = AssertedBounds(sources)
         self.recoveries = Recoveries(started)
         self.keep_samples = False
@@ -85,6 +92,7 @@ class LiveObservation:
         """Records a file. A backlog after a silence or a time without a runner has a known reason."""
         feed = self.feeds[landed.feed]
         feed.came(landed.arrival)
+        self._watch_burst(landed)
         tables = [name for name in landed.tables if name in self.tables]  # the others are steps
         if landed.waited or feed.is_dry(landed.arrival):
             for name in tables:
@@ -97,6 +105,13 @@ class LiveObservation:
             age = feed.tell_age()
             if age is not None:
                 self._notes.note(landed.arrival, age)
+
+    def _watch_burst(self, landed: FileFound) -> None:
+        """Notes what a file shows of its feed that outputs do not assume."""
+        watch, file = self._bursts.get(landed.feed), landed.file
+        if watch is not None and isinstance(file, FileToLoad):
+            for text in watch.tell(landed.arrival, file.facts, landed.waited):
+                self._notes.note(landed.arrival, text)
 
     def emptied(self, feed: str, at: int) -> None:
         """Records a file without records."""

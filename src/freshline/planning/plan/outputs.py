@@ -10,6 +10,7 @@ from math import floor
 from freshline.base.duration import SECOND, format_duration
 from freshline.base.names import one_of
 from freshline.definitions.warehouse import Warehouse
+from freshline.planning.placement.importance import place_important
 from freshline.planning.placement.place import Method, place
 from freshline.planning.placement.placement import Placement, PlacementLayout
 from freshline.planning.placement.plan import PlacementPlan
@@ -32,7 +33,7 @@ class OutputsPlan:
 
     outputs: tuple[OutputPlan, ...]
     placed: StepPlacement | None = None  # None if nothing could be placed
-    placement: Placement | None = None  # None if costs are unknown
+    placement: Placement | None = None  # with all deadlines as they are; None if costs are unknown
     unknown: tuple[str, ...] = ()  # the steps of unknown cost
 
 
@@ -51,12 +52,39 @@ def plan_outputs(
     steps = PlacedSteps(warehouse)
     plan = placement_plan(steps)
     placement = place(plan, limit_s, method, kept)
-    layout = _layout(placement) if method == "deadline" else placement.layout
+    hopeless = any(steps.left_us(name) <= 0 for name in steps.outputs)
+    if method == "deadline" and (hopeless or not placement.holds):
+        found = _important(steps, plan, limit_s / 4, kept)
+        if found is not None:
+            return replace(found, placement=placement)
+    layout = placement.layout
     if layout is None:
         reason = "no placement was found" if placement.infeasible is None else placement.infeasible.reason
         outputs = [_unplaced(warehouse, name, reason) for name in _names(warehouse)]
         return OutputsPlan(tuple(outputs), None, placement)
-    placed = _placed(steps, plan, placement, layout)
+    return _planned(steps, plan, placement, layout, {})
+
+
+def _important(
+    steps: PlacedSteps, plan: PlacementPlan, limit_s: float, kept: Mapping[str, str] | None
+) -> OutputsPlan | None:
+    """The plan with the deadlines of the most important outputs, and stretched ones of the others."""
+    weights = {name: steps.warehouse.steps[name].weight for name in steps.outputs}
+    ranked = sorted(filter(lambda name: steps.left_us(name) > 0, weights), key=lambda name: -weights[name])
+    found = place_important(plan, ranked, limit_s, kept)
+    if found is None or found.placement.layout is None:
+        return None
+    return _planned(steps, plan, found.placement, found.placement.layout, found.stretched)
+
+
+def _planned(
+    steps: PlacedSteps,
+    plan: PlacementPlan,
+    placement: Placement,
+    layout: PlacementLayout,
+    stretched: Mapping[str, float],
+) -> OutputsPlan:
+    placed = _placed(steps, plan, placement, layout, stretched)
     found = _outputs(steps, placed, placement)
     return OutputsPlan(found, _with_reasons(placed, found), placement)
 
@@ -105,24 +133,17 @@ def _longest_jobs_us(stored: StepPlacement, costs_us: Mapping[str, int]) -> dict
 def placed_by(warehouse: Warehouse, placement: Placement) -> StepPlacement | None:
     """A placement by deadlines as a run keeps it, for a warehouse with known costs.
 
-    If not all outputs can be in time, it has stretched deadlines; None if there is none.
+    If not all outputs can be in time, some have stretched deadlines; None if there is none.
     """
-    steps, layout = PlacedSteps(warehouse), _layout(placement)
-    if layout is None:
-        return None
-    placed = _placed(steps, placement_plan(steps), placement, layout)
-    return _with_reasons(placed, _outputs(steps, placed, placement))
+    if not placement.holds or placement.layout is None:
+        return plan_outputs(warehouse).placed
+    steps = PlacedSteps(warehouse)
+    return _planned(steps, placement_plan(steps), placement, placement.layout, {}).placed
 
 
 def _with_reasons(placed: StepPlacement, outputs: tuple[OutputPlan, ...]) -> StepPlacement:
     unproven = {output.name: output.reason for output in outputs if output.reason is not None}
     return replace(placed, unproven=unproven)
-
-
-def _layout(placement: Placement) -> PlacementLayout | None:
-    if not placement.holds and placement.infeasible is not None:
-        return placement.infeasible.layout
-    return placement.layout
 
 
 def with_outputs(plan: Plan, found: OutputsPlan) -> Plan:
@@ -158,7 +179,11 @@ def _outputs(steps: PlacedSteps, placed: StepPlacement, placement: Placement) ->
 
 
 def _placed(
-    steps: PlacedSteps, plan: PlacementPlan, placement: Placement, layout: PlacementLayout
+    steps: PlacedSteps,
+    plan: PlacementPlan,
+    placement: Placement,
+    layout: PlacementLayout,
+    stretched: Mapping[str, float],
 ) -> StepPlacement:
     nodes = steps.warehouse.nodes
     costs_us = {
@@ -171,13 +196,9 @@ def _placed(
         costs_us,
         tuple(task.operators for task in placement.tasks or tasks_of(plan, layout)),
         {name: steps.longest_us(name) + slack_us.get(name, 0) for name in nodes},
-        _stretch(placement),
+        # An output without any time left is late for another reason.
+        {name: factor for name, factor in stretched.items() if steps.left_us(name) > 0},
     )
-
-
-def _stretch(placement: Placement) -> float:
-    why = placement.infeasible
-    return 1.0 if placement.holds or why is None or why.stretch is None else why.stretch
 
 
 def _reason(
@@ -192,6 +213,11 @@ def _reason(
     if not placement.holds:
         infeasible = placement.infeasible
         return "it is not known whether all steps fit" if infeasible is None else infeasible.reason
+    if output in placed.stretched:
+        return (
+            f"no placement is in time for it{_and_others(steps, placed)}: "
+            f"its deadline is stretched {placed.stretched[output]:.4g} times"
+        )
     beside = _beside(steps, above, placed)
     nodes = dict.fromkeys(placed.nodes[name] for name in beside)
     unproven = [node for node in nodes if warehouse.nodes[node].policy != "edf"]
@@ -210,6 +236,11 @@ def _reason(
                 f"and they come {format_duration(steps.distance_us(name))} apart"
             )
     return None
+
+
+def _and_others(steps: PlacedSteps, placed: StepPlacement) -> str:
+    kept = [name for name in steps.outputs if name not in placed.stretched and steps.left_us(name) > 0]
+    return f" and for {', '.join(kept)}" if kept else ""
 
 
 def _beside(steps: PlacedSteps, above: list[str], placed: StepPlacement) -> list[str]:

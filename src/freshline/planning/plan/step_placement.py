@@ -16,24 +16,28 @@ class StepPlacement:
     costs_us: Mapping[str, int]  # by step: worst case, on its node
     tasks: tuple[tuple[str, ...], ...]  # steps that run one after another for the same input (5.3)
     limits_us: Mapping[str, int] = field(default_factory=dict)  # by node: the longest job of several steps
-    stretch: float = 1.0  # the factor on all deadlines that the placement needs
+    stretched: Mapping[str, float] = field(default_factory=dict)  # by output: the factor on its deadline
     unproven: Mapping[str, str] = field(default_factory=dict)  # by output that may be late: why
     assumed: tuple[str, ...] = ()  # the steps of unknown cost, with a second assumed
     definitions: str = ""  # the digest of the definitions that it was made from
 
     @property
+    def stretch(self) -> float:
+        """The largest factor on a deadline; 1 if all are kept."""
+        return max(self.stretched.values(), default=1.0)
+
+    @property
     def shortcomings(self) -> list[str]:
         """Warnings for a run with this placement: sentences without a full stop."""
         found = []
-        if self.stretch > 1:
+        if self.stretched:
+            names = ", ".join(self.stretched)
             # Another placement may keep them by now, since costs have become known or steps have stayed.
             found.append(
-                f"deadlines are stretched {self.stretch:.4g} times in the placement of this storage, and "
-                f"{', '.join(self.unproven) or 'outputs'} may be late: `freshline plan` says what "
-                "`freshline place --apply` would change"
+                f"deadlines are stretched {self.stretch:.4g} times ({names}) in the placement of this storage: "
+                "`freshline plan` says what `freshline place --apply` would change"
             )
-        else:
-            found += [f"output {name} may be late: {why}" for name, why in self.unproven.items()]
+        found += [f"output {name} may be late: {why}" for name, why in self.unproven.items()]
         if self.assumed:
             found.append(
                 f"a second each is assumed for {', '.join(self.assumed)}, as no cost is known: "
@@ -48,7 +52,7 @@ class StepPlacement:
             "costs_us": dict(self.costs_us),
             "tasks": [list(task) for task in self.tasks],
             "limits_us": dict(self.limits_us),
-            "stretch": self.stretch,
+            "stretched": dict(self.stretched),
             "unproven": dict(self.unproven),
             "assumed": list(self.assumed),
             "definitions": self.definitions,
@@ -62,7 +66,7 @@ class StepPlacement:
             record["costs_us"],
             tuple(tuple(task) for task in record["tasks"]),
             record["limits_us"],
-            record["stretch"],
+            record.get("stretched", {}),
             record["unproven"],
             tuple(record["assumed"]),
             record["definitions"],
