@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Mapping
+from collections import defaultdict, deque
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
-from typing import ClassVar, Self
+from typing import ClassVar, Final, NamedTuple, Self
 
+from freshline.base.latency_histogram import LatencyHistogram
 from freshline.definitions.sections.feeds import Feed
 from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.core.events import Event, JobFailed
@@ -20,7 +21,70 @@ from freshline.planning.costs.draws import RowCostDraws
 from freshline.planning.plan.step_placement import StepPlacement
 from freshline.simulation.conditions.failures import JobFailures
 from freshline.simulation.kind import SimulatedKind, SimulationSetup
-from freshline.simulation.rows import OutputRows, RowBatch, TableRows
+
+# Rows over a span count as this many points, in the middle of equal parts.
+_POINTS: Final = 8
+
+
+class RowBatch(NamedTuple):
+    """Rows made evenly between two instants; at one instant if these are the same."""
+
+    since: int
+    until: int
+    number: float
+
+    def within(self, after: int, until: int) -> RowBatch | None:
+        """The rows of (after, until]."""
+        if self.since == self.until:
+            return self if after < self.until <= until else None
+        low, high = max(self.since, after), min(self.until, until)
+        if low >= high:
+            return None
+        return RowBatch(low, high, self.number * (high - low) / (self.until - self.since))
+
+    def times(self, selectivity: float) -> RowBatch:
+        return self._replace(number=self.number * selectivity)
+
+
+class TableRows:
+    """The rows that a step has made, as long as another step may read them."""
+
+    def __init__(self) -> None:
+        self._made: deque[RowBatch] = deque()
+
+    def add(self, rows: Iterable[RowBatch]) -> None:
+        self._made.extend(rows)
+
+    def within(self, after: int, until: int) -> Iterator[RowBatch]:
+        for rows in self._made:
+            found = rows.within(after, until)
+            if found is not None:
+                yield found
+
+    def forget(self, until: int) -> None:
+        """Drops the rows up to then, which no step reads any more."""
+        while self._made and self._made[0].until <= until:
+            self._made.popleft()
+
+
+class OutputRows:
+    """The age of an output's rows when they come out, and how many were too old."""
+
+    def __init__(self, deadline_us: int) -> None:
+        self.latencies = LatencyHistogram(centred=True)
+        self.misses = 0.0
+        self._deadline_us = deadline_us
+
+    def came_out(self, now: int, rows: RowBatch) -> None:
+        if not rows.number:
+            return
+        points = 1 if rows.since == rows.until else _POINTS
+        length_us = rows.until - rows.since
+        made = [rows.since + length_us * (2 * point + 1) // (2 * points) for point in range(points)]
+        self.latencies.add_spread([now - at for at in made], rows.number, now - rows.since)
+        late = rows.within(rows.since - 1, now - self._deadline_us - 1)
+        if late is not None:
+            self.misses += late.number
 
 
 @dataclass(frozen=True, slots=True)
