@@ -110,8 +110,8 @@ def _report(answers: list[tuple[int, float, str, str]], deadline: str, took_s: f
         text for status, _, text, _ in answers if status not in (200, 422)
     ).most_common(5):
         print(f"  {number}: {text[:150]}")
-    for status, seconds, _, sql in sorted(answers, key=lambda answer: -answer[1])[:3]:
-        print(f"  slowest: {status} after {seconds:.2f} s: {sql[:300]}")
+    for status, took, _, sql in sorted(answers, key=lambda answer: -answer[1])[:3]:
+        print(f"  slowest: {status} after {took:.2f} s: {sql[:300]}")
 
 
 def _ask_all(

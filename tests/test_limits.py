@@ -31,7 +31,7 @@ KIND_FOLDERS = {
 KIND_NAMES = {"queries", "classes", "requests", "steps", "outputs", "placement"}
 OF_A_KIND = {
     # The methods of the HTTP service, each served by a kind.
-    "live/run/live_warehouse.py": {"classes"},
+    "live/run/serving.py": {"classes"},
     # A node joins the others before there is a Spark, and tells how steps are placed while it starts.
     "live/run/open_storage.py": {"freshline.live.nodes"},
     "live/run/opening.py": {"freshline.live.nodes"},

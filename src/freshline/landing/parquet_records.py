@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,10 +12,11 @@ import pyarrow.parquet as pq
 
 from freshline.landing.records import FileRecords, UnreadableFile
 from freshline.landing.timestamps import Span, instants_of, require_all, span_of, union
-from freshline.landing.unsigned import too_narrow
 from freshline.sql.columns import Column
 
 _BATCH_ROWS: Final = 1 << 16
+_WIDTHS: Final = {"short": 16, "int": 32, "long": 64}
+_WIDEST: Final = "decimal(20, 0)"
 
 
 def parquet_records(path: Path, declared: Sequence[Column], timestamp: str | None) -> FileRecords:
@@ -100,3 +101,20 @@ def _microseconds(raw: int, unit: str) -> int:
 
 def _span_in_group(file: Any, number: int, name: str) -> Span:
     return span_of(instants_of(file.read_row_group(number, columns=[name], use_threads=False).column(0)))
+
+
+def too_narrow(written: Any, declared_bits: Mapping[str, int]) -> str | None:
+    """What is wrong with the columns of a file (an Arrow schema), if integers of these widths are declared.
+
+    `declared_bits` has names in lower case, because Spark ignores case. Spark reads UINT64 for a declared
+    `long` as negative numbers, or fails, depending on the file's encoding.
+    """
+    for field in written:
+        bits = declared_bits.get(field.name.lower())
+        if bits is not None and pa.types.is_unsigned_integer(field.type) and bits <= field.type.bit_width:
+            wider = next((name for name, width in _WIDTHS.items() if width > field.type.bit_width), _WIDEST)
+            return (
+                f"its column `{field.name}` is {str(field.type).upper()}, which does not fit the declared "
+                f"type: declare {wider}, or write signed numbers"
+            )
+    return None

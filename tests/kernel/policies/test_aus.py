@@ -15,8 +15,7 @@ from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.assembly.assemble import assemble
 from freshline.kernel.core.kernel import Kernel
 from freshline.kernel.core.validation import validate
-from freshline.kernel.recovery.aus import Aus
-from freshline.kernel.recovery.capacity import Capacity
+from freshline.kernel.recovery.aus import Aus, Capacity
 from freshline.kernel.recovery.modes import AdaptiveRelease
 from freshline.kernel.recovery.terms import LEAVING, NORMAL, RECOVERING, Recovery
 from freshline.kernel.tables.events import DataFile, FileArrived

@@ -20,7 +20,29 @@ from freshline.definitions.language.values import (
 )
 from freshline.definitions.sections.cost import CostEntry
 from freshline.definitions.sections.discard import DiscardEntry
-from freshline.definitions.sections.slices import SlicesEntry
+from freshline.sql.slices import Slices
+
+
+class SlicesEntry(Entry):
+    """How the rows of a table are divided into slices."""
+
+    model_config = ConfigDict(title="Slices")
+
+    by: Given[Text] = Field(
+        None,
+        description="The column that decides the slice: equal values are in equal slices. Tables can be read "
+        "slice by slice together if their `by` columns join them (default: at random).",
+    )
+
+    outliers: Given[Text] = Field(
+        None,
+        description="A column of numbers. The 3 % of an update's rows with its largest absolute values are "
+        "in no slice, and every query reads all of them. That improves estimates of sums that a few large "
+        "values dominate (base tables only; default: none).",
+    )
+
+    def resolved(self) -> Slices:
+        return Slices(self.by, self.outliers)
 
 
 class TableEntry(Entry):

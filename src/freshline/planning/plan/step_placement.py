@@ -34,8 +34,8 @@ class StepPlacement:
             names = ", ".join(self.stretched)
             # Another placement may keep them by now, since costs have become known or steps have stayed.
             found.append(
-                f"deadlines are stretched {self.stretch:.4g} times ({names}) in the placement of this storage: "
-                "`freshline plan` says what `freshline place --apply` would change"
+                f"deadlines are stretched {self.stretch:.4g} times ({names}) in the placement of this "
+                "storage: `freshline plan` says what `freshline place --apply` would change"
             )
         found += [f"output {name} may be late: {why}" for name, why in self.unproven.items()]
         if self.assumed:

@@ -8,13 +8,14 @@ from fractions import Fraction
 from typing import Any
 
 from freshline.base.errors import InputError
+from freshline.base.names import Names
 from freshline.definitions.warehouse import Warehouse
 from freshline.simulation.classes import RequestRate, checked_requests
 from freshline.simulation.conditions.crashes import Crash, Crashes, checked_crashes
 from freshline.simulation.conditions.failures import checked_failures
 from freshline.simulation.conditions.gaps import Gap, Gaps, checked_gaps
 from freshline.simulation.conditions.outages import Outage, Outages, checked_outages
-from freshline.simulation.conditions.slow import checked_factors
+from freshline.simulation.kinds import KINDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,3 +65,15 @@ def checked(
         what = f"the class `{name}` is to be slow, but has no requests"
         raise InputError(what, f"Add its requests, such as --requests {name}:1/s")
     return conditions
+
+
+def checked_factors(warehouse: Warehouse, slow: Mapping[str, Fraction]) -> Mapping[str, Fraction]:
+    """By table, query or class: the factor on its costs."""
+    names = [name for kind in KINDS for name in kind.can_be_slow(warehouse)]
+    for name, factor in slow.items():
+        if name not in names:
+            known = Names("tables", names)
+            raise InputError(f"`{name}`, which is to be slow, does not exist", known.remedy(name))
+        if factor <= 0:
+            raise InputError(f"`{name}` is slow by the factor {factor}", "Give a factor above zero")
+    return dict(slow)

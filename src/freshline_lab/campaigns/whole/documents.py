@@ -5,8 +5,6 @@ from __future__ import annotations
 import random
 from typing import Final
 
-from freshline.testing.warehouses import WarehouseShape, random_warehouse, with_random_blocking
-
 from freshline.definitions.language.policies import POLICIES, PolicyName, adaptive_policies, policies_for
 from freshline.definitions.sections.cost import Cost
 from freshline.definitions.sections.feeds import Feed
@@ -15,6 +13,7 @@ from freshline.definitions.sections.tables import Table
 from freshline.definitions.warehouse import Warehouse
 from freshline_lab.campaigns.whole.entries import SCHEMA, Entry, number, sources_of, sql_over, us, written
 from freshline_lab.campaigns.whole.step_graphs import add_steps
+from freshline_lab.runs.warehouses import WarehouseShape, random_warehouse, with_random_blocking
 
 _OF_TABLES: Final = policies_for("tables")
 # Most tables are in pools with proven bounds.

@@ -10,7 +10,7 @@ from freshline.base.duration import MILLISECOND, SECOND
 from freshline.definitions.warehouse import Warehouse
 from freshline.simulation.classes import RequestRate
 from freshline.simulation.conditions.conditions import Conditions, checked
-from freshline.testing.warehouses import random_crashes, random_failures, random_gaps, random_outages
+from freshline_lab.runs.warehouses import random_crashes, random_failures, random_gaps, random_outages
 
 LENGTH_US: Final = 240 * SECOND
 # Time for what broke late to recover.
