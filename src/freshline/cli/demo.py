@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.console import Console
 
 from freshline.base.duration import SECOND
 from freshline.base.errors import InputError
@@ -89,6 +90,15 @@ def demo(
 
     Every kind of work beside every other, on two nodes: freshline demo --all
     """
+    for_us = duration_option(for_ or ("90s" if all_kinds else "60s"), "--for")
+    _prepare(into)
+    screen = None if as_json else console()
+    if all_kinds:
+        raise typer.Exit(demo_city(into, for_us, seed, screen))
+    _demo_network(into, for_us, seed, screen)
+
+
+def _demo_network(into: Path, for_us: int, seed: int, screen: Console | None) -> None:
     from freshline.base.clock import clock
     from freshline.live.run.run_options import RunOptions
     from freshline.live.run.runner import Runner
@@ -96,12 +106,7 @@ def demo(
     from freshline.live.tables.staleness_picture import draw_staleness
     from freshline.testing.network import NETWORK, Generator
 
-    for_us = duration_option(for_ or ("90s" if all_kinds else "60s"), "--for")
-    if all_kinds:
-        _prepare(into)
-        raise typer.Exit(demo_city(into, for_us, seed, None if as_json else console()))
     down = (_OUTAGE[0] * for_us / SECOND, _OUTAGE[1] * for_us / SECOND)
-    screen = None if as_json else console()
     file = _write_project(into)
     warehouse = load(file)
     plan = make_plan(warehouse)
@@ -161,7 +166,6 @@ def _prepare(folder: Path) -> None:
 
 
 def _write_project(folder: Path) -> Path:
-    _prepare(folder)
     file = folder / "freshline.yml"
     file.write_text(_project(), encoding="utf-8")
     return file
