@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
 from rich.console import Console
 
 from freshline.base.duration import SECOND
 from freshline.base.errors import InputError
-from freshline.cli.plan import show_plan
+from freshline.cli.plan import plan_record, show_plan
 from freshline.cli.printing.outputs import with_placement
 from freshline.cli.printing.sparks import with_sparks
-from freshline.cli.run import run_nodes
+from freshline.cli.run import summary_record
 from freshline.cli.shared import print_json
 from freshline.definitions.load import load
 from freshline.planning.plan.make import make_plan
@@ -37,28 +36,46 @@ _ASK_EVERY_S: Final = 4.0
 def demo_city(folder: Path, for_us: int, seed: int, screen: Console | None) -> int:
     """Writes the project into an empty folder, shows its plan and runs it; returns the exit code."""
     from freshline.base.clock import clock
+    from freshline.cli.nodes import RunningNodes  # Spark is slow to import
+    from freshline.live.status.summary import show_summary
     from freshline.testing.network import CITY, Generator  # pyarrow is slow to import
 
     file = folder / "freshline.yml"
     file.write_text(
         files("freshline.testing").joinpath("city.yml").read_text(encoding="utf-8"), encoding="utf-8"
     )
+    for spec in CITY:
+        (folder / "landing" / spec.name).mkdir(parents=True)
     warehouse = load(file)
+    plan = with_sparks(with_placement(make_plan(warehouse), {}))
     down = (_OUTAGE[0] * for_us / SECOND, _OUTAGE[1] * for_us / SECOND)
     if screen is not None:
-        show_plan(screen, with_sparks(with_placement(make_plan(warehouse), {})), all_rows=False)
+        show_plan(screen, plan, all_rows=False)
         screen.print(f"\nFeed {_DOWN} will be down from second {down[0]:.0f} to {down[1]:.0f}.", style="dim")
+        screen.print("Starting a Spark for each node ...", style="dim")
     specs = [replace(spec, outages=(down,)) if spec.name == _DOWN else spec for spec in CITY]
-    generator = Generator(specs, folder / "landing", seed, clock())
-    asking = Asking(folder)
-    with _threads(generator.run, asking.run):
-        code = run_nodes(warehouse, file, [], for_us, as_json=screen is None)
-    if screen is not None:
-        for sentence in asking.sentences():
-            screen.print(sentence, highlight=False)
-        screen.print(f'Ask the tables: freshline sql -p {folder} "SELECT * FROM flow"', highlight=False)
-    else:
-        print_json({"asked": asking.counts()})
+    asking, threads = Asking(folder), _Threads()
+    nodes = RunningNodes(warehouse, file, folder / warehouse.storage, [], for_us)
+
+    def begin() -> None:
+        threads.start(Generator(specs, folder / "landing", seed, clock()).run)
+        threads.start(asking.run)
+
+    nodes.on_all_run = begin
+    with threads:
+        code = nodes.run(screen)
+    status = nodes.status()
+    if status is None:
+        return code
+    if screen is None:
+        outage = {"feed": _DOWN, "from": down[0], "to": down[1]}
+        run = summary_record(status, nodes.stopped_because)
+        print_json({"plan": plan_record(plan), "run": run, "outage": outage, "asked": asking.counts()})
+        return code
+    show_summary(screen, status, status.started_us, status.at_us)
+    for sentence in asking.sentences():
+        screen.print(sentence, highlight=False)
+    screen.print(f'Ask the tables: freshline sql -p {folder} "SELECT * FROM flow"', highlight=False)
     return code
 
 
@@ -100,16 +117,22 @@ class Asking:
         return said
 
 
-@contextmanager
-def _threads(*targets: Callable[[threading.Event], None]) -> Iterator[None]:
-    """Runs functions of a stop event in threads of their own."""
-    stop = threading.Event()
-    threads = [threading.Thread(target=target, args=(stop,), daemon=True) for target in targets]
-    for thread in threads:
-        thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        for thread in threads:
+class _Threads:
+    """Threads that run until the end of a `with`."""
+
+    def __init__(self) -> None:
+        self._stop = threading.Event()
+        self._threads: list[threading.Thread] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        for thread in self._threads:
             thread.join(10)
+
+    def start(self, run: Callable[[threading.Event], None]) -> None:
+        thread = threading.Thread(target=run, args=(self._stop,), daemon=True)
+        self._threads.append(thread)
+        thread.start()

@@ -40,6 +40,7 @@ class RunningNodes:
         self._look_at = 0.0
         self._end_at: float | None = None
         self._show: Callable[[WarehouseStatus], None] | None = None
+        self.on_all_run: Callable[[], None] | None = None  # called once, when all nodes run
         self.stopped_because: str | None = None
         self.said: list[str] | None = None  # about the placement of steps; None before it is known
         here = [name for name, node in warehouse.nodes.items() if is_local(node.master)]
@@ -88,6 +89,8 @@ class RunningNodes:
         self._look_at = now + _LOOK_EVERY_S
         if self._for_us is not None and self._end_at is None and self._all_run():
             self._end_at = now + self._for_us / SECOND  # counts from the moment when all of them run
+            if self.on_all_run is not None:
+                self.on_all_run()
         if self._end_at is not None and now >= self._end_at and self.stopped_because is None:
             self._stop("its time is over")
         self.look()

@@ -96,7 +96,7 @@ def run(
         words = {"--accept-change": accept_change or [], "--conf": conf or []}
         options = [flag for flag, given in flags.items() if given]
         options += [each for option, given in words.items() for word in given for each in (option, word)]
-        code = run_nodes(warehouse, project, options, for_us, as_json)
+        code = _run_nodes(warehouse, project, options, for_us, as_json)
     else:
         settings = spark_settings(conf)
         if node is not None:
@@ -177,7 +177,7 @@ def _check_node(warehouse: Warehouse, node: str | None, master: str | None) -> N
         raise InputError(f"there is no node {node}", remedy)
 
 
-def run_nodes(
+def _run_nodes(
     warehouse: Warehouse, project: Path, options: list[str], for_us: int | None, as_json: bool
 ) -> int:
     """Runs the nodes of a warehouse, each in its own process, and returns the exit code."""
