@@ -100,6 +100,8 @@ def _type(key: Schema, definitions: Schema) -> str:
         return ", ".join(f"`{value}`" for value in key["enum"])
     if str(key.get("pattern", "")).startswith(_DURATION_START):
         return "duration or 0" if "integer" in key["type"] else "duration"
+    if "anyOf" in key and all("type" in each for each in key["anyOf"]):
+        return " or ".join(_type(each, definitions) for each in key["anyOf"])
     if key.get("type") == "array":
         return f"list of {_plural(key['items'])}"
     if key.get("type") == "object":

@@ -11,6 +11,7 @@ from freshline.definitions.differences import differences
 from freshline.definitions.load import loads
 from freshline.definitions.sections.cost import Cost
 from freshline.definitions.serial import from_record, to_record
+from freshline.planning.plan.outputs import plan_outputs
 
 TEXT = """name: alerts
 nodes:
@@ -46,11 +47,11 @@ def test_an_output_and_all_that_it_is_computed_from_are_steps() -> None:
         ("hourly",),
     )
     assert {
-        name: (step.node, step.deadline_us, step.selectivity) for name, step in warehouse.steps.items()
+        name: (step.nodes, step.deadline_us, step.selectivity) for name, step in warehouse.steps.items()
     } == {
-        "readings": ("edge", None, 1),
+        "readings": (("edge",), None, 1),
         "fast": (None, None, Fraction(1, 2)),
-        "alerts": ("centre", 10 * SECOND, 1),
+        "alerts": (("centre",), 10 * SECOND, 1),
     }
     assert warehouse.steps["readings"].cost == Cost(
         10 * MILLISECOND, Fraction(0), Fraction(0), Fraction(3, 10)
@@ -201,3 +202,39 @@ def test_keys_of_outputs_have_no_effect_without_one() -> None:
         "freshline.yml:4: tables.t.selectivity: it has no effect on a table without an output",
         "freshline.yml:4: tables.t.cost.per_row: it has no effect on a table with a period",
     ]
+
+
+def test_a_step_may_run_on_one_of_several_nodes() -> None:
+    warehouse = loads(TEXT.replace("10s, node: centre", "10s, node: [centre, edge, centre]"))
+    assert warehouse.steps["alerts"].nodes == ("centre", "edge")
+    assert from_record(json.loads(json.dumps(to_record(warehouse)))).steps["alerts"].nodes == (
+        "centre",
+        "edge",
+    )
+
+
+@pytest.mark.parametrize(
+    ("node", "said"),
+    [
+        ("[centre, moon]", "tables.alerts.node: there is no node `moon`"),
+        ("[]", "tables.alerts.node: a list names no node"),
+        ("[3]", "tables.alerts.node: a list names no node"),
+    ],
+)
+def test_a_list_of_nodes_names_nodes(node: str, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        loads(TEXT.replace("10s, node: centre", f"10s, node: {node}"))
+
+
+def test_a_list_is_where_a_step_is_placed() -> None:
+    text = """
+name: three
+nodes: {a: {}, b: {}, c: {speed: 9}}
+feeds: {f: {period: 60s, burst: 1, node: a}}
+tables:
+  t: {feed: f, cost: {startup: 1s}}
+  s: {sources: [t], cost: {startup: 5s}, node: [a, b], deadline: 30s}
+"""
+    placed = plan_outputs(loads(text)).placed
+    assert placed is not None
+    assert placed.nodes["s"] in ("a", "b")

@@ -11,6 +11,7 @@ from typing import Any, Final, Literal
 from pydantic import ConfigDict, Field
 
 from freshline.base.errors import NOWHERE, Place
+from freshline.base.names import one_of
 from freshline.definitions.language.section import Path, Resolution, Section
 from freshline.definitions.language.values import Count, Entry, Given, PositiveNumber, Setting, Text
 
@@ -162,22 +163,22 @@ def _check_ways(
         stored = fields["steps"].get(name) or fields["tables"].get(name)
         if stored is None:
             continue
-        node = stored.node if name in fields["steps"] else _node_of_pool(resolution, stored.pool)
-        own = set(nodes) if node is None else {node}
+        allowed = stored.nodes if name in fields["steps"] else _nodes_of_pool(resolution, stored.pool)
+        own = set(nodes) if allowed is None else set(allowed)
         for source in stored.sources:
             if source in possible:
                 own &= {end for begin in possible[source] for end in ways[begin]}
         if own:
             possible[name] = own
             continue
-        where = "one node" if node is None else f"the node `{node}`"
+        where = "one node" if allowed is None else f"the node {one_of(allowed)}"
         what = f"no `links` lead from all that it reads to {where}"
         resolution.report(("tables", name), what, "Add links, or move what it reads, or itself, with `node`")
 
 
-def _node_of_pool(resolution: Resolution, name: str | None) -> str | None:
+def _nodes_of_pool(resolution: Resolution, name: str | None) -> tuple[str, ...] | None:
     pool = resolution.fields["pools"].get(name)
-    return None if pool is None else pool.node
+    return None if pool is None or pool.node is None else (pool.node,)
 
 
 def _from_record(record: dict[str, Any]) -> Node:

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from freshline.base.duration import DAY
 from freshline.base.errors import NOWHERE, Place
+from freshline.base.names import one_of
 from freshline.definitions.language.section import Path, Resolution
 from freshline.definitions.sections.cost import Cost, cost_from_record
 from freshline.definitions.sections.feeds import FEEDS, Feed
@@ -45,7 +46,7 @@ class Step:
     history_us: int = DAY
     place: Place = NOWHERE
     slices: Slices | None = None
-    node: str | None = None  # where it must run; the node of its feed if it loads one; None: anywhere
+    nodes: tuple[str, ...] | None = None  # where it may run; its feed's node if it loads one; None: anywhere
     deadline_us: int | None = None  # of an output: how old a record may be at its commit here
     selectivity: Fraction = Fraction(1)  # rows out per row in
     weight: Fraction = Fraction(1)  # of an output: of those that cannot all be in time, the larger goes first
@@ -83,7 +84,7 @@ def make_step(
         history_us=entry.history_us or resolution.history_us or DAY,
         place=resolution.place(path),
         slices=None if entry.slices is None else entry.slices.resolved(),
-        node=_node(resolution, path, entry),
+        nodes=_nodes(resolution, path, entry),
         deadline_us=entry.deadline_us,
         selectivity=Fraction(1) if entry.selectivity is None else entry.selectivity,
         weight=Fraction(1) if entry.weight is None else entry.weight,
@@ -148,15 +149,17 @@ def _check_feed(resolution: Resolution, path: Path, entry: TableEntry) -> None:
         resolution.report((*path, "feed"), what, "Let its data come in files (`arrival: files`)")
 
 
-def _node(resolution: Resolution, path: Path, entry: TableEntry) -> str | None:
-    node = node_named(resolution, path, entry.node) if resolution.names(NODES).all else None
+def _nodes(resolution: Resolution, path: Path, entry: TableEntry) -> tuple[str, ...] | None:
+    given = entry.node if resolution.names(NODES).all else None
+    named = [node_named(resolution, path, each) for each in dict.fromkeys(given or ())]
+    nodes = tuple(each for each in named if each is not None) or None
     feed = _feed(resolution, entry)
-    if feed is None:
-        return node
-    if node is not None and feed.node is not None and node != feed.node:
+    if feed is None or feed.node is None:
+        return nodes
+    if nodes is not None and feed.node not in nodes:
         what = f"its feed `{feed.name}` is on the node `{feed.node}`, where it is loaded"
-        resolution.report((*path, "node"), what, f"Remove it, or move the feed to `{node}`")
-    return feed.node
+        resolution.report((*path, "node"), what, f"Remove it, or move the feed to {one_of(nodes)}")
+    return (feed.node,)
 
 
 def _feed(resolution: Resolution, entry: TableEntry) -> Feed | None:
@@ -173,7 +176,11 @@ def step_record(step: Step) -> dict[str, Any]:
 def step_from_record(record: dict[str, Any]) -> Step:
     """Reads a step that was written as JSON."""
     slices = None if record["slices"] is None else Slices(**record["slices"])
+    record = {**record}
+    one = record.pop("node", None)  # as earlier versions wrote it
+    nodes = record.get("nodes") or (one and [one])
     known = {
+        "nodes": None if nodes is None else tuple(nodes),
         "sources": tuple(record["sources"]),
         "cost": cost_from_record(record["cost"]),
         "slices": slices,

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Final
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, PlainValidator, WithJsonSchema
 
+from freshline.base.errors import InputError
 from freshline.base.names import one_of
+from freshline.definitions.language.document import shown
 from freshline.definitions.language.policies import adaptive_policies, as_written, discarding_policies
 from freshline.definitions.language.values import (
     Duration,
@@ -43,6 +45,21 @@ class SlicesEntry(Entry):
 
     def resolved(self) -> Slices:
         return Slices(self.by, self.outliers)
+
+
+def _node_names(value: object) -> list[str]:
+    names = [value] if isinstance(value, str) else value
+    if isinstance(names, list) and names and all(isinstance(name, str) and name for name in names):
+        return names
+    raise InputError(f"{shown(value)} names no node", "Write the name of a node, or a list of names")
+
+
+_NAME: Final = {"type": "string", "minLength": 1}
+NodeNames = Annotated[
+    list[str],
+    PlainValidator(_node_names),
+    WithJsonSchema({"anyOf": [_NAME, {"type": "array", "items": _NAME, "minItems": 1}]}),
+]
 
 
 class TableEntry(Entry):
@@ -142,10 +159,11 @@ class TableEntry(Entry):
         "there is work.",
         examples=["10s"],
     )
-    node: Given[Text] = Field(
+    node: Given[NodeNames] = Field(
         None,
-        description="The node that a step must run on (default: the node of its feed, or wherever it fits "
-        "best).",
+        description="The node that a step must run on, or a list of nodes, on one of which it runs (default: "
+        "the node of its feed, or wherever it fits best).",
+        examples=["edge", ["edge", "centre"]],
     )
     selectivity: Given[Rate] = Field(
         None, description="For a step: rows that it writes for each row that it reads (default 1)."

@@ -9,10 +9,7 @@ from freshline.spark.loading.load import FileFacts
 
 
 class BurstWatch:
-    """Compares the files of a feed that steps load with its definition.
-
-    Each break is reported once, until it ends.
-    """
+    """Compares a feed's files with its definition. A broken assumption is told once, until it holds again."""
 
     def __init__(self, feed: Feed) -> None:
         assert feed.period_us is not None
@@ -24,7 +21,7 @@ class BurstWatch:
         self._told: set[str] = set()
 
     def tell(self, arrival: int, facts: FileFacts, waited: bool) -> list[str]:
-        """The notes on a file that was found. One that `waited` for the run to begin was not in time."""
+        """The notes on a file. One that `waited` for the run to begin is old for another reason."""
         feed = self._feed
         broken: dict[str, str | None] = {"burst": None, "age": None, "distance": None}
         if feed.rows_most is not None and facts.records > feed.rows_most:

@@ -45,7 +45,8 @@ class PlacedSteps(StepGraph):
 
     def longest_us(self, node: str) -> int:
         """The longest time of a step that may run there: others may have to wait that long."""
-        allowed = [name for name, step in self.warehouse.steps.items() if step.node in (None, node)]
+        steps = self.warehouse.steps
+        allowed = [name for name, step in steps.items() if step.nodes is None or node in step.nodes]
         speed = self.warehouse.nodes[node].speed
         return max((on_node_us(self.costs_us[name], speed) for name in allowed), default=0)
 
@@ -128,7 +129,7 @@ def placement_plan(steps: PlacedSteps) -> PlacementPlan:
             step.sources if step.feed is None else (_stream(step.feed),),
             (name,),
             _seconds(steps.burst_us(name)),
-            None if step.node is None else (step.node,),
+            step.nodes,
             step.selectivity,
         )
         for name, step in warehouse.steps.items()
