@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import ceil
+from pathlib import Path
 
 import typer
 from rich.console import Console
 
 from freshline.base.duration import format_duration
+from freshline.base.errors import DefinitionErrors
+from freshline.base.printable import printable
 from freshline.cli.printing.outputs import output_record, show_outputs, with_placement
 from freshline.cli.printing.queries import pool_verdict, query_record, show_queries
 from freshline.cli.shared import (
@@ -30,7 +33,9 @@ from freshline.cli.shared import (
     working,
 )
 from freshline.definitions.language.policies import POLICIES
-from freshline.landing.directories import landing_directories
+from freshline.definitions.live_checks import check_runnable
+from freshline.definitions.warehouse import Warehouse
+from freshline.landing.directories import landing_directories, missing_directories
 from freshline.planning.analysis.utilization import readable
 from freshline.planning.plan.advice import counted
 from freshline.planning.plan.make import make_plan
@@ -45,7 +50,8 @@ def plan(
     Example: freshline plan -p examples/network/freshline.yml
     """
     warehouse, learned = load_with_costs(project)
-    landing_directories(warehouse, project_folder(project), storage_path(project, warehouse))
+    landing = landing_directories(warehouse, project_folder(project), storage_path(project, warehouse))
+    to_mend = _before_a_run(warehouse, landing)
     with working("planning"):
         verdict = make_plan(warehouse, learned)
     verdict = with_placement(verdict, learned)
@@ -55,10 +61,27 @@ def plan(
             record["queries"] = [query_record(query) for query in verdict.queries]
         if verdict.outputs:
             record["outputs"] = [output_record(output) for output in verdict.outputs]
-        print_json(record)
+        print_json(record | ({"before_a_run": to_mend} if to_mend else {}))
     else:
-        show_plan(console(), verdict, all_rows)
+        screen = console()
+        show_plan(screen, verdict, all_rows)
+        for number, sentence in enumerate(to_mend):
+            if not number:
+                screen.print("[yellow]Before a run[/] mend this:", highlight=False)
+            screen.print(f"  - {printable(sentence)}", highlight=False, markup=False)
     raise typer.Exit(0 if verdict.holds else 1)
+
+
+def _before_a_run(warehouse: Warehouse, landing: Mapping[str, Path]) -> list[str]:
+    """All that `run` would say of the file before it starts Spark; nothing of a file without any `path`."""
+    if not landing:
+        return []
+    found = missing_directories(warehouse, landing)
+    try:
+        check_runnable(warehouse)
+    except DefinitionErrors as errors:
+        found = [*map(str, errors.errors), *found]
+    return [sentence.removesuffix(".") for sentence in found]
 
 
 def show_plan(screen: Console, plan: Plan, all_rows: bool) -> None:
