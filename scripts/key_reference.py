@@ -97,7 +97,9 @@ def _type(key: Schema, definitions: Schema) -> str:
         title = definitions[_name(key)]["title"]
         return f"[{title.lower()}](#{_anchor(title)})"
     if "enum" in key:
-        return ", ".join(f"`{value}`" for value in key["enum"])
+        # A bar ends a cell, and a tab is not visible.
+        values = (str(value).replace("|", "\\|").replace("\t", "\\t") for value in key["enum"])
+        return ", ".join(f"`{value}`" for value in values)
     if str(key.get("pattern", "")).startswith(_DURATION_START):
         return "duration or 0" if "integer" in key["type"] else "duration"
     if "anyOf" in key and all("type" in each for each in key["anyOf"]):

@@ -216,8 +216,8 @@ def test_the_schemas_keys_are_those_that_are_read() -> None:
     feeds: {f: {arrival: files, period: 1s, phase: 0, jitter: 0s, timestamp_jitter: 1s, rows: 10,
                 node: here, age: 1s, burst: 5,
                 path: p, format: csv,
-                schema: ts timestamp, timestamp: ts, header: no, encoding: utf-8, name_timestamp: "%Y",
-                lateness: 0, ahead: 0,
+                schema: ts timestamp, timestamp: ts, header: no, encoding: utf-8, delimiter: ";",
+                name_timestamp: "%Y", lateness: 0, ahead: 0,
                 after_load: keep, shed: {most: 1, per: 1s, value: n}}}
     tables: {t: {feed: f, select: s, sql: s, sources: [a], timestamp: ts, period: 1s, phase: 1s, lookback: 0,
                  lookback_trusted: false, align: 1s, pool: p, target_lag: 1s,

@@ -21,7 +21,7 @@ def read(block: LineBlock, names: Sequence[str], column: str, small: int) -> obj
     """The values, or that there are none; `small`: up to how many bytes a block is read without Arrow."""
     before, csv_records._SMALL = csv_records._SMALL, small  # type: ignore[misc]
     try:
-        table = csv_records._table(block, names, [column])
+        table = csv_records._table(block, names, [column], ",")
         return None if table is None else table.to_pylist()
     except (UnreadableFile, ValueError) as error:  # Arrow's own are such
         return type(error)
@@ -40,6 +40,6 @@ def test_a_plain_block_has_the_values_that_arrow_finds(lines, column, columns):
 def test_what_is_plain_needs_no_arrow(monkeypatch):
     monkeypatch.setattr(csv_records, "pacsv", None)
     block = LineBlock(1, 2, "1,2026-01-01,é\n2,2026-01-02,\n".encode())
-    table = csv_records._table(block, NAMES, ["ts", "a"])
+    table = csv_records._table(block, NAMES, ["ts", "a"], ",")
     assert table is not None
     assert table.to_pydict() == {"ts": ["2026-01-01", "2026-01-02"], "a": ["1", "2"]}

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import typer
 from rich.console import Console
 
+from freshline.base.errors import DefinitionErrors
+from freshline.base.printable import printable
 from freshline.cli.printing.grid import note, tell
 from freshline.cli.printing.kinds import PRINTED
 from freshline.cli.printing.outputs import with_placement
@@ -24,7 +28,9 @@ from freshline.cli.shared import (
     storage_path,
     working,
 )
-from freshline.landing.directories import landing_directories
+from freshline.definitions.live_checks import check_runnable
+from freshline.definitions.warehouse import Warehouse
+from freshline.landing.directories import landing_directories, missing_directories
 from freshline.planning.plan.make import make_plan
 from freshline.planning.plan.plan import Plan
 
@@ -37,15 +43,33 @@ def plan(
     Example: freshline plan -p examples/network/freshline.yml
     """
     warehouse, learned = load_with_costs(project)
-    landing_directories(warehouse, project_folder(project), storage_path(project, warehouse))
+    landing = landing_directories(warehouse, project_folder(project), storage_path(project, warehouse))
+    to_mend = _before_a_run(warehouse, landing)
     with working("planning"):
         verdict = make_plan(warehouse, learned)
     verdict = with_sparks(with_placement(verdict, learned, project))
     if as_json:
-        print_json(plan_record(verdict))
+        print_json(plan_record(verdict) | ({"before_a_run": to_mend} if to_mend else {}))
     else:
-        show_plan(console(), verdict, all_rows)
+        screen = console()
+        show_plan(screen, verdict, all_rows)
+        for number, sentence in enumerate(to_mend):
+            if not number:
+                screen.print("[yellow]Before a run[/] mend this:", highlight=False)
+            screen.print(f"  - {printable(sentence)}", highlight=False, markup=False)
     raise typer.Exit(0 if verdict.holds else 1)
+
+
+def _before_a_run(warehouse: Warehouse, landing: Mapping[str, Path]) -> list[str]:
+    """All that `run` would say of the file before it starts Spark; nothing of a file without any `path`."""
+    if not landing:
+        return []
+    found = missing_directories(warehouse, landing)
+    try:
+        check_runnable(warehouse)
+    except DefinitionErrors as errors:
+        found = [*map(str, errors.errors), *found]
+    return [sentence.removesuffix(".") for sentence in found]
 
 
 def plan_record(plan: Plan) -> dict[str, Any]:

@@ -117,6 +117,16 @@ def check_directories(
         raise DefinitionErrors(errors)
 
 
+def missing_directories(warehouse: Warehouse, directories: Mapping[str, Path]) -> list[str]:
+    """Sentences about landing directories that do not exist: a sender may make them, or a path is wrong."""
+    found = []
+    for name, directory in directories.items():
+        if not directory.is_dir():
+            what = about(("feeds", name, "path"), f"the directory {directory} does not exist")
+            found.append(f"{warehouse.feeds[name].place}: {what}. Create it, or correct the path")
+    return found
+
+
 def remember_directories(directories: Mapping[str, Path], remembered: Path) -> None:
     """Records which directories of which feeds have passed the check."""
     seen = {name: str(directory) for name, directory in directories.items()}
@@ -226,7 +236,8 @@ def _may_begin(beginning: bytes, landing: Landing) -> bool:
     if landing.format is None or landing.schema is None or not landing.header:
         return True
     lines = beginning.decode(landing.encoding, "replace").removeprefix("\ufeff").splitlines()
-    titles = next(csv.reader(line.lower() for line in lines if line.strip()), [])
+    filled = (line.lower() for line in lines if line.strip())
+    titles = next(csv.reader(filled, delimiter=landing.delimiter), [])
     names = [column.name.lower() for column in parse_columns(landing.schema)]
     if len(lines) == 1 and len(beginning) == _BEGINNING:  # the last title may be cut off
         return titles[:-1] == names[: len(titles) - 1]

@@ -64,7 +64,8 @@ class RecordReader:
                 assert self._process is not None
                 return self._process.compare(path, comparison)
             if landing.format == "csv":
-                tables = csv_tables(path, self._names, comparison.names, landing.header, landing.encoding)
+                how = (landing.header, landing.encoding, landing.delimiter)
+                tables = csv_tables(path, self._names, comparison.names, *how)
             else:
                 tables = json_tables(path, comparison.fields())
             return key_values(tables, instants_of_texts, comparison)
@@ -78,7 +79,8 @@ class RecordReader:
     def _read(self, path: Path) -> FileRecords:
         landing = self._landing
         if landing.format == "csv":
-            return csv_records(path, self._names, self._timestamp, landing.header, landing.encoding)
+            how = (landing.header, landing.encoding, landing.delimiter)
+            return csv_records(path, self._names, self._timestamp, *how)
         if landing.format == "json":
             return json_records(path, self._timestamp)
         assert self._process is not None

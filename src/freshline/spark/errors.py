@@ -72,8 +72,8 @@ def spark_ended(session: SparkSession) -> SparkEnded | None:
 def is_of_a_row(error: BaseException) -> bool:
     """Whether a query failed because of some row, not because of the machine.
 
-    It is for queries that a client waits for. For a data file, a trial finds out (`live.tables.file_trial`):
-    no list of errors covers everything that a file can cause.
+    It is for queries that a client waits for. For a data file it only says that a trial is worth its time now
+    (`live.tables.file_trial`): no list of errors covers everything that a file can cause.
     """
     # Only Spark's own errors have a condition: Hadoop's of these types are about hosts and settings.
     if isinstance(error, _ROW_ERRORS) and error.getCondition() is not None:

@@ -161,6 +161,13 @@ def test_of_the_files_of_a_job_only_the_bad_ones_are_put_aside(place):
     assert [note.partition(" put")[0] for note in notes] == ["orders: 4.json", "orders: 7.json"]
 
 
+def test_a_file_with_a_wrong_type_is_put_aside_at_its_first_failure(place):
+    place.land_bad("orders", 4)
+    place.run()
+    assert [entry.attempts for entry in place.quarantine()] == [1]
+    assert not any("attempt 1 failed" in note for note in place.said[-1].broken_assumptions)
+
+
 def test_a_file_with_a_record_that_a_select_cannot_compute_is_put_aside(place):
     place.project = PROJECT.replace("{tracks: 2}", "{tracks: 2, policy: prp}").replace(
         "orders: {feed: orders,",

@@ -51,3 +51,22 @@ def test_a_pool_in_which_some_clusters_are_bounded_says_how_many_tables(file):
 def test_an_overload_by_a_hair_does_not_look_like_a_full_pool(file):
     _, lines = plan(file, "tracks: 1", a="cost: {startup: 30s}", b="cost: {startup: 30000001us}")
     assert "updates edf 1 just above 1 2 overloaded" in lines
+
+
+RUNNABLE = """\
+name: small
+pools: {updates: {tracks: 1}}
+feeds: {a: {period: 1m, path: landng, format: csv, schema: "ts timestamp, n long"}}
+tables: {a: {feed: a, target_lag: 5m, cost: {startup: 1s}}}
+"""
+
+
+def test_what_a_run_would_refuse_is_said_by_the_plan_all_at_once(file):
+    file.write_text(RUNNABLE, encoding="utf-8")
+    result = CliRunner().invoke(app, ["plan", "-p", str(file)])
+    assert result.exit_code == 0
+    lines = result.stdout.splitlines()
+    at = lines.index("Before a run mend this:")
+    assert "`timestamp` is missing, and a run needs it" in lines[at + 1]
+    assert f"the directory {file.parent}/landng does not exist" in lines[at + 2]
+    assert all(str(file) in line or "freshline.yml:3" in line for line in lines[at + 1 : at + 3])

@@ -275,7 +275,7 @@ def test_outliers_are_the_largest_of_each_update_and_compaction_keeps_them(spark
     [
         "SELECT count(*) AS n FROM a WHERE ts < now() - INTERVAL 1 HOUR",
         "SELECT count(*) AS n FROM a WHERE ts < current_timestamp AND ts < current_date()",
-        "SELECT date_trunc('minute', ts) AS m, count(*) AS n FROM a GROUP BY date_trunc('Minute', ts)",
+        "SELECT date_trunc('minute', ts) AS m, count(*) AS n FROM a GROUP BY date_trunc('minute', ts)",
         "SELECT date_trunc('hour', ts), count(*) FROM a GROUP BY 1",
         "SELECT trunc(ts, 'month') AS m, count(*) AS n FROM a GROUP BY trunc(ts, 'month')",
     ],

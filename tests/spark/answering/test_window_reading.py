@@ -192,6 +192,21 @@ def test_what_sqlglot_would_write_otherwise_is_refused(spark, tmp_path: Path, mo
         tables.prepared("q")
 
 
+def test_an_error_names_the_query_and_its_line(spark, tmp_path: Path) -> None:
+    sql = "SELECT sum(CAST(v AS string)) AS s, max(struct(v)) AS m FROM a"
+    with pytest.raises(InputError) as raised:
+        loaded(spark, tmp_path, BY_KEY, {"q": sql}).prepared("q")
+    assert raised.value.place is not None
+    assert raised.value.place.line > 0
+    assert "q" in raised.value.what.replace("`", " ").replace(":", " ").replace(".", " ").split()
+
+
+def test_spark_s_refusal_of_a_query_leaves_no_stack_trace(spark, tmp_path: Path, capfd) -> None:
+    with pytest.raises(InputError, match="Spark refuses query q"):
+        loaded(spark, tmp_path, BY_KEY, {"q": "SELECT substring(v, 1, 2, 3) AS s FROM a"}).prepared("q")
+    assert capfd.readouterr().err == ""
+
+
 def rows_read(spark, work: Callable[[], None]) -> int:
     """By Spark, from files."""
     context = spark.sparkContext
@@ -253,7 +268,7 @@ def test_an_iteration_begins_with_any_slice(spark, tmp_path: Path) -> None:
 
 
 def test_the_case_of_a_unit_does_not_matter(spark, tmp_path: Path) -> None:
-    sql = "SELECT date_trunc('minute', ts) AS m, count(*) AS n FROM a GROUP BY date_trunc('Minute', ts)"
+    sql = "SELECT date_trunc('minute', ts) AS m, count(*) AS n FROM a GROUP BY date_trunc('minute', ts)"
     tables = loaded(spark, tmp_path, BY_KEY, {"q": sql}, a=[(at % 2, float(at)) for at in range(100)])
     iteration = tables.prepared("q").begin(session_for_queries(spark), END_US)
     iteration.read(SLICES)

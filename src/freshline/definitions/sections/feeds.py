@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Annotated, Any, Final, Literal
@@ -43,6 +44,8 @@ ENCODINGS: tuple[str, ...] = (
     "windows-1251",
     "windows-1252",
 )
+# None of them occurs in Spark's own texts of numbers and times, except the colon, which is therefore missing.
+DELIMITERS: tuple[str, ...] = (",", ";", "|", "\t", "^", "~")
 # The keys of a feed that a run needs, each with the remedy if it is missing.
 _NEEDED_LIVE: Final = {
     "path": "Add the directory in which its files land, such as `path: landing/packets`",
@@ -62,6 +65,7 @@ class Landing:
     timestamp: str | None = None  # the column
     header: bool = True  # csv only: the first line has the column names
     encoding: str = "utf-8"  # csv only; one of ENCODINGS
+    delimiter: str = ","  # csv only; one of DELIMITERS
     name_timestamp: str | None = None  # a strptime pattern: the file's name has the timestamp
     lateness_us: int = 0  # records may come this much later than newer ones without being late
     ahead_us: int | None = None  # a timestamp further ahead of its arrival is cut; default one period
@@ -138,6 +142,18 @@ def _encoding(value: object) -> str:
 Encoding = Annotated[
     str, PlainValidator(_encoding), WithJsonSchema({"type": "string", "enum": list(ENCODINGS)})
 ]
+
+
+def _delimiter(value: object) -> str:
+    if isinstance(value, str) and value in DELIMITERS:
+        return value
+    choices = one_of([json.dumps(each) for each in DELIMITERS])
+    raise InputError(f"{shown(value)} is not a delimiter that can be read", f"Write {choices}")
+
+
+Delimiter = Annotated[
+    str, PlainValidator(_delimiter), WithJsonSchema({"type": "string", "enum": list(DELIMITERS)})
+]
 NamePattern = Annotated[Text, AfterValidator(check_pattern)]
 
 
@@ -203,6 +219,11 @@ class FeedEntry(Entry):
         None,
         description="Only for `format: csv`: the encoding of the files (default utf-8). A file with "
         "other bytes goes to quarantine.",
+    )
+    delimiter: Given[Delimiter] = Field(
+        None,
+        description="Only for `format: csv`: the character between two values (default a comma).",
+        examples=[";"],
     )
     name_timestamp: Given[NamePattern] = Field(
         None,
@@ -280,7 +301,7 @@ def _landing(resolution: Resolution, path: Path, entry: FeedEntry) -> Landing:
     if entry.shed is not None and entry.name_timestamp is not None:
         what = "it needs the timestamps of the records, which are not read with `name_timestamp`"
         resolution.report((*path, "shed"), what, "Remove it, or `name_timestamp`")
-    for key in ("header", "encoding"):
+    for key in ("header", "encoding", "delimiter"):
         if getattr(entry, key) is not None and entry.format != "csv" and entry.arrival == "files":
             what = "it has an effect on csv files only"
             resolution.report((*path, key), what, "Remove it, or set `format: csv`")
@@ -291,6 +312,7 @@ def _landing(resolution: Resolution, path: Path, entry: FeedEntry) -> Landing:
         timestamp=entry.timestamp,
         header=entry.header is not False,
         encoding=entry.encoding or "utf-8",
+        delimiter=entry.delimiter or ",",
         name_timestamp=entry.name_timestamp,
         lateness_us=entry.lateness_us or 0,
         ahead_us=entry.ahead_us,
@@ -304,6 +326,7 @@ def _check_continuous(resolution: Resolution, path: Path, entry: FeedEntry) -> N
         "timestamp_jitter": entry.timestamp_jitter_us,
         "header": entry.header,
         "encoding": entry.encoding,
+        "delimiter": entry.delimiter,
         "name_timestamp": entry.name_timestamp,
         "lateness": entry.lateness_us,
         "ahead": entry.ahead_us,

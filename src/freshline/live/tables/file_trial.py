@@ -18,7 +18,7 @@ from freshline.live.loop.failures import ATTEMPTS_MAX
 from freshline.live.tables.file_watch import FileWatch
 from freshline.live.tables.landing_feeds import LandingFeeds
 from freshline.live.tables.quarantine_queue import QuarantineQueue
-from freshline.spark.errors import SENTENCE_MAX, sentence
+from freshline.spark.errors import SENTENCE_MAX, is_of_a_row, sentence
 from freshline.spark.loading.load import Load, LoadFile
 from freshline.spark.loading.malformed import malformed_record
 from freshline.spark.loading.updater import Updater
@@ -214,9 +214,10 @@ class FileBlame:
         self._watch = watch
         self._attempts = attempts  # by table: the failures of its present load
 
-    def may_be_why(self, load: Load) -> bool:
-        """Whether a load has failed often enough for its files to be tried."""
-        return bool(load.files) and self._attempts(load.table) + 1 >= ATTEMPTS_MAX
+    def may_be_why(self, load: Load, error: Exception) -> bool:
+        """Whether a load's files are to be tried: a row was at fault, or it has failed often enough."""
+        often = self._attempts(load.table) + 1 >= ATTEMPTS_MAX
+        return bool(load.files) and (often or is_of_a_row(error))
 
     def judge(self, session: SparkSession, load: Load, error: Exception) -> Findings:
         return self._trial.judge(session, load, error)

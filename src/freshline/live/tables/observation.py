@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -16,11 +17,14 @@ from freshline.live.loop.messages import FileFound
 from freshline.live.loop.run_notes import RunNotes
 from freshline.live.tables.burst_watch import BurstWatch
 from freshline.live.tables.feed_health import FeedHealth
-from freshline.live.tables.file_to_load import FileToLoad
+from freshline.live.tables.file_to_load import FileToLoad, files_to_load
+from freshline.live.tables.late_rows import is_much_late, late_sentence
 from freshline.live.tables.recoveries import Recoveries
 from freshline.live.warm_up.warm_plans import WarmPlans
 from freshline.planning.plan.plan import Plan
 from freshline.spark.loading.load_result import LoadResult
+
+_logger = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
@@ -30,6 +34,7 @@ class ObservedTable:
     rows: int = 0
     rows_late: int = 0
     rows_shed: int = 0
+    lateness_us: int = 0  # the `lateness` that would have caught all late rows
     discarded: int = 0  # files
     jobs: int = 0
     staleness_max_us: int | None = None
@@ -147,6 +152,8 @@ class LiveObservation:
         seen, feed = self.tables[name], self.feed_of(name)
         seen.rows += update.rows
         seen.rows_late += update.rows_late
+        if update.rows_late:
+            self._late(job, seen, now)
         seen.rows_shed += update.rows_shed
         seen.discarded += update.discarded
         seen.jobs += 1
@@ -158,6 +165,22 @@ class LiveObservation:
         self.asserted.ended(job, update.freshness, ended_at, bound_us, delivers, warm)
         if update.computed:
             self._warmth.warmed(name, ended_at)
+
+    def _late(self, job: Update, seen: ObservedTable, now: int) -> None:
+        """Records how late records came, and warns once a noticeable share of them is late."""
+        feed = self._warehouse.tables[job.task.name].feed
+        if feed is None:
+            return
+        told = is_much_late(seen.rows_late, seen.rows, seen.lateness_us)
+        facts = [file.facts for file in files_to_load(job.files)]
+        oldest = [each.oldest for each in facts if each.oldest is not None]
+        # A record at the freshness is late too.
+        newest = job.loaded_from + self._warehouse.feeds[feed].landing.lateness_us
+        seen.lateness_us = max(seen.lateness_us, newest - min(oldest, default=newest) + 1)
+        if not told and is_much_late(seen.rows_late, seen.rows, seen.lateness_us):
+            text = late_sentence(job.task.name, feed, seen.rows_late, seen.rows, seen.lateness_us)
+            self._notes.note(now, text)
+            _logger.warning("%s", text)
 
     # -- looking -----------------------------------------------------------------------------------
 

@@ -65,6 +65,7 @@ class TableStatus:
     came_us: int | None = None  # the first arrival of data for it; None: none in this run
     shed_rows: int = 0  # since the runner started: records that `shed` left out
     discarded_files: int = 0  # since then: files that changed too little to be loaded
+    late_warning: str | None = None  # if a noticeable share of its rows came late
 
     @property
     def lag_us(self) -> int | None:
@@ -106,6 +107,7 @@ class TableStatus:
             "recovery_estimated": self.recovery_estimated,
             "rows_shed": self.shed_rows,
             "files_discarded": self.discarded_files,
+            "late_warning": self.late_warning,
         }
 
 
@@ -145,7 +147,10 @@ class TableSection(StatusSection[TableStatus]):
             if row.discarded_files
         ]
         return {
-            "Messages": [f"{row.name}: {row.message}" for row in _shown(rows, as_of_us) if row.message],
+            "Messages": [
+                *(f"{row.name}: {row.message}" for row in _shown(rows, as_of_us) if row.message),
+                *(row.late_warning for row in rows if row.late_warning),
+            ],
             "Left out": [*files, *shed_lines({row.name: row.shed_rows for row in rows})],
         }
 
@@ -174,7 +179,7 @@ class TableSection(StatusSection[TableStatus]):
         if unloaded:
             tables = f"{unloaded} of {targets} {'table' if targets == 1 else 'tables'}"
             lines.append(f"[yellow]Not loaded[/]: {tables} with a target.")
-        return lines
+        return [*lines, *(f"[yellow]Late[/]: {row.late_warning}." for row in rows if row.late_warning)]
 
     def unexplained(
         self, rows: Sequence[TableStatus], asserted_max_us: Mapping[str, int | None]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from freshline.kernel.requests.events import UpdateDiscarded
 from freshline.kernel.tables.update import Update
+from freshline.landing.directories import missing_directories
 from freshline.live.loop.kinds import JobKind, Kinds
 from freshline.live.loop.work import Work
 from freshline.live.tables.housekeeping import KeptTable
@@ -24,6 +25,9 @@ class TableWork(Work):
         judge.on_loaded = watch.loaded
         judge.on_discarded = self._discarded
         self._discarding = run.loading.discarding
+
+    def said(self) -> Sequence[str]:
+        return missing_directories(self.opening.setup.warehouse, self.opening.setup.landing)
 
     def start(self) -> None:
         self._run.loading.watch.start(self._run.inbox.post)

@@ -81,7 +81,7 @@ class SparkWorker:
         except TableTaken:
             raise  # no fault of files: another runner writes the table
         except Exception as error:  # a file can make Spark raise any error
-            if not self._bad_files.may_be_why(load):
+            if not self._bad_files.may_be_why(load, error):
                 raise
             found = self._bad_files.judge(self._session, load, error)
         self._bad_files.put_aside(load, found.bad)

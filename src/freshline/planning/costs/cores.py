@@ -63,5 +63,5 @@ def spark_cores(warehouse: Warehouse) -> dict[str | None, SparkCores]:
 
 def _tracks_of(warehouse: Warehouse, node: str) -> int:
     """The tracks of a node: of its pools, and one for steps where it may run any."""
-    steps = any(step.node in (None, node) for step in warehouse.steps.values())
+    steps = any(step.nodes is None or node in step.nodes for step in warehouse.steps.values())
     return steps + sum(pool.tracks for pool in warehouse.pools.values() if pool.node == node)

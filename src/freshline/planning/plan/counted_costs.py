@@ -100,8 +100,7 @@ def _waits(warehouse: Warehouse) -> tuple[dict[str | None, _Waits], dict[str, Qu
 
 def _nodes_of(warehouse: Warehouse, step: str) -> Sequence[str]:
     """The nodes that a step may run on."""
-    node = warehouse.steps[step].node
-    return [*warehouse.nodes] if node is None else [node]
+    return warehouse.steps[step].nodes or [*warehouse.nodes]
 
 
 class _Waits:

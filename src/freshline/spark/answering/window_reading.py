@@ -19,7 +19,7 @@ from pyspark.sql.types import StructType
 from sqlglot.errors import UnsupportedError
 
 from freshline.base.duration import SECOND
-from freshline.base.errors import InputError
+from freshline.base.errors import InputError, about
 from freshline.definitions.sections.queries import Query
 from freshline.definitions.warehouse import Warehouse
 from freshline.spark.answering.merging import MergedAnswer, merge
@@ -82,6 +82,19 @@ class PreparedQuery:
     ) -> None:
         self.query = query
         self.tables = [tables[side.table] for side in query.sides]
+        try:
+            self._prepare(session, warehouse, schemas)
+        except InputError as error:
+            if error.place is not None:
+                raise
+            what = about(("queries", query.name), error.what)
+            raise InputError(what, error.remedy, query.place) from error
+        self.counts = [SliceCounts(table) for table in self.tables]
+
+    def _prepare(
+        self, session: SparkSession, warehouse: Warehouse, schemas: Mapping[str, StructType]
+    ) -> None:
+        query = self.query
         known = {name.lower(): each for name, each in readable(warehouse, schemas).items()}
         sql = read_query(query.sql, lambda name: known[name.lower()])
         self.schema = _analysed(session, query, sql, schemas)
@@ -90,7 +103,6 @@ class PreparedQuery:
         whole = with_inputs(sql)
         inputs = session.sql(as_written(whole.select)).schema.fields[len(self.schema.fields) :]
         self.rewritten = SlicedQuery(whole, sides, of_tables, StructType([*self.schema.fields, *inputs]))
-        self.counts = [SliceCounts(table) for table in self.tables]
 
     @property
     def sliced(self) -> frozenset[int]:

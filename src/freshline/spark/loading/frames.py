@@ -54,6 +54,7 @@ def read_files(
         reader = reader.option("header", landing.header).option("enforceSchema", not landing.header)
         # A quote within quotes is doubled, as is common; Spark's default differs.
         reader = reader.option("escape", '"').option("encoding", landing.encoding)
+        reader = reader.option("sep", landing.delimiter)
     if landing.format != "parquet":
         reader = reader.option("mode", "FAILFAST" if malformed is None else "PERMISSIVE")
     if malformed is not None:

@@ -56,6 +56,6 @@ def _csv_column(feed: Feed, record: str, said: str) -> str | None:
     value = next((found[1] for pattern in _VALUES if (found := pattern.search(said))), None)
     assert feed.landing.schema is not None
     names = [column.name for column in parse_columns(feed.landing.schema)]
-    values = next(csv.reader([record]), [])
+    values = next(csv.reader([record], delimiter=feed.landing.delimiter), [])
     having = [name for name, own in zip(names, values, strict=False) if own.strip() == value]
     return having[0] if len(having) == 1 else None

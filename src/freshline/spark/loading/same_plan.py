@@ -33,7 +33,7 @@ def _plan(warehouse: Warehouse, name: str, schemas: Mapping[str, StructType]) ->
     else:
         landing = warehouse.feeds[table.feed].landing
         shed = warehouse.feeds[table.feed].shed
-        how = (landing.format, landing.header, landing.encoding, shed and shed.value)
+        how = (landing.format, landing.header, landing.encoding, landing.delimiter, shed and shed.value)
         assert landing.schema is not None
         declared = DataType.fromDDL(landing.schema)
         assert isinstance(declared, StructType)

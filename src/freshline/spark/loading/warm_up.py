@@ -132,6 +132,7 @@ def write_made_up(session: SparkSession, feed: Feed, path: Path) -> None:
     writer = rows.write.format(landing.format)
     if landing.format == "csv":
         writer = writer.option("header", landing.header).option("encoding", landing.encoding)
+        writer = writer.option("sep", landing.delimiter)
     writer.save(str(path))
 
 

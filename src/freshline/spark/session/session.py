@@ -12,6 +12,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 from pyspark.core import context
+from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from freshline.base.errors import InputError
@@ -19,6 +20,10 @@ from freshline.spark.session.java import no_java_left_behind
 
 JAVA_LEAST = 17
 _LOGGING = Path(__file__).with_name("log4j2.properties")
+
+# PySpark's own loggers write every error of a query to standard error, with its stack trace. Freshline says
+# what is wrong in one sentence.
+_TRACES = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
 # Settings that the warehouse relies on; users cannot change them.
 REQUIRED = {
@@ -69,6 +74,8 @@ def open_session(
     this machine go to the folder `scratch`, if one is given.
     """
     ensure_java()
+    for name in _TRACES:
+        PySparkLogger.getLogger(name).disabled = True
     chosen = {"spark.master": master or f"local[{os.cpu_count() or 2}]", **(settings or {})}
     defaults = {**_DEFAULTS, "spark.hadoop.fs.permissions.umask-mode": f"{_umask():03o}"}
     if is_local(chosen["spark.master"]):

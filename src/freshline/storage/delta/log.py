@@ -68,6 +68,15 @@ def commit_information(table: Path, version: int) -> dict[str, Any]:
     return {}
 
 
+def is_whole(table: Path, version: int) -> bool:
+    """Whether every line of a commit is JSON, and there is one."""
+    try:
+        lines = commit_path(table, version).read_text(encoding="utf-8").splitlines()
+        return bool([json.loads(line) for line in lines if line.strip()])
+    except ValueError:
+        return False
+
+
 def committed_at(information: Mapping[str, Any]) -> int | None:
     """The time of a commit by its writer's clock, in microseconds; None if the commit has none."""
     at_ms = information.get("timestamp")

@@ -103,6 +103,7 @@ class StoredTable(ReadTable):
             )
         window = LogWindow(path)
         window.build()
+        window.check_newest()
         table = DeltaTable(window.root)
         others = differences(table.schema(), DeltaSchema.from_arrow(schema))
         is_partitioned = bool(table.metadata().partition_columns)
