@@ -18,7 +18,8 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from freshline.definitions.sections.feeds import Feed, FileFormat, Landing
+from freshline.definitions.sections.feed_entry import FileFormat
+from freshline.definitions.sections.feeds import Feed, Landing
 from freshline.landing.parquet_process import ParquetProcess
 from freshline.landing.record_reader import RecordReader
 from freshline.landing.records import FileRecords, UnreadableFile

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from freshline.definitions.sections.feeds import Feed, FileFormat, Landing
+from freshline.definitions.sections.feed_entry import FileFormat
+from freshline.definitions.sections.feeds import Feed, Landing
 from freshline.landing.record_reader import RecordReader
 from freshline.landing.records import FileRecords, UnreadableFile
 from freshline_lab.campaigns.kills.damage import SCHEMA, write_files

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from freshline.base.errors import InputError
 from freshline.definitions.load import loads
-from freshline.definitions.sections.feeds import DELIMITERS, Landing
+from freshline.definitions.sections.feed_entry import DELIMITERS
+from freshline.definitions.sections.feeds import Landing
 from freshline.landing.record_reader import RecordReader
 from freshline.landing.records import UnreadableFile
 

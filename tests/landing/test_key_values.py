@@ -15,7 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cases import sampled
-from freshline.definitions.sections.feeds import FileFormat, Landing
+from freshline.definitions.sections.feed_entry import FileFormat
+from freshline.definitions.sections.feeds import Landing
 from freshline.landing import key_values
 from freshline.landing.key_values import KeyValues, NewestValue, digest
 from freshline.landing.parquet_process import ParquetProcess

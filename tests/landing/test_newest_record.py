@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from freshline.base.instants import epoch_us
-from freshline.definitions.sections.feeds import FileFormat, Landing
+from freshline.definitions.sections.feed_entry import FileFormat
+from freshline.definitions.sections.feeds import Landing
 from freshline.landing import lines
 from freshline.landing.parquet_process import ParquetProcess
 from freshline.landing.parquet_records import parquet_records

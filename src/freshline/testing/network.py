@@ -25,7 +25,7 @@ from freshline.base.clock import Clock, clock
 from freshline.base.duration import SECOND, parse_duration
 from freshline.base.errors import InputError
 from freshline.base.instants import utc
-from freshline.definitions.sections.feeds import FileFormat
+from freshline.definitions.sections.feed_entry import FileFormat
 
 _GARBAGE: Final = b"\x00\xff\x00 this is no data file \x00\xff\x00\n" * 8
 _HOSTS: Final = tuple(f"10.0.{number // 20}.{number % 20 + 1}" for number in range(60))

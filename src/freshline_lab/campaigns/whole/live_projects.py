@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from freshline.base.duration import SECOND
 from freshline.base.instants import utc
-from freshline.definitions.sections.feeds import FileFormat
+from freshline.definitions.sections.feed_entry import FileFormat
 from freshline.testing.network import FeedSpec, Generator
 from freshline_lab.campaigns.whole.entries import Entry, sources_of, written
 
