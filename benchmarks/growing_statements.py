@@ -19,6 +19,7 @@ from queue import Empty, SimpleQueue
 
 from freshline.base.duration import SECOND, parse_duration
 from freshline.service.address import ServiceAddress
+from freshline.service.client import ask
 from freshline.storage.control.layout import StorageLayout
 from freshline_lab.campaigns.sql.growing_statements import GrowingStatements
 
@@ -27,7 +28,7 @@ CLIENTS = 2
 LATE_SHARE, LATE_S = 0.1, 1.5
 PROJECT = """\
 name: growing
-pools: {updates: {tracks: 1}, asked: {tracks: 1, policy: rds-quota}}
+pools: {updates: {tracks: 1}, asked: {tracks: 1, policy: admit-all}}
 feeds:
   a: &feed {path: a, format: csv, schema: "ts timestamp, k string, v long", timestamp: ts, period: 5s}
   b: {<<: *feed, path: b}
@@ -58,7 +59,7 @@ def _run(folder: Path, count: int, seed: int, deadline: str) -> None:
     (folder / "freshline.yml").write_text(PROJECT, encoding="utf-8")
     _land(folder, 0)
     command = [sys.executable, "-m", "freshline", "run", "-p", str(folder), "--json"]
-    run = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    run = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     control = StorageLayout(folder / "warehouse").control()
     is_over = threading.Event()
     threading.Thread(target=_keep_landing, args=(folder, is_over), daemon=True).start()
@@ -82,17 +83,14 @@ def _run(folder: Path, count: int, seed: int, deadline: str) -> None:
         client.join()
     is_over.set()
     _report(answers, deadline, time.monotonic() - started)
+    tables = ask(control.service, "GET", "/v1/status")["tables"]
     at = time.monotonic()
     run.terminate()
-    summary = json.loads(run.communicate()[0])
+    run.wait()
     print(f"SIGTERM: the run ended after {time.monotonic() - at:.1f} s, with exit code {run.returncode}")
-    for table in summary["tables"]:
+    for table in tables:
         print(
-            {
-                key: table[key]
-                for key in table
-                if key in ("name", "staleness_max", "staleness_bound", "updates")
-            }
+            {key: table[key] for key in table if key in ("name", "staleness_max", "staleness_bound", "jobs")}
         )
 
 

@@ -69,6 +69,12 @@ def rejected(retry_after_us: int) -> ServiceFailure:
     return ServiceFailure("rejected", message, f"Try again in {whole_s} s", {"Retry-After": str(whole_s)})
 
 
+def analysing() -> ServiceFailure:
+    """Too many earlier requests of this class are not analysed yet."""
+    message = "the request is not admitted: Spark still analyses earlier ones of its class"
+    return ServiceFailure("rejected", message, "Try again in 2 s", {"Retry-After": "2"})
+
+
 def stopping() -> ServiceFailure:
     """The run ends."""
     return ServiceFailure("stopping", "the warehouse is stopping", "Ask again once it runs: `freshline run`")

@@ -15,7 +15,7 @@ from starlette.responses import JSONResponse, Response
 from freshline.base.clock import clock
 from freshline.base.duration import SECOND
 from freshline.service.bodies import read_body
-from freshline.service.failures import ServiceFailure, no_answer, rejected
+from freshline.service.failures import ServiceFailure, analysing, no_answer, rejected
 from freshline.service.question_threads import QuestionThreads
 from freshline.service.questions import Question, read_question
 from freshline.service.running_warehouse import RunningWarehouse, ServiceRequest
@@ -51,7 +51,7 @@ class QuestionIntake:
         self._waiting[name] += 1
         try:
             if self._threads.is_full(name):
-                raise rejected(SECOND)
+                raise analysing()
             answering = self._answer(asked, question, wants_arrow(request.headers.get("accept", "")))
             return await _unless_gone(request, answering)
         finally:
