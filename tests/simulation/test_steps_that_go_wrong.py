@@ -6,6 +6,7 @@ import pytest
 
 from freshline.base.duration import SECOND
 from freshline.base.errors import InputError
+from freshline.cli.printing.outputs import with_placement
 from freshline.definitions.load import loads
 from freshline.planning.plan.make import make_plan
 from freshline.planning.plan.outputs import plan_outputs, with_outputs
@@ -80,9 +81,7 @@ def test_only_what_there_is_can_be_slow_or_fail(plan: Plan) -> None:
     ],
 )
 def test_a_table_that_reads_a_step_has_its_bound_again_once_no_step_has_work(faults: dict) -> None:
-    warehouse = loads(READ_BY_A_TABLE)
-    found = plan_outputs(warehouse)
-    plan = with_outputs(make_plan(warehouse, {}, found.staleness_us), found)
+    plan = with_placement(make_plan(loads(READ_BY_A_TABLE)), {})
     (table,) = simulate(plan, END, 1, **faults).tables
     bound_us = table.plan.staleness_bound_us
     assert bound_us is not None
