@@ -11,6 +11,7 @@ from freshline.definitions.sections.feeds import Feed
 from freshline.definitions.sections.pools import Pool
 from freshline.definitions.sections.tables import Table
 from freshline.definitions.warehouse import Warehouse
+from freshline_lab.campaigns.whole.cores import add_cores
 from freshline_lab.campaigns.whole.entries import SCHEMA, Entry, number, sources_of, sql_over, us, written
 from freshline_lab.campaigns.whole.step_graphs import add_steps
 from freshline_lab.runs.warehouses import WarehouseShape, random_warehouse, with_random_blocking
@@ -55,6 +56,7 @@ def whole_document(seed: int) -> Entry:
         _add_queries(rng, document, nodes)
     if rng.random() < 0.7:
         _add_classes(rng, document, nodes)
+    add_cores(rng, document)
     return document
 
 

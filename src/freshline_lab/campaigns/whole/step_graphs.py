@@ -24,7 +24,8 @@ def add_steps(rng: random.Random, document: Entry, nodes: list[str]) -> None:
         read = rng.sample(list(steps), min(len(steps), rng.choice((1, 1, 1, 2))))
         steps[f"s{place}"] = {"sql": sql_over(rng, read)}
         if rng.random() < 0.3:
-            steps[f"s{place}"]["node"] = rng.choice(nodes)
+            allowed = rng.sample(nodes, rng.randint(1, len(nodes)))
+            steps[f"s{place}"]["node"] = allowed[0] if len(allowed) == 1 else allowed
         if rng.random() < 0.12:
             steps[f"s{place}"]["align"] = us(rng.choice((1, 2, 4)) * SECOND)
     costs_us = _add_costs(rng, steps, feeds)
@@ -32,6 +33,8 @@ def add_steps(rng: random.Random, document: Entry, nodes: list[str]) -> None:
     for name, entry in steps.items():
         if name not in read_by_others or rng.random() < 0.1:
             entry["deadline"] = us(_deadline_us(rng, name, steps, feeds, costs_us))
+            if rng.random() < 0.3:
+                entry["weight"] = rng.choice((0.5, 2, 7))
     document["feeds"] |= {name: _entry_of(feed) for name, feed in feeds.items()}
     document["tables"] |= steps
 
