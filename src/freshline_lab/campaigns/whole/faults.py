@@ -10,6 +10,7 @@ from freshline.base.duration import MILLISECOND, SECOND
 from freshline.definitions.warehouse import Warehouse
 from freshline.simulation.classes import RequestRate
 from freshline.simulation.conditions.conditions import Conditions, checked
+from freshline.simulation.conditions.crashes import Crashes
 from freshline_lab.runs.warehouses import random_crashes, random_failures, random_gaps, random_outages
 
 LENGTH_US: Final = 240 * SECOND
@@ -33,9 +34,14 @@ def random_conditions(warehouse: Warehouse, seed: int) -> Conditions:
         gaps=random_gaps(warehouse, seed, LENGTH_US) if "gaps" in kinds else {},
         slow=_slow(warehouse, rng) if "slow" in kinds else {},
         failures=_failures(warehouse, seed, rng) if "failures" in kinds else {},
-        crashes=random_crashes(seed, LENGTH_US) if "crashes" in kinds else (),
+        crashes=_crashes(seed) if "crashes" in kinds else (),
         requests={name: _requests(rng) for name in warehouse.classes},
     )
+
+
+def _crashes(seed: int) -> Crashes:
+    """Crashes that are over before the end."""
+    return tuple(crash for crash in random_crashes(seed, LENGTH_US) if crash[1] < END)
 
 
 def _slow(warehouse: Warehouse, rng: random.Random) -> dict[str, Fraction]:
