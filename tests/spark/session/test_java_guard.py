@@ -29,8 +29,9 @@ def test_a_process_that_hangs_ends_when_the_one_that_started_it_is_killed() -> N
 def test_a_guard_ends_with_what_it_guards() -> None:
     guarded = subprocess.Popen(["sleep", "1000"])
     java._start_guard(guarded.pid)
-    guard = java._guards[-1]
+    guard = java._guards.pop()  # the others guard the Spark that other tests use
     guarded.kill()
     guarded.wait()
-    java._end_guards()
-    assert guard.returncode == 0
+    assert guard.stdin is not None
+    guard.stdin.close()
+    assert guard.wait(PATIENCE_S) == 0
