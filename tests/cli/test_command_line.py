@@ -21,6 +21,7 @@ def freshline(*arguments: str | Path) -> Result:
 def project(tmp_path: Path) -> Path:
     file = tmp_path / "freshline.yml"
     file.write_text(HOLDS, encoding="utf-8")
+    (tmp_path / "landing" / "packets").mkdir(parents=True)
     return file
 
 

@@ -161,6 +161,7 @@ def test_status_prints_the_documented_json_as_of_now(project: Path):
                 "recovery_estimated": False,
                 "rows_shed": 0,
                 "files_discarded": 0,
+                "late_warning": None,
             },
             {
                 "name": "alerts",
@@ -176,6 +177,7 @@ def test_status_prints_the_documented_json_as_of_now(project: Path):
                 "recovery_estimated": False,
                 "rows_shed": 0,
                 "files_discarded": 0,
+                "late_warning": None,
             },
         ],
         "queries": [],
@@ -243,6 +245,8 @@ def test_status_tells_of_queries(project: Path):
         "finished": 1_700_000_000.5,
         "last_error": "[CAST_INVALID_INPUT] no number",
         "period_least": None,
+        "held_back_by": None,
+        "behind": None,
     }
     assert record["queries"][1]["period_least"] == 0.003
     shown = freshline("status", "-p", project).stdout

@@ -64,7 +64,7 @@ def test_the_plan_is_that_of_the_placement_in_the_storage_and_says_what_another_
     again = agreed_placement(load(project / "freshline.yml"), layout)
     assert again == made, "the next run keeps it"
     (stretched, *_) = again.shortcomings
-    assert stretched.startswith(f"deadlines are stretched {made.stretch:.4g} times in the placement of this")
+    assert stretched.startswith(f"deadlines are stretched {made.stretch:.4g} times (high) in the placement")
     record, said = plan(project)
     (output,) = record["outputs"]
     assert not output["holds"]

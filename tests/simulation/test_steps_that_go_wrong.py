@@ -29,9 +29,9 @@ nodes: {here: {}}
 pools: {updates: {tracks: 1}}
 feeds: {speeds: {period: 10s, node: here, burst: 20}, others: {period: 10s, node: here, burst: 20}}
 tables:
-  readings: {feed: speeds, cost: {startup: 1s}, deadline: 5s}
-  others: {feed: others, cost: {startup: 1s}, deadline: 5s}
-  counts: {sources: [readings], period: 5s, cost: {startup: 100ms}}
+  readings: {feed: speeds, cost: {startup: 1s, loaded: true}, deadline: 5s}
+  others: {feed: others, cost: {startup: 1s, loaded: true}, deadline: 5s}
+  counts: {sources: [readings], period: 5s, cost: {startup: 100ms, loaded: true}}
 """
 END = 400 * SECOND
 

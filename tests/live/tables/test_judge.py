@@ -7,12 +7,15 @@ from freshline.kernel.assembly.assemble import assemble
 from freshline.kernel.core.events import JobFailed
 from freshline.kernel.tables.events import DataFile, FileArrived, UpdateFinished
 from freshline.live.loop.messages import FileFound, JobEnded
+from freshline.live.tables.file_to_load import FileToLoad
 from freshline.live.tables.run_records import RunRecords
 from freshline.live.warm_up.warm_plans import WarmPlans
 from freshline.planning.plan.make import make_plan
 from freshline.spark.errors import SparkEnded
+from freshline.spark.loading.load import FileFacts
 from freshline.spark.loading.load_result import LoadResult
 from freshline.storage.delta.commits import TableTaken
+from freshline.storage.delta.files import ConsumedFile
 from freshline.testing.builder import Builder
 
 NOW = 100 * SECOND
@@ -28,7 +31,9 @@ class Judged:
         self.loaded: list[tuple[str, list[str]]] = []
         self.keeper = RunRecords(plan.warehouse, plan, "run", NOW, self.stopped.append, warmth=warmth)
         self.keeper.judge.on_loaded = lambda table, names: self.loaded.append((table, names))
-        (start,) = self.kernel.handle(NOW, [FileArrived("a", DataFile(90 * SECOND, "90.csv"))])
+        facts = FileFacts(ConsumedFile("90.csv", 1, 1, "x"), 1, None, None)
+        file = FileToLoad(90 * SECOND, "90.csv", facts)
+        (start,) = self.kernel.handle(NOW, [FileArrived("a", file)])
         self.job = start.job
 
     def end(self, outcome, after_s: int = 1):
@@ -37,7 +42,7 @@ class Judged:
 
 
 def committed(rows: int) -> LoadResult:
-    return LoadResult(90 * SECOND, rows=rows, rows_late=1, version=1, consumed=())
+    return LoadResult(90 * SECOND, rows=rows, rows_late=0, version=1, consumed=())
 
 
 def test_an_update_that_committed_makes_its_table_as_fresh_as_it_says():
@@ -46,7 +51,7 @@ def test_an_update_that_committed_makes_its_table_as_fresh_as_it_says():
     assert isinstance(event, UpdateFinished)
     assert (event.job, event.freshness) == (judged.job, 90 * SECOND)
     seen = judged.keeper.observation.tables["a"]
-    assert (seen.rows, seen.rows_late, seen.jobs) == (5, 1, 1)
+    assert (seen.rows, seen.rows_late, seen.jobs) == (5, 0, 1)
     assert seen.staleness_max_us == 51 * SECOND  # just before
     assert judged.loaded == [("a", ["90.csv"])]
     assert (judged.keeper.notes.lines, judged.stopped) == ([], [])
